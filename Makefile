@@ -68,7 +68,7 @@ screenshots: $(VENV)/test $(SHIM)  ## take the pictures of the pages, write docs
 	@.ci/needs
 	PYTHONPATH=interceptors/posix $(BIN)/python tests/screenshots.py
 
-calls:  ## write the pages of calls, questions, words, commands, settings and columns
+calls: $(VENV)/test  ## write the pages of calls, questions, words, commands, settings and columns
 	$(PYTHON) interceptors/posix/calls.py > docs/calls.md
 	$(PYTHON) -m provio.render.queries > docs/queries.md
 	$(PYTHON) -m provio.render.vocabulary_list > docs/words.md
@@ -77,6 +77,7 @@ calls:  ## write the pages of calls, questions, words, commands, settings and co
 	$(PYTHON) -m provio.cli.settings_manual > docs/settings.md
 	PYTHONPATH=. $(PYTHON) interceptors/hdf5/hdf5_calls.py > docs/calls-hdf5.md
 	$(PYTHON) interceptors/mpiio/mpiio_calls.py > docs/calls-mpiio.md
+	$(BIN)/python tests/licences.py > docs/licences.md
 
 clean:  ## remove the virtual environment and everything built
 	rm -rf $(VENV) $(SHIM) provio/waiter provio/preload build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,5 +1,5 @@
-// What there is to know of an object: asked once for each opening of its file, in memory where that is enough, of the
-// file's metadata never where that could need all ranks of a parallel program.
+// Reads the properties of an object, once for each opening of its file. It uses data in memory where they are enough.
+// It never reads file metadata where that could need all ranks of a parallel program.
 #include "hdf5.h"
 #include "words.h"
 
@@ -7,7 +7,7 @@ enum { H5S_SCALAR, H5S_SIMPLE, H5S_NULL };
 enum { H5D_CHUNKED = 2, H5D_VIRTUAL = 3 };
 #define UNLIMITED UINT64_MAX
 
-// The beginning of both structures that the library has filled in since 1.10; the rest is room.
+// The common first members of both structures that the library fills in since 1.10; `room` covers the rest.
 union information {
     struct {
         unsigned long number;
@@ -38,7 +38,7 @@ static bool information_of(struct library *library, hid_t hid, union information
     return ASK(library, H5Oget_info, hid, found) >= 0;
 }
 
-// Of what `name` leads to there, or (NULL) of the object itself.
+// Identify the object that `name` leads to, or (NULL) the object itself.
 void identify(struct library *library, hid_t hid, const char *name, struct identity *identity) {
     union information found;
     *identity = (struct identity){.type = -1};
@@ -55,13 +55,13 @@ void identify(struct library *library, hid_t hid, const char *name, struct ident
     }
 }
 
-// ---- as text
+// ---- texts
 
 static void text_hex(struct text *text, uint64_t value, int digits) {
     while (digits-- > 0) text_bytes(text, &"0123456789abcdef"[value >> 4 * digits & 15], 1);
 }
 
-// An address as a number; another token's bytes as they are, without zeros at the end.
+// An address is written as a number; any other token as its bytes, without zeros at the end.
 static void token_text(struct text *text, const struct token *token) {
     uint64_t address = 0;
     int length = 16, digits = 1;
@@ -87,7 +87,7 @@ static void sizes_text(char *room, const hsize_t *sizes, int rank) {
     *text.at = '\0';
 }
 
-// Shapes as text, and the number of elements; rank -1: there are none (a null dataspace).
+// Write the shape and its limits as texts, and set the number of elements; rank -1: no elements (a null dataspace).
 void describe_extent(const struct call *call, struct thing *thing, hid_t space, char *shape, char *most) {
     hsize_t sizes[RANK], limits[RANK], elements = 1;
     int rank = ASK(call->hdf5, H5Sget_simple_extent_dims, space, sizes, limits);
@@ -148,7 +148,7 @@ static bool there(const char *path) {
     return statx_facts(AT_FDCWD, path, 0, &facts);
 }
 
-// As the library looks for it: below the folder that the environment names, beside the file, as it is.
+// Search like the library: below the folder that the environment names, next to the file, then the name as given.
 static bool source_path(const struct file *file, const char *name, char *room) {
     struct text text = {room, room + PATH_ROOM - 1};
     const char *folder = file->path == NULL ? NULL : strrchr(file->path, '/');
@@ -171,7 +171,7 @@ static void source_say(const struct call *call, struct thing *thing, const char 
     if (!same) provio_release(holder);
 }
 
-// A pair of file and dataset that several parts in a row come from is said once.
+// Record a pair of file and dataset once if several consecutive parts come from it.
 static void sources_say(const struct call *call, struct thing *thing, hid_t creation) {
     char *room[5];
     size_t count = 0;
@@ -191,7 +191,7 @@ static void sources_say(const struct call *call, struct thing *thing, hid_t crea
         if (room[i] != NULL) pool_give(&scratches, room[i]);
 }
 
-// ---- all of it
+// ---- the description of an object
 
 struct facts_of { // the texts of one description
     char shape[SHAPE], most[SHAPE], chunks[SHAPE], filters[128], type[32], token[40];
@@ -201,7 +201,7 @@ static void describe_data(const struct call *call, hid_t hid, struct thing *thin
                           struct facts_of *of) {
     struct library *library = call->hdf5;
     bool attribute = thing->kind == AN_ATTRIBUTE;
-    // On disk a committed type's elements may take another room than in memory.
+    // The elements of a committed type may have another size on disk than in memory.
     bool given = material->type > 0 && ASK(library, H5Tcommitted, material->type) == 0;
     hid_t type = given ? material->type : attribute ? ASK(library, H5Aget_type, hid) : ASK(library, H5Dget_type, hid);
     hid_t space = material->space;
@@ -231,11 +231,11 @@ static void announce(struct thing *thing, const struct facts_of *of) {
     thing->object = provio_member(thing->file->object, &member);
 }
 
-// A list of what a dataset was created with costs as much as a third of its opening: it is asked for where the dataset
-// has neither an address of its own nor chunks.
+// The creation property list costs up to a third of the time of opening a dataset. It is read only if the dataset has
+// neither an address of its own nor chunks.
 static bool perhaps_virtual(const struct call *call, struct file *file, hid_t dataset) {
     int index;
-    bool chunks = relaxed(file->chunks); // most datasets of a file are alike: the last one's layout is asked for first
+    bool chunks = relaxed(file->chunks); // most datasets of a file are alike: try the last layout first
     if (chunks && ASK(call->hdf5, H5Dget_chunk_index_type, dataset, &index) >= 0) return false;
     haddr_t address = ASK(call->hdf5, H5Dget_offset, dataset);
     if (!chunks && address == UINT64_MAX)
@@ -246,7 +246,7 @@ static bool perhaps_virtual(const struct call *call, struct file *file, hid_t da
     return address == UINT64_MAX && !chunks;
 }
 
-// Elements of one chunk, asked for when one is first moved as it is.
+// Set the number of elements in one chunk, when a raw chunk is first read or written.
 void describe_chunk(const struct call *call, hid_t dataset, struct thing *thing) {
     char room[SHAPE];
     struct quiet quiet;
@@ -257,7 +257,7 @@ void describe_chunk(const struct call *call, hid_t dataset, struct thing *thing)
     quiet_end(&quiet);
 }
 
-// Announces it too, unless it has no name yet.
+// Also announces the object, unless it has no name yet.
 void describe(const struct call *call, hid_t hid, struct thing *thing, const struct material *material) {
     struct facts_of of;
     struct library *library = call->hdf5;

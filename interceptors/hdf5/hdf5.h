@@ -1,9 +1,11 @@
-// The private face of the HDF5 interceptor, its sections in the order in which one call's data flows:
-// library -> handle -> thing (an object of a file) -> description -> links -> what a row records.
+// The private declarations of the HDF5 interceptor. The sections are in the order in which the data of one call
+// flows: library -> handle -> thing (an object of a file) -> description -> links -> the record of a row of
+// calls.def.
 //
-// The rules of ../posix/shim.h hold but for one: HDF5 may not be called from signal handlers, so dl* calls are allowed
-// at first use. What is asked of the program's library for itself happens after the program's call succeeded, with
-// errors kept quiet: the program's error stack was empty then, and is empty again.
+// The rules of ../posix/shim.h are valid here, with one exception: HDF5 must not be called from signal handlers, so
+// dl* calls are allowed at first use. The interceptor's own calls of the program's HDF5 library happen after the
+// program's call has succeeded, with error reports switched off: the program's error stack was empty then, and is
+// empty again afterwards.
 #ifndef PROVIO_HDF5_H
 #define PROVIO_HDF5_H
 
@@ -19,9 +21,9 @@ struct token {
     uint8_t bytes[16];
 };
 
-enum { RANK = 32, NAME = 1024 }; // the most dimensions that HDF5 has; what is said of a list of names
+enum { RANK = 32, NAME = 1024 }; // the maximal rank in HDF5; room for one name in a list of names
 
-// ---- library.c: whose functions a caller means
+// ---- library.c: the HDF5 library that a caller uses
 
 enum {
 #define HDF5(name, ...) ROW_##name,
@@ -50,25 +52,25 @@ struct hdf5_types {
 #undef OWN
 };
 
-enum { LACKING = 1 }; // in the place of a function that the library does not have
+enum { LACKING = 1 }; // marks a function that the library does not have
 
 struct library {
-    _Atomic uintptr_t base; // where it lies; 0: none yet
+    _Atomic uintptr_t base; // its load address; 0: entry unused
     void *_Atomic handle;
     void *_Atomic functions[FUNCTION_COUNT];
-    _Atomic hid_t file_like; // h5py's driver for file-like objects; 0: it has none
+    _Atomic hid_t file_like; // h5py's driver for file-like objects; 0: none
 };
 
 extern struct library libraries[16];
 struct library *library_find(const void *caller);
-void *library_function(struct library *library, int function); // NULL: it has none of that name
+void *library_function(struct library *library, int function); // NULL: the library has no function of that name
 
 static inline void *function_of(struct library *library, int function) {
     void *known = relaxed(library->functions[function]);
     return likely((uintptr_t)known > LACKING) ? known : library_function(library, function);
 }
 #define ROW(library, name) ((__typeof__(((struct hdf5_types *)NULL)->row_##name))function_of(library, ROW_##name))
-// What the library lacks fails.
+// A call of a function that the library lacks fails (returns -1).
 #define ASK(library, name, ...)                                                                                        \
     ({                                                                                                                 \
         __typeof__(((struct hdf5_types *)NULL)->own_##name) own_function = function_of(library, OWN_##name);           \
@@ -84,7 +86,7 @@ struct quiet {
 void quiet_begin(struct quiet *quiet, struct library *library);
 void quiet_end(struct quiet *quiet);
 
-// ---- thing.c: files, and the objects of files; handles of them
+// ---- thing.c: open files, the objects of files, and handles
 
 struct file;
 
@@ -93,18 +95,18 @@ enum kind { A_FILE, A_GROUP, A_DATASET, AN_ATTRIBUTE, A_TYPE, A_LINK };
 
 struct thing {
     _Atomic uint64_t key;  // 0: free
-    struct thing *next;    // in its bucket, for good
-    struct thing *sibling; // of the same file, in the same list of its things
+    struct thing *next;    // in its bucket; never changes
+    struct thing *sibling; // of the same file, in the same list of things
     struct file *file;
     provio_object *object;
     enum kind kind;
-    bool named; // by its token; else by its path
+    bool named; // identified by its token; otherwise by its path
     struct token token;
     _Atomic uint64_t elements;
-    uint64_t element_size, chunk; // chunk: elements
+    uint64_t element_size, chunk; // chunk: number of elements
     int rank;
     bool created, virtual;
-    _Atomic bool replaced, gone; // gone: whoever opens that name next opens another
+    _Atomic bool replaced, gone; // gone: the next opening of that name opens another object
     uint64_t owed;               // bytes written before it had a name
     int owed_function;
     uint32_t path_length, name_length;
@@ -115,23 +117,23 @@ struct thing {
 struct file {
     _Atomic int used;
     uint32_t slot;
-    uint64_t serial; // of all that were open in this process
+    uint64_t serial; // unique among all files opened in this process
     struct library *hdf5;
     unsigned long number;
     provio_object *object;
-    struct thing root;                         // what a handle of the file leads to
-    struct thing *_Atomic things[SPREAD + 1];  // by their path; the last: those that had none
-    _Atomic uint64_t folders[SPREAD / 64];     // a bit for each path that others lie below, by the same number
-    _Atomic int handles, file_handles, mounts; // handles: of the file's objects and its own
-    bool strong;                               // its last handle closes its objects too
-    _Atomic bool chunks;                       // the dataset opened last has them
-    bool collective;                           // asking for metadata may need all ranks
-    struct file *_Atomic parent;               // where it is mounted, at `mount`
-    _Atomic uint64_t folder;          // of the folder that was last found to have no links on its way, the hash
-    _Atomic uint64_t asked_in, plain; // of that whose names were last asked for, and of one that has no links in it
-    _Atomic uint32_t asked;           // how often they were
+    struct thing root;                         // the object of a handle of the file itself
+    struct thing *_Atomic things[SPREAD + 1];  // by path; the last list: things created without a path
+    _Atomic uint64_t folders[SPREAD / 64];     // a bit for each path that is an ancestor of others, by the same hash
+    _Atomic int handles, file_handles, mounts; // handles: of the file and of its objects
+    bool strong;                               // closing its last file handle closes its objects too
+    _Atomic bool chunks;                       // the last opened dataset has chunks
+    bool collective;                           // a metadata lookup may need all ranks
+    struct file *_Atomic parent;               // the file on which it is mounted, at `mount`
+    _Atomic uint64_t folder;                   // hash of the last folder whose path was found free of links
+    _Atomic uint64_t asked_in, plain; // hashes: the folder of the last name lookups; a folder that contains no links
+    _Atomic uint32_t asked;           // number of lookups in `asked_in`
     char *mount, *path;
-    unsigned flags; // as of open(2)
+    unsigned flags; // flags of open(2)
 };
 
 struct handle {
@@ -139,14 +141,14 @@ struct handle {
     struct handle *next;
     struct library *hdf5;
     struct thing *thing;
-    uint64_t key; // the thing's at that time
+    uint64_t key; // the thing's key when the handle was added
     _Atomic int references;
 };
 
 static inline void text_put(char *room, const char *text) {
     memcpy(room, text, strlen(text) + 1);
 }
-char *copy_text(const char *text); // a pool's; NULL: too long
+char *copy_text(const char *text); // from a pool; NULL: too long, or no memory
 struct file *file_new(struct library *library, unsigned long number, bool numbered);
 struct file *file_numbered(struct library *library, unsigned long number);
 void file_close(struct file *file);
@@ -157,13 +159,13 @@ struct thing *thing_find(struct file *file, enum kind kind, const struct token *
                          const char *name);
 struct thing *thing_new(struct file *file, enum kind kind, const struct token *token, const char *path,
                         const char *name);
-struct thing *thing_at(struct file *file, const char *path); // an object that was met under that path, or NULL
+struct thing *thing_at(struct file *file, const char *path); // a known object with that path, or NULL
 bool thing_rename(struct thing *thing, const char *path);
 void thing_gone(struct file *file, enum kind kind, const char *path, const char *name);
 void things_gone(struct file *file, const char *path);
 uint64_t mixed(uint64_t hash, const void *bytes, size_t size);
-extern _Atomic bool names_unsure; // a name may lead elsewhere than it did, and nobody knows which
-// Links may be on ways where none were.
+extern _Atomic bool names_unsure; // some name may lead to another object than before
+// After a change of names: paths that had no links may have links now.
 static inline void names_changed(struct file *file) {
     atomic_store(&file->folder, 0);
     atomic_store(&file->plain, 0);
@@ -180,13 +182,14 @@ struct handle *handle_add(struct library *library, hid_t hid, struct thing *thin
 void handle_drop(struct handle *handle);
 
 extern struct handle *_Atomic handle_buckets[4096];
-extern _Atomic uint64_t handle_classes[2]; // a bit for each class of handle that any was of
+extern _Atomic uint64_t handle_classes[2]; // a bit for each handle class that was ever added
 
 static inline uint32_t handle_bucket(hid_t hid) {
     return (uint32_t)((uint64_t)hid * 0x9e3779b97f4a7c15u >> 52);
 }
 
-// The library has a handle's class in its first bits: most are of data types, dataspaces and lists, which are not kept.
+// The library stores the class of a handle in its first bits. Most handles are of data types, dataspaces and property
+// lists, which are not kept.
 static inline unsigned handle_class(hid_t hid) {
     return (unsigned)((uint64_t)hid >> 56) % 128;
 }
@@ -197,42 +200,42 @@ static inline struct handle *handle_find(struct library *library, hid_t hid) {
     struct handle *handle = atomic_load_explicit(&handle_buckets[handle_bucket(hid)], memory_order_acquire);
     for (; handle != NULL; handle = handle->next)
         if (atomic_load_explicit(&handle->hid, memory_order_acquire) == hid && handle->hdf5 == library &&
-            likely(handle->key == relaxed(handle->thing->key))) // else its file was closed
+            likely(handle->key == relaxed(handle->thing->key))) // otherwise its file was closed
             return handle;
     return NULL;
 }
 
-// ---- one call of the program's
+// ---- one call of the program
 
 struct call {
-    struct library *hdf5; // NULL: none, and the call fails
+    struct library *hdf5; // NULL: no library found; the call fails
     uint64_t started, ended;
     int row;
-    int error;   // errno, as the call found it
-    bool inside; // what the library calls meanwhile is part of it
+    int error;   // the program's errno before the call; after call_end, errno of the call
+    bool inside; // nested calls of the library belong to this call
 };
 
-// False: the call is not told of, by itself.
+// Return false if the call itself is not recorded.
 bool call_begin(struct call *call, int row, const void *caller, bool wanted, bool calls_back);
 void call_end(struct call *call, bool timed);
 
-static inline int function_number(const struct call *call) { // among all that provio knows
+static inline int function_number(const struct call *call) { // among all functions known to provio
     return API_COUNT + call->row;
 }
 
-int descriptor_behind(const struct call *call, hid_t access); // python.c: of a file-like object of Python's
+int descriptor_behind(const struct call *call, hid_t access); // python.c: of a file-like object of Python
 
-// ---- describe.c: what there is to know of an object when it is first opened or created
+// ---- describe.c: the properties of an object, read when it is first opened or created
 
-struct material { // what an object was made of; 0: asked of the object
+struct material { // the parts an object was created from; 0: query the object; creation -1: query it if needed
     hid_t type, space, creation;
 };
 void describe(const struct call *call, hid_t hid, struct thing *thing, const struct material *material);
 void describe_chunk(const struct call *call, hid_t dataset, struct thing *thing);
 void describe_extent(const struct call *call, struct thing *thing, hid_t space, char *shape, char *most);
-enum { SHAPE = 22 * RANK }; // room for a shape's text
+enum { SHAPE = 22 * RANK }; // room for the text of a shape
 
-struct identity {         // what the library says of an object that is open
+struct identity {         // the library's data on an open object
     unsigned long number; // of its file
     struct token token;
     int type; // 0: group, 1: dataset, 2: datatype
@@ -240,24 +243,24 @@ struct identity {         // what the library says of an object that is open
 };
 void identify(struct library *library, hid_t hid, const char *name, struct identity *identity);
 
-// ---- path.c: names of objects as they are, links followed
+// ---- path.c: names of objects after links are followed
 
 enum link { NO_LINK = -1, HARD = 0, SOFT = 1, EXTERNAL = 64 };
 
-// The full name of what `name` is at a place, links followed, into PATH_ROOM bytes; the last part as it is where `last`
-// is false. False: it cannot be said, or lies in another file.
+// Resolve `name`, relative to a place, into its full name with links followed; `room` has PATH_ROOM bytes. If `last`
+// is false, the last part is not followed. Return false if the name cannot be resolved or is in another file.
 bool name_follow(const struct call *call, struct thing *base, hid_t place, const char *name, bool last, char *room);
 bool name_plain(struct file *file, const char *path);
-bool name_asked(const struct call *call, hid_t hid, char *room); // as the library has it
+bool name_asked(const struct call *call, hid_t hid, char *room); // the library's own answer
 void link_say(const struct call *call, struct file *file, const char *path, const char *target, const char *target_file,
               bool created);
 bool name_join(char *room, const char *folder, const char *name);
 void name_parent(char *path);
 
-// ---- member.c: objects that are opened, created, met
+// ---- member.c: objects that are opened, created or encountered
 
 struct thing *thing_met(const struct call *call, hid_t hid);
-static inline struct thing *thing_of(const struct call *call, hid_t hid) { // NULL: no object of a file
+static inline struct thing *thing_of(const struct call *call, hid_t hid) { // NULL: not an object of a file
     struct handle *handle = handle_find(call->hdf5, hid);
     return likely(handle != NULL) ? handle->thing : thing_met(call, hid);
 }
@@ -272,11 +275,11 @@ void attribute_opened(const struct call *call, hid_t hid, hid_t place, const cha
 void attribute_of(const struct call *call, hid_t place, const char *object, struct file **file, char *room);
 void named(const struct call *call, hid_t object, hid_t place, const char *name);
 
-// What is not recorded leaves a Gap, each reason once.
+// Unrecorded objects leave a Gap, one for each reason.
 enum lost { MANY_FILES, LONG_NAMES, ALL_RANKS };
 void lost(const struct call *call, enum lost what);
 
-// ---- record.c: what else the subjects of the table record
+// ---- record.c: the other records of the table's subjects
 
 uint64_t told_from(const struct call *call);
 void closed(const struct call *call, hid_t hid);

@@ -1,7 +1,7 @@
-// Rows of calls.def -> wrappers.
+// Makes a wrapper from each row of calls.def.
 #include "hdf5.h"
 
-static THREAD_LOCAL int depth; // inside a call that is told of: what the library calls itself is part of it
+static THREAD_LOCAL int depth; // inside a recorded call: the library's own nested calls belong to it
 static _Atomic uint64_t calls;
 
 uint64_t provio_hdf5_calls(void) {
@@ -15,7 +15,7 @@ int provio_hdf5_inside(void) {
 enum { UNKNOWN, ON, OFF };
 static _Atomic int state;
 
-// Left to the layer for h5py, or to nobody.
+// HDF5 is left to the Python layer for h5py ("h5py"), or not recorded ("off").
 static __attribute__((cold, noinline)) bool state_read(void) {
     const char *set = getenv("PROVIO_HDF5");
     bool off = set != NULL && (strcmp(set, "off") == 0 || strcmp(set, "h5py") == 0);
@@ -41,7 +41,7 @@ bool call_begin(struct call *call, int row, const void *caller, bool wanted, boo
     return true;
 }
 
-// What the program finds as errno is what the library left, or what was there before.
+// The program finds in errno the library's value, or the previous value if the library left 0.
 void call_end(struct call *call, bool timed) {
     int error = errno;
     depth -= call->inside;
@@ -50,7 +50,7 @@ void call_end(struct call *call, bool timed) {
     if (timed) call->ended = provio_now();
 }
 
-// ---- subjects: whose failure it is, and what is recorded where it was none
+// ---- subjects: the object of a failure, and the record of a success
 
 #define FAILED_CREATED_FILE(path, flags, access) -1
 #define DONE_CREATED_FILE(path, flags, access) opened_file(&call, result, path, flags, access, true)
@@ -173,7 +173,7 @@ void call_end(struct call *call, bool timed) {
 #define WANTED_Copy true, false
 #define WANTED_Resize true, false
 #define WANTED_Stat settings.stat, false
-#define WANTED_List settings.list, true // what it calls back in the program makes calls of its own
+#define WANTED_List settings.list, true // the program's callbacks make calls of their own
 
 #define HDF5(name, Term, type, parameters, arguments, subject)                                                         \
     EXPORTED(name, type, parameters)                                                                                   \

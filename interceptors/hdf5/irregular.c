@@ -7,13 +7,13 @@
 #define SKIPS(...)
 #include "calls.def"
 
-// The beginning of each: the call, and the real function.
+// The start of each wrapper: the call and the real function.
 #define BEGIN(name)                                                                                                    \
     struct call call;                                                                                                  \
     const bool told = call_begin(&call, ROW_##name, __builtin_return_address(0), true, false);                         \
     __typeof__(((struct hdf5_types *)NULL)->row_##name) real = call.hdf5 == NULL ? NULL : ROW(call.hdf5, name);
 
-// ---- references of handles
+// ---- reference counts of handles
 
 int provio_H5Iinc_ref(hid_t object) {
     BEGIN(H5Iinc_ref)
@@ -28,7 +28,8 @@ int provio_H5Idec_ref(hid_t object) {
     struct call call;
     struct library *library = library_find(__builtin_return_address(0));
     if (library == NULL) return -1;
-    if (handle_find(library, object) == NULL) return ROW(library, H5Idec_ref)(object); // h5py lets go of all by this
+    if (handle_find(library, object) == NULL)
+        return ROW(library, H5Idec_ref)(object); // h5py releases every handle this way
     const bool told = call_begin(&call, ROW_H5Idec_ref, __builtin_return_address(0), true, false);
     int result = ROW(library, H5Idec_ref)(object);
     if (told) call_end(&call, false);
@@ -50,7 +51,7 @@ hid_t provio_H5Iget_file_id(hid_t object) {
     return result;
 }
 
-// ---- datasets: what most programs ask first, so that a handle that is none shows here
+// ---- datasets: the first query of most programs, so that an invalid handle is recorded as a failure here
 
 #define ASKED(name, parameters, arguments)                                                                             \
     hid_t provio_##name parameters {                                                                                   \
@@ -75,7 +76,7 @@ herr_t provio_H5close(void) {
     return result;
 }
 
-// Recorded of no object: it is here so that one harmless call shows whether this layer stands before a library.
+// Recorded for no object. The wrapper lets one harmless call show whether this layer is active in front of a library.
 herr_t provio_H5get_libversion(unsigned *major, unsigned *minor, unsigned *release) {
     BEGIN(H5get_libversion)
     herr_t result = real == NULL ? -1 : real(major, minor, release);
@@ -83,9 +84,9 @@ herr_t provio_H5get_libversion(unsigned *major, unsigned *minor, unsigned *relea
     return result;
 }
 
-// ---- files in files
+// ---- mounted files
 
-// Where asking for metadata needs all ranks, one that records would wait for those that do not.
+// Where a metadata lookup needs all ranks, a recording rank would wait for the ranks that do not record.
 static bool askable(const struct call *call, hid_t place) {
     const struct thing *base = thing_of(call, place);
     return base != NULL && !base->file->collective;
@@ -137,7 +138,7 @@ herr_t provio_H5Funmount(hid_t place, const char *name) {
     return result;
 }
 
-// ---- refreshed: as another process left it
+// ---- refresh: the state that another process left
 
 herr_t provio_H5Drefresh(hid_t dataset) {
     BEGIN(H5Drefresh)
@@ -166,7 +167,7 @@ herr_t provio_H5Orefresh_async(const char *source, const char *caller, unsigned 
     return result;
 }
 
-// ---- deleted by their place in an order: the name is asked for before it is gone
+// ---- deletion by position in an order: the name is queried before the object is removed
 
 struct doomed {
     struct quiet quiet;

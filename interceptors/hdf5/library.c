@@ -1,6 +1,6 @@
-// Whose functions a caller means: without this layer its call would have gone to the first library behind it in the
-// global scope, else, where HDF5 was loaded privately (as Python's wheels do, several of them in one process), to the
-// one that the caller itself was linked with.
+// Finds the HDF5 library that a caller means. Without this layer, the call would go to the first library in the
+// global scope after this one. If HDF5 was loaded privately (Python wheels do so, with several copies in one
+// process), it would go to the library that the caller is linked with.
 #include "hdf5.h"
 
 #include "../posix/loaded.h"
@@ -14,7 +14,7 @@ enum { RANGES = 512 };
 static struct range {
     uintptr_t start, end;
     struct library *hdf5;
-    _Atomic unsigned state; // rises; its last two bits: free, being filled, ready
+    _Atomic unsigned state; // increases; the last two bits: free, being filled, ready
 } ranges[RANGES];
 enum { FREE, FILLED, READY, STATES };
 static _Atomic unsigned range_count;
@@ -34,13 +34,13 @@ static const char names[FUNCTION_COUNT][32] = {
 #undef OWN
 };
 
-// A function that every HDF5 has and that this layer does not wrap.
+// A function that every HDF5 version has and that this layer does not wrap.
 static const char probe[] = "H5open";
 
-// The object that lies at an address: dladdr(3) would look through all its symbols.
+// The loaded object that contains an address. dladdr(3) would search all its symbols too.
 struct span {
     uintptr_t address, start, end;
-    const char *name; // "" of the executable
+    const char *name; // "" for the executable
 };
 
 static int spans(struct dl_phdr_info *info, size_t size, void *data) {
@@ -64,7 +64,7 @@ static bool object_at(const void *address, struct span *span) {
     return loader.dl_iterate_phdr(spans, span) != 0;
 }
 
-// Held for good, so that what is known of its functions stays true.
+// The library stays loaded permanently, so that the known addresses of its functions remain valid.
 static void *hold(const struct span *span) {
     return loader.dlopen(span->name[0] == '\0' ? NULL : span->name, RTLD_LAZY | RTLD_NOLOAD);
 }
@@ -88,7 +88,7 @@ static struct library *library_of(const void *caller) {
     struct span span;
     void *handle = found == NULL && object_at(caller, &span) ? hold(&span) : NULL;
     if (handle != NULL) {
-        found = loaded_symbol(handle, probe); // there, or in what it was linked with
+        found = loaded_symbol(handle, probe); // in the caller, or in the libraries that it is linked with
         loader.dlclose(handle);
     }
     if (found == NULL) found = loaded_function(probe);
@@ -105,7 +105,8 @@ static struct range *range_take(void) {
     return NULL;
 }
 
-// After code was unloaded: at the address of a caller that is gone there may be another, linked with another library.
+// After code was unloaded: the address of an unloaded caller may now belong to another one, linked with another
+// library.
 void callers_unloaded(void) {
     for (unsigned i = 0, count = relaxed(range_count); i < count; i++) {
         struct span span;
@@ -158,7 +159,7 @@ __attribute__((cold, noinline)) void *library_function(struct library *library, 
     return found;
 }
 
-// ---- the program's error stack and what is printed of it stay as they are
+// ---- leave the program's error stack, and its printing, unchanged
 
 void quiet_begin(struct quiet *quiet, struct library *library) {
     *quiet = (struct quiet){.hdf5 = library, .second = 1, .error = errno};

@@ -1,5 +1,5 @@
-// Objects that are opened, created, or met: each has one record for each opening of its file, under its path with all
-// links followed; another name that led to it is said beside it.
+// Opened, created and encountered objects. Each object has one record for each opening of its file, under its path
+// with all links followed. Another name that leads to it is recorded as a link.
 #include "hdf5.h"
 
 static const struct material asked = {0, 0, -1};
@@ -32,7 +32,7 @@ static bool file_number(const struct call *call, hid_t hid, bool collective, uns
     return identity.known;
 }
 
-// One that the library opened by itself, behind an external link.
+// A file that the library itself opened, behind an external link.
 static struct file *file_behind(const struct call *call, hid_t hid, unsigned long number, unsigned flags) {
     char *room = pool_take(&scratches);
     struct file *file = NULL;
@@ -49,7 +49,7 @@ static unsigned as_open(unsigned flags, bool created) {
     return flags & READ_WRITE ? O_RDWR : O_RDONLY;
 }
 
-// In memory alone: what has that name on disk, if anything, is not it.
+// True for a file in memory only. A file of the same name on disk, if there is one, is unrelated.
 static bool in_memory(const struct call *call, hid_t access, bool created) {
     size_t increment;
     hbool_t stored = true;
@@ -105,7 +105,7 @@ static struct file *file_of(const struct call *call, hid_t hid, struct thing *ba
     return file;
 }
 
-// The path as the library has it, from the root of the file that holds the object.
+// Query the path from the library, starting at the root of the file that contains the object.
 static bool path_asked(const struct call *call, hid_t hid, struct file *file, char *room) {
     char *name = pool_take(&scratches);
     bool found = name != NULL && name_asked(call, hid, name);
@@ -120,12 +120,12 @@ static bool path_asked(const struct call *call, hid_t hid, struct file *file, ch
     return found;
 }
 
-// An object that no handle was known of, at the place and by the name that it was opened by.
+// Find or create the thing of an object that has no known thing yet, from the place and name that opened it.
 static struct thing *first_met(const struct call *call, hid_t hid, hid_t place, struct thing *base, struct file *file,
                                const char *name, bool created, const struct identity *identity, char *room) {
     const struct token *token = identity->known ? &identity->token : NULL;
     bool here = name != NULL && base != NULL && base->file == file;
-    if (name != NULL && base != NULL && !here) name_follow(call, base, place, name, true, room); // says the links
+    if (name != NULL && base != NULL && !here) name_follow(call, base, place, name, true, room); // records the links
     bool found = here && name_follow(call, base, place, name, !created, room);
     if (!found && (name != NULL || token == NULL || place == -1 || !created)) found = path_asked(call, hid, file, room);
     if (!found && token == NULL) return NULL;
@@ -137,7 +137,7 @@ static struct thing *first_met(const struct call *call, hid_t hid, hid_t place, 
     return thing;
 }
 
-// A name that led to an object whose path is another.
+// Record a name that leads to an object with another path.
 static void other_name(const struct call *call, hid_t place, struct thing *base, const char *name,
                        const struct thing *thing, char *room) {
     if (base == NULL || base->text == NULL || thing->text == NULL) return;
@@ -159,7 +159,7 @@ struct thing *meet(const struct call *call, hid_t hid, hid_t place, const char *
     char *room = file == NULL ? NULL : pool_take(&scratches);
     if (room == NULL) return NULL;
     if (identity.known) thing = thing_find(file, kind_of(&identity, call, hid), &identity.token, NULL, NULL);
-    if (thing != NULL && created) { // of an object that was deleted there
+    if (thing != NULL && created) { // it belongs to an object that was deleted there
         atomic_store(&thing->gone, true);
         thing = NULL;
     }
@@ -176,7 +176,7 @@ struct thing *meet(const struct call *call, hid_t hid, hid_t place, const char *
     return thing;
 }
 
-// What was met before under that name, where no link can lead elsewhere: nothing is asked.
+// Return the known object of that name, if no link on the path can lead elsewhere; this needs no query.
 static struct thing *met_before(const struct call *call, hid_t place, const char *name) {
     struct handle *handle = handle_find(call->hdf5, place);
     struct thing *base = handle == NULL ? NULL : handle->thing, *found = NULL;
@@ -205,7 +205,7 @@ void opened(const struct call *call, hid_t hid, hid_t place, const char *name, c
     if (asking) quiet_end(&quiet);
 }
 
-// What had no name has its first: it is announced now, with what was written before.
+// A thing without a name gets its first one: announce it now, with the bytes written before.
 void named(const struct call *call, hid_t object, hid_t place, const char *name) {
     struct quiet quiet;
     struct thing *thing = thing_of(call, object), *base = thing_of(call, place);
@@ -225,9 +225,9 @@ void named(const struct call *call, hid_t object, hid_t place, const char *name)
     if (room != NULL) pool_give(&scratches, room);
 }
 
-// ---- attributes: by the path of their object
+// ---- attributes, found by the path of their object
 
-// What is known there already has its path; what is not, the one that its name leads to.
+// If the object is known, use its path; otherwise the path that its name leads to.
 static struct file *owner_named(const struct call *call, hid_t place, struct thing *base, const char *object,
                                 char *room) {
     static const enum kind kinds[] = {A_GROUP, A_DATASET, A_TYPE};
@@ -244,7 +244,7 @@ static struct file *owner_named(const struct call *call, hid_t place, struct thi
     return name_follow(call, base, place, object, true, room) ? base->file : NULL;
 }
 
-// The file and the path of the object that an attribute is looked for at; no file: it cannot be said.
+// Set the file and path of the object that owns an attribute; file NULL: unknown.
 void attribute_of(const struct call *call, hid_t place, const char *object, struct file **file, char *room) {
     struct thing *base = thing_of(call, place);
     *file = base == NULL || base->text == NULL ? NULL : base->file;
@@ -255,7 +255,7 @@ void attribute_of(const struct call *call, hid_t place, const char *object, stru
         *file = owner_named(call, place, base, object, room);
 }
 
-// Of an attribute that was found without a name, or behind an external link: what the library knows of it.
+// Query the owner from the library, for an attribute that was found without a name or behind an external link.
 static struct file *owner_asked(const struct call *call, hid_t hid, struct thing *base, char *room) {
     struct identity identity = {.type = -1};
     identify(call->hdf5, hid, NULL, &identity);
@@ -311,7 +311,7 @@ void attribute_opened(const struct call *call, hid_t hid, hid_t place, const cha
     if (room != NULL) pool_give(&scratches, room);
 }
 
-// ---- a handle that came from elsewhere: inherited, or made where this layer does not stand
+// ---- handles from elsewhere: inherited, or made where this layer is not active
 
 static struct thing *file_met(const struct call *call, hid_t hid) {
     unsigned long number;
@@ -332,7 +332,7 @@ __attribute__((cold, noinline)) struct thing *thing_met(const struct call *call,
         thing = file_met(call, hid);
     else if (object)
         thing = meet(call, hid, -1, NULL, &asked, false);
-    else if (type == 6 || type == 7) { // an attribute has one number or the other, as the library's version has it
+    else if (type == 6 || type == 7) { // an attribute has one of these numbers, depending on the library's version
         char *room = pool_take(&scratches);
         if (room != NULL) thing = attribute_met(call, hid, -1, NULL, NULL, &asked, false, room);
         if (room != NULL) pool_give(&scratches, room);

@@ -1,9 +1,9 @@
-// Names of objects as they are in the file that holds them: soft links on the way are followed and said, each once.
+// Resolves names of objects inside their file. Each soft link on the path is followed, and recorded once.
 #include "hdf5.h"
 
-enum { FOLLOWED = 16 }; // links in one name, as the library's own limit is
+enum { FOLLOWED = 16 }; // most links in one name; the library has the same limit
 
-// The name of what lies at `name` below a folder, without `.` and empty parts.
+// Join a folder and a name to a path, without `.` and empty parts.
 bool name_join(char *room, const char *folder, const char *name) {
     struct text text = {room, room + PATH_ROOM - 1};
     for (const char *from = name[0] == '/' ? name : folder; from != NULL; from = from == name ? NULL : name) {
@@ -60,9 +60,9 @@ void link_say(const struct call *call, struct file *file, const char *path, cons
     if (thing != NULL) thing->object = provio_member(file->object, &member);
 }
 
-// ---- what lies side by side: a folder without links is looked at once, not each time that something in it is opened
+// ---- siblings: a folder without links is checked once, not at each opening of an object in it
 
-enum { FEW = 8, LINKS_AS_ONE = 16 }; // to go through so many links costs as much as to ask of one
+enum { FEW = 8, LINKS_AS_ONE = 16 }; // iterating over 16 links costs as much as one lookup
 
 static herr_t other_than_hard(hid_t group, const char *name, const int *type, void *data) {
     (void)group, (void)name, (void)data;
@@ -85,7 +85,8 @@ static bool only_hard(const struct call *call, hid_t place, const char *folder, 
     return result == 0;
 }
 
-// The part of the path before `end` has no links in it. It is gone through once as much was asked of it as that costs.
+// Return whether the part of the path before `end` contains no links. The folder is iterated only after the lookups
+// in it have cost as much as the iteration.
 static bool plain_folder(const struct call *call, struct file *file, hid_t place, char *path, size_t end) {
     uint64_t folder = mixed(1, path, end) | 1;
     if (relaxed(file->plain) == folder) return true;
@@ -100,7 +101,7 @@ static bool plain_folder(const struct call *call, struct file *file, hid_t place
     return plain;
 }
 
-// Three rooms for one walk.
+// Three buffers for one walk.
 struct rooms {
     char *target, *rest, *resolved;
 };
@@ -116,7 +117,7 @@ static void rooms_give(struct rooms *rooms) {
     if (rooms->resolved != NULL) pool_give(&scratches, rooms->resolved);
 }
 
-// The link is the part of the path from `at` to `end`: in its place comes what it leads to.
+// Replace the link, the part of the path from `at` to `end`, by its target.
 static void soft_link(const struct call *call, struct file *file, char *path, size_t at, size_t end, char next,
                       struct rooms *rooms) {
     text_put(rooms->rest, next == '\0' ? "" : path + end + 1);
@@ -136,7 +137,8 @@ static uint64_t folder_of(const char *path, size_t *end) {
     return mixed(1, path, *end) | 1;
 }
 
-// False: an external link is on the way. Objects are mostly met side by side: their folder is looked at once.
+// Follow the links of a path. Return false if an external link is on the path. Most objects are met next to their
+// siblings, so the last folder is remembered and skipped.
 static bool walk(const struct call *call, struct file *file, hid_t place, char *path, size_t at, bool last,
                  struct rooms *rooms) {
     size_t above;
@@ -153,7 +155,7 @@ static bool walk(const struct call *call, struct file *file, hid_t place, char *
             followed++;
             continue;
         }
-        if (kind == EXTERNAL) { // its flags, the file, the object
+        if (kind == EXTERNAL) { // the link's value: flags, file, object
             const char *other = rooms->target + 1;
             link_say(call, file, path, other + strlen(other) + 1, other, false);
             return false;
@@ -166,7 +168,7 @@ static bool walk(const struct call *call, struct file *file, hid_t place, char *
     return true;
 }
 
-// A path that is known to have no links on its way; that of an object of it is its own.
+// Return whether the path is known to be free of links, so that an object with this path has no other one.
 bool name_plain(struct file *file, const char *path) {
     size_t end;
     uint64_t known = relaxed(file->folder);
@@ -179,7 +181,7 @@ bool name_follow(const struct call *call, struct thing *base, hid_t place, const
     size_t at = name[0] == '/' ? 0 : base->path_length;
     if (at == 1) at = 0; // the root
     bool done = rooms_take(&rooms);
-    if (done && name[0] != '/' && relaxed(base->gone)) // it was moved
+    if (done && name[0] != '/' && relaxed(base->gone)) // the base was moved
         done = name_asked(call, place, rooms.rest) && name_join(room, rooms.rest, name), at = 0;
     else if (done)
         done = name_join(room, thing_path(base), name);

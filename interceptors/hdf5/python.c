@@ -1,4 +1,5 @@
-// File-like objects of Python's: h5py has a driver of its own for them, and the object alone knows its descriptor.
+// Finds the descriptor of Python's file-like objects: h5py has its own driver for them, and only the object knows its
+// descriptor.
 #include "hdf5.h"
 
 #include "../posix/loaded.h"
@@ -7,7 +8,7 @@
 
 EXPORTED(H5FDregister, hid_t, (const void *driver))
 
-// Its name stands first, or, since 1.13, behind two numbers.
+// The driver's name is its first member, or, since 1.13, the member after two numbers.
 static bool is_named(const struct call *call, const void *driver, const char *name) {
     unsigned major = 0, minor = 0, release = 0;
     if (driver == NULL || ROW(call->hdf5, H5get_libversion)(&major, &minor, &release) < 0) return false;
@@ -44,7 +45,7 @@ static bool python_find(struct python *python) {
     return python->ensure && python->release && python->fetch && python->restore && python->has && python->descriptor;
 }
 
-// The descriptor behind a file that was opened so; -1: there is none.
+// The descriptor behind a file that was opened with that driver; -1: none.
 int descriptor_behind(const struct call *call, hid_t access) {
     hid_t driver = relaxed(call->hdf5->file_like);
     struct python python;
@@ -54,9 +55,9 @@ int descriptor_behind(const struct call *call, hid_t access) {
     if (object == NULL || !python_find(&python)) return -1;
     int kept = errno, state = python.ensure();
     python.fetch(&type, &value, &trace);
-    // tempfile.SpooledTemporaryFile goes from memory to disk when it is asked.
+    // fileno() makes tempfile.SpooledTemporaryFile move from memory to disk.
     int fd = python.has(object, "rollover") ? -1 : python.descriptor(object);
-    python.restore(type, value, trace); // without what an object that has none said
+    python.restore(type, value, trace); // drops the error of an object that has no descriptor
     python.release(state);
     errno = kept;
     return fd;

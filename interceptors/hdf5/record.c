@@ -1,7 +1,8 @@
-// What the subjects of the table record of calls that succeeded, but for opening; and what of those that failed.
+// Records the calls of the table's subjects: successful calls other than opening, and failed calls.
 #include "hdf5.h"
 
-// When the call began, moved on by what this layer took since it ended: what is asked for the record is not its time.
+// The start of the call, plus the time that this layer has spent since the call ended: queries for the record do not
+// count as the call's time.
 uint64_t told_from(const struct call *call) {
     return call->started + (provio_now() - call->ended);
 }
@@ -73,11 +74,11 @@ void moved_data(const struct call *call, hid_t dataset, hid_t memory, hid_t spac
     if (thing == NULL) return;
     uint64_t elements = elements_of(call, thing, memory, space);
     bool each = thing->kind == AN_ATTRIBUTE || space <= H5S_PLIST || elements < relaxed(thing->elements) ||
-                ASK(call->hdf5, H5Sget_select_type, space) != H5S_SEL_POINTS; // points may recur
+                ASK(call->hdf5, H5Sget_select_type, space) != H5S_SEL_POINTS; // points may repeat
     moved(call, thing, elements, side, each, started);
 }
 
-// The time of all of them is the first one's.
+// The duration of the call is recorded for the first dataset.
 void moved_many(const struct call *call, size_t count, const hid_t *datasets, const hid_t *memories,
                 const hid_t *spaces, enum side side) {
     for (size_t i = 0; i < count; i++)
@@ -109,7 +110,7 @@ void extent_changed(const struct call *call, hid_t dataset, bool said) {
 
 enum { SAME_PLACE = 0 }; // H5L_SAME_LOC
 
-struct naming { // of the names of one call
+struct naming { // buffers for the names of one call
     const struct call *call;
     struct quiet quiet;
     char *from, *to;
@@ -167,7 +168,8 @@ void linked(const struct call *call, enum link kind, hid_t place, const char *ta
     naming_end(&naming);
 }
 
-// Of a hard link: another name of the same object; of another: the same target, wherever it leads from there.
+// A copied hard link is another name of the same object. A copied soft link has the same target, resolved from its
+// new place.
 void link_copied(const struct call *call, hid_t place, const char *from, hid_t other, const char *to) {
     linked(call, HARD, place, from, NULL, other, to);
 }

@@ -1,5 +1,5 @@
-// Files that are open, the objects of files, and handles of both. Lock-free: what is taken stays where it is, in its
-// bucket for good, and is free again when its key is 0. HDF5 gives no handle a second time.
+// Open files, the objects of files, and the handles of both. Lock-free: an entry stays in its bucket permanently and
+// is free again when its key is 0. HDF5 never gives the same handle twice.
 #include "hdf5.h"
 
 enum { FILES = 4096, THINGS = 16384 };
@@ -17,7 +17,7 @@ static struct thing *_Atomic thing_buckets[THINGS];
 struct handle *_Atomic handle_buckets[4096];
 _Atomic uint64_t handle_classes[2];
 
-// ---- text of a thing: its path, and its name where it is an attribute
+// ---- text of a thing: its path, and the name of an attribute
 
 static char *text_take(size_t size) {
     return size <= 512         ? pool_take(LATER(&middle_texts, struct middle_text))
@@ -50,7 +50,7 @@ static void thing_free(struct thing *thing) {
     atomic_store_explicit(&thing->key, 0, memory_order_release);
 }
 
-// ---- things, found by their token where that is known, else by their path
+// ---- things, found by their token if it is known, otherwise by their path
 
 static uint64_t mixed_word(uint64_t hash, uint64_t word) {
     hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
@@ -113,7 +113,7 @@ static struct thing *thing_take(struct thing *_Atomic *bucket) {
     return thing;
 }
 
-// A path's list among those of a file; what a path lies below is marked meanwhile.
+// Return the number of the path's list in its file; with `marking`, also mark all ancestors of the path.
 static unsigned list_of(struct file *file, const char *path, bool marking) {
     uint64_t hash = 1;
     for (size_t i = 0; path[i] != '\0'; i++) {
@@ -159,12 +159,12 @@ struct thing *thing_at(struct file *file, const char *path) {
     return NULL;
 }
 
-// What had no name gets its first. It stays in the list of those that had none.
+// Give a nameless thing its first name. It stays in the list of nameless things.
 bool thing_rename(struct thing *thing, const char *path) {
     return thing->text == NULL && thing_text(thing, path, NULL);
 }
 
-// No name leads there any more: to an attribute, or to what was a link.
+// Mark an attribute or a former link as gone: no name leads to it any more.
 void thing_gone(struct file *file, enum kind kind, const char *path, const char *name) {
     struct thing *thing = thing_find(file, kind, NULL, path, name);
     if (thing != NULL) atomic_store(&thing->gone, true);
@@ -178,7 +178,7 @@ static void list_gone(struct file *file, unsigned list, const char *path, size_t
     }
 }
 
-// The same of an object and what lies below it: where nothing does, those of its own path's list are looked at alone.
+// Mark an object and everything below it as gone. If nothing is below it, only the list of its own path is searched.
 void things_gone(struct file *file, const char *path) {
     size_t length = strlen(path);
     unsigned list = list_of(file, path, false);
@@ -252,7 +252,7 @@ void file_close(struct file *file) {
     atomic_store(&file->parent, NULL);
     if (file->mount != NULL) text_give(file->mount, strlen(file->mount) + 1);
     if (file->path != NULL) text_give(file->path, strlen(file->path) + 1);
-    for (uint32_t i = 0, end = relaxed(files_end); i < end; i++) { // what was mounted on it goes with it
+    for (uint32_t i = 0, end = relaxed(files_end); i < end; i++) { // mounted files are unmounted with it
         struct file *child = atomic_load(&files[i]), *gone = file;
         if (child == NULL || child == file || relaxed(child->parent) != file) continue;
         if (!atomic_compare_exchange_strong(&child->parent, &gone, NULL)) continue;
@@ -305,7 +305,7 @@ struct handle *handle_add(struct library *library, hid_t hid, struct thing *thin
     return handle;
 }
 
-// One reference less; with the last one the handle is gone, and perhaps its file was closed by that.
+// Drop one reference. The last one removes the handle, and may mean that the file was closed.
 void handle_drop(struct handle *handle) {
     struct file *file = handle->thing->file;
     if (atomic_fetch_sub(&handle->references, 1) > 1) return;

@@ -1,5 +1,5 @@
-// The trace's words for what HDF5 knows by a number: for the layer in C and the connector. The layer in Python has the
-// same.
+// The trace's words for numeric constants of HDF5, used by the C layer and by the connector. The Python layer has the
+// same words.
 #ifndef WORDS_H
 #define WORDS_H
 
@@ -9,7 +9,7 @@ static inline const char *class_word(int class) {
     return class >= 0 && class < (int)(sizeof words / sizeof *words) ? words[class] : "other";
 }
 
-// NULL: a filter that has none.
+// NULL: a filter without a word.
 static inline const char *filter_word(int filter) {
     static const char words[][12] = {"deflate", "shuffle", "fletcher32", "szip", "nbit", "scaleoffset"};
     if (filter == 32000) return "lzf";

@@ -1,11 +1,15 @@
-// What a program may tell provio of itself: the parts that its work has (Tasks), by which settings it goes, how well it
-// went, which states it saved, what it used and made that no file shows. For C and C++; `provio include` says in which
-// folder this file lies, and nothing is to be linked.
+// Functions with which a C or C++ program declares facts about itself that provio cannot observe: the named parts of
+// its work (Tasks), its configuration, its metrics, its checkpoints, and inputs and outputs that are not visible as
+// files.
 //
-// A program that calls these runs as well without provio: they are found when it is recorded, and else every function
-// returns 0 at once. In a program that is linked statically they are never found. None allocates, locks, prints,
-// changes errno or throws. Texts are copied, and may hold any bytes; NULL is left out. Any thread may call any of them,
-// at any time, but for the child of vfork, which is not heard.
+// `provio include` prints the folder of this header. No library needs to be linked.
+//
+// The same program also runs without provio. The functions are found at run time when the program is recorded;
+// otherwise each function returns 0 at once. A statically linked program never finds them.
+//
+// No function allocates memory, takes a lock, prints, changes errno or throws. Texts are copied and may contain any
+// bytes; a NULL text is omitted. Any thread may call any function at any time, except a child of vfork, where calls
+// have no effect.
 #ifndef PROVIO_H
 #define PROVIO_H
 
@@ -15,9 +19,9 @@
 extern "C" {
 #endif
 
-// PROVIO_CALL(type, name, (parameters), (arguments)) declares a function, PROVIO_TELL(name, …) one that returns
-// nothing.
-#if defined(PROVIO_PLAIN) // for what is part of provio
+// PROVIO_CALL(type, name, (parameters), (arguments)) declares a function; PROVIO_TELL(name, …) declares one that
+// returns nothing.
+#if defined(PROVIO_PLAIN) // for the files of provio itself
 #define PROVIO_CALL(type, name, parameters, arguments) type name parameters;
 #define PROVIO_TELL(name, parameters, arguments) void name parameters;
 #elif defined(__PIC__) || defined(__PIE__)
@@ -34,7 +38,7 @@ extern "C" {
     static inline void name parameters {                                                                               \
         if (name##_there) name##_there arguments;                                                                      \
     }
-#else // the linker would settle for good that they are not there
+#else // a weak reference is not enough here: the linker would bind it to 0 permanently
 typedef void (*provio_function_found)(void);
 extern provio_function_found provio_dlsym(void *, const char *) __asm__("dlsym") __attribute__((weak));
 static inline void provio_nothing_found(void) {}
@@ -68,71 +72,82 @@ static inline provio_function_found provio_find(provio_function_found *known, co
     }
 #endif
 
-// ---- Tasks: named parts of what this process does, such as a function, an epoch of a training, a notebook's cell.
-// They nest: one begins within the Task that the thread is in, if any. What a thread does belongs to the Task that it
-// is in when it does it: to begin one is not yet to enter it. A thread that is made within a Task is in it until the
-// Task ends; a process that is started within one is launched by it. Any thread may enter a Task, and leaves it by
-// entering what it was in before: threads of a pool that was made earlier are in it only if they enter it. A Task that
-// never ends is kept as it was begun. A number is of this process: a fork has none of its parent's Tasks.
-// A thread also leaves a Task that another thread ends. What was handed to it in the Task, and is done there however
-// late, enters it with PROVIO_HANDED, and leaves it by itself alone.
+// ---- Tasks: named parts of the work of this process, such as a function, an epoch of a training, a notebook cell.
+//
+// A Task that starts is nested in the current Task of the calling thread, if there is one. The actions of a thread
+// belong to the Task that the thread is in at that time. To begin a Task is not to enter it.
+//
+// A thread that is created inside a Task is in this Task until the Task ends. A process that is started inside a Task
+// is recorded as launched by it. Any thread may enter a Task; it leaves the Task when it enters the previous one
+// again. The threads of an existing pool are in a Task only if they enter it.
+//
+// A Task that never ends stays in the record without an end. The number of a Task is valid in this process only: a
+// forked child has none of its parent's Tasks.
+//
+// A thread also leaves its Task when another thread ends that Task. To do work of a Task that may continue after the
+// Task's end, enter it with PROVIO_HANDED (task | PROVIO_HANDED): the thread then stays in it until it leaves by
+// itself.
 #define PROVIO_HANDED ((uint64_t)1 << 62)
 
-struct provio_task { // NULL and 0: nothing, and it is left out
+struct provio_task { // NULL and 0 mean: omitted
     const char *name;
-    const char *kind;   // what sort of Task: "cell"
-    const char *source; // the text of the program that it carries out
-    uint64_t number;    // by the program's own counting, from 1 on
+    const char *kind;   // the sort of Task, such as "cell"
+    const char *source; // the source text that the Task executes
+    uint64_t number;    // the program's own numbering, from 1
 };
 
-PROVIO_CALL(uint64_t, provio_task_begin, (const struct provio_task *task), (task)) // its number; 0: not recorded
-PROVIO_CALL(uint64_t, provio_task_enter, (uint64_t task), (task))                 // 0: none; returns what to go back to
-PROVIO_CALL(uint64_t, provio_task_now, (void), ())                                // what the thread is in
-PROVIO_TELL(provio_task_end, (uint64_t task, const char *status), (task, status)) // "ok", "error" or NULL
+PROVIO_CALL(uint64_t, provio_task_begin, (const struct provio_task *task),
+            (task)) // returns its number; 0: not recorded
+PROVIO_CALL(uint64_t, provio_task_enter, (uint64_t task),
+            (task))                                // 0: no Task; returns the previous one, to enter again later
+PROVIO_CALL(uint64_t, provio_task_now, (void), ()) // the current Task of the thread, or 0
+PROVIO_TELL(provio_task_end, (uint64_t task, const char *status), (task, status)) // status: "ok", "error" or NULL
 
-// Two calls in one: begin a Task and enter it; enter what the thread was in before, and end the Task.
+// Two calls in one. provio_task_in begins a Task and enters it. provio_task_out enters `before`, the previous Task,
+// and ends `task`.
 PROVIO_CALL(uint64_t, provio_task_in, (const char *name, const char *kind), (name, kind))
 PROVIO_TELL(provio_task_out, (uint64_t task, uint64_t before, const char *status), (task, before, status))
 
-// ---- What the program knows of itself beside its Tasks. Each belongs to the Task that the thread is in. `kind` is a
-// class of provio's ontology or of the user's own ("Hyperparameter", "Accuracy"), or any word. A number returned is 0
-// where nothing is recorded; it may be handed on, and nothing is said then.
+// ---- Other declarations: configurations, metrics, checkpoints, entities, inputs and outputs. Each belongs to the
+// current Task of the thread. `kind` is a class of provio's ontology or of the user vocabulary ("Hyperparameter",
+// "Accuracy"), or any word. A returned number of 0 means that nothing is recorded; other functions accept this 0 and
+// record nothing.
 
-// The settings that the program goes by from here on, all said between the two calls. One that was never ended is kept,
-// as incomplete.
+// A configuration: the settings that are valid for the program from here on, all declared between the two calls. A
+// configuration without the second call is kept and marked as incomplete.
 PROVIO_CALL(uint64_t, provio_configuration, (const char *name, const char *kind), (name, kind))
 PROVIO_TELL(provio_configuration_end, (uint64_t configuration), (configuration))
 
-// A setting of a configuration, of a Task, of a checkpoint or of an entity. Names of nested ones are joined by `.`;
-// within a name it is `\.`, and `\` is `\\`. A text of more than 1 MiB is not kept: its size is.
+// A setting of a configuration, Task, checkpoint or entity. The keys of nested settings are joined by `.`; inside a
+// key, write `.` as `\.` and `\` as `\\`. Of a text longer than 1 MiB only the size is recorded.
 PROVIO_TELL(provio_setting_text, (uint64_t of, const char *key, const char *value), (of, key, value))
 PROVIO_TELL(provio_setting_integer, (uint64_t of, const char *key, int64_t value), (of, key, value))
 PROVIO_TELL(provio_setting_real, (uint64_t of, const char *key, double value), (of, key, value))
 PROVIO_TELL(provio_setting_truth, (uint64_t of, const char *key, int value), (of, key, value))
-// A value as XML Schema writes it, and the name of its type there: ("2026-01-31T12:00:00Z", "dateTime").
+// A value in the notation of XML Schema, with the name of its XML Schema type: ("2026-01-31T12:00:00Z", "dateTime").
 PROVIO_TELL(provio_setting_typed, (uint64_t of, const char *key, const char *value, const char *type),
             (of, key, value, type))
 
-// What a quantity is now. The step is the program's own counting, such as epochs; PROVIO_NO_STEP: none.
+// The current value of a quantity. `step` is the program's own counter, such as the epoch; PROVIO_NO_STEP: none.
 #define PROVIO_NO_STEP INT64_MIN
 PROVIO_TELL(provio_metric, (const char *name, const char *kind, double value, int64_t step), (name, kind, value, step))
 PROVIO_TELL(provio_metric_integer, (const char *name, const char *kind, int64_t value, int64_t step),
             (name, kind, value, step))
 
-// The file or folder at a path is a saved state; and the metrics that it was saved with.
+// A checkpoint: the file or folder at `path` contains a saved state. provio_metric_of adds a metric of that state.
 PROVIO_CALL(uint64_t, provio_checkpoint, (const char *path, int64_t step), (path, step))
 PROVIO_TELL(provio_metric_of, (uint64_t checkpoint, const char *name, const char *kind, double value, int64_t step),
             (checkpoint, name, kind, value, step))
 
-// A thing that no file shows, such as a row of a database; `identifier` tells it from all others in every run. What was
-// used and made here is a thing, or the file or folder at a path, which no call shows to be so; the other is 0, or
-// NULL.
+// An entity: a thing that is not a file, such as a row of a database. `identifier` is unique among the things of all
+// runs. provio_used and provio_generated declare an input or output that no observed call shows: either a thing (path
+// is NULL), or the file or folder at `path` (thing is 0).
 PROVIO_CALL(uint64_t, provio_entity, (const char *name, const char *kind, const char *identifier),
             (name, kind, identifier))
 PROVIO_TELL(provio_used, (uint64_t thing, const char *path), (thing, path))
 PROVIO_TELL(provio_generated, (uint64_t thing, const char *path), (thing, path))
 
-PROVIO_CALL(int, provio_recording, (void), ()) // 0: whatever is said is not heard, now
+PROVIO_CALL(int, provio_recording, (void), ()) // 0: at present nothing is recorded
 PROVIO_CALL(uint64_t, provio_now, (void), ())  // nanoseconds since 1970; 0 where nothing is recorded
 
 #ifdef __cplusplus
@@ -144,7 +159,7 @@ PROVIO_CALL(uint64_t, provio_now, (void), ())  // nanoseconds since 1970; 0 wher
 
 namespace provio {
 
-// A Task from here to the end of the block; "error" where an exception ends it.
+// A Task that lasts until the end of the enclosing block; its status is "error" if an exception ends the block.
 class activity {
   public:
     explicit activity(const char *name, const char *kind = nullptr)

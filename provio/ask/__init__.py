@@ -1,1 +1,1 @@
-"""Questions about the store: files and runs in, plain documents out, which `render` shows."""
+"""Queries on the store: files and runs in, plain documents out, which `provio.render` displays."""

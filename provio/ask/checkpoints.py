@@ -1,4 +1,7 @@
-"""Checkpoints that are looked for: a reader and what is wanted in; those that fit, or the one at a path, out."""
+"""Search for checkpoints: by settings, by path, or by file version.
+
+In: a reader and the wanted settings, a path, or versions. Out: the matching checkpoints.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +24,11 @@ from provio.store import Reader
 
 NONE = "no checkpoint is recorded: a program says provio.checkpoint(PATH)"
 NOT_THE_LAST = "this is not what was saved last there"
-MOST = 100_000  # files of a folder that are looked at
+MOST = 100_000  # files of a folder that are examined
 
 
 class Saved(NamedTuple):
-    """A checkpoint with all that it was saved under: configurations, and metrics by their names."""
+    """A checkpoint with its context: the configurations in force and the metrics by name."""
 
     checkpoint: Checkpoint
     configurations: list[Configuration]
@@ -33,11 +36,11 @@ class Saved(NamedTuple):
 
     @property
     def settings(self) -> dict[str, Value]:
-        """The settings of all its configurations; of one name, the last configuration's."""
+        """Return the settings of all configurations; for a duplicate name, the value of the last configuration."""
         return {key: value for one in self.configurations for key, value in one.settings.items()}
 
     def called(self, key: str) -> dict[str, Value]:
-        """The settings that a key means: the one of that name, or else those whose last part it is."""
+        """Return the settings that a key refers to: the one of that name, or else those with the key as last part."""
         whole = {f"{one.name}.{name}": value for one in self.configurations for name, value in one.settings.items()}
         settings = self.settings
         for name, value in (whole | settings).items():
@@ -47,7 +50,7 @@ class Saved(NamedTuple):
 
 
 def every(reader: Reader) -> list[Saved]:
-    """Return all checkpoints, in the order of time."""
+    """Return all checkpoints in order of time."""
     return _whole(reader, said.checkpoints(reader))
 
 
@@ -62,7 +65,7 @@ def _whole(reader: Reader, found: list[Checkpoint]) -> list[Saved]:
 
 
 def fitting(reader: Reader, wanted: Mapping[str, str]) -> list[Saved]:
-    """Return the checkpoints that were saved under these settings, all of them; NothingKnown where there is none."""
+    """Return the checkpoints that were saved under all of these settings; raises NothingKnown if there are none."""
     found = every(reader)
     if not found:
         raise NothingKnown(NONE)
@@ -81,7 +84,7 @@ def _has(one: Saved, key: str, value: str) -> bool:
 
 
 def _nearest(found: list[Saved], wanted: Mapping[str, str]) -> str:
-    """Which values there are of the first key that none has as it is wanted."""
+    """Describe the existing values of the first key for which no checkpoint has the wanted value."""
     key = next((key for key, value in wanted.items() if not any(_has(one, key, value) for one in found)), "")
     if not key:
         return "none has all of these"
@@ -91,8 +94,10 @@ def _nearest(found: list[Saved], wanted: Mapping[str, str]) -> str:
 
 
 def at(reader: Reader, path: str) -> tuple[Saved, str]:
-    """Return the newest checkpoint that a path is, or is a file of, and what is to be said of it: nothing where it is
-    what is there now. Raises NothingKnown."""
+    """Return the newest checkpoint at a path (or containing the file at that path), and a note.
+
+    The note is empty if the path holds the checkpoint unchanged. Raises NothingKnown.
+    """
     full = os.path.abspath(path)
     found = said.checkpoints(reader)
     if not found:
@@ -113,8 +118,12 @@ def at(reader: Reader, path: str) -> tuple[Saved, str]:
 
 
 def _in_folder(found: list[Checkpoint], there: list[Checkpoint], folder: str) -> tuple[list[Checkpoint], str]:
-    """The checkpoints that a folder holds now, whatever it was called when they were saved, and what is to be said of
-    that: what was saved last there if it is all there, or else those that have all in it that any checkpoint has."""
+    """Return the checkpoints that a folder contains now, and a note (empty or a remark about differences).
+
+    The search uses the content, so the folder may have had another name when the checkpoints were saved. The result
+    is the last checkpoint saved there if all its files are present; otherwise the checkpoints that include all the
+    known checkpoint files in the folder.
+    """
     known = {version for one in found for version in one.files}
     held = set(islice((version for version in _versions_in(folder) if version in known), MOST))
     last = there[-1] if there else None
@@ -144,8 +153,11 @@ def _lies(path: str, checkpoint: str) -> bool:
 
 
 def compared(saved: Saved, wanted: Mapping[str, Value], partial: bool) -> list[Difference]:
-    """Return in which settings a configuration differs from what a checkpoint was saved under; `partial`: of those
-    that the configuration has. Of several configurations the one that shares the most keys is meant, or all."""
+    """Return the differences between a configuration and the settings under which a checkpoint was saved.
+
+    With `partial`, only the keys of the given configuration are compared. If the checkpoint has several
+    configurations, the comparison uses the one (or their union) that shares the most keys.
+    """
     every = [one.settings for one in saved.configurations] + [saved.settings]
     held = max(every, key=lambda settings: (len(settings.keys() & wanted.keys()), -len(settings)))
     if not held.keys() & wanted.keys():
@@ -156,12 +168,12 @@ def compared(saved: Saved, wanted: Mapping[str, Value], partial: bool) -> list[D
 
 
 def _flat(settings: Mapping[str, Value]) -> dict[str, Value]:
-    """Settings by the last parts of their keys, where these tell them apart: a program's arguments have no sections."""
+    """Return settings by the last parts of their keys if these are unique: a program's arguments have no sections."""
     flat = {last_part(key): value for key, value in settings.items()}
     return flat if len(flat) == len(settings) else dict(settings)
 
 
-# Which checkpoints file versions are: versions and a store in, what each was saved as out.
+# The checkpoints of file versions.
 
 
 KNOWN = "SELECT ?c { ?c a provio:Checkpoint } LIMIT 1"
@@ -174,7 +186,7 @@ CONFIGURATIONS = """SELECT DISTINCT ?c ?iri ?name ?version { VALUES ?c { %s } ?c
 
 
 def checkpoints(reader: Reader, versions: Iterable[str]) -> dict[str, list[SavedAs]]:
-    """Return of each version that is a checkpoint, or a file of one, what it was saved as, in order of time."""
+    """Return for each version that is a checkpoint, or a file of one, its checkpoints in order of time."""
     found: dict[str, list[SavedAs]] = {}
     if not any(True for _ in reader.rows(KNOWN)):
         return found

@@ -1,7 +1,7 @@
-"""Values and settings held against each other: two in, whether they are the same, or in what they differ, out.
+"""Comparison of values and settings: two values in, equality out; two sets of settings in, their differences out.
 
-Numbers are compared as numbers, however they are written and whichever type they have: 256, 256.0, 2.56e2 and the text
-"256" are one. A truth is the same as the word for it; all else is compared as text.
+Numbers are compared as numbers, independent of notation and type: 256, 256.0, 2.56e2 and the text "256" are equal. A
+boolean equals the word for it; all other values are compared as text.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TRUTHS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no"
 
 
 class Difference(NamedTuple):
-    """A key whose value is another, or that one side alone has (None: it has none)."""
+    """A key with different values, or a key that only one side has (None on the other side)."""
 
     key: str
     first: Value | None
@@ -31,7 +31,7 @@ class Difference(NamedTuple):
 
 
 def of_term(text: str, datatype: str) -> Value:
-    """Return a literal as Python has it; what is no number or truth stays text."""
+    """Return a literal as a Python value; a literal that is neither number nor boolean stays text."""
     if datatype == XSD + "boolean":
         return text in ("true", "1")
     number = number_of(text) if datatype in NUMBERS else None
@@ -39,7 +39,7 @@ def of_term(text: str, datatype: str) -> Value:
 
 
 def number_of(value: Value) -> int | float | None:
-    """Return the number that a value is, or that a text says; None where it is none."""
+    """Return the number that a value is, or that a text represents; None if there is none."""
     if not isinstance(value, str):
         return None if isinstance(value, bool) else value
     text = value.strip()
@@ -49,7 +49,7 @@ def number_of(value: Value) -> int | float | None:
 
 
 def same(one: Value, other: Value) -> bool:
-    """Tell whether two values are the same."""
+    """Return whether two values are equal."""
     if isinstance(one, bool) or isinstance(other, bool):
         return _truth(one) is not None and _truth(one) == _truth(other)
     first, second = number_of(one), number_of(other)
@@ -63,7 +63,7 @@ def _truth(value: Value) -> bool | None:
 
 
 def rank(value: Value) -> tuple[bool, float]:
-    """Return what values are sorted by: numbers by size; what is none, or no number at all (NaN), comes last."""
+    """Return a sort key: numbers in order of size; NaN and values that are not numbers come last."""
     number = number_of(value)
     if number is None or math.isnan(number):
         return True, 0.0
@@ -71,7 +71,7 @@ def rank(value: Value) -> tuple[bool, float]:
 
 
 def differences(first: Mapping[str, Value], second: Mapping[str, Value]) -> list[Difference]:
-    """Return in which keys settings differ, sorted."""
+    """Return the keys in which settings differ, sorted."""
     found = []
     for key in sorted(first.keys() | second.keys()):
         one, other = first.get(key), second.get(key)
@@ -81,14 +81,14 @@ def differences(first: Mapping[str, Value], second: Mapping[str, Value]) -> list
 
 
 def text(value: Value | None) -> str:
-    """Return a value on one line, as people read it; nothing for none."""
+    """Return a value on one line in readable form; "" for None."""
     if value is None:
         return ""
     return str(value).lower() if isinstance(value, bool) else str(plain(value))
 
 
 def plain(value: Value) -> Value:
-    """Return a value as JSON can have it: it has no word for infinities, or for what is no number."""
+    """Return a value that JSON can represent: infinities and NaN become text."""
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "INF" if value > 0 else "-INF"
     return value
@@ -100,12 +100,12 @@ def listed(settings: Mapping[str, Value]) -> str:
 
 
 def varying(every: Iterable[Mapping[str, Value]]) -> list[str]:
-    """Return the keys that are not the same in all of some settings, sorted."""
+    """Return the keys that differ between any of the given settings, sorted."""
     held = list(every)
     first = held[0] if held else {}
     return sorted({one.key for other in held[1:] for one in differences(first, other)})
 
 
 def last_part(key: str) -> str:
-    """Return the last part of a dotted key, as the section or group that it is in has it."""
+    """Return the last part of a dotted key, its name within its section or group."""
     return re.split(r"(?<!\\)\.", key)[-1]

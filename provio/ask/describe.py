@@ -1,4 +1,4 @@
-"""What people want to know of things in the graph: IRIs and a store in, nodes, programs and gaps out."""
+"""Descriptions of things in the graph: IRIs and a store in, nodes, programs, system files and gaps out."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from provio.base.vocab import NS, PROV, RDF, local_name, most_specific
 from provio.lineage.identity import BASE, without_task
 from provio.store import Reader
 
-# What people call a version of a configuration: its IRI and a store in, its name, number and first settings out.
+# Titles of configuration versions.
 
 
 CONFIGURATION = BASE + "configuration/"
 SHOWN = 8  # settings
-ASKED = 200  # of them: a store takes long to put very many in order
+ASKED = 200  # of the settings: to sort a very large number takes a store long
 WIDTH = 80  # columns
 SETTINGS = """SELECT DISTINCT ?name ?value { <%s> prov:hadMember ?s . ?s provio:name ?name ; provio:value ?value }
     LIMIT %d"""
 
 
 def called(name: str, version: object = None) -> str:
-    """Return what to call a version of a configuration."""
+    """Return the title of a version of a configuration."""
     return ", ".join(filter(None, (name or "configuration", f"version {version}" if version else "")))
 
 
 def told(reader: Reader, iri: str, title: str) -> str:
-    """Return a title with the first settings of a configuration behind it, as much as a line holds."""
+    """Return a title followed by the first settings of a configuration, as many as fit on a line."""
     settings = sorted(f"{row['name']} {row['value']}" for row in reader.rows(SETTINGS % (iri, ASKED)))
     text = f"{title}: {', '.join(settings[:SHOWN])}" if settings else title
     text = " ".join(text.split())
@@ -52,19 +52,19 @@ AS_NOISE = {PROV + "used": NS + "usedAsNoise", NS + "ran": NS + "ranAsNoise"}
 PART_OF, ASSOCIATED, NOISE = NS + "partOf", PROV + "wasAssociatedWith", NS + "noise"
 ACTED = frozenset({NS + "Program", NS + "Rank"})
 TYPE = RDF + "type"
-UPPER = (PROV + "specializationOf", PART_OF)  # what a node is a version or a part of says more of it
+UPPER = (PROV + "specializationOf", PART_OF)  # the whole that a node belongs to describes it further
 PHASE = re.compile(r"/phase/\d+$")
 RUN = re.compile(r"https://w3id\.org/provio/run/[^/]+")
 NUMBERS = frozenset({"size", "pid", "exitCode", "number", "rank", "version"})
 
 
 def order(node: Node) -> tuple[int, str, str]:
-    """Return a key that sorts nodes by depth, start and name."""
+    """Return a key that sorts nodes by depth, start and IRI."""
     return node.get("depth", -1), node.get("start", ""), node["iri"]
 
 
 def programs(reader: Reader, activities: set[str], known: Nodes | None = None) -> tuple[list[Node], list[Edge]]:
-    """Return the programs that activities ran, and the ranks that did so, as nodes, and the edges to them."""
+    """Return the programs that activities ran, and the ranks associated with them, as nodes, and the edges to them."""
     known = known or Nodes(reader)
     said = known.of(activities)
     tied = sorted(iri for iri in activities if ASSOCIATED in said[iri])
@@ -77,7 +77,7 @@ def programs(reader: Reader, activities: set[str], known: Nodes | None = None) -
 
 
 def name_phases(nodes: list[Node], programs: tuple[list[Node], list[Edge]]) -> None:
-    """A phase has the name of its program, and one of a Task that of the Task."""
+    """Label each phase with the name of its program, and a phase of a Task with that of the Task."""
     labels = {node["iri"]: node["label"] for node in programs[0] if node["type"] == "Program"}
     names = {edge["subject"]: labels[edge["object"]] for edge in programs[1] if edge["object"] in labels}
     for node in nodes:
@@ -86,7 +86,8 @@ def name_phases(nodes: list[Node], programs: tuple[list[Node], list[Edge]]) -> N
 
 
 def describe(reader: Reader, iris: set[str], known: Nodes | None = None) -> list[Node]:
-    """Return the nodes of these IRIs, with what people want to know of them; `known` is what was read already."""
+    """Return the nodes of these IRIs with their descriptive properties; `known` holds the properties that were read
+    before."""
     known = known or Nodes(reader)
     said = known.of(iris)
     wholes = {iri.partition("#")[0] for iri in iris if is_member(iri)}
@@ -101,12 +102,12 @@ def describe(reader: Reader, iris: set[str], known: Nodes | None = None) -> list
 
 
 def is_member(iri: str) -> bool:
-    """Tell whether an IRI names an object inside a file."""
+    """Return whether an IRI names an object inside a file."""
     return "#" in iri and "/version/" in iri
 
 
 def _whole(iri: str) -> str:
-    """The process of a phase that has finer ones: what those are a part of says nothing of it."""
+    """Return the process of a phase that has finer phases: the coarse phase does not describe them."""
     return iri[: found.start() + 1] if "/phase/" in iri and (found := PHASE.search(iri)) else iri
 
 
@@ -133,7 +134,7 @@ def _node(iri: str, said: Mapping[str, Properties]) -> Node:
 
 
 def _place(iri: str, node: dict[str, object], said: Mapping[str, Properties]) -> None:
-    """An object is named behind its file, and an attribute behind its object."""
+    """Name an object after its file, and an attribute after its object."""
     whole = _node(iri.partition("#")[0], said)
     names = [unquote_to_bytes(part).decode("utf-8", "replace") for part in iri.partition("#")[2].split("@")]
     node["path"] = "@".join([f"{whole.get('path', whole['label'])}#{names[0]}", *names[1:]])
@@ -155,7 +156,8 @@ def _fields(row: Properties) -> dict[str, object]:
 
 
 def _told_by_name(iri: str) -> str:
-    """The class of something of which no graph that is asked says it: other runs' are not, where runs were chosen."""
+    """Return a class by the form of the IRI, if no queried graph states one: a selection of runs omits the others'
+    graphs."""
     if is_member(iri):
         return "Attribute" if "@" in iri.partition("#")[2] else "DataObject"
     kinds = {"version": "FileVersion", "pipe": "Pipe", "socket": "Socket"}
@@ -175,13 +177,13 @@ def _label(iri: str, row: Properties, node: dict[str, object]) -> str:
 
 
 def _named(row: Properties) -> str:
-    """The name that a program gave, with the version of a configuration."""
+    """Return the name that a program declared, with the version of a configuration."""
     name, version = (min(row.get(NS + word, ("",))) for word in ("name", "version"))
     return called(name, version) if version else name
 
 
 def label(iri: str, path: str) -> str:
-    """Return a short name: a path's last part; an object's path in its file stays whole behind that."""
+    """Return a short name: the last part of a path; for an object, that of its file and the full path inside it."""
     if is_member(iri):
         inside = unquote(iri.partition("#")[2], errors="replace")
         file = path.removesuffix("#" + inside)
@@ -192,8 +194,10 @@ def label(iri: str, path: str) -> str:
 def noise(
     reader: Reader, entities: set[str], edges: Iterable[tuple[str, str, str]], known: Nodes | None = None
 ) -> set[str]:
-    """Return those of these versions that are the system's own to each activity that used or ran them by one of these
-    edges, and the answers of the system's programs."""
+    """Return the system files among these versions, and the output of the system's programs.
+
+    A version is a system file if each activity that used or ran it by one of these edges marks it as one.
+    """
     known = known or Nodes(reader)
     said = known.of(entities)
     uses = [edge for edge in edges if edge[1] in AS_NOISE and edge[2] in entities]
@@ -206,8 +210,10 @@ def noise(
 
 
 def gaps(reader: Reader, shown: set[str], leaves: Container[str] = ()) -> list[Gap]:
-    """The gaps about anything shown, or about the process or run it belongs to; `leaves` are whole versions, which are
-    shown, too."""
+    """Return the gaps about anything shown, or about the process or run to which it belongs.
+
+    `leaves` are complete versions, which are shown, too.
+    """
     query = f"""{PREFIXES} SELECT DISTINCT ?gap ?about ?reason {{
         ?gap a provio:Gap ; provio:about ?about ; provio:reason ?reason }}"""
     gaps, known = [], sorted(shown)

@@ -1,6 +1,7 @@
-"""What a record takes on the disk: a `.provio` in; the bytes of runs, store, snapshots and others out.
+"""Disk usage of a record: a `.provio` in; the bytes of runs, store, snapshots and other files out.
 
-A file with several names counts once, where it is met first: a snapshot takes what the store does not hold.
+A file with several names counts once, at its first occurrence: a snapshot counts only the files that the store does
+not share.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import NamedTuple
 from provio.base.text import size
 from provio.settings.home import Home
 
-LITTLE = 0.01  # of the whole: others of less explain nothing
+LITTLE = 0.01  # fraction of the total: other files below it are not worth a mention
 
 
 class Taken(NamedTuple):
@@ -24,7 +25,7 @@ class Taken(NamedTuple):
     others: int
 
     def line(self) -> str:
-        """The whole and its parts in words."""
+        """Return the total and its parts as a line of text."""
         named = [f"{name} {size(count)}" for name, count in zip(self._fields, self, strict=True)]
         if self.others < LITTLE * sum(self):
             named.pop()
@@ -32,7 +33,7 @@ class Taken(NamedTuple):
 
 
 def taken(home: Home) -> Taken:
-    """Return what a record takes; what is deleted meanwhile may be missing."""
+    """Return the disk usage of a record; files that are deleted during the count may be missing."""
     seen: set[tuple[int, int]] = set()
     lists = home.path / "statements"
     runs, store, listed, snapshots = (_bytes(str(one), seen) for one in (home.runs, home.store, lists, home.snapshots))
@@ -41,7 +42,7 @@ def taken(home: Home) -> Taken:
 
 
 def _bytes(folder: str, seen: set[tuple[int, int]], without: Set[str] = frozenset()) -> int:
-    """The bytes of a folder and of all below it but what is named in it, and of no file that was seen."""
+    """Return the bytes of a folder and everything below it, except the entries in `without` and files in `seen`."""
     try:
         total, entries = os.lstat(folder).st_blocks * 512, list(os.scandir(folder))
     except OSError:

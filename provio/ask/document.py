@@ -1,7 +1,7 @@
-"""The lineage document: what `provio lineage --as json` prints, and every report and page is drawn from.
+"""The lineage document: the output of `provio lineage --as json` and the source of every report and page.
 
-In: a plain dictionary of the shape of `LineageDocument`. Out: `Lineage`, the same document indexed for walking along
-the data's way. Nothing here asks a store, and nothing here prints.
+In: a plain dictionary of the form of `LineageDocument`. Out: `Lineage`, the same document indexed for traversal in
+the direction of the data. This module neither queries a store nor prints.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Direction = Literal["backward", "forward"]
 
 
 class Metric(TypedDict):
-    """A number that a checkpoint was saved with, as the graph has it."""
+    """A number that a checkpoint was saved with, as stored in the graph."""
 
     name: str
     value: str
@@ -35,7 +35,7 @@ class Under(TypedDict):
 
 
 class SavedAs(TypedDict):
-    """A checkpoint that a file version is, or is a file of."""
+    """A checkpoint that a file version is, or to which it belongs."""
 
     iri: str
     step: NotRequired[int]
@@ -44,7 +44,7 @@ class SavedAs(TypedDict):
 
 
 class Node(TypedDict):
-    """An entity, an activity or a program. `type` is the class's local name; times are xsd:dateTime in UTC."""
+    """An entity, an activity or a program. `type` is the local name of the class; times are xsd:dateTime in UTC."""
 
     iri: str
     type: str
@@ -77,7 +77,7 @@ class Node(TypedDict):
 
 
 class Edge(TypedDict):
-    """An asserted triple, whole IRIs."""
+    """An asserted triple with absolute IRIs."""
 
     subject: str
     predicate: str
@@ -85,7 +85,7 @@ class Edge(TypedDict):
 
 
 class Gap(TypedDict):
-    """Something that could not be seen: what it is about, and why."""
+    """Something that could not be observed: the affected resource and the reason."""
 
     iri: str
     about: str
@@ -93,10 +93,11 @@ class Gap(TypedDict):
 
 
 class Stale(TypedDict):
-    """A product that was made from another version of an input than is there now, or from a product that was.
+    """A product made from a version of an input that is no longer the current one, or from a stale product.
 
-    `input` is the version that it was made from, `path` its name and `recorded` its time; `present` the version that is
-    there now. Where `reason` is `stale`, and not `changed`, the input is there, and itself a stale product.
+    `input` is the version that it was made from, `path` its name and `recorded` its time; `present` is the current
+    version. `reason` is `changed` if the input has another version now, `stale` if the input is unchanged but itself
+    a stale product.
     """
 
     product: str
@@ -108,11 +109,12 @@ class Stale(TypedDict):
 
 
 class LineageDocument(TypedDict):
-    """`hidden` counts system files left out, `control` the control ancestors not shown; the rest only where asked for.
+    """A lineage. `hidden` counts the omitted system files, `control` the omitted control ancestors.
 
-    `targets`: all that were asked about, `target` among them, where they are several. `only`: the answer is no whole
-    graph but its roots, or what is stale. `paths`: ways from a target to its roots (forward: to what was made in the
-    end), as the nodes on each; `ways` is how many there are. `asOf`: of which moment the answer is, while runs go on.
+    The other members are present only on request. `targets`: all targets of the query, `target` among them, if there
+    are several. `only`: the answer is not the complete graph, but only its roots or the stale products. `paths`:
+    paths from a target to its roots (forward: to the final products), as lists of nodes; `ways` is their number.
+    `asOf`: the time of the answer if runs are in progress. `stale`: the reasons of each stale product.
     """
 
     target: str
@@ -135,50 +137,50 @@ ACTIVITIES: Final = frozenset({"Phase", "Task", "Copy", "Process", "Run", "Acces
 AGENTS: Final = frozenset({"Program", "Thread", "User", "Rank"})
 PIPES: Final = frozenset({"Pipe", "Socket"})
 PARTS: Final = frozenset({"Group", "Dataset", "Attribute", "Datatype"})
-LONGEST_LINE: Final = 200  # characters: a cell of a notebook may be data on one line
+LONGEST_LINE: Final = 200  # characters: a notebook cell may consist of data on a single line
 
-# Sub-properties come first: where one is asserted, so is the property it lies under, and only one of the two is drawn.
+# Sub-properties come first: an asserted sub-property implies its super-property, and only one of the two is drawn.
 SPECIFIC_FIRST: Final = (
     "used", "wasGeneratedBy", "continuedFrom", "carriedFrom", "launchedBy", "ran", "mapsOnto", "wasRevisionOf",
     "contentFrom", "sameContentAs", "alternateOf", "hadMember", "wasInvalidatedBy", "wasAssociatedWith",
     "specializationOf", "wasDerivedFrom", "wasInformedBy", "wasAttributedTo", "actedOnBehalfOf",
 )  # fmt: skip
 
-# PROV points from the later to the earlier thing; in these alone, data goes from subject to object.
+# PROV points from the later to the earlier thing; only with these properties does data flow from subject to object.
 _ALONG_THE_DATA: Final = frozenset({"hadMember", "wasInvalidatedBy"})
 
 
 def local_name(iri: str) -> str:
-    """What follows the last `#` or `/`."""
+    """Return the part after the last `#` or `/`."""
     return iri.rsplit("#", 1)[-1].rsplit("/", 1)[-1]
 
 
 def flow(edge: Edge) -> tuple[str, str]:
-    """The edge's two ends in the direction in which data goes: (from, to)."""
+    """Return the two ends of an edge in the direction of the data: (from, to)."""
     if local_name(edge["predicate"]) in _ALONG_THE_DATA:
         return edge["subject"], edge["object"]
     return edge["object"], edge["subject"]
 
 
 def arguments(argv: str) -> list[str]:
-    """The arguments of a recorded command line (docs/trace-format.md): percent-encoded, joined by one space."""
+    """Return the arguments of a recorded command line (docs/trace-format.md): percent-encoded, joined by one space."""
     return ["" if part == "%" else unquote(part, errors="replace") for part in argv.split(" ")]
 
 
 def command_line(node: Node) -> str:
-    """The command as one would type it in a shell; empty where none is known."""
+    """Return the command as typed in a shell; empty if none is known."""
     return shlex.join(arguments(node["argv"])) if node.get("argv") else ""
 
 
 def first_line(node: Node) -> str:
-    """The first line of what a Task carried out, with a mark where there are more; empty where none is known."""
+    """Return the first line of the code that a Task executed, marked if more follow; empty if none is known."""
     lines = [line for line in node.get("source", "").splitlines() if line.strip()]
     line = lines[0].strip() if lines else ""
     return line[:LONGEST_LINE] + (" …" if len(lines) > 1 or len(line) > LONGEST_LINE else "")
 
 
 def saved_as(node: Node) -> list[str]:
-    """What a file version was saved as, in words: the step, the metrics, the configurations in force."""
+    """Return the checkpoints of a file version as text: the step, the metrics, the configurations in force."""
     found = []
     for one in node.get("checkpoints", ()):
         step = f", step {one['step']}" if "step" in one else ""
@@ -199,7 +201,8 @@ def _rank(edge: Edge) -> int:
 
 
 class Lineage:
-    """A document, indexed: `node` by IRI, and for each predicate's local name the objects of a subject and back."""
+    """An indexed document: `node` by IRI, and by the local name of each predicate the objects of a subject and vice
+    versa."""
 
     def __init__(self, document: LineageDocument) -> None:
         self.document = document
@@ -217,25 +220,25 @@ class Lineage:
             self.reasons[gap["about"]].append(gap["reason"])
 
     def objects(self, subject: str, *predicates: str) -> list[str]:
-        """What these predicates point to from `subject`, each once, in the document's order."""
+        """Return the objects of `subject` by these predicates, each once, in the document's order."""
         return _each(self._objects.get(subject), predicates)
 
     def subjects(self, object_: str, *predicates: str) -> list[str]:
-        """What points to `object_` by these predicates, each once, in the document's order."""
+        """Return the subjects that point to `object_` by these predicates, each once, in the document's order."""
         return _each(self._subjects.get(object_), predicates)
 
     def is_end(self, iri: str, forward: bool) -> bool:
-        """Tell whether a node leads nowhere: of most files nothing is known but who used them, or who made them."""
+        """Return whether a node is an end of the graph: of most files only users, or only makers, are known."""
         onward, back = (self._subjects, self._objects) if forward else (self._objects, self._subjects)
         return iri not in onward and back.get(iri, {}).keys() <= ({"wasGeneratedBy"} if forward else {"used", "ran"})
 
     def program(self, activity: str) -> Node | None:
-        """The program that an activity ran, where the document has it."""
+        """Return the program that an activity ran, if the document contains it."""
         named = [self.node[activity].get("program", ""), *self.objects(activity, "wasAssociatedWith")]
         return next((self.node[iri] for iri in named if iri in self.node and self.node[iri]["type"] == "Program"), None)
 
     def drawn_edges(self) -> Iterable[Edge]:
-        """One edge for each pair of shown nodes: the most specific that is asserted between them."""
+        """Return one edge for each pair of shown nodes: the most specific one that is asserted between them."""
         best: dict[tuple[str, str], Edge] = {}
         for edge in self.document["edges"]:
             pair = (edge["subject"], edge["object"])
@@ -251,12 +254,12 @@ def _each(ways: dict[str, list[str]] | None, predicates: tuple[str, ...]) -> lis
 
 
 def targets(document: LineageDocument) -> list[str]:
-    """What the question was about: one IRI, or several."""
+    """Return the targets of the query: one IRI or several."""
     return document.get("targets", [document["target"]])
 
 
 def stale_reason(one: Stale, folder: str | None = None) -> str:
-    """Why a product is stale, in words."""
+    """Return the reason why a product is stale, as text."""
     path = shorter_path(one["path"], folder)
     if one["reason"] == "stale":
         return f"made from {path}, which is stale"

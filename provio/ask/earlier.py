@@ -1,4 +1,4 @@
-"""Earlier versions: a path or IRI, a time or a run, and a store in, the version that is meant out."""
+"""Earlier versions of files: a path or IRI, a time or a run, and a store in; the selected version out."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from provio.base.errors import NothingKnown
 from provio.base.turtle import literal
 from provio.store import Reader
 
-# What a name has held, as far as it was recorded: the name's File nodes and a store in, its versions in time out.
+# The recorded history of a name: its File nodes and a store in, its versions in order of time out.
 
 
 @dataclass(frozen=True)
 class Held:
-    """A version that a name held: from `since` on; `made` and `seen` are the runs that made it, or know it."""
+    """A version that a name held from `since` on; `made` are the runs that made it, `seen` those that know it."""
 
     iri: str
     since: datetime
@@ -30,7 +30,7 @@ class Held:
 
 @dataclass
 class _Facts:
-    """What one run did to a version under the name: when it came there, if the run brought it."""
+    """The actions of one run on a version under the name: `came` is the time it got the name, if the run set it."""
 
     made: bool = False
     came: datetime | None = None
@@ -38,21 +38,22 @@ class _Facts:
 
 @dataclass
 class _Name:
-    """What befell a name itself: what came to it, (when, the old name, the version where it is stated), what went."""
+    """The events of a name: `came` (time, old name, version if stated, run) and `went` (time, kind of event)."""
 
     paths: frozenset[str]
     came: list[tuple[datetime, str, str | None, str]] = field(default_factory=list)
     went: list[tuple[datetime, str]] = field(default_factory=list)
 
     def end(self, since: datetime) -> tuple[datetime, str] | None:
-        """When the name lost what it held since then, and how."""
+        """Return the time at which the name lost the version that it held since then, and the kind of event."""
         return min((one for one in self.went if one[0] >= since), default=None)
 
 
 def held(reader: Reader, files: str, paths: Iterable[str] = (), seen: frozenset[str] = frozenset()) -> list[Held]:
-    """Return the versions of the files that a SPARQL pattern binds to `?file`, by the time the name got them.
+    """Return the versions of the files that a SPARQL pattern binds to `?file`, by the time at which the name got
+    them.
 
-    `paths` are names that may have no File; `seen` those that were asked before, lest names go round in a circle.
+    `paths` are names that may have no File; `seen` are the names queried before, to stop at a cycle of renames.
     """
     facts = _facts(reader, files)
     found = reader.rows(f"{PREFIXES} SELECT DISTINCT ?path {{ {files} ?file provio:path ?path }}")
@@ -61,7 +62,7 @@ def held(reader: Reader, files: str, paths: Iterable[str] = (), seen: frozenset[
         version: start for start, _, version, _ in sorted(name.came, key=lambda one: one[0], reverse=True) if version
     }
     versions = [_held(iri, *of_version, moved.get(iri), name) for iri, of_version in facts.items()]
-    earlier: dict[str, list[Held]] = {}  # asked once each: a log is rotated from the same name again and again
+    earlier: dict[str, list[Held]] = {}  # each queried once: a log is rotated from the same name repeatedly
     for start, old, version, run in name.came:
         if version is None:
             if old not in earlier:
@@ -72,7 +73,8 @@ def held(reader: Reader, files: str, paths: Iterable[str] = (), seen: frozenset[
 
 
 def _held(iri: str, modified: datetime, of_runs: dict[str, _Facts], moved: datetime | None, name: _Name) -> Held:
-    """Moved to the name, made under it, or only found there: then from its time on."""
+    """Return a version with its start: the time at which it was moved to the name, made under it, or first found
+    there."""
     made = frozenset(run for run, facts in of_runs.items() if facts.made)
     came = [facts.came for facts in of_runs.values() if facts.came]
     since = moved or max([modified, *([min(came)] if came else [])])
@@ -80,7 +82,7 @@ def _held(iri: str, modified: datetime, of_runs: dict[str, _Facts], moved: datet
 
 
 def _facts(reader: Reader, files: str) -> dict[str, tuple[datetime, dict[str, _Facts]]]:
-    """When each version under the name was modified, and what each run did to it."""
+    """Return the modification time of each version under the name, and the actions of each run on it."""
     query = f"""{PREFIXES} SELECT DISTINCT ?version ?modified {{ {{ SELECT DISTINCT ?version {{ {files}
         ?version prov:specializationOf ?file }} }} ?version provio:modified ?modified }}"""
     found: dict[str, tuple[datetime, dict[str, _Facts]]] = {
@@ -102,7 +104,7 @@ def _facts(reader: Reader, files: str) -> dict[str, tuple[datetime, dict[str, _F
 
 
 def _name(reader: Reader, paths: frozenset[str]) -> _Name:
-    """The renames, links and deletions of these paths."""
+    """Return the renames, links and deletions of these paths."""
     name = _Name(paths)
     if not paths:
         return name
@@ -121,7 +123,7 @@ def _name(reader: Reader, paths: frozenset[str]) -> _Name:
 
 
 def target_at(reader: Reader, text: str, time: datetime) -> Target:
-    """Return the version that the file named by `text` had at a time; raises NothingKnown where none is recorded."""
+    """Return the version that the file named by `text` had at a time; raises NothingKnown if none is recorded."""
     versions, path = _history(reader, text)
     known = [version for version in versions if version.since <= time]
     if not known:
@@ -133,9 +135,10 @@ def target_at(reader: Reader, text: str, time: datetime) -> Target:
 
 
 def target_of_run(reader: Reader, text: str, run: str) -> Target:
-    """Return the last version of the file named by `text` that a run (its id) made, or where it made none, used.
+    """Return the last version of the file named by `text` that a run (by id) made; if it made none, the last one it
+    used.
 
-    Raises NothingKnown where it did neither.
+    Raises NothingKnown if the run neither made nor used it.
     """
     versions, path = _history(reader, text)
     seen = [version for version in versions if run in version.seen]
@@ -146,7 +149,7 @@ def target_of_run(reader: Reader, text: str, run: str) -> Target:
 
 
 def all_versions(reader: Reader, text: str, target: Target) -> list[str]:
-    """Return every recorded version of the file named by `text`, the target's own first; an IRI's is alone."""
+    """Return every recorded version of the file named by `text`, the target's own first; for an IRI only that one."""
     others = [] if is_iri(text) else _history(reader, text)[0]
     return list(dict.fromkeys([target.iri, *(version.iri for version in others)]))
 

@@ -1,4 +1,7 @@
-"""What programs said of themselves, as the graph has it: a reader in; configurations, metrics and checkpoints out."""
+"""Declarations of programs in the graph, and their evaluation.
+
+In: a reader. Out: configurations, metrics and checkpoints; the best value of a metric under each configuration.
+"""
 
 from __future__ import annotations
 
@@ -17,12 +20,12 @@ from provio.base.vocab import RUN_BASE
 from provio.settings.types import among
 from provio.store import Reader
 
-WITHIN = " "  # behind the name of a level: what was taken up in parts of it, too
+WITHIN = " "  # suffix of the name of a level: configurations taken up in parts of the level are included
 
 
 @dataclass
 class Configuration:
-    """One version of a configuration: its name, its number, its settings; `complete`: all of them were said."""
+    """One version of a configuration: name, number and settings; `complete` means that all settings were declared."""
 
     iri: str
     name: str = ""
@@ -32,14 +35,14 @@ class Configuration:
 
     @property
     def label(self) -> str:
-        """Its name and version, as in `args 2`."""
+        """Return its name and version, such as `args 2`."""
         name = self.name or "configuration"
         return name if self.version is None else f"{name} {self.version}"
 
 
 @dataclass
 class Metric:
-    """What a quantity was, when, and at which step; `place` is the Task or process that said so."""
+    """The value of a quantity at a time and a step; `place` is the Task or process that reported it."""
 
     iri: str
     name: str
@@ -52,8 +55,7 @@ class Metric:
 
 @dataclass
 class Checkpoint:
-    """A saved state: where, at which step, when, in which run; the configurations and metrics that it was saved under,
-    and the versions of its files, all by their IRIs."""
+    """A saved state: its path, step, time and run; the IRIs of its configurations, metrics and file versions."""
 
     iri: str
     path: str
@@ -65,13 +67,13 @@ class Checkpoint:
 
     @property
     def run(self) -> str:
-        """The id of its run."""
+        """Return the id of its run."""
         return run_of(self.iri)
 
 
 @dataclass
 class Use:
-    """From when on a Task or process went by a version of a configuration."""
+    """The time from which a Task or process used a version of a configuration."""
 
     at: str
     configuration: str
@@ -79,7 +81,7 @@ class Use:
 
 
 def run_of(iri: str) -> str:
-    """Return the id of the run that something of a run's own is named below."""
+    """Return the id of the run under which an IRI is named."""
     return iri.removeprefix(RUN_BASE).partition("/")[0]
 
 
@@ -95,7 +97,7 @@ def metric_names(reader: Reader) -> list[str]:
 
 
 def reported_metrics(reader: Reader, name: str) -> list[Metric]:
-    """Return what a metric was, in the order of time."""
+    """Return the reported values of a metric in order of time."""
     rows = reader.rows(f"""{PREFIXES} SELECT DISTINCT ?m ?value ?type ?step ?at ?place {{
         ?m a provio:Metric ; provio:name {turtle.literal(name)} ; provio:value ?value ; prov:generatedAtTime ?at ;
             prov:wasGeneratedBy/provio:partOf ?place .
@@ -119,14 +121,14 @@ def values(reader: Reader, iris: Iterable[str]) -> dict[str, tuple[str, Value]]:
 
 
 def of_run(reader: Reader, run: str) -> dict[str, Configuration]:
-    """Return what a run went by at its end, by name: of each name the version that was taken up last."""
+    """Return the configurations in force at the end of a run, by name: for each name the version taken up last."""
     taken_up = configuration_uses(reader, run)
     known = all_configurations(reader, (use.configuration for use in taken_up))
     return {known[use.configuration].name: known[use.configuration] for use in taken_up}
 
 
 def configuration_uses(reader: Reader, run: str = "") -> list[Use]:
-    """Return when configurations were taken up, in the order of time; of one run, where it is named."""
+    """Return the times at which configurations were taken up, in order; with `run`, only those of that run."""
     of_it = f"FILTER (STRSTARTS(STR(?use), {turtle.literal(RUN_BASE + run + '/')}))" if run else ""
     rows = reader.rows(f"""{PREFIXES} SELECT DISTINCT ?use ?at ?version ?place {{ {of_it}
         ?phase prov:qualifiedUsage ?use ; provio:partOf ?place . ?use prov:atTime ?at ; prov:entity ?version .
@@ -136,14 +138,14 @@ def configuration_uses(reader: Reader, run: str = "") -> list[Use]:
 
 
 def parents(reader: Reader) -> dict[str, str]:
-    """Return of each Task and process what it is part of."""
+    """Return for each Task and process the whole of which it is a part."""
     rows = reader.rows(f"""{PREFIXES} SELECT DISTINCT ?part ?whole {{
         {{ ?part a provio:Task }} UNION {{ ?part a provio:Process }} ?part provio:partOf ?whole }}""")
     return {row["part"]: row["whole"] for row in rows}
 
 
 def all_configurations(reader: Reader, iris: Iterable[str]) -> dict[str, Configuration]:
-    """Return these versions of configurations, with all their settings."""
+    """Return these versions of configurations with all their settings."""
     found = {iri: Configuration(iri) for iri in iris}
     for batch in batches(found):
         said = f"VALUES ?c {{ {_names(batch)} }}"
@@ -162,7 +164,7 @@ def all_configurations(reader: Reader, iris: Iterable[str]) -> dict[str, Configu
 
 
 def checkpoints(reader: Reader) -> list[Checkpoint]:
-    """Return all checkpoints, in the order of time."""
+    """Return all checkpoints in order of time."""
     found = {}
     for row in reader.rows(f"""{PREFIXES} SELECT DISTINCT ?c ?path ?step ?at {{
         ?c a provio:Checkpoint ; prov:generatedAtTime ?at . OPTIONAL {{ ?c provio:path|provio:pathEncoded ?path }}
@@ -178,8 +180,11 @@ def checkpoints(reader: Reader) -> list[Checkpoint]:
 
 
 class InForce:
-    """What Tasks and processes went by at any moment: of each name the latest version that was taken up in the Task
-    itself, or else in a part of it; else in what it is part of, and so on."""
+    """The configurations in force for Tasks and processes at any time.
+
+    For each name this is the latest version that was taken up in the Task itself, or else in a part of it; or else in
+    the whole of which it is a part, and so on.
+    """
 
     def __init__(self, every: Iterable[Use], above: Mapping[str, str], known: Mapping[str, Configuration]) -> None:
         self.above = above
@@ -192,7 +197,7 @@ class InForce:
                 versions.append(use.configuration)
 
     def at(self, when: str, place: str) -> list[str]:
-        """Return the versions that were in force, by their names."""
+        """Return the versions in force, sorted by name."""
         found: dict[str, str] = {}
         for level in (level for whole in self._line(place) for level in (whole, whole + WITHIN)):
             for name, (times, versions) in self.levels.get(level, {}).items():
@@ -210,7 +215,7 @@ class InForce:
 
 
 def moment(text: str) -> datetime:
-    """Return a time as what can be compared: its text has as many digits as it needs."""
+    """Return a time in a comparable form: its text has a variable number of digits."""
     return datetime.fromisoformat(text)
 
 
@@ -222,15 +227,15 @@ def _integer(text: str | None) -> int | None:
     return int(text) if text else None
 
 
-# Configurations by what a metric came to under each: a reader and the metric's name in, the best of each out.
+# Configurations ranked by a metric: a reader and the metric's name in, the best value under each configuration out.
 
 
 LOWER_IS_BETTER = re.compile(r"(?i)(^|[^a-z])(loss|error|err|mse|rmse|mae|perplexity|ppl|nll|divergence)($|[^a-z])")
 
 
 class Best(NamedTuple):
-    """What a metric came to at its best under some versions of configurations; the checkpoint that was saved with that
-    value, where there is one."""
+    """The best value of a metric under a set of configuration versions, and the checkpoint saved with it, if there is
+    one."""
 
     metric: Metric
     configurations: list[Configuration]
@@ -238,12 +243,13 @@ class Best(NamedTuple):
 
 
 def lowest(name: str) -> bool:
-    """Tell whether the lowest value of a metric is taken for the best, by its name."""
+    """Return whether the name of a metric implies that its lowest value is the best."""
     return bool(LOWER_IS_BETTER.search(name))
 
 
 def found(reader: Reader, name: str, low: bool) -> list[Best]:
-    """Return the best value under each set of versions, the best first; NothingKnown where there is no such metric."""
+    """Return the best value under each set of versions, the best first; raises NothingKnown if there is no such
+    metric."""
     every = reported_metrics(reader, name)
     if not every:
         names = metric_names(reader)
@@ -265,7 +271,7 @@ def found(reader: Reader, name: str, low: bool) -> list[Best]:
 
 
 def _better(low: bool) -> Callable[[Value], tuple[bool, float]]:
-    """What the best value is least by."""
+    """Return a sort key by which the best value is the smallest."""
 
     def key(value: Value) -> tuple[bool, float]:
         last, number = rank(value)
@@ -275,7 +281,7 @@ def _better(low: bool) -> Callable[[Value], tuple[bool, float]]:
 
 
 def _saved(reader: Reader, metrics: Iterable[Metric]) -> dict[str, str]:
-    """The path of the first checkpoint that was saved with each of these values."""
+    """Return the path of the first checkpoint that was saved with each of these values."""
     wanted = {one.iri for one in metrics}
     paths: dict[str, str] = {}
     for checkpoint in checkpoints(reader):

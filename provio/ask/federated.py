@@ -1,8 +1,10 @@
-"""Several records asked as one: a project's own and those that `stores` names in, one store of all their runs out.
+"""Queries across several records: the project's own and those in the setting `stores` in, one store of all their runs
+out.
 
-What one run wrote and another read, equal content, what follows from several runs: all of it goes across records. So
-they are not asked one by one; their runs are merged, by the same code, into a store of its own, `.provio/together/`.
-That holds each run once, brings in what is new or changed, and forgets what none of them has any more.
+Dependencies cross the borders of records: files that one run wrote and another read, equal content, conclusions from
+several runs. Therefore the records are not queried one by one. The same code merges their runs into a separate store,
+`.provio/together/`. That store holds each run once, takes in new and changed runs, and removes the runs that no
+record has any more.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ NAME = "together"
 
 @dataclass(frozen=True)
 class Served:
-    """A server's store, and what its index says of each graph: the run, and the hash of what it was made from."""
+    """The store of a server; `runs` maps each graph in its index to the run and the hash of the source data."""
 
     store: Store
     runs: dict[str, tuple[str, str]]
@@ -40,7 +42,7 @@ class Served:
 
 @plain(frozen=True)
 class Together(Home):
-    """The folder of the store of all; `sources` are the records whose runs it holds."""
+    """The folder of the combined store; `sources` are the records whose runs it holds."""
 
     path: Path
     server: str = ""
@@ -49,12 +51,12 @@ class Together(Home):
 
     @property
     def known(self) -> set[str]:
-        """The ids of all runs that there are."""
+        """Return the ids of all runs of the sources and servers."""
         here = {folder.name for folder in self.run_folders()}
         return here.union(*(map(local_name, (run for run, _ in served.runs.values())) for served in self.servers))
 
     def run_folders(self) -> list[Path]:
-        """The run folders of all sources, oldest first; of a run that several have, the first's."""
+        """Return the run folders of all sources, oldest first; for a run in several sources the folder of the first."""
         found: dict[str, Path] = {}
         for source in self.sources:
             for folder in source.run_folders():
@@ -63,7 +65,7 @@ class Together(Home):
 
 
 def of(home: Home, settings: Config, complain: Callable[[str], None]) -> Together:
-    """Return the home of all that are asked together; each that cannot be read is told to `complain`, and left out."""
+    """Return the home of the combined store; a source that cannot be read is reported to `complain` and omitted."""
     found, servers = {home.path.resolve(): home}, []
     for name in settings.stores:
         try:
@@ -82,24 +84,24 @@ def of(home: Home, settings: Config, complain: Callable[[str], None]) -> Togethe
 
 
 def holds(home: Home, settings: Config, other: Home) -> bool:
-    """Tell whether a record is among those that are asked together with `home`."""
+    """Return whether a record is one of those that are queried together with `home`."""
     paths = [home.path, *(_path(home, name) for name in settings.stores if "://" not in name)]
     return any(path.exists() and path.samefile(other.path) for path in paths)
 
 
 def forget_gone(together: Together, settings: Config) -> None:
-    """Take the runs that no source has any more out of the store; raises Busy where somebody is at it."""
+    """Remove the runs that no source has any more from the store; raises Busy if another process is writing to it."""
     gone = _noted(together) - together.known
     if gone:
         _forget(together, gone, settings, Lock(together, wait=False))
 
 
 def remove(home: Home, runs: list[str], settings: Config, *, fast: bool, progress: Callable[[str], None]) -> None:
-    """Take runs away, as `removal.remove` does, and out of the store of all that are asked together with `home`."""
+    """Remove runs as `removal.remove` does, and also from the store of all records queried together with `home`."""
     removal.remove(home, runs, settings, fast=fast, progress=progress)
     together = Home(home.path / NAME)
     held = _noted(together) & set(runs)
-    if held and not fast:  # else the next question does it
+    if held and not fast:  # with `fast` the next query does it
         _forget(together, held, replace(settings, store=""), Lock(together, wait=True), progress)
 
 
@@ -117,7 +119,7 @@ def _forget(
     lock: Lock,
     progress: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Take runs out, and their words."""
+    """Remove runs from the store, and their marks."""
     with together.closed(), open_writer(together, settings, True, lock) as store:
         known = {local_name(run) for run in store.indexed(provio("ofRun")).values()}
         intake.forget(store, [bundle_iri(RUN_BASE + run) for run in sorted(known & runs)])
@@ -128,7 +130,7 @@ def _forget(
 
 
 def copy_served(together: Together, settings: Config) -> None:
-    """Bring in the runs of servers that are new or changed, as far as no record has them; raises Busy."""
+    """Copy the new or changed runs of servers that no record on this machine has; raises Busy."""
     here = {folder.name for folder in together.run_folders()}
     if not together.known - here:
         return
@@ -149,7 +151,7 @@ def copy_served(together: Together, settings: Config) -> None:
 
 
 def _document(store: Store, graph: str) -> str:
-    """A graph as it is stored."""
+    """Return a graph as stored."""
     found = store.quads(graph).quads_for_pattern(None, None, None, ox.NamedNode(graph))
     return (ox.serialize((quad.triple for quad in found), format=ox.RdfFormat.N_TRIPLES) or b"").decode()
 
@@ -163,7 +165,7 @@ def _served(home: Home, url: str, settings: Config) -> Served:
 
 
 def _path(home: Home, name: str) -> Path:
-    """The `.provio` that a setting means: it, or the folder that holds it, relative to the project's folder."""
+    """Return the `.provio` of a setting (the folder itself, or its parent), relative to the project's folder."""
     path = Path(os.path.abspath(home.project / os.path.expanduser(name)))
     return path / homes.NAME if (path / homes.NAME).is_dir() else path
 
@@ -171,7 +173,7 @@ def _path(home: Home, name: str) -> Path:
 def _source(home: Home, name: str, trusted: bool) -> Home:
     path = _path(home, name)
     if not (path / "runs").is_dir():
-        os.listdir(path)  # says why, where that is the reason
+        os.listdir(path)  # raises the OSError with the reason, if there is one
         raise StoreError("is no .provio, nor has one")
     if not trusted and not owners.is_ours(path.stat()):
         raise StoreError(f"belongs to user {path.stat().st_uid}: name it in PROVIO_STORES to use it all the same")

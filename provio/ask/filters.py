@@ -1,4 +1,8 @@
-"""Where a question ends: patterns of file names in, of some versions those that match out."""
+"""Limits and reductions of lineage documents.
+
+`Until`: patterns of file names at which a query ends. `contracted`: objects inside files replaced by their files.
+`only_roots`: a document reduced to its primary sources.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +19,10 @@ from provio.store import Reader
 
 
 class Until:
-    """Files beyond which a question does not go: patterns in, the versions whose names match them out.
+    """Files beyond which a query does not continue: patterns in, the versions with matching names out.
 
-    A pattern without a slash is held against a file's last name, one with a slash against its whole path; `*` matches
-    slashes too. `unmatched` are the patterns that nothing matched yet.
+    A pattern without a slash is compared with the last part of a path, one with a slash with the whole path; `*` also
+    matches slashes. `unmatched` are the patterns without a match so far.
     """
 
     def __init__(self, reader: Reader, patterns: Iterable[str], folder: str) -> None:
@@ -30,7 +34,7 @@ class Until:
         self.unmatched = dict.fromkeys(self.patterns)
 
     def ends(self, versions: list[str]) -> set[str]:
-        """Return those of the versions that match."""
+        """Return the versions that match."""
         found: set[str] = set()
         inside: dict[str, list[str]] = {}
         for iri in versions:
@@ -45,7 +49,7 @@ class Until:
         return found
 
     def _match(self, iri: str, path: str) -> set[str]:
-        """An object inside a file matches where its file does, or its name behind the file's."""
+        """Match an object inside a file by the path of its file, or by that path followed by the object's name."""
         mark, name = iri.partition("#")[1:]
         names = {path, path + mark + unquote(name, errors="replace")}
         matched = [text for text, pattern in self.patterns.items() if any(fnmatchcase(one, pattern) for one in names)]
@@ -54,14 +58,14 @@ class Until:
         return {iri} if matched else set()
 
 
-# A lineage document of objects inside files in, the same of their files alone out: what one has to make is a file.
+# Documents of objects inside files, reduced to the files: only a file can be made again.
 
 
 STRENGTH: tuple[Via, ...] = ("data", "carried", "control", "code")
 
 
 def contracted(reader: Reader, document: LineageDocument) -> LineageDocument:
-    """Put each object's file in its place; a file is tied as its strongest object is."""
+    """Replace each object by its file; a file gets the strongest tie of its objects."""
     nodes: dict[str, Node] = {}
     members = [node for node in document["nodes"] if is_member(node["iri"])]
     files = {node["iri"]: node for node in describe(reader, {node["iri"].partition("#")[0] for node in members})}
@@ -86,11 +90,12 @@ def _file(iri: str) -> str:
     return iri.partition("#")[0] if is_member(iri) else iri
 
 
-# Primary sources: a lineage document and a store in, the document of its targets and roots alone out.
+# Primary sources.
 
 
 def only_roots(reader: Reader, document: LineageDocument) -> LineageDocument:
-    """Keep the targets and the versions that no recorded activity made: where a walk was cut short is no root."""
+    """Keep the targets and the versions that no recorded activity made; a node at which a walk was cut short is no
+    root."""
     found = ends(document)
     made: set[str] = set()
     for batch in batches(found):

@@ -1,8 +1,8 @@
-"""Files of one folder as one line: the lines of an answer in, those that only list files of a folder together out.
+"""Folding of long lists: the lines of an answer in, one line for many files of a folder out.
 
-    many/  50,000 files, 2.0 MB
+many/  50,000 files, 2.0 MB
 
-What has anything of its own to show (an origin, a gap, a note) is no such line: who asks gives it no folder.
+Lines with content of their own (an origin, a gap, a note) are not folded: the caller gives them no key.
 """
 
 from __future__ import annotations
@@ -14,13 +14,15 @@ from urllib.parse import unquote_to_bytes
 from provio.ask.document import Node
 from provio.base.text import shorter_path, size
 
-FEW = 5  # files of a folder that stay lines of their own
+FEW = 5  # files of a folder that keep lines of their own
 One = TypeVar("One")
 
 
 def fold(lines: Iterable[One], key: Callable[[One], Hashable]) -> Iterator[Sequence[One]]:
-    """Yield each line alone, but those of one key together where they are more than a few, in the place of their first;
-    what has no key (None) is alone."""
+    """Yield each line alone, but lines of one key together, at the place of the first, if there are more than FEW.
+
+    A line without a key (None) is always alone.
+    """
     keyed = [(line, key(line)) for line in lines]
     groups: dict[Hashable, list[One]] = {}
     for line, folder in keyed:
@@ -35,7 +37,7 @@ def fold(lines: Iterable[One], key: Callable[[One], Hashable]) -> Iterator[Seque
 
 
 def folder_of(node: Node) -> bytes | None:
-    """Return the folder of a file; None of what has no path, or is no whole file."""
+    """Return the folder of a file; None for a node that has no path or is not a file version."""
     if node["type"] != "FileVersion" or "path" not in node:
         return None
     encoded = node.get("pathEncoded")
@@ -44,17 +46,17 @@ def folder_of(node: Node) -> bytes | None:
 
 
 def folder_name(path: str, here: str | None) -> str:
-    """Return the name of the folder in which a file of this path lies, relative to `here` where that is shorter."""
+    """Return the name of a file's folder, relative to `here` if that is shorter."""
     folder = path.rpartition("/")[0]
     return "./" if folder and folder == here else shorter_path(folder, here) + "/"
 
 
 def facts(nodes: Sequence[Node]) -> str:
-    """Return how many files there are, and what they take together, as far as that is known."""
+    """Return the number of files and the sum of their known sizes, as text."""
     sizes = [node["size"] for node in nodes if "size" in node]
     return count(len(nodes)) + (f", {size(sum(sizes))}" if sizes else "")
 
 
 def count(files: int) -> str:
-    """Return how many files there are, in words."""
+    """Return the number of files as text."""
     return f"{files:,} files"

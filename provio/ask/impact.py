@@ -1,4 +1,4 @@
-"""What a change would reach: a forward document and a store in, the products to be made again, in order, out."""
+"""The impact of a change: a forward document and a store in, the products to be made again, in order, out."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ LONGEST = 20  # programs in a pipeline
 
 
 class Step(TypedDict):
-    """A product to be made again: `state` is `there`; of one that a later product needs `gone`, or `earlier` where that
-    one took its place.
+    """A product to be made again.
 
-    `after` are the products that must be made first, `command` what made it: its process, behind those that fed it
-    through pipes.
+    `state` is `there`; for a product that is absent but needed by a later one it is `gone`, or `earlier` if the later
+    one replaced it. `after` are the products that must be made first. `command` is the process that made it, preceded
+    by the processes that fed it through pipes.
     """
 
     product: str
@@ -35,7 +35,7 @@ class Step(TypedDict):
 
 
 class LeftOut(TypedDict):
-    """A product that need not be made again, and why: it is `gone` or was `overwritten`."""
+    """A product that need not be made again; `reason` is `gone` or `overwritten`."""
 
     product: str
     path: str
@@ -43,7 +43,7 @@ class LeftOut(TypedDict):
 
 
 class Impact(TypedDict):
-    """The answer: steps in an order in which they can be taken."""
+    """The answer: `steps` are in an executable order."""
 
     targets: list[str]
     steps: list[Step]
@@ -51,7 +51,7 @@ class Impact(TypedDict):
 
 
 def impact(reader: Reader, document: LineageDocument, starts: set[str]) -> Impact:
-    """Return what would have to be made again if the `starts` of a forward document changed."""
+    """Return the products that must be made again if the `starts` of a forward document change."""
     plan = _Plan(reader, _with_makers(reader, document), starts)
     steps = plan.steps()
     pipelines = _pipelines(reader, {step["process"] for step in steps if "process" in step})
@@ -62,7 +62,7 @@ def impact(reader: Reader, document: LineageDocument, starts: set[str]) -> Impac
 
 
 def _with_makers(reader: Reader, document: LineageDocument) -> LineageDocument:
-    """Add who made what the walk came to by another way: a revision, another key of the same content."""
+    """Add the makers of versions that the walk reached by another edge: a revision, another key of the same content."""
     made = {edge["subject"] for edge in document["edges"] if edge["predicate"] == PROV + "wasGeneratedBy"}
     unmade = [node["iri"] for node in document["nodes"] if node["type"] == "FileVersion" and node["iri"] not in made]
     edges = []
@@ -101,19 +101,22 @@ class _Plan:
         return "overwritten" if any(self.names.holds(path) for path in self._paths(iri)) else "gone"
 
     def steps(self) -> list[Step]:
-        """What is there, and what is gone and needed for it, each after all it was made from."""
+        """Return the present products and the absent ones that they need, each after its inputs."""
         needs = self._needs()
         waiting = [iri for iri in self.products if self.state[iri] == "there"]
         wanted = set(waiting)
-        for iri in waiting:  # which grows
+        for iri in waiting:  # grows during the loop
             waiting += [one for one in needs[iri] if one not in wanted]
             wanted.update(needs[iri])
         kept = {iri: [one for one in needs[iri] if one in wanted] for iri in self.products if iri in wanted}
         return [self._step(iri, kept[iri]) for iri in _sorted(kept)]
 
     def _needs(self) -> dict[str, list[str]]:
-        """For each product those it was made from: for one that was overwritten, what is there instead of it, but
-        where the product itself replaced it (an append, an update in place)."""
+        """Return the direct inputs of each product.
+
+        An overwritten input is replaced by the product that is now at its path, unless the product itself replaced
+        the input (an append, an update in place).
+        """
         there = {path: iri for iri in self.products if self.state[iri] == "there" for path in self._paths(iri)}
         needs: dict[str, list[str]] = {}
         for iri in self.products:
@@ -141,12 +144,12 @@ class _Plan:
         return step
 
     def _path(self, iri: str) -> str:
-        """The name that holds a product now, or its last."""
+        """Return the path at which a product is now, or else its last one."""
         there = [path for path in sorted(self._paths(iri)) if self.names.same(iri, self.names.holds(path))]
         return there[0].decode("utf-8", "replace") if there else self.lineage.node[iri].get("path", iri)
 
     def left_out(self, steps: list[Step]) -> list[LeftOut]:
-        """What was made and is not there, where no step makes a file of that name."""
+        """Return the absent products for which no step makes a file of that path."""
         made = {step["path"] for step in steps}
         found = {
             path: LeftOut(product=iri, path=path, reason=state)
@@ -157,7 +160,7 @@ class _Plan:
 
 
 def _sorted(needs: dict[str, list[str]]) -> list[str]:
-    """Each after what it needs, else in the order given; where names go round in a circle, the first comes first."""
+    """Sort products after their inputs, otherwise in the given order; in a cycle of names the first one comes first."""
     done: dict[str, None] = {}
     begun: set[str] = set()
     for first in needs:
@@ -173,9 +176,10 @@ def _sorted(needs: dict[str, list[str]]) -> list[str]:
 
 
 def _pipelines(reader: Reader, processes: set[str]) -> dict[str, list[str]]:
-    """For each process the command lines that fed it through pipes, first to last, where each had one feeder.
+    """Return for each process the command lines that fed it through pipes, first to last, while each has a single
+    feeder.
 
-    What a process launched itself and then read (`$(…)`) is no pipeline.
+    A process that the reader launched itself and then read (`$(…)`) does not form a pipeline.
     """
     feeders: dict[str, set[tuple[str, str]]] = {}
     frontier = processes

@@ -1,8 +1,9 @@
-"""Lineage questions: a target and a store in, a lineage document out (`provio.ask.document`).
+"""Lineage queries: a target and a store in, a lineage document out (`provio.ask.document`).
 
-Backward asks what a version was made from, forward what was made from it. Each ancestor is marked by its strongest way:
-data (used by the phase that generated), carried (by an earlier phase of the same process, or before its fork), control
-(by the process that launched it); code, where programs are asked for too. A way is as strong as its weakest step.
+Backward queries return the inputs of a version, forward queries the products made from it. Each ancestor is marked by
+its strongest tie: data (used by the phase that generated the version), carried (used by an earlier phase of the same
+process, or before its fork), control (used by the process that launched it); code, if programs are included. A path
+is as strong as its weakest step.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from provio.ask.session import Asked
 
 
-# What is tied by code: a walk that followed it and what is shown of it in, what else its programs bring out.
+# Nodes tied by code.
 
 
 INFORMS = frozenset({"carriedFrom", "continuedFrom", "launchedBy"})
@@ -36,10 +37,10 @@ Ways = dict[str, list[tuple[str, str, int]]]
 
 
 def tied_by_code(walk: Walk, shown: set[str], limit: int) -> set[str]:
-    """Return the nodes that code alone ties to what is shown, no step among theirs weaker than `limit`.
+    """Return the nodes that only code ties to the shown nodes, over steps not weaker than `limit`.
 
-    A node is reached as one that only leads to code (what launched a process: `whole` is false), or with all that it
-    came from or was made into.
+    The search reaches a node in one of two ways: only as a link to code (a process that launched another: `whole` is
+    false), or with all its origins or products.
     """
     onward = _onward(walk)
     waiting = [(iri, False) for iri in shown]
@@ -82,11 +83,11 @@ STRENGTH: tuple[Via, ...] = ("data", "carried", "control")
 
 @dataclass(frozen=True)
 class Scope:
-    """How far a question goes: each part narrows or widens what is shown, and none changes what is true.
+    """The scope of a query: each member narrows or widens the shown part and does not change the facts.
 
-    `depth` bounds the entity-to-entity steps, `via` is the weakest tie that is shown; `everything` shows system files
-    too, `code` the versions of programs and what they were made from; files that match `until` are shown, and what lies
-    beyond them is not. `inside` goes from object to object inside files, and not from file to file.
+    `depth` bounds the entity-to-entity steps; `via` is the weakest tie that is shown. `everything` includes system
+    files, `code` the versions of programs and their origins. Files that match `until` are shown, but nothing beyond
+    them. `inside` follows objects inside files instead of files.
     """
 
     forward: bool = False
@@ -99,8 +100,10 @@ class Scope:
 
 
 class Found(NamedTuple):
-    """The lineage of targets: `nodes` and the `edges` between them, the `leaves` (`provio.ask.walk`) by their IRIs, to
-    which of all edges only `leaf_edges` lead, and what the document says beside them."""
+    """The lineage of targets: `nodes` and the `edges` between them, and the other parts of the document.
+
+    `leaves` (`provio.ask.walk`) are nodes by IRI; only `leaf_edges` lead to them.
+    """
 
     nodes: list[Node]
     edges: list[tuple[str, str, str]]
@@ -113,7 +116,7 @@ class Found(NamedTuple):
 
 
 def lineage(reader: Reader, targets: Sequence[Target], scope: Scope, others: Iterable[str] = ()) -> LineageDocument:
-    """Return the lineage of targets, and of `others` beside them, as one document.
+    """Return the lineage of targets, and of the entities `others`, as one document.
 
     (DESIGN: nodes are entities, phases, copies and programs; edges are asserted triples.)
     """
@@ -137,11 +140,11 @@ def lineage(reader: Reader, targets: Sequence[Target], scope: Scope, others: Ite
 
 
 def find(reader: Reader, targets: Sequence[Target], scope: Scope, others: Iterable[str] = ()) -> Found:
-    """Return the same, its leaves apart."""
+    """Return the lineage with its leaves separate from the other nodes."""
     starts = list(dict.fromkeys([*(target.iri for target in targets), *others]))
     ends = scope.until.ends if scope.until else None
     if ends:
-        ends(starts)  # a target that matches is no end, but a match
+        ends(starts)  # a target that matches is counted as a match, but does not end the walk
     how = MemberWays if scope.inside else None
     walk = follow(
         reader,
@@ -190,7 +193,7 @@ def find(reader: Reader, targets: Sequence[Target], scope: Scope, others: Iterab
 
 
 def _leaves(walk: Walk, strengths: dict[str, int]) -> dict[str, Node]:
-    """All leaves by their IRIs, each with its strongest and its shortest way."""
+    """Return all leaves by IRI, each with its strongest tie and its smallest depth."""
     found: dict[str, Node] = {}
     for activity, leaves in sorted(walk.leaves.items(), key=lambda item: -strengths[item[0]]):
         via = STRENGTH[strengths[activity]]
@@ -203,7 +206,7 @@ def _leaves(walk: Walk, strengths: dict[str, int]) -> dict[str, Node]:
 
 
 def _name_targets(nodes: list[Node], targets: Sequence[Target]) -> None:
-    """A target has the name by which it was asked; of several, each says itself where it is not what is there."""
+    """Give each target the path of the query; with several targets, mark those that have changed."""
     asked = {target.iri: target for target in reversed(targets)}
     for node in nodes:
         target = asked.get(node["iri"])
@@ -214,19 +217,21 @@ def _name_targets(nodes: list[Node], targets: Sequence[Target]) -> None:
 
 
 def _name_checkpoints(reader: Reader, nodes: list[Node], leaves: dict[str, Node]) -> None:
-    """Say of files that were saved as checkpoints what they were saved as."""
+    """Add to the nodes of checkpoint files the checkpoints that they belong to."""
     files = leaves | {node["iri"]: node for node in nodes if node["type"] == "FileVersion"}
     for iri, saved in checkpoints(reader, files).items():
         files[iri]["checkpoints"] = saved
 
 
 def made_by_programs(edges: Iterable[tuple[str, str, str]]) -> set[str]:
-    """The files that a recorded program made: no system files, whatever others took them for."""
+    """Return the files that a recorded program made: they are no system files, even if other processes treat them as
+    such."""
     return {iri for iri, predicate, _ in edges if predicate == PROV + "wasGeneratedBy" and "/version/" in iri}
 
 
 def _strengths(walk: Walk) -> dict[str, int]:
-    """Each node's strength as an index into STRENGTH: the least, over all ways, of the greatest weight on the way."""
+    """Return each node's strength as an index into STRENGTH: the minimum over all paths of the greatest weight on the
+    path."""
     onward: dict[str, list[tuple[str, int]]] = {}
     for source, goal, weight in walk.steps():
         onward.setdefault(source, []).append((goal, weight))
@@ -244,7 +249,7 @@ def _strengths(walk: Walk) -> dict[str, int]:
 
 
 def _dead_ends(walk: Walk, shown: set[str]) -> set[str]:
-    """The phases that only carry what is not shown: no file leads to them, and they lead to none."""
+    """Return the phases that only carry hidden data: no file leads to them, and they lead to no file."""
     onward: dict[str, set[str]] = {activity: {activity} for activity, leaves in walk.leaves.items() if leaves}
     back: dict[str, set[str]] = {}
     for source, goal, _ in walk.steps():
@@ -265,7 +270,7 @@ def _dead_ends(walk: Walk, shown: set[str]) -> set[str]:
 
 
 def answer(asked: Asked, options: dict[str, Any], *, roots: bool, stale: bool) -> LineageDocument:
-    """Return the document that answers; what matched no pattern is said."""
+    """Return the document that answers the query; report the `--until` patterns without a match."""
     until = _until(asked, options.pop("until"))
     asked, inside = leveled(asked, options.pop("level"))
     scope = Scope(**options, until=until, inside=inside)
@@ -287,7 +292,7 @@ def answer(asked: Asked, options: dict[str, Any], *, roots: bool, stale: bool) -
 
 
 def leveled(asked: Asked, level: str | None) -> tuple[Asked, bool]:
-    """Return what is asked at a level, and whether that is of objects inside files; without a word, where one is."""
+    """Return the targets at a level, and whether these are objects in files; by default if one of the targets is."""
     from provio.ask.describe import is_member
     from provio.ask.target import is_group, parts, whole
 
@@ -315,7 +320,8 @@ def _until(asked: Asked, patterns: tuple[str, ...]) -> Until | None:
 
 
 def _earlier(asked: Asked, scope: Scope) -> list[str]:
-    """What was made from an earlier version of a file is stale, and asked about with it."""
+    """Return the earlier versions of the targets' files: products made from them are stale, so the query includes
+    them."""
     from provio.ask.earlier import all_versions
 
     if not scope.forward:

@@ -1,10 +1,12 @@
-"""What runs have recorded that the store does not hold: a `.provio` and those runs in, a `.provio` that can be asked
-for all of it out.
+"""Queries that include runs which the store does not hold, such as runs in progress.
 
-A run that goes on is never written to the store, and who asks does not take the lock of its writer. The tables of the
-published snapshot get a second name below `.provio/live`, and the runs are put into that. It answers until another
-snapshot is published, or one of the runs records or closes something. Where it cannot lie there (in a shared record it
-would let others read what only its user may), it is made for this process alone, among the temporary files.
+In: a `.provio` and these runs. Out: a `.provio` that contains both.
+
+A run in progress is never written to the store, and a query does not take the writer's lock. Instead, the tables of
+the published snapshot get a second name (a hard or symbolic link) below `.provio/live`, and the runs are merged into
+this overlay. It is valid until another snapshot is published, or one of the runs records or closes something. In a
+shared record an overlay could disclose data that only its user may read; there, and if it cannot be made below
+`.provio`, it is made among the temporary files for this process alone.
 """
 
 from __future__ import annotations
@@ -36,19 +38,19 @@ from provio.store.embedded import StoreWriter, snapshots
 from provio.trace import liveness, run_source
 from provio.trace.read import read_head
 
-STATE = "state"  # the file that tells which snapshot and which runs are in it,
-WORDS = "words"  # and the one of what is to be said of them
-MOST = 40_000_000  # bytes of the runs that ended and that a question reads without the store's lock
-LARGE = 64_000_000  # bytes of N-Triples of a run; more are loaded by a process of its own
-SHORT = 13  # characters of a run's id, as the list of runs shows them
-PATIENCE = 2.0  # seconds to copy the index of versions
-TRIES = 3  # somebody may publish meanwhile
+STATE = "state"  # the file with the snapshot and the runs of the overlay,
+WORDS = "words"  # and the file with the messages about them
+MOST = 40_000_000  # bytes of ended runs that a query reads without the store's lock
+LARGE = 64_000_000  # bytes of N-Triples of a run; larger runs are loaded by a process of their own
+SHORT = 13  # characters of a run's id in the list of runs
+PATIENCE = 2.0  # seconds allowed for the copy of the index of versions
+TRIES = 3  # another process may publish at the same time
 
 
 @plain(frozen=True)
 class Going:
-    """A run that goes on: its id, and the hosts where it does, if these are others, with the seconds since it was heard
-    of."""
+    """A run in progress: its id and, if it runs on other hosts, these hosts and the seconds since their last sign of
+    life."""
 
     run: str
     host: str = ""
@@ -56,7 +58,7 @@ class Going:
 
 
 def divide(folders: Iterable[Path]) -> tuple[list[Path], list[Path]]:
-    """Return of run folders those that have ended, and those that go on."""
+    """Divide run folders into those of ended runs and those of runs in progress."""
     ended: list[Path] = []
     live: list[Path] = []
     for folder in folders:
@@ -67,12 +69,12 @@ def divide(folders: Iterable[Path]) -> tuple[list[Path], list[Path]]:
 def _goes_on(folder: Path) -> bool:
     try:
         return liveness.goes_on(folder, read_head(folder))
-    except OSError:  # it is another's who has not let us in
+    except OSError:  # it belongs to another user and is not accessible
         return False
 
 
 def newest(folders: list[Path]) -> list[Path]:
-    """Return the newest of some runs, as many as a question reads without the store's lock."""
+    """Return the newest of the given runs, as many as a query reads without the store's lock."""
     found, left = [], MOST
     for folder in sorted(folders, key=lambda one: one.name, reverse=True):
         left -= run_source.of(folder).extent()[0]
@@ -83,9 +85,9 @@ def newest(folders: list[Path]) -> list[Path]:
 
 
 def _states(runs: Iterable[Path]) -> Iterator[Going]:
-    """Yield where runs go on."""
+    """Yield the state of each run in progress."""
     for run in runs:
-        with contextlib.suppress(OSError):  # it was removed meanwhile
+        with contextlib.suppress(OSError):  # it was removed in the meantime
             record = read_head(run)
             here = liveness.held(run) or liveness.may_change(run, record)
             hosts = [] if here else liveness.elsewhere(run, record) or [record.get("host", "another host")]
@@ -93,7 +95,7 @@ def _states(runs: Iterable[Path]) -> Iterator[Going]:
 
 
 def said(folders: Iterable[Path]) -> tuple[str, frozenset[str]]:
-    """Return of which moment an answer is, with what goes on, in words, and the ids of these runs."""
+    """Return a text with the time of the answer and the runs in progress, and the ids of these runs."""
     runs = list(_states(folders))
     return _moment(runs) if runs else "", frozenset(one.run for one in runs)
 
@@ -109,15 +111,17 @@ def _moment(runs: list[Going]) -> str:
 
 
 def words_of(outcome: Outcome) -> list[str]:
-    """Return what is to be said of a merge beside an answer."""
+    """Return the messages about a merge that accompany an answer."""
     shut = f"{plural(outcome.shut, 'run')} of others cannot be read yet: not in this answer"
     return [shut] * bool(outcome.shut) + [f"damaged: {damage}" for damage in outcome.damages]
 
 
 @plain()
 class Overlay:
-    """A `.provio` that holds a snapshot `of` another and some runs, held until `close`; what is to be said of these.
-    One that is `passing` is for this process alone."""
+    """A `.provio` that holds a snapshot of `of` and some runs; it is held open until `close`.
+
+    `words` are the messages about these runs. A `passing` overlay belongs to this process alone.
+    """
 
     home: Home
     of: Home
@@ -126,11 +130,11 @@ class Overlay:
     passing: bool = False
 
     def reader(self) -> Store:
-        """Open it for asking; it is held as long as that is."""
+        """Open the overlay for queries; the store that is returned keeps it open."""
         return open_reader(self.home, beneath=self)
 
     def close(self) -> None:
-        """Let it go; it is taken away where it is for this process alone, or of an earlier snapshot."""
+        """Release the overlay; delete it if it belongs to this process alone or to an earlier snapshot."""
         if not self.held:
             return
         for fd in self.held:
@@ -145,28 +149,28 @@ class Overlay:
             self.close()
 
 
-_passing: set[Path] = set()  # what this process takes away at its end
+_passing: set[Path] = set()  # folders that this process deletes when it ends
 
 
 @atexit.register
 def clean() -> None:
-    """Take away what is for this process alone."""
+    """Delete the overlays of this process."""
     for place in list(_passing):
         shutil.rmtree(place, ignore_errors=True)
 
 
 def state_of(home: Home, runs: Iterable[Path], settings: Config) -> str:
-    """Return what tells of the published snapshot, and of the changes in some runs."""
+    """Return a text that identifies the published snapshot and the state of some runs."""
     base = snapshots.published(home) or ""
     changes = (f"{run} {_changes(run)}\n" for run in runs)
     return f"{intake.RULES} {_chosen(settings)} {base}\n" + "".join(changes)
 
 
 def _chosen(settings: Config) -> str:
-    """Tell apart what is set, by the project or the user, and conclusions turn on."""
+    """Return a hash of the user's or project's settings that affect conclusions."""
     words = []
     if settings.ontology:
-        from provio.store import user_vocabulary  # slow to import, and most have none
+        from provio.store import user_vocabulary  # slow to import, and most records have none
 
         words = user_vocabulary.of(settings).lines
     chosen = settings.conclusions, sorted(map(repr, settings.interpreters.items())), words
@@ -174,7 +178,7 @@ def _chosen(settings: Config) -> str:
 
 
 def _base(state: str) -> str:
-    """The snapshot that a state names."""
+    """Return the snapshot that a state names."""
     return state.partition("\n")[0].rpartition(" ")[2]
 
 
@@ -188,7 +192,7 @@ def _changes(run: Path) -> str:
 def overlaid(
     home: Home, runs: list[Path], settings: Config, progress: Callable[[str], None] = lambda _: None
 ) -> Overlay:
-    """Return the published snapshot with some runs, as they are now; raises StoreError, NotAllowed."""
+    """Return the published snapshot with some runs in their current state; raises StoreError, NotAllowed."""
     if is_earlier(home):
         raise Busy("another process is making the store of an earlier version anew: ask again when it ends")
     for _ in range(TRIES):
@@ -203,7 +207,7 @@ def overlaid(
 
 
 def _both(home: Home, place: Path, base: str) -> list[int]:
-    """Hold what lies in `place` and the snapshot that it is of, whose tables it may need; none where one is gone."""
+    """Hold an overlay and the snapshot that it is based on, because it may need its tables; [] if one was removed."""
     held, beneath = snapshots.hold(Home(place)), snapshots.hold(home)
     found = [one[1] for one in (held, beneath) if one]
     if held and (beneath[0] if beneath else "") == base:
@@ -223,7 +227,7 @@ def _made(
             return _built(home, home.overlays, runs, settings, wanted, progress)
         except Damaged:
             raise
-        except (OSError, StoreError):  # no right, no room
+        except (OSError, StoreError):  # no permission, no space
             pass
     for left in Path(tempfile.gettempdir()).glob(f"provio-live-{os.geteuid()}.*"):
         with contextlib.suppress(OSError):
@@ -235,7 +239,7 @@ def _made(
 def _built(
     home: Home, parent: Path | None, runs: list[Path], settings: Config, wanted: str, progress: Callable[[str], None]
 ) -> Overlay | None:
-    """Make it; None where the snapshot was taken away meanwhile."""
+    """Make an overlay; return None if the snapshot was removed in the meantime."""
     there = Home(Path(tempfile.mkdtemp(prefix=f"provio-live-{os.geteuid()}.", dir=parent)))
     lock, base, held = Lock(there, wait=False), None, None
     try:
@@ -256,7 +260,7 @@ def _built(
             held = snapshots.hold(there)
         if held is None:
             return None
-    except FileNotFoundError:  # a list of the snapshot was taken away
+    except FileNotFoundError:  # a list of the snapshot was removed
         shutil.rmtree(there.path, ignore_errors=True)
         return None
     except BaseException:
@@ -272,7 +276,7 @@ def _built(
 
 
 def _under(home: Home, name: str, there: Home) -> None:
-    """Give what was published second names: the tables, the lists, and a copy of the index of versions."""
+    """Give the published files second names: the tables and the lists; copy the index of versions."""
     snapshots.beside(home, name, there.store)
     lists, own = home.kept / "statements", there.path / "statements"
     own.mkdir()
@@ -281,7 +285,7 @@ def _under(home: Home, name: str, there: Home) -> None:
             snapshots.second_name(entry.path, own / entry.name)
     try:
         _copy_index(lists / "versions.sqlite", own / "versions.sqlite")
-    except (sqlite3.Error, OSError):  # it is made of the lists
+    except (sqlite3.Error, OSError):  # it is rebuilt from the lists
         (own / "versions.sqlite").unlink(missing_ok=True)
     shutil.copyfile(home.kept / "store.version", there.path / "store.version")
 

@@ -1,8 +1,9 @@
-"""Objects inside files where nothing is stated of them: an object's IRI and a store in, what it came from out.
+"""Origins of objects inside files for which the store states none: an object's IRI and a store in, its origins out.
 
-Most objects of a version were not touched by who made it. Such a one is what its nearest holder came from (the dataset
-of an attribute, the groups, at last the version), at the same place within: of a revision, an alternate, a copy, a
-moved group, a link. Where that leads nowhere it comes from its version as a whole (`docs/lineage.md`).
+The maker of a version leaves most of its objects untouched. Such an object has the origin of its nearest holder (the
+dataset of an attribute, the groups, finally the version) at the same place inside: by a revision, an alternate, a
+copy, a moved group or a link. If there is no such origin, the object comes from its version as a whole
+(`docs/lineage.md`).
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ ORIGIN = (GENERATED, DERIVED)
 GROUP = NS + "Group"
 OTHERS = frozenset((GROUP, NS + "NamedLink", NS + "Datatype"))
 PARTS = frozenset((NS + "Dataset", NS + "Attribute"))
-MOST = 10_000  # objects of one version that one is followed through: a group in a copy of itself has no end
+MOST = 10_000  # objects of a version visited per search: a group in a copy of itself has no end
 
 
 def holders(iri: str) -> Iterator[str]:
-    """Yield what holds an object, the nearest first: the dataset of an attribute, groups, the version."""
+    """Yield the holders of an object, the nearest first: the dataset of an attribute, groups, the version."""
     version, _, within = iri.partition("#")
     path, at, _ = within.partition("@")
     if at and path != "/":
@@ -40,15 +41,17 @@ def _lies_in(iri: str, gone: Collection[str]) -> bool:
 
 
 class Seen:
-    """What was met already, by the version that it is in, or (a source and its target) that its source is in: versions
-    are as many as there are, objects of each MOST at most."""
+    """A set of visited objects, or of (source, target) pairs, grouped by the version of the object or source.
+
+    The number of versions is unlimited; each has at most MOST entries.
+    """
 
     def __init__(self, first: str | tuple[str, str]) -> None:
         self._met: dict[str, set[str | tuple[str, str]]] = {}
         self.first(first)
 
     def first(self, one: str | tuple[str, str]) -> bool:
-        """Note one; tell whether it was not met before."""
+        """Add one; return whether it is new."""
         met = self._met.setdefault((one if isinstance(one, str) else one[0]).partition("#")[0], set())
         if one in met or len(met) >= MOST:
             return False
@@ -57,7 +60,7 @@ class Seen:
 
 
 class Origins:
-    """Finds where objects came from; `known` is what was read of the store already."""
+    """Finds the origins of objects; `known` are the nodes that were read from the store before."""
 
     def __init__(self, reader: Reader, known: Nodes) -> None:
         self.reader, self.known = reader, known
@@ -65,25 +68,28 @@ class Origins:
         self._pointing: dict[str, list[str]] = {}
 
     def said(self, iri: str) -> Properties:
-        """What the store says of a node."""
+        """Return the properties of a node in the store."""
         return self.known.of([iri])[iri]
 
     def stated(self, iri: str) -> bool:
-        """Tell whether the store itself says where an object came from."""
+        """Return whether the store itself states the origin of an object."""
         said = self.said(iri)
         return any(name in said for name in ORIGIN)
 
     def prepare(self, members: Iterable[str]) -> None:
-        """Read what is said of objects and their holders at once."""
+        """Read the properties of objects and their holders in one step."""
         every = list(members)
         self.known.of(dict.fromkeys([*every, *(holder for one in every for holder in holders(one))]))
 
     def origins(self, iri: str) -> list[str]:
-        """Return the objects that one of which nothing is stated has its content from, or the version that it is in;
-        nothing where it is a root."""
+        """Return the objects from which an object without stated origin has its content, or the version that holds
+        it.
+
+        The result is empty for a root.
+        """
         ends: dict[str, None] = {}
         waiting, seen = [iri], Seen(iri)
-        for one in waiting:  # which grows
+        for one in waiting:  # grows during the loop
             version = one.partition("#")[0]
             sources = None if one != iri and self.stated(one) else self.sources(one)
             if one != iri and self.stated(one):
@@ -92,14 +98,16 @@ class Origins:
                 ends[version] = None
             elif sources:
                 waiting += filter(seen.first, sources)
-            elif one != iri and GENERATED not in self.said(version):  # else its maker said all, and nothing of this
+            elif one != iri and GENERATED not in self.said(version):  # else the maker listed all objects, not this
                 ends[one if self.said(one) else version] = None
         own = iri.partition("#")[0]
         return list(ends) or ([own] if GENERATED in self.said(own) else [])
 
     def sources(self, iri: str) -> list[str] | None:
-        """Return where the same object is that one of which nothing is stated came from, stated or not; None where its
-        version was made by who did not say what is inside."""
+        """Return the direct sources of an object without stated origin, whether stated themselves or not.
+
+        Return None if the maker of its version did not record the version's contents.
+        """
         links = list(self.said(iri).get(LEADS_TO, ()))
         if links:
             return links
@@ -119,21 +127,21 @@ class Origins:
         return []
 
     def _kept(self, version: str, objects: list[str]) -> list[str]:
-        """Return those of earlier objects that were not deleted or moved when a version was made."""
+        """Return those of the earlier objects that were not deleted or moved when a version was made."""
         gone = self.said(version).get(WITHOUT)
         return [one for one in objects if not _lies_in(one, gone)] if gone else objects
 
     def _held(self, holder: str, said: Properties) -> list[str]:
-        """What a group or dataset was before, as a whole: under another name, or what it was copied from."""
+        """Return the previous form of a group or dataset as a whole: under another name, or the source of its copy."""
         return [*said.get(DERIVED, ()), *self._copied(holder)]
 
     def _copied(self, iri: str) -> list[str]:
-        """What the activity that generated something used, where it was a copy."""
+        """Return the inputs of the activity that generated something, if it was a copy."""
         makers = [one for one in self.said(iri).get(GENERATED, ()) if "/copy/" in one]
         return [used for maker in makers for used in self.said(maker).get(USED, ())]
 
     def of_version(self, version: str) -> list[str]:
-        """Return the versions whose content a version kept, or has under another key, or was copied from."""
+        """Return the versions whose content a version kept, has under another key, or was copied from."""
         said = self.said(version)
         apart = said.get(SAME, ())
         found = [*said.get(PROV + "wasRevisionOf", ()), *said.get(FROM, ()), *self._copied(version)]
@@ -142,7 +150,7 @@ class Origins:
         return list(dict.fromkeys(found))
 
     def pointing(self, iri: str, predicate: str) -> list[str]:
-        """Return the subjects that have an object."""
+        """Return the subjects that point to an object by a predicate."""
         key = f"{predicate} {iri}"
         if key not in self._pointing:
             words = (USED, USED_AS_NOISE) if predicate == USED else (predicate,)
@@ -152,18 +160,21 @@ class Origins:
         return self._pointing[key]
 
     def parts(self, holder: str) -> list[str]:
-        """Return the datasets and attributes that are recorded of a version or a group, sorted."""
+        """Return the recorded datasets and attributes of a version or a group, sorted."""
         return [
             iri for iri in sorted(self._members(holder)) if not OTHERS & self.said(iri).get(RDF + "type", {}).keys()
         ]
 
     def contents(self, holder: str) -> list[str]:
-        """Return the datasets and attributes of a version or a group, sorted: also those of which nothing is stated,
-        for they were kept, or came with a group that was copied or moved."""
+        """Return the datasets and attributes of a version or a group, sorted.
+
+        The result includes objects without stated properties: they were kept, or came with a group that was copied or
+        moved.
+        """
         found: dict[str, None] = {}
         waiting: list[tuple[str, str, frozenset[str]]] = [(holder, holder, frozenset())]
         seen = Seen((holder, holder))
-        for source, target, gone in waiting:  # which grows
+        for source, target, gone in waiting:  # grows during the loop
             more = list(self._before(source, target, gone))
             for iri in self._members(source):
                 name = target + iri[len(source) :]
@@ -176,7 +187,7 @@ class Origins:
         return sorted(found)
 
     def _before(self, source: str, target: str, gone: frozenset[str]) -> Iterator[tuple[str, str, frozenset[str]]]:
-        """Yield what a version or a group had its content from, with what of that was deleted since."""
+        """Yield the sources of the content of a version or a group, each with the objects deleted since."""
         said = self.said(source)
         origins = self.of_version(source) if "#" not in source else self._held(source, said) or self.sources(source)
         without = frozenset(said.get(WITHOUT, ()))
@@ -189,11 +200,12 @@ class Origins:
         return found
 
     def is_group(self, iri: str) -> bool:
-        """Tell whether an object is known as a group."""
+        """Return whether an object is recorded as a group."""
         return GROUP in self.said(iri).get(RDF + "type", {})
 
     def _is_part(self, iri: str, held: list[str]) -> bool:
-        """Tell whether an object is a dataset or an attribute; of one that was only moved, what it was tells."""
+        """Return whether an object is a dataset or an attribute; the previous form decides for one that was only
+        moved."""
         types = self.said(iri).get(RDF + "type", {}).keys()
         return bool(types & PARTS) or (not types & OTHERS and self.stated(iri) and not any(map(self.is_group, held)))
 
@@ -202,9 +214,9 @@ class Origins:
         return [one for one in self._members(version) if self.is_group(one) and self._held(one, self.said(one))]
 
     def later(self, iri: str) -> Iterator[str]:
-        """Yield the objects that have their content from this one without a word about it."""
+        """Yield the objects that have their content from this one without a statement of it in the store."""
         waiting, seen = [iri], Seen(iri)
-        for one in waiting:  # which grows
+        for one in waiting:  # grows during the loop
             for candidate in dict.fromkeys(self._candidates(one)):
                 if not seen.first(candidate) or self.stated(candidate):
                     continue
@@ -223,7 +235,7 @@ class Origins:
     def _later_objects(self, iri: str) -> Iterator[str]:
         yield from self.pointing(iri, DERIVED)
         file = iri.partition("#")[0] + "#"
-        yield from (one for one in self.pointing(iri, LEADS_TO) if one.startswith(file))  # from elsewhere: no tie
+        yield from (one for one in self.pointing(iri, LEADS_TO) if one.startswith(file))  # not from other files
         yield from self._copies(iri)
 
     def _copies(self, iri: str) -> Iterator[str]:
@@ -232,7 +244,7 @@ class Origins:
                 yield from self.pointing(activity, GENERATED)
 
     def later_versions(self, version: str) -> list[str]:
-        """Return the versions that kept a version's content, or have it under another key, or were copied from it."""
+        """Return the versions that kept a version's content, have it under another key, or were copied from it."""
         said = self.said(version)
         found = [*self.pointing(version, PROV + "wasRevisionOf"), *self.pointing(version, FROM), *self._copies(version)]
         found += [other for other in said.get(ALTERNATE, ()) if other not in said.get(SAME, ())]

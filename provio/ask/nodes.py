@@ -1,7 +1,8 @@
-"""What a store says of nodes: IRIs in, their properties out, asked in batches and kept for whoever asks next.
+"""The properties of nodes: IRIs in, their properties out, queried in batches and cached.
 
-A walk and the description of what it found need the same nodes: each is read from the store once, in one look. The
-properties that no question about lineage needs (who read a version, in which call …) are not brought along.
+A walk and the description of its result need the same nodes: each node is read from the store once, with all its
+properties in one lookup. Properties that no lineage query needs (which process read a version, in which call …) are
+not read.
 """
 
 from __future__ import annotations
@@ -14,26 +15,27 @@ from provio.base.turtle import instant_text
 from provio.base.vocab import NS, PROV, RDF, RDFS, superclasses, vocabulary
 from provio.store import Reader
 
-# What a store says of very many file versions and files: their IRIs in, all that is said of them by the words that
-# such have out, read word by word.
+# Bulk reads: for a very large number of file versions and files, each property is read for all of them at once.
 
 
-MANY = 2_000  # nodes: from here on a sweep is worth it
-MOST = 4  # statements of a word for each node that is wanted; a store that holds more of them is asked otherwise
+MANY = 2_000  # nodes: from this number on a bulk read is worthwhile
+MOST = 4  # statements of a property per wanted node; a store with more of them is queried by node
 
 Said = dict[str, dict[str, dict[str, None]]]
 
 
 def sweep(reader: Reader, said: Said, wanted: Collection[str], words: Iterable[str], classes: Collection[str]) -> bool:
-    """Add to `said` what these words say of the wanted nodes and of all files, and their classes but for `classes`.
+    """Add to `said` these properties (`words`) of the wanted nodes and of all files, and their classes except
+    `classes`.
 
-    Returns False where the store holds so much more that this is not worth it: what was added of the wanted nodes may
-    then be a part, of files nothing was.
+    Return False if the store holds so much more than the wanted nodes that a bulk read is not worthwhile. In that
+    case `said` may hold a part of the properties of the wanted nodes, and none of files.
     """
     files: Said = {}
     kind, file_class = RDF + "type", NS + "File"
     limit = MOST * len(wanted)
-    # To count is cheap: every version has a file, and what is said of more of them than that is not read in vain.
+    # A count is cheap: every version has a file, so the number of versions bounds the other properties, and nothing
+    # is read in vain.
     versions = f"SELECT ?s {{ ?s <{PROV}specializationOf> ?f }} LIMIT {limit + 1}"
     if int(next(iter(reader.table(f"SELECT (COUNT(?s) AS ?n) {{ {{ {versions} }} }}")))[0]) > limit:
         return False
@@ -62,7 +64,7 @@ def sweep(reader: Reader, said: Said, wanted: Collection[str], words: Iterable[s
 
 
 def _answered(reader: Reader, questions: Iterable[tuple[str, str]]) -> Iterator[tuple[str, list[list[str]]]]:
-    """Ask two at a time, for the store does not need Python's lock, and yield the answers in the order of the words."""
+    """Run two queries at a time (the store does not need Python's lock) and yield the results in order."""
     with ThreadPoolExecutor(2) as pool:
         asked = [(word, pool.submit(lambda text: list(reader.table(text)), question)) for word, question in questions]
         try:
@@ -81,11 +83,12 @@ def entities() -> list[str]:
 BATCH = 2_000
 USED, USED_AS_NOISE = PROV + "used", NS + "usedAsNoise"
 NAMED_BY_FILE = PROV + "specializationOf"
-FEW = 4  # nodes: to parse and plan a query takes longer than to look at each of them
-# A set that keeps its order: two runs that saw one thing say the same of it twice.
+FEW = 4  # nodes: to parse and plan a query takes longer than a lookup of each of them
+# An ordered set: two runs that observed the same thing state the same properties twice.
 Properties = Mapping[str, Mapping[str, None]]
 
-# Where lineage leads, and what people want to know; the most frequent first: what is not wanted is compared with all.
+# The properties that lead to other nodes or describe a node. The most frequent ones come first: the filter compares
+# an unwanted property with all of them.
 WANTED = (
     *(
         PROV + name
@@ -109,10 +112,10 @@ _OF_PROCESSES = frozenset(
     )
 )
 FILE_WORDS = tuple(word for word in WANTED if word not in _OF_PROCESSES)
-_TOLD = (NS + "size", NS + "modified")  # by the name of a version, which is made of them
-_CLASSES = (NS + "FileVersion", NS + "File", NS + "Phase")  # each told by the form of the name
+_TOLD = (NS + "size", NS + "modified")  # part of the name of a version
+_CLASSES = (NS + "FileVersion", NS + "File", NS + "Phase")  # each recognisable by the form of the name
 VERSION = re.compile(r"https://w3id\.org/provio/version/[^/]+/\d+\.\d+\.(\d+)\.(\d+)")
-_PHASE = re.compile(r"https://w3id\.org/provio/run/.*\.[0-9a-z]+/phase/\d+(/\d+)?")  # of no Task
+_PHASE = re.compile(r"https://w3id\.org/provio/run/.*\.[0-9a-z]+/phase/\d+(/\d+)?")  # not of a Task
 _KEPT = frozenset((RDF + "type", *_TOLD, *WANTED))
 
 
@@ -131,16 +134,16 @@ def batches(nodes: Iterable[str]) -> Iterator[list[str]]:
 
 
 class Nodes:
-    """What was read so far: a mapping from IRI to predicate to values."""
+    """The nodes that were read so far: a mapping from IRI to predicate to values."""
 
     def __init__(self, reader: Reader, without: Iterable[str] = ()) -> None:
-        """`without`: words that nobody will ask for, and that need not be read."""
+        """Start with an empty cache; `without` are properties that the caller does not need, and that are not read."""
         self.reader, self._without = reader, frozenset(without)
         self._words = [word for word in FILE_WORDS if word not in self._without]
         self._said: dict[str, dict[str, dict[str, None]]] = {}
 
     def of(self, iris: Iterable[str]) -> Mapping[str, Properties]:
-        """Return a mapping that holds what is said of these IRIs (and of all asked about before)."""
+        """Return a mapping with the properties of these IRIs (and of all IRIs requested before)."""
         new = {iri: _told(iri) for iri in iris if iri not in self._said}
         self._said.update(new)
         if len(new) <= FEW:
@@ -157,7 +160,7 @@ class Nodes:
         return self._said
 
     def _sweep(self, new: dict[str, dict[str, dict[str, None]]]) -> None:
-        """Read what is said of versions and files at once, where they are very many, and take them out of `new`."""
+        """Read versions and files in bulk if they are very many, and remove them from `new`."""
         wanted = {iri for iri, told in new.items() if _TOLD[0] in told or iri.startswith("file://")}
         if len(wanted) > MANY and sweep(self.reader, self._said, wanted, self._words, _CLASSES):
             for iri in wanted:
@@ -167,14 +170,14 @@ class Nodes:
         said = self._said[iri]
         left_out, classes = (_TOLD, _CLASSES) if said else ((), ())
         about: Iterable[Sequence[str]] = self.reader.about(iri)
-        if USED in self._without and "/run/" in iri:  # it may be very much
+        if USED in self._without and "/run/" in iri:  # there may be very many
             about = self.reader.table(f"SELECT ?p ?o {{ <{iri}> ?p ?o FILTER(?p!=<{USED}>) }}")
         for predicate, value in about:
             if predicate in _KEPT and predicate not in left_out and value not in classes:
                 _note(said, predicate, value)
 
     def _read(self, batch: list[str], wanted: str) -> None:
-        # A number stands for each node in the answer: it need not be looked up in the store for every row.
+        # A number stands for each node in the result: the store need not look up the node's text for every row.
         values = " ".join(f"(<{iri}>{number})" for number, iri in enumerate(batch))
         query = f"SELECT ?n ?p ?o {{ VALUES (?s ?n) {{ {values} }} ?s ?p ?o FILTER({wanted}) }}"
         said = [self._said[iri] for iri in batch]
@@ -183,14 +186,14 @@ class Nodes:
 
 
 def _note(said: dict[str, dict[str, None]], predicate: str, value: str) -> None:
-    """Note a value. What was used as noise was used, too."""
+    """Add a value. A file used as noise counts as used, too."""
     said.setdefault(predicate, {})[value] = None
     if predicate == USED_AS_NOISE:
         said.setdefault(USED, {})[value] = None
 
 
 def _told(iri: str) -> dict[str, dict[str, None]]:
-    """What the name of a node tells of it, as `identity` makes names; nothing of other names."""
+    """Return the properties that follow from the name of a node, as `identity` makes names; {} for other names."""
     if version := VERSION.fullmatch(iri):
         return {
             RDF + "type": {_CLASSES[0]: None},

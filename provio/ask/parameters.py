@@ -1,7 +1,7 @@
-"""Parameters of questions: what people write for them in, checked; the question's SPARQL with their terms out.
+"""Parameters of stored queries: the user's values in, checked; the query's SPARQL with the values as terms out.
 
-A value becomes a term of its type and is never pasted as text. A new type is a row of `TERMS`, which tells how a value
-becomes a term (or several) and what is to be said of it, and one of `named_questions.KINDS`.
+A value becomes a term of its type and is never pasted as text. A new type needs a row in `TERMS`, with the function
+that returns the term (or several) and a note about it, and a row in `provio.ask.queries.KINDS`.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?) ?(ns|us|µs|ms|s|min|h|)")
 
 
 class Asked(NamedTuple):
-    """A question that can be asked: its SPARQL, and what is to be said of its values."""
+    """A query that is ready to run: its SPARQL, and notes about its values."""
 
     text: str
     notes: list[str]
 
 
 def bound(question: Question, values: Mapping[str, str], reader: Store) -> Asked:
-    """Return a question with its values in their places; files and runs are looked for in the store.
+    """Return a query with its values in their places; files and runs are looked up in the store.
 
-    Raises BadQuery for a parameter that it has not, for one that is wanted or has a wrong value; NothingKnown.
+    Raises BadQuery for a parameter that the query does not have, for a missing required one and for an invalid value;
+    NothingKnown.
     """
     check_names(question, values)
     terms, notes = {}, []
@@ -46,7 +47,7 @@ def bound(question: Question, values: Mapping[str, str], reader: Store) -> Asked
 
 
 def check_names(question: Question, values: Mapping[str, str]) -> None:
-    """Raise BadQuery for a parameter that a question has not, and for one that it wants and was not given."""
+    """Raise BadQuery for a parameter that the query does not have, and for a required one that is missing."""
     known = [parameter.name for parameter in question.parameters]
     what = question.name or "the question"
     for name in values:
@@ -59,7 +60,7 @@ def check_names(question: Question, values: Mapping[str, str]) -> None:
 
 
 def by_place(question: Question, given: Sequence[str]) -> dict[str, str]:
-    """Return values that are given without names by the names of the parameters, in the header's order."""
+    """Assign positional values to the names of the parameters, in the order of the header."""
     if len(given) > len(question.parameters):
         count = len(question.parameters)
         takes = f"{count} value{'s' if count != 1 else ''}" if count else "no value"
@@ -68,7 +69,7 @@ def by_place(question: Question, given: Sequence[str]) -> dict[str, str]:
 
 
 def where(question: Question, values: Mapping[str, str]) -> str | None:
-    """Return the first file that is asked about: its folder tells which record answers."""
+    """Return the first file among the values: its folder determines the record that answers."""
     found = (values[one.name] for one in question.parameters if one.kind in ("file", "path") and one.name in values)
     return next(found, None)
 
@@ -90,7 +91,7 @@ def _text(value: str, _: Store) -> tuple[str, str]:
 
 
 def _words(value: str, _: Store) -> tuple[str, str]:
-    """As a trace has a command line: each argument encoded, one space between."""
+    """Encode arguments as a trace encodes a command line: each percent-encoded, separated by one space."""
     return turtle.literal(turtle.encode_argv([os.fsencode(word) for word in shlex.split(value)])), ""
 
 
@@ -123,7 +124,7 @@ def _boolean(value: str, _: Store) -> tuple[str, str]:
 
 
 def _value(value: str, _: Store) -> tuple[str, str]:
-    """What it is as a number or a truth value, and as a text."""
+    """Return the value as text and, if it is one, also as a number or a boolean."""
     number = re.fullmatch(r"[+-]?(?:[0-9]{1,300}(?:\.[0-9]{0,300})?|\.[0-9]{1,300})(?:[eE][+-]?[0-9]{1,3})?", value)
     kind = "double" if number or value in ("NaN", "INF", "-INF") else "boolean" if value in ("true", "false") else ""
     text = turtle.literal(value)
@@ -160,7 +161,7 @@ def _iri(value: str, _: Store) -> tuple[str, str]:
 
 
 def _path(value: str, _: Store) -> tuple[str, str]:
-    """The absolute path, also as it is without links; of one that is not UTF-8 as `provio:pathEncoded` has it."""
+    """Return the absolute path, also with links resolved; one that is not UTF-8 in the form of `provio:pathEncoded`."""
     if not value or "\0" in value:
         raise ValueError
     full = os.path.abspath(os.fsencode(value))
@@ -175,7 +176,7 @@ def _path_term(path: bytes) -> str:
 
 
 def _file(value: str, reader: Store) -> tuple[str, str]:
-    """The version that a file holds now, or else the newest recorded one; an object inside it."""
+    """Return the version that a file holds now, or else the newest recorded one; or an object inside it."""
     from provio.ask import target
     from provio.ask.target import find_target
 

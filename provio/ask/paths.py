@@ -1,7 +1,7 @@
-"""Ways through a lineage document: the document in; what leads on from a node, each way to an end, the roots out.
+"""Paths through a lineage document: the document in; the steps from a node, each path to an end, the roots out.
 
-Nothing here asks a store. Ways may be exponentially many: they are yielded one by one, each at the cost of its
-length, and counted without being walked.
+This module does not query a store. The number of paths may be exponential: they are yielded one by one, each at the
+cost of its length, and counted without a traversal of each.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ Onward = dict[str, list[tuple[str, ...]]]
 
 
 class Ways:
-    """What leads on from each node, in the document's direction: tuples of nodes, the last of them where it leads.
+    """The steps from each node in the document's direction: tuples of nodes, of which the last one is the node
+    reached.
 
-    Versions of the same content under several keys (`prov:alternateOf`) count as one: a way that goes on from another
-    of them has it in between. So there is no cycle.
+    Versions of the same content under several keys (`prov:alternateOf`) count as one: a path that continues from
+    another of them has that one in between. Therefore there is no cycle.
     """
 
     def __init__(self, lineage: Lineage) -> None:
@@ -29,13 +30,13 @@ class Ways:
         self._known: Onward = {}
 
     def starts(self) -> list[str]:
-        """The targets, and what was asked about beside them (of no depth), each content once."""
+        """Return the targets and the other entities of the query (those of depth 0), each content once."""
         beside = (iri for iri, node in self.lineage.node.items() if node.get("depth") == 0)
         asked = [iri for iri in dict.fromkeys([*targets(self.lineage.document), *beside]) if iri in self.lineage.node]
         return [iri for place, iri in enumerate(asked) if not set(self.same.get(iri, ())) & set(asked[:place])]
 
     def onward(self, iri: str) -> list[tuple[str, ...]]:
-        """What leads on from a node, the same each time, by name."""
+        """Return the steps from a node in a fixed order, by name."""
         if iri not in self._known:
             self._known[iri] = self._onward(iri)
         return self._known[iri]
@@ -74,7 +75,7 @@ class Ways:
 
 
 def _same(lineage: Lineage) -> dict[str, list[str]]:
-    """For each node that has others of the same content: those others."""
+    """Return the other versions of the same content for each node that has such versions."""
     found: dict[str, list[str]] = {}
     for start in lineage.node:
         if start in found or not (lineage.objects(start, "alternateOf") or lineage.subjects(start, "alternateOf")):
@@ -92,7 +93,7 @@ def _same(lineage: Lineage) -> dict[str, list[str]]:
 
 
 def _alive(from_activity: Callable[[str], list[str]], lineage: Lineage) -> set[str]:
-    """The activities that lead to an entity: a phase that only carries nothing is no way."""
+    """Return the activities that lead to an entity: a phase that carries nothing is not part of a path."""
     back: dict[str, list[str]] = defaultdict(list)
     alive: set[str] = set()
     for iri, node in lineage.node.items():
@@ -110,7 +111,7 @@ def _alive(from_activity: Callable[[str], list[str]], lineage: Lineage) -> set[s
 
 
 def order(ways: Ways) -> list[str]:
-    """Return the nodes that the targets lead to, each after all that it leads to."""
+    """Return the nodes that the targets lead to, each after all the nodes that it leads to."""
     done: dict[str, None] = {}
     begun: set[str] = set()
     stack: list[tuple[str, Iterator[str]]] = []
@@ -131,15 +132,16 @@ def order(ways: Ways) -> list[str]:
 
 
 def made_from(ways: Ways, product: str) -> list[tuple[str, str | None]]:
-    """Return the file versions that a product was made from, directly or through pipes, each with the run that used it.
+    """Return the file versions that a product was made from, directly or through pipes, each with the run that used
+    it.
 
-    A product is made from what it kept of an earlier version, too.
+    These include the earlier version whose content a product kept.
     """
     lineage = ways.lineage
     found: dict[tuple[str, str | None], None] = {}
     waiting = [product, *ways.same.get(product, ())]
     seen = set(waiting)
-    for iri in waiting:  # which grows
+    for iri in waiting:  # grows during the loop
         node = lineage.node[iri]
         if node["type"] in ACTIVITIES:
             following = lineage.objects(iri, "continuedFrom", "carriedFrom", "launchedBy")
@@ -158,7 +160,7 @@ def made_from(ways: Ways, product: str) -> list[tuple[str, str | None]]:
 
 
 def count(ways: Ways) -> int:
-    """Return how many ways there are from the targets to their ends."""
+    """Return the number of paths from the targets to their ends."""
     number: dict[str, int] = {}
     for iri in order(ways):
         number[iri] = sum(number.get(step[-1], 0) for step in ways.onward(iri)) or 1
@@ -166,7 +168,7 @@ def count(ways: Ways) -> int:
 
 
 def each(ways: Ways) -> Iterator[list[str]]:
-    """Yield each way from a target to an end: the nodes on it, the target first."""
+    """Yield each path from a target to an end: its nodes, the target first."""
     for start in ways.starts():
         way, stack = [start], [(1, iter(ways.onward(start)))]
         while stack:
@@ -187,14 +189,14 @@ def each(ways: Ways) -> Iterator[list[str]]:
 
 
 def with_paths(document: LineageDocument, most: int) -> LineageDocument:
-    """Return the document with the first `most` ways in it, and how many there are."""
+    """Return the document with the first `most` paths and their total number."""
     ways = Ways(Lineage(document))
     found = [way for _, way in zip(range(most), each(ways), strict=False)]
     return {**document, "paths": found, "ways": count(ways)}
 
 
 def ends(document: LineageDocument) -> list[str]:
-    """Return the entities from which nothing leads on: in a whole backward document, its roots."""
+    """Return the entities without further steps: in a complete backward document, its roots."""
     ways = Ways(Lineage(document))
     closed = {
         iri

@@ -1,11 +1,12 @@
-"""Questions that have a name: files of `queries/` and of the user's folders in; what each asks, by its header, out.
+"""Stored queries: the files of `queries/` and of the user's folders in; each query and its parameters, by its header,
+out.
 
-The header of each file has `title`, `example`, perhaps lines `about`, and for each parameter a line
-`parameter: NAME (TYPE[, required | , default VALUE]): what it does` (`provio.ask.parameters` knows the types); the
-folder is the registry. A parameter is a place `VALUES ?NAME { UNDEF }` in the text, which holds for all until it is
-filled in, or one that holds its default; or a `LIMIT 20 # ?NAME`; or, of an IRI that is required,
-`<urn:parameter:NAME>`: servers follow a path from an IRI alone. So each file is SPARQL that any server answers as it
-is.
+The header of a file contains `title`, `example`, optional lines `about`, and for each parameter a line `parameter:
+NAME (TYPE[, required | , default VALUE]): what it does` (`provio.ask.parameters` knows the types); the folder is the
+registry. A parameter is one of these places in the text: `VALUES ?NAME { UNDEF }`, which matches everything until it
+is filled in, or the same with a default value; `LIMIT 20 # ?NAME`; or, for a required IRI, `<urn:parameter:NAME>`,
+because servers evaluate a property path only from a given IRI. So each file is SPARQL that any server answers without
+changes.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ PLACES = re.compile(
 PLACE = re.compile(r"VALUES\s+\?(\w+)\s*\{\s*UNDEF\s*\}", re.IGNORECASE)
 IRI = re.compile(r"<[^\x00-\x20<>\"{}|^`\\]+>")
 NUMBER = re.compile(r"[+-]?[0-9]{1,18}")
-ANY = "any"  # the type of a parameter that no header speaks of
-KINDS = {  # what a parameter of each type may be, in words; `provio.ask.parameters` makes terms of them
+ANY = "any"  # the type of a parameter without a header line
+KINDS = {  # the valid values of each type, in words; `provio.ask.parameters` makes terms of them
     "text": "text",
     "words": "part of a command line, quoted as for a shell",
     "path": "path, which is made absolute",
@@ -51,7 +52,7 @@ KINDS = {  # what a parameter of each type may be, in words; `provio.ask.paramet
 
 @plain(frozen=True)
 class Parameter:
-    """What can be filled in: its name, its type, whether it must be, what it is where it is not, what it does."""
+    """A parameter: its name, its type, whether it is required, its default value, its description."""
 
     name: str
     kind: str
@@ -62,8 +63,10 @@ class Parameter:
 
 @plain(frozen=True)
 class Question:
-    """A question: its name, what it asks (and `about`: more of it), its parameters in their order, an example, its
-    SPARQL; the file it is in, and the one of the same name that it takes the place of."""
+    """A stored query: its name, title, description (`about`), parameters in order, example and SPARQL text.
+
+    `path` is its file, `instead` the file of the same name that it replaces.
+    """
 
     name: str
     title: str
@@ -76,9 +79,9 @@ class Question:
 
 
 def questions(folders: Sequence[str] = ()) -> list[Question]:
-    """Return all that have a name, sorted by it; of two of one name that of the later folder, provio's own before all.
+    """Return all stored queries, sorted by name; a query of a later folder replaces one of the same name.
 
-    Raises BadQuery for a user's folder that cannot be read.
+    provio's own folder comes first. Raises BadQuery for a user's folder that cannot be read.
     """
     paths: dict[str, Path] = {}
     instead: dict[str, Path] = {}
@@ -91,7 +94,7 @@ def questions(folders: Sequence[str] = ()) -> list[Question]:
 
 
 def named(name: str, folders: Sequence[str] = ()) -> Question | None:
-    """Return the question of a name; None where no such one is there. Raises BadQuery, as `questions` does."""
+    """Return the query of a name; None if there is none. Raises BadQuery, as `questions` does."""
     if not re.fullmatch(r"[A-Za-z0-9_-]+", name):
         return None
     found = [path for folder in (FOLDER, *map(Path, folders)) for path in _files(folder) if path.stem == name]
@@ -107,7 +110,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def of_text(text: str, name: str = "", path: Path | None = None, instead: Path | None = None) -> Question:
-    """Return a question by its text. A parameter that its header does not speak of is of the type `any`."""
+    """Return a query by its text. A parameter without a header line has the type `any`."""
     lines = [(found[1], found[2]) for line in text.splitlines() if (found := HEADER.fullmatch(line))]
     said = dict(lines)
     parameters = [_parameter(value, path or name) for key, value in lines if key == "parameter"]
@@ -120,8 +123,11 @@ def of_text(text: str, name: str = "", path: Path | None = None, instead: Path |
 
 
 def filled(text: str, values: dict[str, str]) -> str:
-    """Return a text with values in the places of parameters of the type `any`: an integer is one, `<…>` is an IRI, all
-    else is text. Raises BadQuery for a parameter that it has not."""
+    """Return a text with values in the places of its parameters of the type `any`.
+
+    An integer stays an integer, `<…>` is an IRI, any other value is text. Raises BadQuery for a parameter that the
+    text does not have.
+    """
     known = list(dict.fromkeys(PLACE.findall(text)))
     for name in values:
         if name not in known:
@@ -131,8 +137,10 @@ def filled(text: str, values: dict[str, str]) -> str:
 
 
 def with_terms(text: str, terms: dict[str, str]) -> str:
-    """Return a text with terms, as SPARQL writes them, in the places of its parameters: all at once, for what a term
-    holds is no place."""
+    """Return a text with terms, in SPARQL syntax, in the places of its parameters.
+
+    One pass replaces all of them, so that text inside a term is never taken for a place.
+    """
 
     def put(found: re.Match[str]) -> str:
         name = found["name"] or found["most"] or found["iri"]

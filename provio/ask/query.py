@@ -1,4 +1,4 @@
-"""SPARQL questions: a text, a file or a name in, an answer out; updates and `SERVICE` only where they are asked for."""
+"""SPARQL queries: a text, a file or a name in, a result out; updates and `SERVICE` only on request."""
 
 from __future__ import annotations
 
@@ -21,12 +21,11 @@ if TYPE_CHECKING:
     from provio.store import Answer, Store
 
 FIRST = "PREFIX|BASE|SELECT|ASK|CONSTRUCT|DESCRIBE|INSERT|DELETE|WITH|LOAD|CLEAR|CREATE|DROP|COPY|MOVE|ADD"
-MOST = 160  # of a parser's complaint: it may be the whole grammar
+MOST = 160  # characters of a parser's error message: it may contain the whole grammar
 
 
 def find(question: str, folders: Sequence[str] = ()) -> Question:
-    """Return a question: the content of a file (`-` is standard input), what has that name (`folders`: the user's own),
-    or the text itself."""
+    """Return a query from a file (`-` is standard input), by its name (`folders`: the user's own), or from its text."""
     if question == "-":
         return queries.of_text(Path("/dev/stdin").read_text(encoding="utf-8"))
     if re.match(rf"\s*(#|({FIRST})\b)", question, re.IGNORECASE) or "{" in question:
@@ -47,10 +46,10 @@ def find(question: str, folders: Sequence[str] = ()) -> Question:
 
 
 def ask(reader: Store, sparql: str, graphs: Sequence[str] | None = None, *, service: bool = False) -> Answer:
-    """Ask the union of all runs, or of the graphs named alone; provio's prefixes need not be declared. A question that
-    names its graphs itself (FROM, FROM NAMED) asks these, as far as they are among those named.
+    """Query the union of all runs, or only the named graphs; provio's prefixes need not be declared.
 
-    Raises BadQuery with the place of the mistake, or for SERVICE unless `service`.
+    A query that names its graphs itself (FROM, FROM NAMED) runs on these, as far as they are among `graphs`. Raises
+    BadQuery with the position of a syntax error, or for SERVICE unless `service`.
     """
     from provio.store import implied, sparql_patterns
     from provio.store import sparql as grammar
@@ -66,7 +65,7 @@ def ask(reader: Store, sparql: str, graphs: Sequence[str] | None = None, *, serv
         more = [implied.CLASSES] if wide != sparql else []
         own = grammar.dataset(sparql, PREFIXES)
         if own is None and graphs is None and grammar.asks_graphs(sparql):
-            graphs = reader.run_graphs() or None  # which have names only where they are asked for
+            graphs = reader.run_graphs() or None  # listed only if the query uses GRAPH
         if own is None:
             default, named = graphs and [*graphs, *more], graphs
         else:
@@ -78,18 +77,19 @@ def ask(reader: Store, sparql: str, graphs: Sequence[str] | None = None, *, serv
         except SyntaxError:
             if wide == sparql:
                 raise
-            return reader.query(sparql, default, named)  # with the place of the mistake in what was asked
+            return reader.query(sparql, default, named)  # reports the error's position in the original text
 
 
 def _implies(reader: Store) -> bool:
-    """Whether a store holds which classes imply which: what an older provio merged has PROV's own at each node."""
+    """Return whether a store holds the class implications; a store of an older provio states PROV's classes at each
+    node."""
     from provio.store.implied import IMPLIES
 
     return next(reader.rows(f"SELECT ?class {{ ?class <{IMPLIES}> ?other }} LIMIT 1"), None) is not None
 
 
 def update(home: Home, settings: Config, sparql: str, *, service: bool = False) -> None:
-    """Carry out an update, and let readers see it. Raises BadQuery, as for LOAD and SERVICE unless `service`."""
+    """Run an update and publish its result. Raises BadQuery, also for LOAD and SERVICE unless `service`."""
     from provio.store import sparql as grammar
 
     if not service and (grammar.loads(sparql) or grammar.calls_service(sparql)):
@@ -101,7 +101,7 @@ def update(home: Home, settings: Config, sparql: str, *, service: bool = False) 
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """Whatever fails while a text is read, or its answer is, is a BadQuery."""
+    """Turn every error in the parsing of a query or the reading of its result into a BadQuery."""
     try:
         yield
     except SyntaxError as error:

@@ -1,7 +1,8 @@
-"""Which runs know a version: versions or a run and a store in, what each run did to each version out.
+"""The runs that know a version: versions or a run and a store in, the actions of each run on each version out.
 
-All runs state the same of a version, and no graph tells them apart. What belongs to one run is the activity that ties
-it to the version: a phase that used, ran or generated it, or an I/O activity. Its IRI lies below the run's.
+All runs state the same properties of a version, so the graph does not separate them by run. Specific to one run is
+the activity that ties it to the version: a phase that used, ran or generated it, or an I/O activity. The IRI of the
+activity is below that of the run.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ FILE, PATH, ENCODED = PROV + "specializationOf", NS + "path", NS + "pathEncoded"
 MODIFIED = NS + "modified"
 NOT_NAMES = tuple(word for word in WANTED if word not in (FILE, PATH, ENCODED))
 DONE = "Read Written Opened Modified Created Flushed".split()
-MOST = 16  # activities of all runs for one of a run's: up to so many, all are read
+MOST = 16  # ratio of the activities of all runs to those of one run up to which all are read
 SEEN = "|".join(f"provio:was{verb}By" for verb in DONE[:4])
 TIES = (
     "?v prov:wasGeneratedBy|prov:wasInvalidatedBy|" + "|".join(f"provio:was{verb}By" for verb in DONE) + " ?a",
@@ -31,8 +32,10 @@ TIES = (
 
 @dataclass
 class Names:
-    """The names of versions: the Files of each, its last names, when it was modified; the path of each File as
-    (`provio:path`, `provio:pathEncoded`), of which one is empty."""
+    """The names of versions: the Files, the last names and the modification time of each.
+
+    `paths` holds the path of each File as (`provio:path`, `provio:pathEncoded`), of which one is empty.
+    """
 
     files: dict[str, list[str]]
     last: dict[str, list[tuple[str, str]]]
@@ -41,25 +44,25 @@ class Names:
 
 
 def run_of(iri: str) -> str:
-    """Return the id of the run to which an activity belongs; nothing for what belongs to no run."""
+    """Return the id of the run to which an activity belongs; "" if it belongs to no run."""
     return iri[len(RUN_BASE) :].partition("/")[0] if iri.startswith(RUN_BASE) else ""
 
 
 def of_run(run: str) -> str:
-    """Return a pattern that binds `?a` to all activities of a run (its id), not to those of a run within it."""
+    """Return a pattern that binds `?a` to all activities of a run (by id), without those of a run nested in it."""
     iri = RUN_BASE + run
     return f"""{{ SELECT DISTINCT ?a {{ ?p provio:partOf <{iri}> . FILTER(STRSTARTS(STR(?p), "{iri}/"))
         ?a provio:partOf* ?p }} }}"""
 
 
 def is_only_one(reader: Reader) -> bool:
-    """Tell whether the store knows of one run alone: whose an activity is then need not be asked."""
+    """Return whether the store knows a single run: then all activities are from that run."""
     return len([*reader.table(f"{PREFIXES} SELECT ?run {{ ?run a provio:Run }} LIMIT 2")]) == 1
 
 
 def is_most(reader: Reader, run: str) -> bool:
-    """Tell whether the activities of a run are so large a part of the store's that to read all costs less than to look
-    at each of the run's."""
+    """Return whether a run has such a large part of the store's activities that it is faster to read all of them than
+    to look up each activity of the run."""
     iri = RUN_BASE + run
     query = f"""{PREFIXES} SELECT (COUNT(?a) AS ?n) {{ ?p provio:partOf <{iri}> . FILTER(STRSTARTS(STR(?p), "{iri}/"))
         ?phase provio:partOf ?p . ?a provio:partOf ?phase }}"""
@@ -78,20 +81,20 @@ def runs(reader: Reader, versions: Iterable[str]) -> dict[str, set[str]]:
 
 
 def pairs(reader: Reader, tie: str, versions: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield (version, activity) of these versions as a pattern of `?v` and `?a` ties them."""
+    """Yield (version, activity) for these versions by a pattern that connects `?v` and `?a`."""
     for which in values("v", versions):
         for row in reader.table(f"{PREFIXES} SELECT DISTINCT ?v ?a {{ {which} {tie} }}"):
             yield row[0], row[1]
 
 
 def values(name: str, iris: Iterable[str]) -> Iterator[str]:
-    """Yield VALUES of a variable, as many as one query takes at a time."""
+    """Yield VALUES clauses of a variable, each short enough for one query."""
     for batch in batches(sorted(iris)):
         yield f"VALUES ?{name} {{ {' '.join(f'<{iri}>' for iri in batch)} }}"
 
 
 def path_of(name: tuple[str, str]) -> bytes:
-    """Return the path of a name as `Names` holds it."""
+    """Return the path of a name in the form of `Names`."""
     return os.fsencode(name[0]) if name[0] else unquote_to_bytes(name[1])
 
 
@@ -102,7 +105,7 @@ def names(reader: Reader, versions: Iterable[str]) -> Names:
     found = Names({}, {}, {}, {})
     for version in versions:
         row = said[version]
-        if FILE in row and MODIFIED in row:  # else it is a pipe
+        if FILE in row and MODIFIED in row:  # a version without them is a pipe
             found.files[version] = list(row[FILE])
             found.last[version] = _paths(row)
             found.modified[version] = _canonical(next(iter(row[MODIFIED])))
@@ -113,7 +116,7 @@ def names(reader: Reader, versions: Iterable[str]) -> Names:
 
 
 def all_names(reader: Reader) -> Names:
-    """Return the names of all versions: each property by itself, for every run states all of them."""
+    """Return the names of all versions; each property is read separately, because every run states all of them."""
     found = Names({}, {}, {}, {})
     for version, file in reader.table(f"{PREFIXES} SELECT DISTINCT ?s ?o {{ ?s prov:specializationOf ?o }}"):
         found.files.setdefault(version, []).append(file)
@@ -130,7 +133,7 @@ def all_names(reader: Reader) -> Names:
 
 
 def _canonical(time: str) -> str:
-    """A time as a store answers it: what is compared with it as text has no more digits either."""
+    """Return a time in the store's form, without trailing zeros, so that times can be compared as text."""
     return time.removesuffix("Z").rstrip("0").removesuffix(".") + "Z" if "." in time else time
 
 

@@ -1,4 +1,4 @@
-"""What is recorded: the store in, the list of runs, one run's summary, or a run found by name, out."""
+"""Runs: the store in; the list of runs, the summary of one run, or a run found by name out."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from provio.base.vocab import NS, PROV, RUN_BASE
 from provio.merge.cross_run.known import nanoseconds
 from provio.store import Reader
 
-# What the programs of a run said of themselves: a run and a store in, configurations, metrics and checkpoints, each
-# as a line of text, out.
+# The declarations of a run's programs: configurations, metrics and checkpoints as lines of text.
 
 
 DECLARATION_TITLES = ("configuration", "metric", "checkpoint")
@@ -32,11 +31,11 @@ CHECKPOINTS = """SELECT DISTINCT ?c ?path ?step ?at { <%s> provio:hadCheckpoint 
     ORDER BY ?at ?c"""
 ATTRIBUTES = """SELECT DISTINCT ?t ?s ?name ?value { ?t a provio:Task ; provio:hadSetting ?s .
     FILTER(STRSTARTS(STR(?t), "%s/")) ?s provio:name ?name ; provio:value ?value } ORDER BY ?t ?name"""
-WIDTH = 80  # of what is shown of a Task's attributes
+WIDTH = 80  # of the displayed attributes of a Task
 
 
 def declaration_rows(reader: Reader, run: str) -> Iterator[tuple[str, str]]:
-    """Yield (configuration, metric or checkpoint; what to say of it); of metrics the last of each name."""
+    """Yield (configuration, metric or checkpoint; its description); for metrics the last value of each name."""
     for row in reader.rows(CONFIGURATIONS % (run, run)):
         if "g" in row:
             yield "configuration", _configuration(reader, row)
@@ -48,7 +47,7 @@ def declaration_rows(reader: Reader, run: str) -> Iterator[tuple[str, str]]:
 
 
 def declared_attributes(reader: Reader, run: str) -> dict[str, str]:
-    """Return what each Task was begun with, and was said of it later: by its IRI."""
+    """Return the attributes declared at the start of each Task and later, by its IRI."""
     found: dict[str, list[str]] = {}
     for row in reader.rows(ATTRIBUTES % run):
         found.setdefault(row["t"], []).append(f"{row['name']} {row['value']}")
@@ -62,7 +61,7 @@ def _configuration(reader: Reader, row: dict[str, str]) -> str:
 
 
 def _metrics(reader: Reader, run: str) -> dict[str, tuple[int, dict[str, str]]]:
-    """How many values each metric had, and the last of them; a store would take longer to group so many."""
+    """Return the number of values and the last value of each metric; a GROUP BY in the store is slower for so many."""
     found: dict[str, tuple[int, dict[str, str]]] = {}
     for row in reader.rows(METRICS % run):
         count, last = found.get(row["name"], (0, row))
@@ -90,13 +89,13 @@ MOVED = (
     "?v prov:specializationOf ?f .",
     "?f provio:path ?path .",
 )
-TITLES = {"configuration": "config", "checkpoint": "saved"}  # in the space there is
+TITLES = {"configuration": "config", "checkpoint": "saved"}  # shortened to the width of the column
 
 
 def chosen(reader: Reader, campaign: str | None, name: str | None) -> list[str] | None:
-    """Return the ids of the runs of a campaign, or of a name, or both; None where neither is said: all runs.
+    """Return the ids of the runs of a campaign, of a name, or of both; None for all runs if neither is given.
 
-    Raises NothingKnown where there is no such run.
+    Raises NothingKnown if there is no such run.
     """
     asked = {word: value for word, value in (("campaign", campaign), ("name", name)) if value is not None}
     if not asked:
@@ -113,8 +112,11 @@ def listing(
     only: Collection[str] | None = None,
     extent: Callable[[str], tuple[int, int] | None] = lambda _: None,
 ) -> list[dict[str, str | int | float | None]]:
-    """Return the list of runs (`only` these ids), oldest first, each by the columns of the table `runs`; `end` is an
-    exit code or a signal; `extent` tells of a run how many bytes and files it takes, where it is still there."""
+    """Return the list of runs (`only` these ids), oldest first, each by the columns of the table `runs`.
+
+    `end` is an exit code or a signal; `extent` returns the bytes and the number of files of a run, or None if its
+    data was removed.
+    """
     found = []
     for row in reader.rows(LISTING):
         if only is not None and row["run"] not in only:
@@ -136,7 +138,7 @@ def listing(
 
 
 def shortest(reader: Reader) -> int:
-    """Return how many characters of a run's id are enough to tell all runs apart: what a table shows."""
+    """Return the number of characters of a run's id that distinguish all runs: a table shows so many."""
     ids = [row["run"] for row in reader.rows(LISTING)]
     return next((n for n in (13, 18, 23) if len({run[:n] for run in ids}) == len(ids)), 36)
 
@@ -150,14 +152,15 @@ def _end(row: dict[str, str], reader: Reader) -> str:
 
 
 def title(reader: Reader, run: str) -> str:
-    """Return what to call a run: its command, and when it began."""
+    """Return the title of a run: its command and start time."""
     row = next(row for row in reader.rows(LISTING) if row["run"] == run)
     command = command_line({"iri": "", "type": "Run", "label": "", "argv": row.get("argv", "")})
     return f"{cut_path(command, 80)} – {moment(row['start'])}" if "start" in row else command or run
 
 
 def find(reader: Reader, name: str) -> str | None:
-    """Return the id of the run that `name` means: `last`, an id, the beginning of one, or a run's name (the newest)."""
+    """Return the id of the run that `name` refers to: `last`, an id, a prefix of one, or the name of a run (the
+    newest)."""
     rows = list(reader.rows(LISTING))
     if not name:
         return None
@@ -171,8 +174,11 @@ def find(reader: Reader, name: str) -> str | None:
 
 
 def facts(reader: Reader, run: str) -> list[tuple[str, str, int | None]]:
-    """Return what is known of a run, by the columns of the table `show`: its own facts in words, each process with its
-    pid, what programs said of themselves, each file that it wrote or read with the bytes, system files left out."""
+    """Return the facts of a run by the columns of the table `show`.
+
+    These are its own properties, each process with its pid, the declarations of programs, and each file that it wrote
+    or read with the number of bytes; system files are omitted.
+    """
     iri = RUN_BASE + run
     said: dict[str, str] = {}
     for row in reader.rows(f"SELECT ?p ?o {{ <{iri}> ?p ?o FILTER(isLiteral(?o)) }}"):
@@ -207,7 +213,7 @@ def facts(reader: Reader, run: str) -> list[tuple[str, str, int | None]]:
 
 
 def show(reader: Reader, run: str, unicode: bool = True, fold: bool = False) -> str:
-    """Return the summary of a run as lines of text; `fold` has many files of a folder on one line."""
+    """Return the summary of a run as lines of text; `fold` combines many files of a folder on one line."""
     rows = facts(reader, run)
     said = {what: value for what, value, number in rows if number is None}
     lines = [f"run      {run}" + (f"  ({said['name']})" if "name" in said else "")]
@@ -256,7 +262,7 @@ def _processes(reader: Reader, iri: str) -> list[tuple[int, str]]:
 
 
 def _jobs(reader: Reader, iri: str) -> list[str]:
-    """Each job in which a run took place: its number and index, hosts, partition, account and what it was given."""
+    """Return each batch job of a run: its number and index, hosts, partition, account and resources."""
     words = ("Id", "ArrayIndex", "Nodes", "Partition", "Account", "Resources")
     each = " ".join(f"OPTIONAL {{ ?j provio:job{word} ?{word} }}" for word in words)
     query = f"{PREFIXES} SELECT * WHERE {{ <{iri}> provio:inJob ?j . {each} }} ORDER BY ?Id ?ArrayIndex"
@@ -270,7 +276,7 @@ def _jobs(reader: Reader, iri: str) -> list[str]:
 
 
 def _ranks(reader: Reader, iri: str) -> list[str]:
-    """Each parallel program: how many of its ranks took part, who numbered them, on which hosts."""
+    """Return each parallel program: the number of its recorded ranks, the launcher that numbered them, the hosts."""
     query = f"""{PREFIXES} SELECT DISTINCT ?r ?size ?launcher ?host {{
         ?r a provio:Rank . FILTER(STRSTARTS(STR(?r), "{iri}/"))
         ?r provio:host ?host .
@@ -290,7 +296,7 @@ def _program(rows: list[dict[str, str]]) -> str:
 
 
 def _tasks(reader: Reader, iri: str) -> list[str]:
-    """Each Task with its attributes, how it ended, and the first line of what it carried out."""
+    """Return each Task with its attributes, its status, and the first line of the code that it executed."""
     query = f"""{PREFIXES} SELECT ?t ?name ?status ?source WHERE {{
         ?t a provio:Task . FILTER(STRSTARTS(STR(?t), "{iri}/"))
         ?t provio:name ?name ; prov:startedAtTime ?start .
@@ -304,8 +310,8 @@ def _tasks(reader: Reader, iri: str) -> list[str]:
 
 
 def _own_names(reader: Reader, run: str, known: dict[str, set[str]]) -> dict[str, str]:
-    """The first of the names that each of these versions had in a run."""
-    from provio.ask.stale import Names  # expensive to load, and most versions have one name
+    """Return the first of the names that each of these versions had in a run."""
+    from provio.ask.stale import Names  # slow to load, and most versions have one name
 
     names = Names(reader)
     names.load(known)
@@ -314,13 +320,13 @@ def _own_names(reader: Reader, run: str, known: dict[str, set[str]]) -> dict[str
 
 
 def _files(reader: Reader, iri: str) -> dict[str, list[tuple[str, int]]]:
-    """What was read and what was written: each file and how many bytes, system files left out."""
+    """Return the files that a run read and wrote, each with the number of bytes; system files are omitted."""
     run = iri.removeprefix(RUN_BASE)
     every = run_uses.of_run(run)
-    if run_uses.is_most(reader, run):  # all there is of each word is read, and joined by hash
+    if run_uses.is_most(reader, run):  # read each property completely, and use hash joins
         every = "" if run_uses.is_only_one(reader) else f'FILTER(STRSTARTS(STR(?a), "{iri}/"))'
         parts, join = [every], "{{ SELECT * {{ {} }} }}"
-    else:  # each activity is looked at
+    else:  # look up each activity
         activities = (row[0] for row in reader.table(f"{PREFIXES} SELECT ?a {{ {every} }}"))
         parts, join = [*run_uses.values("a", activities)], "{}"
     known: dict[str, dict[str, list[int]]] = {}

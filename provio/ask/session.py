@@ -1,4 +1,5 @@
-"""What every question does first: a target or the name of a run in, the store that answers, all merged, out."""
+"""The common start of every query: a target or the name of a run in, the store that answers, with all runs merged,
+out."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from provio.base.records import replace
 from provio.base.text import plural
 
 LISTS = "provio runs lists them"
-PATIENCE, LONGEST = 5.0, 60.0  # seconds: of waiting for a merge that gives no sign of life, and for any other
+PATIENCE, LONGEST = 5.0, 60.0  # seconds to wait for a merge without a sign of life, and for any other merge
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -34,7 +35,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Which:
-    """Which version of a file is meant (`at`, `run`), and which runs are asked (`campaign`, `name`)."""
+    """The selection of a version of a file (`at`, `run`), and of the runs to query (`campaign`, `name`)."""
 
     at: datetime | None = None
     run: str | None = None
@@ -44,7 +45,7 @@ class Which:
 
 @dataclass(frozen=True)
 class Asked:
-    """Files that are asked about: the reader that answers, what each means, and the first of what is not known."""
+    """The targets of a query: the reader that answers, the target of each text, the last error of an unknown one."""
 
     reader: Reader
     targets: list[Target]
@@ -53,7 +54,7 @@ class Asked:
 
 
 def files(paths: Sequence[str], which: Which = Which()) -> Asked:
-    """Return what `paths` mean, of those that are known; raises NothingKnown where none is."""
+    """Return the targets of `paths`, as far as they are known; raises NothingKnown if none is known."""
     if which.at and which.run is not None:
         raise click.UsageError("--at and --run both say which version is meant: say one of them")
     if not paths:
@@ -84,7 +85,7 @@ def files(paths: Sequence[str], which: Which = Which()) -> Asked:
 
 
 def find(reader: Reader, path: str, at: datetime | None, run: str | None) -> Target:
-    """Return what a path, or FILE#/DATASET, means; raises NothingKnown."""
+    """Return the target of a path or of FILE#/DATASET; raises NothingKnown."""
     if "#" in path:
         from provio.ask import target
 

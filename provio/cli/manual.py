@@ -15,7 +15,7 @@ HEAD = """# Commands
 
 Made from the commands themselves by `python -m provio.cli.manual`. `provio help VERB` prints the same on the terminal;
 exit codes: [exit-codes.md](exit-codes.md); what is printed for programs: [output.md](output.md); what can be set for
-good: [configuration.md](configuration.md).
+good: [settings-howto.md](settings-howto.md).
 `-h`, `--help` is an option of every verb.
 """
 

@@ -15,7 +15,7 @@ from provio.settings.schema import FIELDS, KEYS, USERS_OWN, Config, Key
 HEAD = """# Settings
 
 Made from the settings themselves by `python -m provio.cli.settings_manual`. Where they are set, and more of some of
-them: [configuration.md](configuration.md); what counts, and what set it: `provio config`.
+them: [settings-howto.md](settings-howto.md); what counts, and what set it: `provio config`.
 
 | key | variable | flag | may be | default | means |
 |---|---|---|---|---|---|
@@ -23,7 +23,7 @@ them: [configuration.md](configuration.md); what counts, and what set it: `provi
 CLASSES = """
 ## Classes of record
 
-Each is an entry of the table `record`, `true` or `false`: [what is recorded](configuration.md#what-is-recorded).
+Each is an entry of the table `record`, `true` or `false`: [what is recorded](settings-howto.md#what-is-recorded).
 
 | `record.…` | | is | what can no longer be asked without it |
 |---|---|---|---|

@@ -1,1 +1,1 @@
-"""Pending runs in, a published store out; the store is rebuilt, packed, removed from and backed up here."""
+"""Merge runs into the store, and maintain it: rebuild, archive runs, remove runs, back up."""

@@ -1,9 +1,10 @@
-"""Packs runs: the folder of a run that is finished and merged in, one compressed file beside it out, the folder gone.
+"""Archive finished runs: replace the folder of a merged run by one compressed file.
 
-Many small files are dear: where disks are shared, quotas count them. A run is packed when nothing can write into it any
-more and the published store holds just what is in it. The pack is written beside the folder, read back, and renamed;
-only then does the folder go, under another name first: whenever this is killed, the whole run is there, and the next
-one tidies up. `begin` starts a process that packs what is due, so that nobody waits for it.
+Many small files are expensive: on shared disks, quotas count them. A run is archived when no process can write into
+its folder any more and the published store contains exactly its content. The archive is written next to the folder,
+read back and renamed; only then is the folder renamed and deleted. So the complete run exists at every instant, even
+if this process is killed, and the next call cleans up. `begin` starts a background process that archives the runs
+that are due.
 """
 
 from __future__ import annotations
@@ -27,24 +28,22 @@ from provio.trace.run_source import TAKEN
 if TYPE_CHECKING:
     from provio.store import Reader
 
-AGE = 3600  # seconds: what began less than that ago may be looked at, or written on
-KEPT = 500  # run folders that are left, however many began within that time
-AT_ONCE = 64 << 20  # bytes that one process packs, after which it ends
-NOTES = "unpacked"  # why a run was not packed: it is not tried again for a day
-AGAIN = 24 * 3600
-QUEUED = (
-    30 * 24 * 3600
-)  # seconds: so long a job may wait for its turn, and then takes part in the run that submitted it
-ID = 36  # characters of a run's id: a pack has more
+AGE = 3600  # seconds: a younger run may still be inspected by its user, or written
+KEPT = 500  # folders that remain in any case, even of runs older than AGE
+AT_ONCE = 64 << 20  # bytes that one process archives before it ends
+NOTES = "unpacked"  # folder of the reasons why runs were not archived
+AGAIN = 24 * 3600  # seconds until the next attempt
+QUEUED = 30 * 24 * 3600  # seconds that a submitted job may wait in a queue; it then joins the run that submitted it
+ID = 36  # characters of a run id: the name of an archive is longer
 
 
 class Unfit(Exception):
-    """Why a run is not packed."""
+    """The reason why a run is not archived."""
 
 
 def due(home: Home, now: float) -> list[Path]:
-    """Return the run folders that should be packed by now (seconds since 1970), oldest first; told by names and marks
-    alone: what is not merged is not packed."""
+    """Return the run folders that are due to be archived at `now` (seconds since 1970), oldest first. The decision
+    uses only names and marks: a run that is not merged is not archived."""
     try:
         names = sorted(e.name for e in os.scandir(home.runs) if RUN_ID.fullmatch(e.name))
     except OSError:
@@ -54,7 +53,7 @@ def due(home: Home, now: float) -> list[Path]:
 
 
 def crowded(home: Home, now: float) -> bool:
-    """Tell whether more run folders are left than should be, and some of them can be packed."""
+    """Return whether there are more than `KEPT` run folders, and some of them can be archived."""
     try:
         left = sum(len(name) == ID for name in os.listdir(home.runs))
     except OSError:
@@ -63,7 +62,7 @@ def crowded(home: Home, now: float) -> bool:
 
 
 def began(run: str) -> float:
-    """Return when a run began (seconds since 1970), by its id (RFC 9562: milliseconds come first)."""
+    """Return when a run started (seconds since 1970), from its id (RFC 9562: it starts with the milliseconds)."""
     return int(run[:8] + run[9:13], 16) / 1000
 
 
@@ -75,12 +74,12 @@ def _tried(home: Home, run: str, now: float) -> bool:
 
 
 def begin(home: Home) -> None:
-    """Start a process that packs what is due, and return at once."""
+    """Start a process that archives the runs that are due, and return at once."""
     child.begin("provio.merge.archive_runs", str(home.path))
 
 
 def main() -> None:
-    """Pack what is due in the `.provio` that is named, a bounded amount of it."""
+    """Archive runs that are due in the `.provio` named by the first argument, up to `AT_ONCE` bytes."""
     home = Home(Path(sys.argv[1]))
     os.nice(19)
     settings = load.load(homes.project_folders(home.project), forgive=lambda _: None)
@@ -92,7 +91,7 @@ def main() -> None:
 
 
 def _bounded(folders: Iterable[Path]) -> Iterator[Path]:
-    """The first of the folders: as many as hold `AT_ONCE` bytes, but at least one."""
+    """Yield the first folders, until they contain `AT_ONCE` bytes together, but at least one."""
     left = AT_ONCE
     for folder in folders:
         if left < 0:
@@ -102,12 +101,13 @@ def _bounded(folders: Iterable[Path]) -> Iterator[Path]:
 
 
 def pack(home: Home, settings: schema.Config, folders: Iterable[Path], *, wait: bool = False) -> int:
-    """Pack those of the folders that can be, and return how many; raises Busy where somebody merges, unless `wait`."""
+    """Archive the folders for which this is possible, and return their number; raises Busy if another process merges,
+    unless `wait`."""
     from provio.settings.lock import Lock
     from provio.store import open_reader, served
     from provio.trace import liveness
 
-    home = served(home, settings)  # whose marks tell what is merged
+    home = served(home, settings)  # its marks record which runs are merged
     reader = open_reader(home, settings)
     hashes, awaited = _hashes(reader), _awaited(reader)
     watched = liveness.watched()
@@ -130,11 +130,12 @@ def pack(home: Home, settings: schema.Config, folders: Iterable[Path], *, wait: 
 
 
 def tidy(home: Home) -> None:
-    """Take away what a kill left: half a pack, a folder whose pack is there. The lock must be held."""
+    """Delete the remains of a killed process: a partial archive, or a folder whose archive exists. The caller must
+    hold the lock."""
     import shutil
 
     for entry in list(os.scandir(home.runs)):
-        with contextlib.suppress(OSError):  # another's, who tidies up after himself; his run is read from its pack
+        with contextlib.suppress(OSError):  # of another user, who cleans up later; the run is read from its archive
             if entry.name.endswith(PACKED + ".new"):
                 os.unlink(entry.path)
             elif (
@@ -152,7 +153,7 @@ def _hashes(reader: Reader) -> dict[str, str]:
 
 
 def _awaited(reader: Reader) -> set[str]:
-    """The runs that submitted a job of which nothing is seen yet (`lineage.submitted`)."""
+    """Return the runs that submitted a job that is not observed yet (the Gap `submitted` of `lineage.unwatched`)."""
     from provio.base.vocab import NS, RUN_BASE
 
     query = f'SELECT ?g {{ ?g a <{NS}Gap> FILTER(STRENDS(STR(?g), "/submitted")) }}'
@@ -180,7 +181,7 @@ def _pack(home: Home, folder: Path, merged: str | None, settings: schema.Config,
         raise Unfit("the digest of its image follows")
     held = content_hash(folder, record)
     if merged is None or intake.hash_of(held, settings) != merged:
-        (home.marks / folder.name).unlink(missing_ok=True)  # the next question merges it
+        (home.marks / folder.name).unlink(missing_ok=True)  # the next query merges it
         raise Unfit("it holds what the store does not")
     changed, packed = run_source.Folder(folder).changed(), run_source.pack_of(folder)
     new = packed.with_name(packed.name + ".new")

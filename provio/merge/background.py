@@ -1,9 +1,10 @@
-"""The background merge: the runs of a `.provio` that have ended are merged once nothing has ended for two seconds.
+"""Merge ended runs of a `.provio` in the background, once no run has ended for two seconds.
 
-One process does that for all runs of a store. It is there under an address that is no file (a socket in the abstract
-namespace, named after the device and inode of `.provio`), at which ends of runs tell it of them, and who wants the
-store asks it to let go of it. Between merges it holds nothing in the project, neither a descriptor nor its working
-folder; it ends when `.provio` is gone or moved. It never takes time, memory or disk that another process wants.
+One process does this for all runs of a store. It listens at a socket in the abstract namespace, so the address is no
+file; the address contains the device and inode of `.provio`. Ends of runs send it a message there, and a process that
+needs the store requests it to release the store. Between merges it keeps nothing in the project open, neither a
+descriptor nor its working folder; it ends when `.provio` is removed or moved. It never takes CPU time, memory or disk
+bandwidth that another process needs.
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ from provio.settings.lock import RUN, YIELD, Lock, merger_address, tell_merger
 if TYPE_CHECKING:
     import socket
 
-QUIET = 2.0  # seconds without an end before a merge begins,
-LONGEST = 60.0  # unless the first end was so long ago; it waits as long for another process that merges
-LOOK = 0.5  # seconds between two looks at whether `.provio` is still there
-PUBLISH = 2.0  # seconds of work after which what is merged is published: more is not done twice where it has to let go
-ROOM = 1 << 30  # bytes of memory that its control group must have left
+QUIET = 2.0  # seconds without the end of a run, after which a merge starts
+LONGEST = 60.0  # seconds of waiting after which it starts anyway; also the longest wait for another merging process
+LOOK = 0.5  # seconds between checks that `.provio` still exists
+PUBLISH = 2.0  # seconds of work after which results are published: at most this is lost if the store must be released
+ROOM = 1 << 30  # bytes of memory that must remain in the control group
 
 
 def may_start(chosen: bool) -> bool:
-    """Tell whether a background merge may be started from here: not in a batch job, and not where its control group has
-    little memory left; in a container and under CI only where it was `chosen` by a setting, not by default."""
+    """Return whether a background merge may be started here: not in a batch job, and not if its control group has
+    little memory left; in a container or under CI only if a setting has `chosen` it, not by default."""
     from provio.trace import environment
 
     if environment.job_id() or left() < ROOM:
@@ -41,17 +42,18 @@ def may_start(chosen: bool) -> bool:
 
 
 def begin(home: Home, folders: Iterable[Path]) -> None:
-    """Start the background merge of a `.provio`, whose settings lie in some folders; one that is there is told."""
+    """Start the background merge of a `.provio`; `folders` may contain its settings. If one is already running, it
+    receives a message."""
     from provio.system import child
 
     child.begin("provio.merge.background", str(home.path), *map(str, folders), folder="/")
 
 
 class Merger:
-    """The background merge of one `.provio`, as long as it is there."""
+    """The background merge of one `.provio`, for the lifetime of this folder."""
 
     def __init__(self, home: Home, folders: list[Path]) -> None:
-        """`folders` are where settings may lie. Raises OSError where there is no such `.provio`."""
+        """Compute the address; `folders` may contain settings. Raises OSError if there is no such `.provio`."""
         self.home, self.folders, self.address = home, folders, merger_address(home.path)
         if not self.address:
             raise FileNotFoundError(home.path)
@@ -60,7 +62,7 @@ class Merger:
         self.tried: set[str] = set()
 
     def open(self) -> bool:
-        """Listen at the address; tell whether no other process does."""
+        """Listen at the address; return False if another process does."""
         import socket
         import threading
 
@@ -76,17 +78,17 @@ class Merger:
         return True
 
     def close(self) -> None:
-        """Listen no more: a run that ends from here on starts another background merge."""
+        """Stop listening: a run that ends from now on starts another background merge."""
         self.bell.close()
 
     def _listen(self, bell: socket.socket) -> None:
-        """Hear of ends; begin again where another process wants the store, end where `.provio` is gone. What is not
-        published yet is merged again then."""
+        """Receive messages. Start again if another process needs the store, and end if `.provio` is removed. Runs
+        that are merged but not yet published are merged again later."""
         path = b""
         while merger_address(self.home.path) == self.address:
             try:
                 message, _, said = self._heard(bell).partition(b" ")
-            except OSError:  # it is closed
+            except OSError:  # the socket is closed
                 return
             path = said or path
             if message == RUN:
@@ -95,13 +97,13 @@ class Merger:
                 self._begin_again(self.home.path)
         moved = Path(os.fsdecode(path))
         if path and moved != self.home.path and merger_address(moved) == self.address:
-            self._begin_again(moved)  # a run has ended there
+            self._begin_again(moved)  # a run has ended at the new place
         _stop()
         os._exit(0)
 
     def _heard(self, bell: socket.socket) -> bytes:
-        """Return the next message, or nothing where none comes for a while. Anybody can send to the address: what
-        others say counts only in a record that is shared, and never a path."""
+        """Return the next message, or nothing if none arrives within `LOOK` seconds. Any user can send to the
+        address: messages of other users count only in a shared record, and paths from them are ignored."""
         try:
             message, said, _, _ = bell.recvmsg(4200, 64)
         except TimeoutError:
@@ -112,19 +114,19 @@ class Merger:
         return message.partition(b" ")[0] if self.home.shared else b""
 
     def _begin_again(self, path: Path) -> None:
-        """Become a new background merge, which has nothing open."""
+        """Replace this process by a new background merge, which has no open files."""
         _stop()
         words = [sys.executable, "-P", "-m", "provio.merge.background", str(path), *map(str, self.folders)]
         os.execv(sys.executable, words)  # noqa: S606 (without a shell)
 
     def wait(self) -> None:
-        """Wait until no run has ended for a while."""
+        """Wait until no run has ended for `QUIET` seconds, but at most `LONGEST` seconds."""
         begun = time.monotonic()
         while time.monotonic() - self.last_end < QUIET and time.monotonic() - begun < LONGEST:
             time.sleep(QUIET / 10)
 
     def pending(self) -> list[Path]:
-        """The runs that ended and are to be merged, but for those that were tried in vain."""
+        """Return the ended runs that are not merged, except those for which a merge already failed."""
         from provio.settings import load
         from provio.store import pending
         from provio.trace import liveness
@@ -138,7 +140,7 @@ class Merger:
         return found
 
     def merge(self, folders: list[Path]) -> None:
-        """Merge runs, and do what follows: hashes that are wanted, packing."""
+        """Merge runs; then start the computation of requested hashes and, if due, the archiving of runs."""
         from provio.merge import archive_runs, hashing
         from provio.merge.runs import merge
         from provio.store import served
@@ -156,15 +158,15 @@ class Merger:
 
 
 def _stop() -> None:
-    """End what this process started."""
+    """End the processes that this process started."""
     from provio.store.embedded import loading
 
     loading.stop()
 
 
 def main() -> None:
-    """Merge what is pending of the `.provio` that is named, unless another process is there for it; where settings may
-    lie is named behind it."""
+    """Merge the pending runs of the `.provio` named by the first argument, unless another process does so; the other
+    arguments name folders that may contain settings."""
     from provio.base.errors import Busy, ProvioError
     from provio.settings import home as homes
     from provio.system.child import give_way
@@ -178,7 +180,7 @@ def main() -> None:
     while not merger.open():
         if tell_merger(home.path, RUN + b" " + os.fsencode(home.path)):
             return
-    give_way()  # but for the thread that listens
+    give_way()  # except the thread that listens
     begun = time.monotonic()
     while left() >= ROOM:
         merger.wait()
@@ -191,24 +193,24 @@ def main() -> None:
         try:
             merger.merge(runs)
             begun = time.monotonic()
-        except Busy:  # whoever merges may leave some
+        except Busy:  # the other process may leave runs pending
             if time.monotonic() - begun > LONGEST:
                 return
             merger.last_end = time.monotonic()
         except (OSError, ProvioError):
-            return  # the next question says what is wrong
+            return  # the next query reports the error
 
 
-# How much memory the control groups of this process have left: /proc and /sys/fs/cgroup in, bytes out.
+# ---- the memory left in the control groups of this process, from /proc and /sys/fs/cgroup
 
 
 ROOT = Path("/sys/fs/cgroup")
-FILES = "memory.max", "memory.current", "inactive_file"  # of version 2,
-EARLIER = "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"  # and of version 1
+FILES = "memory.max", "memory.current", "inactive_file"  # cgroup version 2
+EARLIER = "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"  # cgroup version 1
 
 
 def left() -> float:
-    """Return the bytes that this process may still take; infinity where no group has a limit."""
+    """Return the bytes of memory that this process may still use; infinity if no control group has a limit."""
     return min((found for found in _left() if found is not None), default=float("inf"))
 
 
@@ -226,7 +228,7 @@ def _left() -> Iterator[float | None]:
 
 
 def _along(root: Path, path: str, names: tuple[str, str, str]) -> Iterator[float | None]:
-    """What a group has left, and each that it is in."""
+    """Yield the remaining bytes of a group and of each group above it; None without a limit."""
     place = root / path.lstrip("/")
     while place.is_relative_to(root):
         yield _of(place, *names)
@@ -235,7 +237,7 @@ def _along(root: Path, path: str, names: tuple[str, str, str]) -> Iterator[float
 
 def _of(place: Path, limit: str, used: str, cached: str) -> float | None:
     with contextlib.suppress(OSError, ValueError):
-        most = int((place / limit).read_text(encoding="ascii"))  # of no limit, `max`: a ValueError
+        most = int((place / limit).read_text(encoding="ascii"))  # without a limit it is `max`: ValueError
         statistics = (place / "memory.stat").read_text(encoding="ascii").split()
         given_back = int(statistics[statistics.index(cached) + 1])
         return most - int((place / used).read_text(encoding="ascii")) + given_back

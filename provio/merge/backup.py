@@ -1,7 +1,9 @@
-"""A copy of a `.provio`: a home in, a folder that is one itself out, consistent although runs go on meanwhile.
+"""Copy a `.provio` to another folder that is a complete `.provio` itself, consistently even while runs are in
+progress.
 
-Nothing is merged, packed or removed while it is made, for the lock is held. The store is the published one. What is
-pending is in it as it is; a run whose files are in shared memory is packed in the copy, so that they outlive a reboot.
+The lock is held during the copy, so no process merges, archives or removes runs. The published store is copied.
+Pending runs are copied as they are; a run whose files are in shared memory is archived in the copy, so that its files
+survive a reboot.
 """
 
 from __future__ import annotations
@@ -21,15 +23,15 @@ from provio.settings.schema import Config
 from provio.store import open_reader
 from provio.trace import run_source
 
-# What a copy has no use for: a lock, the note of a merge that did not end, and what tells backups to leave it out.
-UNFINISHED = "backup.unfinished"  # a copy that is being made, or was when it was killed
+UNFINISHED = "backup.unfinished"  # marks a copy in progress, or the remains of a killed one
+# Files that a copy does not need: the lock, the mark of an unfinished merge, and the tag that excludes it from backups.
 LEFT_OUT = frozenset({"lock", "store.unfinished", "CACHEDIR.TAG", UNFINISHED})
 
 
 def backup(home: Home, target: Path, progress: Callable[[str], None] = lambda _: None) -> int:
-    """Copy a `.provio` and return how many runs are in the copy; it is there whole, or not at all.
+    """Copy a `.provio` and return the number of runs in the copy; the copy is complete or absent.
 
-    Raises ProvioError where `target` is there already or cannot be written, Busy never: it waits.
+    Raises ProvioError if `target` exists already or cannot be written; never raises Busy: it waits.
     """
     if os.path.lexists(target):
         raise ProvioError(f"{target} is there already: name a folder that is not")
@@ -38,7 +40,7 @@ def backup(home: Home, target: Path, progress: Callable[[str], None] = lambda _:
         try:
             folders = home.run_folders()
             _copy(home, new, folders, progress)
-            with contextlib.suppress(NothingKnown):  # nothing is merged yet
+            with contextlib.suppress(NothingKnown):  # no run is merged yet
                 open_reader(Home(new), Config())
             new.rename(target)
             (target / UNFINISHED).unlink()
@@ -53,7 +55,8 @@ def backup(home: Home, target: Path, progress: Callable[[str], None] = lambda _:
 
 @contextlib.contextmanager
 def _begun(target: Path, new: Path) -> Iterator[None]:
-    """Hold a new folder for the copy; one that a killed copy left is taken away first, any other stays."""
+    """Create a new folder for the copy and lock it; the contents that a killed backup left there are deleted first,
+    any other existing folder stays."""
     left = new / UNFINISHED
     try:
         new.mkdir(mode=0o700, exist_ok=left.is_file())
@@ -123,7 +126,7 @@ def _copy_store(home: Home, copy: Home) -> None:
 
 
 def _tree(source: Path, target: Path) -> None:
-    """Copy a folder with its times and links; what is no file, folder or link is left."""
+    """Copy a folder with its times and links; omit anything but files, folders and links."""
 
     def special(folder: str, names: list[str]) -> list[str]:
         modes = {name: os.lstat(os.path.join(folder, name)).st_mode for name in names}

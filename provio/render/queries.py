@@ -41,7 +41,7 @@ In a question of your own, `?x a prov:Entity` finds each node whose class implie
 `?x a ?class`, `DESCRIBE` and a pattern inside `GRAPH` see the stored classes alone ([graph.md](graph.md)).
 
 A parameter without a value holds for all, unless it is required. Folders of your own are added by the setting
-[`queries`](configuration.md): a file `NAME.rq` there, with a header such as
+[`queries`](settings-howto.md): a file `NAME.rq` there, with a header such as
 
     # title: What was written after a time
     # parameter: after (dateTime, required): a moment

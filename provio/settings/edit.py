@@ -262,7 +262,7 @@ def begin(path: Path, user: bool) -> None:
 def template(user: bool) -> str:
     """Return the text of a settings file that describes every key and sets none."""
     what = "yours, for every project" if user else "this project's"
-    lines = [f"# Settings of provio, {what}; docs/configuration.md tells more, `provio config` shows what counts."]
+    lines = [f"# Settings of provio, {what}; docs/settings-howto.md explains more, `provio config` shows what counts."]
     for name, key in KEYS.items():
         value = shown(plain(getattr(Config(), FIELDS[name])))
         if not user and name in schema.USERS_OWN:

@@ -73,7 +73,7 @@ def test_every_verb_is_told(project: Project, verb: str) -> None:
     shown = " ".join(project.provio(verb, "--help").stdout.split())
     assert re.search(rf"Example: provio {verb}\b", shown)
     assert re.search(rf"(?m)^  {verb} +\S", project.provio("--help").stdout)
-    assert f"`provio {verb}" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"`provio {verb}" in (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-// What the connector asks the native one for itself, of a library of either interface.
+// The connector's own queries to the native connector, for both versions of the interface.
 #include "vol.h"
 
 static herr_t ask_twelve(twelve_call *function, struct library *library, void *object, int what, hid_t list, ...) {

@@ -1,8 +1,9 @@
-// A pass-through connector of HDF5's virtual object layer: it records what the library asks of the native connector.
+// A pass-through connector of HDF5's virtual object layer: it records the library's requests to the native connector.
 //
-// For where the functions of HDF5 cannot be watched themselves (a library bound symbolically, or inside an executable
-// that exports its functions to plug-ins). HDF5 finds it by HDF5_PLUGIN_PATH and HDF5_VOL_CONNECTOR=provio. Where the
-// functions are watched, or nothing is recorded, it only hands through.
+// It serves where the functions of HDF5 cannot be intercepted: a library that binds its symbols internally, or one
+// inside an executable that exports its functions to plug-ins. HDF5 finds the connector through HDF5_PLUGIN_PATH and
+// HDF5_VOL_CONNECTOR=provio. Where the functions are intercepted, or nothing is recorded, it only passes calls
+// through.
 #define _GNU_SOURCE
 #include "pass.h"
 #include "watch.h"
@@ -64,7 +65,7 @@ herr_t initialize(hid_t list) {
 }
 
 herr_t terminate(void) {
-    return 0; // the library lets go of the native connector itself
+    return 0; // the library releases the native connector itself
 }
 
 static herr_t connector_class(void *object, H5VL_get_conn_lvl_t level, const H5VL_class_t **class) {
@@ -77,17 +78,17 @@ static herr_t connector_class(void *object, H5VL_get_conn_lvl_t level, const H5V
 
 herr_t information_from(const char *text, void **information) {
     (void)text;
-    *information = NULL; // there is nothing to set
+    *information = NULL; // there is nothing to configure
     return 0;
 }
 
 const H5VL_class_t provio_class = {
     .version = H5VL_VERSION,
-    .value = 21870, // "Un" in the range for tests: none is registered
+    .value = 21870, // "Un" as a number, in the range for tests: not registered
     .name = "provio",
     .conn_version = 1,
     .cap_flags = (H5VL_CAP_FLAG_FILL_VALUES << 1) - 1 - H5VL_CAP_FLAG_THREADSAFE - H5VL_CAP_FLAG_ASYNC -
-                 H5VL_CAP_FLAG_MAP_BASIC - H5VL_CAP_FLAG_MAP_MORE, // all that the native one has
+                 H5VL_CAP_FLAG_MAP_BASIC - H5VL_CAP_FLAG_MAP_MORE, // all flags of the native connector
     .initialize = initialize,
     .terminate = terminate,
     .info_cls = {.from_str = information_from},

@@ -1,10 +1,10 @@
-// What a dataset or attribute is like, in the words of the trace: shape, datatype, chunks, filters.
+// Describes a dataset or attribute in the words of the trace: shape, datatype, chunks, filters.
 #include "../words.h"
 #include "vol.h"
 #include <stdio.h>
 #include <string.h>
 
-// "100 200"; "*" where there is no limit.
+// "100 200"; "*" stands for no limit.
 static void numbers(const hsize_t *values, int rank, char *text, size_t room) {
     size_t length = 0;
     text[0] = '\0';
@@ -81,7 +81,7 @@ void describe_attribute(struct library *library, void *attribute, hid_t list, st
     describe_type(library, ask_attribute(library, attribute, H5VL_ATTR_GET_TYPE, list), to);
 }
 
-// The native connector's tokens are addresses, the least byte first.
+// The native connector's tokens are addresses, least significant byte first.
 void describe_token(const H5O_token_t *token, char *text, size_t room) {
     unsigned long long address = 0;
     for (int i = 7; i >= 0; i--) address = address << 8 | ((const unsigned char *)token)[i];

@@ -1,4 +1,4 @@
-// Which HDF5 library called, and what is found in it by name.
+// Finds the calling HDF5 library, and its functions by name.
 #define _GNU_SOURCE
 #include "vol.h"
 #include <dlfcn.h>
@@ -31,7 +31,7 @@ static int holds(struct dl_phdr_info *object, size_t size, void *data) {
     return 1;
 }
 
-// The functions of HDF5 1.12 that have other parameters there.
+// Find the functions that have other parameters in HDF5 1.12.
 static bool fill_twelve(struct twelve *twelve, void *handle) {
     bool whole = true;
 #define FIND(name)                                                                                                     \
@@ -57,7 +57,8 @@ static bool fill_twelve(struct twelve *twelve, void *handle) {
 
 static bool fill(struct library *library, void *handle) {
     bool whole = true;
-    library->is_twelve = dlsym(handle, "H5VLintrospect_get_cap_flags") == NULL; // it came with the later interface
+    library->is_twelve =
+        dlsym(handle, "H5VLintrospect_get_cap_flags") == NULL; // this function came with the later interface
 #define FIND(name) library->name = (__typeof__(&name))dlsym(handle, #name);
 #define FUNCTION(name)                                                                                                 \
     FIND(name)                                                                                                         \
@@ -76,10 +77,11 @@ struct library *library_at(const void *address) {
     int known = atomic_load_explicit(&count, memory_order_acquire);
     for (int i = 0; i < known; i++)
         if ((uintptr_t)address - libraries[i].begin < libraries[i].end - libraries[i].begin) return &libraries[i];
-    return &libraries[0]; // a call that a compiler made a jump of: there is but one nearly always
+    return &libraries[0]; // the return address was lost by a tail call; there is nearly always only one library
 }
 
-// The library that asks for the connector holds a lock of its own meanwhile, but not those of another library.
+// The library that requests the connector holds its own lock during this call, but not the locks of other libraries:
+// hence the lock here.
 bool library_found(const void *address) {
     static atomic_flag busy = ATOMIC_FLAG_INIT;
     struct wanted wanted = {.address = (uintptr_t)address};

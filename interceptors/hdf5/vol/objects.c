@@ -1,6 +1,7 @@
-// What is known of open files and their objects: which record is whose, by the pointers that the library hands through.
+// Maps the pointers that the library passes through to the records of open files and their objects.
 //
-// One lock, for several libraries may be at work in several threads; each of them lets in one thread at a time.
+// One lock guards the tables: several libraries may work in several threads, though each library admits one thread at
+// a time.
 #include "vol.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -79,7 +80,7 @@ static void file_end(struct file *file) {
     free(file);
 }
 
-// The last handle of a file, or of what is in it, closes it.
+// Closing the last handle of a file or of its objects closes the file.
 void handle_close(struct call *call, const void *pointer) {
     pthread_mutex_lock(&lock);
     struct handle **place = handle_at(pointer), *found = *place;
@@ -131,7 +132,7 @@ static struct file *file_new(struct call *call, unsigned long number, provio_obj
     return made;
 }
 
-// A file that is open already is counted again; else it is a new opening.
+// A file that is already open is counted again; otherwise this is a new opening.
 void file_begin(struct call *call, void *opened, const char *path, unsigned flags) {
     unsigned long number = 0;
     if (!ask_file_number(call->hdf5, opened, &number, call->list)) return;
@@ -205,7 +206,8 @@ static void object_keep(struct known *known) {
     pthread_mutex_unlock(&lock);
 }
 
-// The record of an open object; one that was created anew is another one, for its address may recur.
+// Return the record of an open object. A created object always gets a new record, since its address may have been
+// used before.
 struct known *object_known(struct call *call, void *object, H5I_type_t type, const char *attribute, bool created) {
     unsigned long number;
     H5O_token_t token;

@@ -1,4 +1,4 @@
-// Callbacks of which nothing is recorded: each calls the native connector's, in the library that called.
+// Unrecorded callbacks: each calls the native connector's callback in the calling library.
 #include "pass.h"
 
 #define PASS(name, parameters, arguments)                                                                              \

@@ -1,4 +1,4 @@
-// The callbacks of HDF5 1.12, whose interface says what is asked in variable arguments.
+// The callbacks for HDF5 1.12, which passes its arguments as variable arguments.
 #include "pass.h"
 #include "watch.h"
 
@@ -140,7 +140,7 @@ static herr_t supports(void *object, H5VL_subclass_t class, int operation, bool 
 
 const struct twelve_class provio_class_of_twelve = {
     .version = 0,
-    .value = 21870, // as of provio_class
+    .value = 21870, // as in provio_class
     .name = "provio",
     .initialize = initialize,
     .terminate = terminate,

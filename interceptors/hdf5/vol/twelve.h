@@ -1,4 +1,4 @@
-// The connector interface of HDF5 1.12 (version 0 of it), as far as it differs from version 3.
+// The connector interface of HDF5 1.12 (its version 0), as far as it differs from version 3.
 #ifndef TWELVE_H
 #define TWELVE_H
 
@@ -11,7 +11,7 @@ typedef herr_t twelve_call(void *object, hid_t connector, int what, hid_t list, 
 typedef herr_t twelve_call_at(void *object, const H5VL_loc_params_t *where, hid_t connector, int what, hid_t list,
                               void **request, va_list more);
 
-// Functions of the library, found by their names with H5VL before.
+// Functions of the library, found by name; each name has the prefix H5VL.
 struct twelve {
 #define PASS(name) twelve_call *name;
 #define PASS_AT(name) twelve_call_at *name;
@@ -32,16 +32,17 @@ struct twelve {
     herr_t (*blob_optional)(void *object, hid_t connector, void *id, int what, va_list more);
 };
 
-// Numbers of what is asked that are others in version 3.
+// Operation numbers that differ from version 3.
 enum { TWELVE_ATTR_DELETE = 0, TWELVE_ATTR_RENAME = 3 };
 enum { TWELVE_FILE_FLUSH = 0, TWELVE_FILE_REOPEN = 1, TWELVE_FILE_IS_ACCESSIBLE = 4, TWELVE_FILE_DELETE = 5 };
 
-// A callback of the classes below, with a place and without.
+// A callback of the classes below, without and with a location.
 typedef herr_t twelve_asked(void *object, int what, hid_t list, void **request, va_list more);
 typedef herr_t twelve_asked_at(void *object, const H5VL_loc_params_t *where, int what, hid_t list, void **request,
                                va_list more);
 
-// Which callbacks a connector has, in the order of 1.12. The types of those that are alike are version 3's.
+// The callbacks of a connector, in the order of 1.12. Types that are the same in both versions are taken from version
+// 3.
 struct twelve_class {
     unsigned version;
     H5VL_class_value_t value;
@@ -106,7 +107,7 @@ struct twelve_class {
         herr_t (*connector)(void *object, H5VL_get_conn_lvl_t level, const struct twelve_class **class);
         herr_t (*supported)(void *object, H5VL_subclass_t class, int operation, bool *supported);
     } introspection;
-    void (*request[6])(void); // of asynchronous calls, which the native connector has none of
+    void (*request[6])(void); // of asynchronous calls; the native connector has none
     struct {
         __typeof__(((H5VL_blob_class_t *)0)->put) put;
         __typeof__(((H5VL_blob_class_t *)0)->get) get;

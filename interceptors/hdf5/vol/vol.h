@@ -1,7 +1,8 @@
-// For the files of the connector: the HDF5 library that called, what is known of its open objects, who records.
+// Declarations for the files of the connector: the calling HDF5 library, the known open objects, the recorder.
 //
-// Objects are handed through as they are, never wrapped: what the native connector made is what the library keeps.
-// A callback finds its library by its return address, for one process may have several, and each loads this connector.
+// Objects are passed through unwrapped: the library keeps the objects of the native connector. A callback finds its
+// library by its return address, since one process may contain several libraries, and each of them loads this
+// connector.
 #ifndef VOL_H
 #define VOL_H
 
@@ -19,16 +20,16 @@
 #error "the connector is built with the headers of HDF5 1.14 or 2.0 (version 3 of HDF5's connector interface)"
 #endif
 
-// Some of the headers' constants call the library, by name, before they are what they are.
+// Some constants of the headers are macros that first call the library by name; that call is removed here.
 #undef H5CHECK
 #undef H5OPEN
 #define H5CHECK
 #define H5OPEN
 
 struct library {
-    uintptr_t begin, end; // where its code lies
+    uintptr_t begin, end; // the address range of its code
     hid_t native;
-    bool is_twelve; // HDF5 1.12: the functions below that came later are in `twelve`
+    bool is_twelve; // HDF5 1.12: use `twelve` for the functions that are newer
     struct twelve twelve;
 #define FUNCTION(name) __typeof__(&name) name;
 #define LATER FUNCTION
@@ -50,43 +51,43 @@ enum {
     FUNCTIONS
 };
 
-extern struct recorder recorder; // of the shim
-extern int functions[FUNCTIONS]; // their numbers there
+extern struct recorder recorder; // functions of the shim
+extern int functions[FUNCTIONS]; // the numbers of the watched functions in the shim
 
 extern const H5VL_class_t provio_class;
 herr_t initialize(hid_t list);
 herr_t terminate(void);
 herr_t information_from(const char *text, void **information);
 
-bool library_found(const void *address);         // false: it is none that this connector can serve
-struct library *library_at(const void *address); // the one whose code is there
+bool library_found(const void *address);         // false: a library that this connector cannot serve
+struct library *library_at(const void *address); // the library whose code contains the address
 #define LIBRARY library_at(__builtin_return_address(0))
 
-// A file that is open, and an object of it: kept until the file is closed.
+// An open file and its known objects, kept until the file is closed.
 struct file {
     struct file *next;
     struct library *hdf5;
     unsigned long number; // in its library
-    unsigned opens;       // handles of it and of what is in it
+    unsigned opens;       // handles of the file and of its objects
     provio_object *record;
     struct known *members;
 };
 
 struct known {
-    struct known *next, *chain; // of its file, and of those of one hash
+    struct known *next, *chain; // next: of its file; chain: of the same hash
     struct file *file;
     H5O_token_t token;
     provio_object *record;
-    uint64_t element; // bytes of one
+    uint64_t element; // bytes of one element
     bool created;
-    char *path, *name; // the name of an attribute, or NULL
+    char *path, *name; // name: of an attribute, or NULL
 };
 
-// One callback that is recorded: who called, with which property list, since when.
+// One callback that is recorded: the calling library, the property list, the start.
 struct call {
     struct library *hdf5;
     hid_t list;
-    int function, error; // error: errno as the program had it
+    int function, error; // error: the program's errno
     uint64_t started;
 };
 struct call call_begin(struct library *library, hid_t list, int function);
@@ -100,7 +101,8 @@ struct known *handle_known(const void *handle);
 void handle_close(struct call *call, const void *handle);
 bool path_of(struct call *call, void *object, H5I_type_t type, char *path, size_t room);
 
-// What the native connector says: a handle to close (negative: none), whether it was found.
+// Queries to the native connector. They return a handle that the caller must close (negative: none), or whether the
+// answer was found.
 hid_t ask_dataset(struct library *library, void *dataset, H5VL_dataset_get_t what, hid_t list);
 hid_t ask_attribute(struct library *library, void *attribute, H5VL_attr_get_t what, hid_t list);
 void ask_attribute_name(struct library *library, void *attribute, char *name, size_t room, hid_t list);
@@ -108,7 +110,7 @@ bool ask_object(struct library *library, void *object, H5I_type_t type, H5O_info
 bool ask_path(struct library *library, void *object, H5I_type_t type, char *path, size_t room, hid_t list);
 bool ask_file_number(struct library *library, void *file, unsigned long *number, hid_t list);
 
-// What there is to know of an object, as text in `room`.
+// The properties of an object as texts in `room`.
 struct description {
     char room[5][512], token[24];
     struct provio_member member;

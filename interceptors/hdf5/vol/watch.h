@@ -36,10 +36,10 @@ herr_t watch_link_move(void *, const H5VL_loc_params_t *, void *, const H5VL_loc
                        void **);
 herr_t watch_link_specific(void *, const H5VL_loc_params_t *, H5VL_link_specific_args_t *, hid_t, void **);
 
-// What an open made: its record, a count of the call, the handle. NULL: it failed.
+// Record the result of an open: the object, one count of the call, the handle. NULL: the call failed.
 void opened(struct call *call, void *made, H5I_type_t type, const char *attribute, bool created);
 void failed(struct call *call, struct known *known);
-// What came of a call, said after it.
+// Records made after a call returned.
 void moved(struct call *call, size_t count, void *datasets[], hid_t memory[], hid_t spaces[], bool reading, bool done);
 void resized(struct call *call, void *dataset, bool done);
 void linked(struct call *call, void *object, const H5VL_loc_params_t *where, const char *target);
@@ -47,7 +47,8 @@ void renamed(struct call *call, void *object, const H5VL_loc_params_t *where, co
 void reopened(struct call *call, void *object, void *again);
 void flushed(struct call *call, void *object, H5I_type_t type);
 
-// A copy of an access list that names the native connector; its end, which leaves the errors of a failed call.
+// Return a copy of an access list that names the native connector; close the copy, and keep the errors of a failed
+// call.
 hid_t native_access(struct library *library, hid_t access);
 void access_end(struct library *library, hid_t list, bool failing);
 

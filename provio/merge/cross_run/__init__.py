@@ -1,15 +1,16 @@
-"""What follows from the facts of several runs: a store in, the triples of the derived graph out.
+"""Derive the triples that follow from several runs together, and keep them in the derived graph of the store.
 
-A reader in one run of what a writer in another was still writing; two runs joined by a pipe; a file that changed
-between two runs unseen. All of it is computed anew for each version and channel that a merge may have changed the
-neighbours of, from what the runs' own graphs say, so that neither the order of merges nor the removal of a run changes
-any answer, and that what a merge costs does not grow with what was merged before.
+Examples: a run reads a file while another run writes it; a pipe joins two runs; a file changed unobserved between two
+runs. A merge derives these triples again for each version and channel with neighbours that it may have changed. They
+depend only on the runs' own graphs, so neither the order of merges nor the removal of a run changes an answer, and
+the cost of a merge does not grow with the number of runs merged before.
 
-    known       what is asked of the store
-    versions    which versions of each inode the runs know, in the order of time
-    inodes      versions: made on the way, kept beneath, untracked
-    channels    pipes and connections between runs
-    beside      what is renewed by rules of its own: content, configurations (`latest`: of a run that came last)
+  known             the interface to the store
+  store.versions    an index of the versions of each inode in all runs, in time order
+  inodes            versions: made while a writer was at work, content kept from other writers, untracked changes
+  channels          pipes and connections between runs
+  derived_content   equal content of versions; updated by rules of its own, like `configurations`
+  configurations    revisions of configurations, states of things that are no files; has a shortcut for the latest run
 """
 
 from __future__ import annotations
@@ -30,25 +31,25 @@ from provio.merge.cross_run.known import DERIVED, Facts, Kept, Known, nanosecond
 __all__ = ["DERIVED", "Derived", "Known", "Runs", "called", "concerned", "conclude", "left_open"]
 
 
-SECOND = 1_000  # ns in the microsecond to which a run's times are stated
+SECOND = 1_000  # ns: the resolution of a run's times is one microsecond
 Statement = tuple[str, str, str]  # subject, predicate, object: IRIs, or lexical forms
 
 
 @plain(frozen=True)
 class Runs:
-    """When each run went on: (start, end, id), in ns since 1970, by their starts."""
+    """The time spans of the runs: (start, end, id) in ns since 1970, sorted by start."""
 
     times: list[tuple[int, int, str]]
     latest_ends: list[int]
 
     @staticmethod
     def of(known: Known) -> Runs:
-        """Read them from the store; those whose end is not known are left out."""
+        """Read the spans from the store; omit runs with an unknown end."""
         times = sorted(_times(known, ""))
         return Runs(times, list(accumulate((end for _, end, _ in times), max)))
 
     def renew(self, known: Known, graph: str) -> None:
-        """Read anew what the store says of the run of a graph."""
+        """Read the span of the run of a graph again from the store."""
         run = _run_of(graph)
         kept = [one for one in self.times if one[2] != run]
         for one in _times(known, f"VALUES ?run {{ <{RUN_BASE}{run}> }}"):
@@ -57,12 +58,12 @@ class Runs:
         self.latest_ends[:] = accumulate((end for _, end, _ in kept), max)
 
     def when(self, graph: str) -> tuple[int, int] | None:
-        """Return when the run of a graph began and ended; None where that is not known."""
+        """Return start and end of the run of a graph, in ns since 1970; None if unknown."""
         run = _run_of(graph)
         return next(((start, end) for start, end, one in self.times if one == run), None)
 
     def at(self, moment: int) -> str | None:
-        """Return a run that went on at a moment."""
+        """Return the id of a run in progress at a moment (ns since 1970); None if there is none."""
         place = bisect_right(self.times, moment, key=lambda run: run[0]) - 1
         while place >= 0 and self.latest_ends[place] >= moment:
             if self.times[place][1] >= moment:
@@ -84,15 +85,15 @@ def _run_of(graph: str) -> str:
 
 
 def left_open(conclusions: Conclusions) -> set[str]:
-    """Return the pipes and connections of a run, of which its own graph does not say all that there is to say."""
+    """Return the pipes and connections of a run about which the graphs of other runs may contain more."""
     channels = {name for names in conclusions.channels.values() for name in names if name}
     return channels | {alias for alias, _ in conclusions.aliases}
 
 
 def concerned(known: Known, graph: str, runs: Runs, derived: Derived | None = None) -> set[str]:
-    """Return the versions of which something else may follow once a run's graph is put into the store or taken out; of
-    those that other runs know as well only what `derived` says something of, where a run is put in that was not there.
-    """
+    """Return the versions for which the conclusions may change when the graph of a run is added to the store or
+    removed. Of the versions that other runs know too, include only those that `derived` has statements about, if
+    it is given: that suffices when the run is new in the store."""
     name, versions = known.listed(graph), known.versions
     again = versions.elsewhere(name)
     found = set(versions.neighbours(name)).union(again if derived is None else filter(derived.tells_of, again))
@@ -108,24 +109,24 @@ def concerned(known: Known, graph: str, runs: Runs, derived: Derived | None = No
 
 
 def called(known: Known, names: Iterable[str]) -> set[str]:
-    """Return channels by all their names."""
+    """Return channels with all their names."""
     facts = Facts(known)
     return {name for channel in names for name in channels.names(facts, channel)}
 
 
 class Derived:
-    """What the derived graph says, by the version or channel because of which."""
+    """The content of the derived graph, by the version or channel that causes each statement."""
 
     def __init__(self, store: Kept) -> None:
         self.store = store
         self.is_empty = next(store.statements(DERIVED), None) is None
 
     def tells_of(self, version: str) -> bool:
-        """Tell whether it says anything because of a version."""
+        """Return whether the graph contains statements caused by a version."""
         return not self.is_empty and next(self._of_version(version), None) is not None
 
     def renew(self, keys: set[str], lines: list[str]) -> None:
-        """Have these lines (N-Triples) in place of all that was said because of some versions and channels."""
+        """Replace all statements caused by some versions and channels by these lines (N-Triples)."""
         if not self.is_empty:
             self.store.withdraw(DERIVED, [said for key in keys for said in self._of(key)])
         if lines:
@@ -163,7 +164,7 @@ class Derived:
 
 
 def conclude(known: Known, keys: Iterable[str], runs: Runs) -> list[str]:
-    """Return N-Triples lines: what follows for these versions and channels."""
+    """Return the conclusions for these versions and channels, as N-Triples lines."""
     facts = Facts(known)
     lines: list[str] = []
     for key in keys:
@@ -175,33 +176,33 @@ def _is_version(key: str) -> bool:
     return key.startswith("https://w3id.org/provio/version/")
 
 
-# What follows from several runs beside their inodes and channels: equal content, versions of configurations, states
-# of what no file shows.
+# ---- equal content, versions of configurations, and states of things that are no files
 
 
 @plain(frozen=True)
 class Touched:
-    """What runs' graphs speak of: versions by their hashes, versions of configurations, things with identifiers."""
+    """The subjects of runs' graphs that have rules of their own: hashes with their versions, versions of
+    configurations, and things with identifiers."""
 
     content: dict[str, set[str]]
     configurations: set[str]
     things: dict[str, set[str]]
 
     def with_(self, other: Touched) -> Touched:
-        """Return both together."""
+        """Return the union of both."""
         both = self.configurations | other.configurations, self.things | other.things
         return Touched(self.content | other.content, *both)
 
 
 def touched(store: Kept, *graphs: str) -> Touched:
-    """Return what runs' graphs speak of."""
+    """Return these subjects of runs' graphs."""
     own = configurations.touched(store, *graphs), configurations.touched_states(store, *graphs)
     return Touched(derived_content.touched(store, *graphs), *own)
 
 
 def renew(store: Kept, graph: str | None, before: Touched) -> bool:
-    """Say anew what follows for what a run's graph speaks of (None: it is gone), or spoke of `before`; tell whether
-    that is anything."""
+    """Derive these triples again for the subjects that a run's graph contains now (None: the graph is removed) or
+    contained `before`; return whether there are any triples."""
     said = derived_content.renew(store, graph, before.content)
     said |= configurations.renew(store, graph, before.configurations)
     return configurations.renew_states(store, graph, before.things) or said

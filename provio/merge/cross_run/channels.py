@@ -1,7 +1,8 @@
-"""One pipe's, FIFO's or connection's ends in all runs: what each says of it in, who read what another run wrote out.
+"""Join the ends of a pipe, FIFO or connection across runs: derive which phase of one run read data that another run
+wrote.
 
-Within a run the segments of a channel are tied to the phases that read them (`lineage/pipes.py`); here the same rule is
-asked of two runs. What was read, and written by nobody who was watched, is a Gap.
+Within a run, `lineage.pipes` ties the segments of a channel to the phases that read them; this module applies the
+same rule to two runs. Data that was read, but written by no watched process, gets a Gap.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ SOCKET = "/socket/"
 
 @plain(frozen=True)
 class Stretch:
-    """A phase or a segment, from its first moment to its last, in ns since 1970."""
+    """A phase or a segment, with its first and last moment in ns since 1970."""
 
     iri: str
     first: int
@@ -29,37 +30,38 @@ class Stretch:
 
 
 def channel_of(segment: str) -> str:
-    """Return the channel of a segment, whose IRI is the channel's, the run and the phase."""
+    """Return the channel of a segment; the segment's IRI consists of channel, run and phase."""
     return segment.rsplit("/", 2)[0]
 
 
 def gap_of(iri: str) -> str | None:
-    """Return the channel that a gap of this room is about; None of anything else."""
+    """Return the channel that a Gap made by this module is about; None for any other IRI."""
     channel, unseen, _ = iri.partition(UNSEEN)
     return channel if unseen else None
 
 
 def names(facts: Facts, channel: str) -> list[str]:
-    """Return a channel and what else it is called, step by step: by an end that does not know the other."""
+    """Return a channel and its other names, step by step: an end that does not know its peer gives the channel a name
+    of its own."""
     found = [channel]
-    for name in found if SOCKET in channel else ():  # which grows
+    for name in found if SOCKET in channel else ():  # the loop extends `found`
         others = facts.values(name, "prov:alternateOf") + [s for s, _ in facts.subjects("prov:alternateOf", name)]
         found += [other for other in dict.fromkeys(others) if other not in found]
     return found
 
 
 def segments(facts: Facts, channels: list[str]) -> list[tuple[str, str]]:
-    """Return what phases wrote into a channel, by all its names, each with its graph."""
+    """Return (segment, graph) for the data that phases wrote into a channel, under all its names."""
     return [found for channel in channels for found in facts.subjects("prov:specializationOf", channel)]
 
 
 def conclude(facts: Facts, channel: str) -> list[str]:
-    """Return N-Triples lines."""
+    """Return the conclusions about a channel, as N-Triples lines."""
     graph = Graph()
     known = names(facts, channel)
     told, reads = segments(facts, known), {name: facts.all(name, "wasReadBy") for name in known}
     runs = {run for _, run in (*told, *(one for found in reads.values() for one in found))}
-    if told and len(runs) == 1:  # which says itself what it read there
+    if told and len(runs) == 1:  # its own graph already contains what it read
         return []
     written = [(_segment(facts, known, segment), teller) for segment, teller in told]
     for name in known:
@@ -76,8 +78,8 @@ def conclude(facts: Facts, channel: str) -> list[str]:
 
 
 def reading(phases: list[Stretch], segments: Iterable[Stretch], last: int) -> Iterator[tuple[str, str]]:
-    """Yield (phase, segment): a phase uses the segments begun before its last read; what an earlier phase used up is
-    carried, not used again."""
+    """Yield (phase, segment): a phase uses the segments that started before its last read. A segment that an earlier
+    phase used up is carried, not used again. `last` is the moment of the last read (ns since 1970)."""
     used: set[str] = set()
     for phase in phases:
         end = last if phase is phases[-1] else phase.last
@@ -88,7 +90,8 @@ def reading(phases: list[Stretch], segments: Iterable[Stretch], last: int) -> It
 
 
 def _segment(facts: Facts, channels: list[str], segment: str) -> Stretch:
-    """Return a segment's first and last moment: its phase's writes into the channel, or else the phase's own."""
+    """Return a segment with its first and last moment: the times of the process's writes into the channel within its
+    phase, or the phase's own times if no write is known."""
     maker = facts.one(segment, "prov:wasGeneratedBy") or ""
     process = without_task(facts.one(maker, "partOf") or maker)
     start, end = facts.moments(maker)
@@ -100,7 +103,7 @@ def _segment(facts: Facts, channels: list[str], segment: str) -> Stretch:
 
 
 def _phases(facts: Facts, read: str) -> list[tuple[Stretch, str]]:
-    """The phases of the reading process that lie within a Read, each with the process."""
+    """Return the phases of the reading process within a Read, each with the process, in time order."""
     first = facts.one(read, "partOf")
     process = facts.one(first, "partOf") if first else None
     if process is None:
@@ -113,7 +116,7 @@ def _phases(facts: Facts, read: str) -> list[tuple[Stretch, str]]:
 
 
 def _finer(facts: Facts, phases: list[Stretch]) -> list[Stretch]:
-    """The finer phases that these consist of, where they have some."""
+    """Return the finer phases that these phases consist of, if any, in time order."""
     parts = [part for phase in phases for part, _ in facts.subjects("partOf", phase.iri) if FINER.search(part)]
     found = [Stretch(part, *facts.moments(part)) for part in dict.fromkeys(parts)]
     return sorted(found, key=lambda stretch: stretch.first)

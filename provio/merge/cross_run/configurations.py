@@ -1,8 +1,10 @@
-"""Versions of configurations: their uses in all runs in, which is a revision of which, and its number, out.
+"""Derive from the uses of configuration versions in all runs which version revises which, and their numbers; and
+which states of a thing with an identifier come from another run.
 
-The versions that a program was under by one name follow each other. A version revises the one that was in force when it
-was first used there, unless that one was first used later, in another program's hands: so neither old values that
-return nor programs that share values close a circle. A version is counted where it was used first.
+The versions of a configuration that a program used under one name form a series. A version revises the one that was
+in force in the series at its first use there, except if another program used that one only later for the first time.
+So neither old values that return nor programs that share values cause a cycle. A version is numbered in the series of
+its first use.
 """
 
 from __future__ import annotations
@@ -16,15 +18,12 @@ from provio.base.vocab import NS, PROV
 from provio.graph.lines import Graph
 from provio.merge.cross_run.known import CONTENT, Kept, nanoseconds
 
-# When versions of configurations were in use: a store in, the uses of some versions, or in some series, out.
-
-
 SERIES, ENTITY, TIME = NS + "series", PROV + "entity", PROV + "atTime"
-BATCH = 200  # of what one query asks about
+BATCH = 200  # terms of one query
 
 
 class Use(NamedTuple):
-    """When a version was in use; `order` is that of uses at one moment."""
+    """A use of a version at a moment (ns since 1970); `order` sorts uses at the same moment."""
 
     at: int
     order: tuple[int, str]
@@ -33,19 +32,19 @@ class Use(NamedTuple):
 
 
 def iris(names: Iterable[str]) -> Iterator[str]:
-    """Return names as terms."""
+    """Return IRIs as SPARQL terms."""
     return (f"<{name}>" for name in names)
 
 
 def batches(terms: Iterable[str]) -> Iterator[str]:
-    """Yield terms, as many together as one query asks about."""
+    """Yield terms, joined in groups of the size of one query."""
     rest = iter(sorted(terms))
     while some := " ".join(islice(rest, BATCH)):
         yield some
 
 
 def uses(store: Kept, variable: str, terms: Iterable[str]) -> Iterator[Use]:
-    """Yield the uses of these versions (`?v`), in these series (`?s`), or by these names of their own (`?u`)."""
+    """Yield the uses of these versions (`?v`), in these series (`?s`), or with these IRIs (`?u`)."""
     for some in batches(terms):
         query = f"""SELECT DISTINCT ?u ?s ?v ?t {{ VALUES {variable} {{ {some} }}
             ?u <{ENTITY}> ?v ; <{SERIES}> ?s ; <{TIME}> ?t }}"""
@@ -53,29 +52,29 @@ def uses(store: Kept, variable: str, terms: Iterable[str]) -> Iterator[Use]:
             yield Use(nanoseconds(row["t"]), (len(row["u"]), row["u"]), row["s"], row["v"])
 
 
-# Versions of configurations in a run that came last: its uses and a store in, what follows for them out.
+# ---- the shortcut for the latest run: its versions come after those of all other runs
 
 
 class Unclear(Exception):
-    """The run did not come last, or that cannot be told."""
+    """The run is not the latest, or this cannot be determined."""
 
 
 class Latest:
-    """What follows for the versions that a run uses; raises Unclear."""
+    """The conclusions about the versions that a run uses, if it is the latest run; raises Unclear if not."""
 
     def __init__(self, store: Kept, graph: str) -> None:
         self.store = store
         own = sorted(uses(store, "?u", iris(store.members(graph, SERIES))), key=lambda use: (use.series, use))
         self.own = {name: list(found) for name, found in groupby(own, lambda use: use.series)}
         self.before = {name: self._before(name, found) for name, found in self.own.items()}
-        self.begun = {use.version: use for use in sorted(own, reverse=True)}  # where the run first used each
+        self.begun = {use.version: use for use in sorted(own, reverse=True)}  # the run's first use of each version
         self.first = self._first({*self.begun, *(use.version for use in self.before.values() if use)})
         for version, use in self.begun.items():
             if any(at >= use.at for at in self.first[version].values()):
                 raise Unclear
 
     def _before(self, series: str, own: list[Use]) -> Use | None:
-        """The last use in a series before the run's, where there is one."""
+        """Return the last use in a series before the uses of the run; None if there is none."""
         wanted = f"?u <{SERIES}> {turtle.literal(series)} ; <{ENTITY}> ?v ; <{TIME}> ?t"
         query = f"SELECT DISTINCT ?u ?v ?t {{ {wanted} }} ORDER BY DESC(?t) LIMIT {len(own) + 2}"
         rows = self.store.rows(query)
@@ -86,7 +85,7 @@ class Latest:
         return others[0] if others else None
 
     def _first(self, versions: Iterable[str]) -> dict[str, dict[str, int]]:
-        """When other runs first used each version, by series."""
+        """Return when other runs first used each version, by series (ns since 1970)."""
         found: dict[str, dict[str, int]] = {version: {} for version in versions}
         for some in batches(iris(found)):
             query = f"""SELECT ?v ?s (MIN(?t) AS ?first) {{ VALUES ?v {{ {some} }}
@@ -98,7 +97,7 @@ class Latest:
         return found
 
     def lines(self) -> list[str]:
-        """Return what follows, as N-Triples."""
+        """Return the conclusions as N-Triples."""
         graph = Graph()
         for name, own in self.own.items():
             before = self.before[name]
@@ -113,7 +112,7 @@ class Latest:
         return graph.lines
 
     def _count(self, series: str) -> int:
-        """How many versions a series has, with the run's."""
+        """Return the number of versions of a series, including those of the run."""
         query = f"SELECT (COUNT(DISTINCT ?v) AS ?n) {{ ?u <{SERIES}> {turtle.literal(series)} ; <{ENTITY}> ?v }}"
         return int(next(iter(self.store.rows(query)))["n"])
 
@@ -125,7 +124,7 @@ class Latest:
             graph.say(use.version, ("version", turtle.integer(number)))
 
     def _earlier(self, one: str, other: str) -> bool:
-        """Tell whether a version was first used before another."""
+        """Return whether a version was first used before another."""
         if not self.first[one] and not self.first[other]:
             return self.begun[one] < self.begun[other]
         when, then = (
@@ -148,8 +147,8 @@ def touched(store: Kept, *graphs: str) -> set[str]:
 
 
 def renew(store: Kept, graph: str | None, before: set[str]) -> bool:
-    """Say anew what follows for the versions that a run's graph uses (None: it is gone), or used `before`; tell whether
-    that is anything."""
+    """Derive the triples again for the versions that a run's graph uses now (None: the graph is removed) or used
+    `before`; return whether there are any triples."""
     concerned = before | (touched(store, graph) if graph else set())
     if not concerned:
         return False
@@ -157,7 +156,7 @@ def renew(store: Kept, graph: str | None, before: set[str]) -> bool:
         try:
             store.add(CONTENT, Latest(store, graph).lines())
         except Unclear:
-            pass  # the whole of each series is looked at
+            pass  # derive each series completely
         else:
             return True
     beside = {use.series for use in uses(store, "?v", iris(concerned))}
@@ -175,7 +174,7 @@ def _said(store: Kept, versions: Iterable[str]) -> Iterator[tuple[str, str, str]
 
 
 def _conclude(store: Kept, versions: set[str]) -> Iterator[str]:
-    """Say of each version what it revises, in each series that it is in, and its number in the first."""
+    """Yield the triples of each version: the version it revises in each of its series, and its number in the first."""
     wanted = {use.series for use in uses(store, "?v", iris(versions))}
     series: dict[str, list[Use]] = {}
     for use in sorted(uses(store, "?s", map(turtle.literal, wanted))):
@@ -204,19 +203,18 @@ def _say(graph: Graph, use: Use, before: Use | None, first: dict[str, Use], numb
         graph.say(use.version, ("version", turtle.integer(number)))
 
 
-# What no file shows, in several runs: the states of a thing that has an identifier in, which of them is another's
-# out.
+# ---- states of a thing with an identifier that is no file, in several runs
 
 
 IDENTIFIER, CONTENT_FROM = NS + "identifier", NS + "contentFrom"
 TIES = (PROV + "alternateOf", NS + "sameContentAs", CONTENT_FROM)
-BATCH = 200  # of what one query asks about
+BATCH = 200  # terms of one query
 STATES = """SELECT DISTINCT ?of ?state ?made ?used { VALUES ?of { %s } ?state prov:specializationOf ?of .
     OPTIONAL { ?state prov:generatedAtTime ?made } OPTIONAL { ?state provio:firstUsed ?used } }"""
 
 
 def touched_states(store: Kept, *graphs: str) -> dict[str, set[str]]:
-    """Return the things with an identifier that runs' graphs speak of, each with all its states, in whichever run."""
+    """Return the things with an identifier in runs' graphs, each with all its states in any run."""
     if not store.has(IDENTIFIER):
         return {}
     things = {thing for graph in graphs for thing in store.members(graph, IDENTIFIER)}
@@ -225,8 +223,8 @@ def touched_states(store: Kept, *graphs: str) -> dict[str, set[str]]:
 
 
 def renew_states(store: Kept, graph: str | None, before: dict[str, set[str]]) -> bool:
-    """Say anew what follows for the things that a run's graph speaks of (None: it is gone), or spoke of `before`; tell
-    whether that is anything."""
+    """Derive the triples again for the things that a run's graph contains now (None: the graph is removed) or
+    contained `before`; return whether there are any triples."""
     now = touched_states(store, graph) if graph else {}
     if not before and not now:
         return False
@@ -248,7 +246,8 @@ States = dict[str, list[tuple[int, str]]]
 
 
 def _states(store: Kept, things: Iterable[str]) -> tuple[States, States]:
-    """The states of each thing that runs made, by when, and those that they found, by when these were first used."""
+    """Return (made, found) as (moment, state) by thing: the states that runs made, with the time of generation, and
+    those that runs found, with the time of their first use (ns since 1970)."""
     made: States = {}
     found: dict[str, dict[str, int]] = {}
     rest = iter(sorted(things))

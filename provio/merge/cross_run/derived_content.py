@@ -1,9 +1,9 @@
-"""Equal content: the versions of all runs that have one SHA-256 in, what that says of them out.
+"""Derive from equal SHA-256 hashes which versions, in all runs, have the same content.
 
-They are `prov:alternateOf` and `provio:sameContentAs` the first of them that was made. That ties no lineage: equal
-content need not come from there. But of a version that no recorded program made, while exactly one of its content was,
-that one is where the content comes from (`provio:contentFrom`); were there several, a Gap says so. Nothing is said of
-empty files.
+They are `prov:alternateOf` and `provio:sameContentAs` the first of them that was made. This is no tie of lineage:
+equal content can have different origins. But if no recorded program made a version, and exactly one earlier version
+with its content was made by one, the content comes from that version (`provio:contentFrom`); for several such
+versions there is a Gap. Empty files are ignored.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ COPIED = "~copied"
 
 
 def touched(store: Kept, *graphs: str) -> dict[str, set[str]]:
-    """Return the hashes of the versions that runs' graphs speak of, each with all versions that have it."""
+    """Return the hashes of the versions in runs' graphs, each with all versions that have this hash."""
     if not store.has(HASH):
         return {}
     versions = {version for graph in graphs for version in store.versions.of(store.listed(graph))}
@@ -30,8 +30,8 @@ def touched(store: Kept, *graphs: str) -> dict[str, set[str]]:
 
 
 def renew(store: Kept, graph: str | None, before: dict[str, set[str]]) -> bool:
-    """Say anew what equal content says of the versions that a run's graph speaks of (None: it is gone), or spoke of
-    `before`; tell whether that is anything."""
+    """Derive the triples about equal content again, for the versions that a run's graph contains now (None: the graph
+    is removed) or contained `before`; return whether there are any triples."""
     now = {value: set(store.stating(HASH, value)) for value in before} | (touched(store, graph) if graph else {})
     stale = set().union(*before.values(), *now.values())
     store.withdraw(CONTENT, list(_said(store, stale)))
@@ -55,7 +55,7 @@ def _conclude(facts: Facts, versions: set[str]) -> list[str]:
     made = {version for version in known if version not in retimed and _made(facts, version)}
     known.sort(key=lambda version: (version not in made, _times(version), version))
     for version in known[1:]:
-        if known[0] not in _alternates(facts, version):  # that is a tie of lineage, which this is not
+        if known[0] not in _alternates(facts, version):  # such an alternate is a tie of lineage
             first = f"<{known[0]}>"
             graph.say(version, ("prov:alternateOf", first), ("sameContentAs", first))
     for version in known:
@@ -65,7 +65,8 @@ def _conclude(facts: Facts, versions: set[str]) -> list[str]:
 
 
 def _origin(graph: Graph, version: str, earlier: list[str]) -> None:
-    """Say where a version that nobody was seen to make has its content from: what was made before it was there."""
+    """Add the origin of the content of a version that was not observed being made: a version that was made before
+    this one existed."""
     if len(earlier) == 1:
         first = f"<{earlier[0]}>"
         graph.say(version, ("prov:alternateOf", first), ("sameContentAs", first), ("contentFrom", first))
@@ -75,17 +76,18 @@ def _origin(graph: Graph, version: str, earlier: list[str]) -> None:
 
 
 def _times(version: str) -> tuple[int, int, int]:
-    """The birth, the modification time (ns since 1970) and the size that a version's IRI states."""
+    """Return the birth and modification time (ns since 1970) and the size (bytes) from a version's IRI."""
     _, birth, mtime, size = version.rpartition("/")[2].split(".")
     return int(birth), int(mtime), int(size)
 
 
 def _made(facts: Facts, version: str) -> bool:
-    """Whether a recorded program made a version, or wrote to it."""
+    """Return whether a recorded program made a version, or wrote to it."""
     return any(facts.known.objects(version, word) for word in (PROV + "wasGeneratedBy", NS + "wasWrittenBy"))
 
 
 def _alternates(facts: Facts, version: str) -> set[str]:
-    """What it was before or after its times were set by a call. (Its times then say nothing of when it was made.)"""
+    """Return the versions that a call turned into this one, or this one into, by setting its times. (The times then
+    do not show when the version was made.)"""
     of = facts.all(version, "prov:alternateOf") + facts.subjects("prov:alternateOf", version)
     return {other for other, _ in of}

@@ -1,8 +1,9 @@
-"""A file's version in all runs: what they say of it and of its neighbours in, what follows from them together out.
+"""Derive conclusions about a file's version from the graphs of all runs, and from the neighbour versions of its
+inode.
 
-A version that one run read while a writer in another was still at work comes from what that writer had read by then. A
-version keeps the content of those that others made beneath its writer. A version that nobody was seen to make, though
-an earlier one is recorded or a run was going on, is a Gap.
+If a run reads a version while a writer of another run is at work, the version comes from the inputs that the writer
+had read by then. A version keeps the content of versions that others made in the file while its own writer was at
+work. A version without an observed maker is a Gap, if an earlier version is recorded or a run was in progress.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ from provio.lineage.model import TICK
 from provio.merge.cross_run.known import Facts
 
 PROGRAM = NS + "Program"
-UNTRACKED = "~untracked"  # behind a version's IRI: the Gap that says so
+UNTRACKED = "~untracked"  # suffix of a version's IRI: the Gap for an unobserved change
 RunAt = Callable[[int], str | None]
-# What holds of a part of a phase as of the whole.
+# The properties that a part of a phase inherits from the phase.
 SAME = ("partOf", "prov:wasAssociatedWith", "carriedFrom", "continuedFrom", "launchedBy", "prov:wasInformedBy")
 
 
 @plain()
 class Version:
-    """A version, the activities that made it (the graphs' word), what it kept content of."""
+    """A version, the activities that made it (by graph), and the earlier versions of which it keeps content."""
 
     iri: str
     mtime: int
@@ -36,7 +37,8 @@ class Version:
 
 @plain(frozen=True)
 class Writing:
-    """A Write, or another change, of the version `of`: from `start` to `end` in a phase; `graph` tells of it."""
+    """A Write, or another change, of the version `of`, from `start` to `end` (ns since 1970) in a phase; `graph`
+    contains it."""
 
     of: Version
     phase: str
@@ -46,7 +48,8 @@ class Writing:
 
 
 def conclude(facts: Facts, iri: str, run_at: RunAt) -> list[str]:
-    """Return N-Triples lines; `run_at` says which run went on at a moment, in ns since 1970."""
+    """Return the conclusions about a version as N-Triples lines; `run_at` returns the run in progress at a moment (ns
+    since 1970)."""
     graph = Graph()
     if "~" not in iri and facts.known.versions.is_known(iri):
         version = _version(facts, iri)
@@ -72,7 +75,7 @@ def _writings(facts: Facts, version: Version) -> list[Writing]:
 
 
 def _is_explained(facts: Facts, iri: str) -> bool:
-    """Whether a run says where a version comes from that nobody made."""
+    """Return whether a run states the origin of a version that no activity made."""
     alternates = facts.all(iri, "prov:alternateOf") or facts.subjects("prov:alternateOf", iri)
     unwatched = facts.all(iri + "~unwatched", "about")
     return bool(alternates or unwatched or facts.known.versions.is_contributed(iri))
@@ -96,7 +99,8 @@ def _unmade(facts: Facts, graph: Graph, version: Version, run_at: RunAt) -> None
 
 
 def _enclosing(facts: Facts, version: Version) -> Writing | None:
-    """The writing that was going on when a version was made that nobody made, and that ended in a later one."""
+    """Return the writing that was in progress when a version without a maker came into existence, and that ended in a
+    later version; None if there is none."""
     later = (_version(facts, iri) for iri in facts.known.versions.reaching(version.iri))
     return max(
         (
@@ -117,12 +121,13 @@ def _mtime(version: str) -> int:
 
 
 def _made_on_the_way(facts: Facts, graph: Graph, version: Version, writing: Writing) -> None:
-    """What another run read while its writer was still at work: from what the writer had read by then."""
+    """Derive the origin of a version that another run read while its writer was still at work: the inputs that the
+    writer had read by then."""
     maker = writing.of.made_by.get(writing.graph) or next(iter(writing.of.made_by.values()))
     if "/copy/" not in maker:
         maker = _so_far(facts, graph, version, writing)
     graph.say(version.iri, ("prov:wasGeneratedBy", f"<{maker}>"))
-    for agent in facts.values(writing.phase, "prov:wasAssociatedWith"):  # its thread and its rank may be among them
+    for agent in facts.values(writing.phase, "prov:wasAssociatedWith"):  # its thread, its rank too
         if any(kind == PROGRAM for kind, _ in facts.known.objects(agent, RDF + "type")):
             graph.say(version.iri, ("prov:wasAttributedTo", f"<{agent}>"))
     for earlier in writing.of.earlier:
@@ -130,7 +135,8 @@ def _made_on_the_way(facts: Facts, graph: Graph, version: Version, writing: Writ
 
 
 def _so_far(facts: Facts, graph: Graph, version: Version, writing: Writing) -> str:
-    """The writer's phase up to the version; the phase itself where it read nothing after that."""
+    """Return the part of the writer's phase up to the version, or the phase itself if all its inputs were read by
+    then."""
     phase = writing.phase
     looks = [a for term in ("wasReadBy", "wasOpenedBy") for a in facts.values(version.iri, term)]
     seen = min((facts.moments(activity)[0] for activity in looks), default=writing.end)
@@ -154,19 +160,21 @@ def _stretch(phase: str, moment: int) -> str:
 
 
 def _first_use(facts: Facts, entity: str, phase: str) -> int:
-    """When the phase's process first read an entity; what nobody timed was used from its beginning on."""
+    """Return when the phase's process first read an entity (ns since 1970); an entity without a known time counts as
+    used from the start."""
     process = without_task(facts.one(phase, "partOf") or phase)
     moments = [
         facts.moments(activity)[0] for activity in facts.values(entity, "wasReadBy") if activity.startswith(process)
     ]
     if moments:
         return min(moments)
-    makers = facts.values(entity, "prov:wasGeneratedBy")  # a pipe's segment: not before it was begun
+    makers = facts.values(entity, "prov:wasGeneratedBy")  # a pipe's segment: used after its start
     return min((facts.moments(maker)[0] for maker in makers), default=0)
 
 
 def _join(facts: Facts, graph: Graph, version: Version) -> None:
-    """A version keeps what the writers of other runs put beneath its own, and follows what was read on its way."""
+    """Add revisions: a version keeps content that writers of other runs wrote while its own writer was at work, and
+    follows the versions that were read in that time."""
     versions = facts.known.versions
     kept = max(map(_mtime, version.earlier), default=None)
     since = kept if kept is not None else min((one.start for one in _writings(facts, version)), default=version.mtime)

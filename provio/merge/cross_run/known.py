@@ -1,4 +1,4 @@
-"""What the rules across runs need of a store: the objects and the subjects of a property, each with its graph."""
+"""Define the interface to the store for rules across runs: objects and subjects of a property, each with its graph."""
 
 from __future__ import annotations
 
@@ -11,52 +11,51 @@ from provio.base.vocab import NS, PROV
 if TYPE_CHECKING:
     from provio.store.versions import Versions
 
-# The graph of what follows from several runs together. It asserts nothing of its own: it is computed from the runs'.
+# The graph of conclusions from several runs together. It contains no recorded facts: it is computed from their graphs.
 DERIVED = "https://w3id.org/provio/derived"
-CONTENT = (
-    "https://w3id.org/provio/derived/content"  # what equal content and equal values say, apart: by rules of their own
-)
+# The graph of conclusions from equal content and equal values, which has update rules of its own.
+CONTENT = "https://w3id.org/provio/derived/content"
 EPOCH = datetime.fromisoformat("1970-01-01T00:00:00+00:00")
 
 
 class Known(Protocol):
-    """A store that can be asked for single triples of the runs' graphs, and of the derived one; `versions` is the index
-    of the versions that the runs' lists have."""
+    """A store that returns single triples of the runs' graphs and of the derived graph; `versions` is the index of
+    the versions in the runs' lists."""
 
     @property
     def versions(self) -> Versions:
-        """The index."""
+        """The index of versions."""
 
     def listed(self, graph: str) -> str:
-        """Return the name of the list of a run's graph; empty where there is none."""
+        """Return the name of the version list of a run's graph; empty if there is none."""
 
     def objects(self, subject: str, predicate: str) -> list[tuple[str, str]]:
-        """Return the objects of a subject's property, each with its graph; literals by their lexical form."""
+        """Return the objects of a subject's property, each with its graph; a literal as its lexical form."""
 
     def subjects(self, predicate: str, object_: str | int) -> list[tuple[str, str]]:
-        """Return the subjects that have this object (an IRI, or an integer), each with its graph."""
+        """Return the subjects with this object (an IRI, or an integer), each with its graph."""
 
     def members(self, graph: str, predicate: str, object_: str | None = None) -> Iterator[str]:
-        """Yield the subjects that have a property in a graph."""
+        """Yield the subjects with a property in a graph, optionally with this object."""
 
     def statements(self, graph: str) -> Iterator[tuple[str, str, str]]:
-        """Yield all that a graph says."""
+        """Yield all statements of a graph."""
 
     def rows(self, sparql: str) -> Iterator[dict[str, str]]:
-        """Yield the solutions of a SELECT over the union of all graphs."""
+        """Yield the solutions of a SELECT query over the union of all graphs."""
 
 
 class Kept(Known, Protocol):
-    """A store that can be asked what has a text, and in which a graph is renewed piece by piece."""
+    """A store that also finds subjects by a literal, and in which statements of a graph can be replaced."""
 
     def has(self, predicate: str) -> bool:
-        """Tell whether anything is said by a property."""
+        """Return whether any statement has this predicate."""
 
     def stating(self, predicate: str, text: str) -> list[str]:
-        """Return the subjects that have this text in any graph."""
+        """Return the subjects with this literal in any graph."""
 
     def about(self, graph: str, subject: str) -> Iterator[tuple[str, str, str]]:
-        """Yield all that a graph says of a subject."""
+        """Yield all statements of a graph about a subject."""
 
     def withdraw(self, graph: str, statements: Iterable[tuple[str, str, str]]) -> None:
         """Remove these statements from a graph."""
@@ -66,7 +65,7 @@ class Kept(Known, Protocol):
 
 
 class Facts:
-    """Reads a `Known` by the words of PROV and provio; what the derived graph says is left out."""
+    """Reads a `Known` by terms of PROV and of provio's vocabulary; omits the derived graphs."""
 
     def __init__(self, known: Known) -> None:
         self.known = known
@@ -80,7 +79,7 @@ class Facts:
         return list(dict.fromkeys(value for value, _ in self.all(subject, term)))
 
     def one(self, subject: str, term: str) -> str | None:
-        """Return a value of `term`, where there is one."""
+        """Return a value of `term`; None if there is none."""
         return next(iter(self.values(subject, term)), None)
 
     def subjects(self, term: str, object_: str | int) -> list[tuple[str, str]]:
@@ -88,7 +87,8 @@ class Facts:
         return [found for found in self.known.subjects(iri(term), object_) if found[1] not in (DERIVED, CONTENT)]
 
     def moments(self, activity: str) -> tuple[int, int]:
-        """Return when an activity started and ended, in ns since 1970; both the same where only one is stated."""
+        """Return start and end of an activity in ns since 1970. With only one of them, both are equal, or the end is
+        the start plus `elapsed`."""
         start = self.one(activity, "prov:startedAtTime")
         end = self.one(activity, "prov:endedAtTime")
         first = nanoseconds(start or end)
@@ -96,12 +96,12 @@ class Facts:
 
 
 def iri(term: str) -> str:
-    """Return the IRI of `prov:name`, or of a word of provio's."""
+    """Return the IRI of `prov:name`, or of a term of provio's vocabulary."""
     return PROV + term[5:] if term.startswith("prov:") else NS + term
 
 
 def nanoseconds(instant: str | None) -> int:
-    """Return an xsd:dateTime as nanoseconds since 1970 (it states microseconds); 0 for none."""
+    """Return an xsd:dateTime as ns since 1970 (its resolution is microseconds); 0 for None."""
     if instant is None:
         return 0
     return (datetime.fromisoformat(instant) - EPOCH) // timedelta(microseconds=1) * 1000

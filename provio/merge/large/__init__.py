@@ -1,1 +1,1 @@
-"""Merges a run in partitions, where its trace is larger than the memory that a merge may take."""
+"""Merge a run in partitions if its trace is larger than the memory that a merge may use."""
