@@ -65,7 +65,7 @@ def ask(reader: Store, sparql: str, graphs: Sequence[str] | None = None, *, serv
         more = [implied.CLASSES] if wide != sparql else []
         own = grammar.dataset(sparql, PREFIXES)
         if own is None and graphs is None and grammar.asks_graphs(sparql):
-            graphs = reader.run_graphs() or None  # listed only if the query uses GRAPH
+            graphs = reader.run_graphs() or None  # listed only if the query names a graph
         if own is None:
             default, named = graphs and [*graphs, *more], graphs
         else:

@@ -18,10 +18,14 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 CONTAINED = (["run"], ["exec"], ["shell"])
+RECORDING = ("run", "env", "container")
 
 
 def main() -> NoReturn:
     """Run the command line and exit."""
+    if sys.platform != "linux" and sys.argv[1:2] and sys.argv[1] in RECORDING and "--help" not in sys.argv:
+        sys.stderr.write("provio: recording needs Linux: run the command there, and ask about its record here\n")
+        sys.exit(125)
     ranks.take_part(sys.argv[1:])
     _called()
 

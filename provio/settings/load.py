@@ -146,19 +146,22 @@ def _keep_secret(found: _Found) -> None:
 
 
 def _keep_at_home(key: Key, value: Any, below: Mapping[str, Any]) -> None:
-    """Forbid a project's file to send the record to a server that the user's own settings do not know, or to declare
-    that a secret is not one."""
+    """Forbid a project's file to open a connection to a server that the user's own settings do not know, or to declare
+    that a secret is not one. `below` contains the settings of the user's own file."""
     if key.name == "redact.keep":
         raise ValueError(
             f"is for {user_file()}, or PROVIO_REDACT_KEEP: a project's file does not say what is no secret"
         )
     if key.name == "servers":
         raise ValueError(f"is for {user_file()}, or PROVIO_SERVERS: a project's file does not say where servers are")
-    if key.name == "store" and not any(value in below.get(name, {}) for name in ("servers", "credentials")):
-        raise ValueError(
-            f'a project\'s file names no server that is not yours: add [servers."{value}"] to {user_file()}, '
-            f"or set PROVIO_STORE={value}"
-        )
+    known = {*below.get("servers", {}), *below.get("credentials", {})}
+    named = {"store": (value,), "stores": value}.get(key.name, ())
+    for server in (one for one in named if re.match("https?://", one)):
+        if server not in known:
+            raise ValueError(
+                f'a project\'s file names no server that is not yours: add [servers."{server}"] to {user_file()}, '
+                f"or set {key.variable}={server}"
+            )
 
 
 def _stamps(found: _Found) -> str:
