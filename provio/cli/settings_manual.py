@@ -23,7 +23,7 @@ them: [settings-howto.md](settings-howto.md); what counts, and what set it: `pro
 CLASSES = """
 ## Classes of record
 
-Each is an entry of the table `record`, `true` or `false`: [what is recorded](settings-howto.md#what-is-recorded).
+Each is an entry of the table `record`, `true` or `false`: [how to select the recorded data](settings-howto.md#select-the-recorded-data).
 
 | `record.…` | | is | what can no longer be asked without it |
 |---|---|---|---|
