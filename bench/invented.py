@@ -21,11 +21,11 @@ from provio.lineage.identity import Identity
 from provio.merge.intake import index_of
 from provio.settings.home import Home, make
 from provio.settings.schema import Config
-from provio.store.embedded import StoreWriter
+from provio.store.embedded.writer import StoreWriter
 from provio.system.statx import Facts
-from provio.trace.compact_record import Packed
 from provio.trace.digests import Digests
 from provio.trace.facts import Access, Opening, Process, Thread
+from provio.trace.fast.compact_record import Packed
 from provio.trace.run_facts import Trace
 
 WORKERS, OUTPUTS, INPUTS = 100, 10, 6

@@ -27,7 +27,7 @@ from workers import common_folder, keep_sockets_short, made_once, turn
 
 from provio.base.errors import ProvioError
 from provio.settings.home import Home
-from provio.store.embedded import StoreReader
+from provio.store.embedded.reader import StoreReader
 from provio.validate.check import check
 from provio.validate.rules import VIOLATION, Graph
 

@@ -8,7 +8,7 @@ from provio.ask.lineage import Scope, lineage
 from provio.ask.target import Target
 from provio.base.vocab import NS, PROV
 from provio.settings.home import Home
-from provio.store.embedded import StoreReader
+from provio.store.embedded.reader import StoreReader
 
 # A link is a name, and no entity that anything comes from.
 ENTITIES = f"""SELECT DISTINCT ?v {{ {{ ?v a <{NS}FileVersion> }} UNION {{ ?w <{PROV}hadMember> ?v }}

@@ -16,7 +16,7 @@ from question import Figure, Question
 from variants import plain_environment
 
 from provio.settings.home import Home
-from provio.store.embedded import StoreReader
+from provio.store.embedded.reader import StoreReader
 
 PROVIO = Path(sys.executable).with_name("provio")
 BULK = HERE / "programs" / "bulk.py"

@@ -34,7 +34,8 @@ from provio.settings.home import Home
 from provio.settings.lock import Lock
 from provio.settings.schema import Config
 from provio.store import Damaged, Store, is_earlier, open_reader, statements
-from provio.store.embedded import StoreWriter, snapshots
+from provio.store.embedded import snapshots
+from provio.store.embedded.writer import StoreWriter
 from provio.trace import liveness, run_source
 from provio.trace.read import read_head
 

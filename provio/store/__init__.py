@@ -201,7 +201,7 @@ def open_reader(home: Home, settings: Config | None = None, beneath: object = No
         from provio.store.remote.reader import RemoteReader
 
         return RemoteReader(home, settings)
-    from provio.store.embedded import StoreReader
+    from provio.store.embedded.reader import StoreReader
 
     return StoreReader(home, beneath)
 
@@ -223,7 +223,7 @@ def open_writer(
         from provio.store.remote.writer import RemoteWriter
 
         return RemoteWriter(served(home, settings), settings, wait, lock or Lock(home, wait), anew)
-    from provio.store.embedded import StoreWriter
+    from provio.store.embedded.writer import StoreWriter
 
     return StoreWriter(home, wait, lock, anew)
 
@@ -248,16 +248,16 @@ def served(home: Home, settings: Config | None) -> Home:
 
 def check_version(home: Home) -> None:
     """Raise StoreError if a newer provio wrote the store of a `.provio`."""
-    from provio.store import embedded
+    from provio.store.embedded import opening
 
-    embedded.check_version(home)
+    opening.check_version(home)
 
 
 def is_earlier(home: Home) -> bool:
     """Return whether an earlier version wrote the embedded store of a `.provio`; such a store must be built again."""
-    from provio.store import embedded
+    from provio.store.embedded import opening
 
-    return embedded.check_version(home) in embedded.EARLIER
+    return opening.check_version(home) in opening.EARLIER
 
 
 def pending(home: Home, settings: Config) -> list[Path]:

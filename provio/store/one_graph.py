@@ -11,7 +11,7 @@ from typing import cast
 import pyoxigraph as ox
 
 from provio.base.patterns import pattern
-from provio.base.vocab import NS, PREFIXES, PROV, RDF
+from provio.base.vocab import NS, PREFIXES, PROV, RDF, RUN_BASE
 from provio.store import INDEX, implied, statements
 
 GRAPH = pattern(r"(?i)\bgraph\b")
@@ -152,6 +152,15 @@ def list_name(store: ox.Store, graph: str) -> str | None:
     found = store.quads_for_pattern(ox.NamedNode(graph), ox.NamedNode(CONTENT), None, ox.DefaultGraph())
     content = next((value_of(quad.object) for quad in found), None)
     return statements.name_of(run, content) if run and content else None
+
+
+def graph_of(quad: ox.Quad) -> str:
+    """Return the name of the graph that contains a statement, or that of its run's graph; empty for a statement about
+    shared nodes."""
+    if isinstance(quad.graph_name, ox.NamedNode):
+        return quad.graph_name.value
+    run = statements.owner(quad)
+    return f"{RUN_BASE}{run}{statements.BUNDLE}" if run else ""
 
 
 def value_of(term: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple) -> str:

@@ -15,7 +15,7 @@ from provio.ask.target import find_target
 from provio.ask.why import why
 from provio.render import json
 from provio.settings.home import Home
-from provio.store.embedded import StoreReader
+from provio.store.embedded.reader import StoreReader
 
 SCRIPT = """
 ln b two-names; cat a b c,d "$(printf 'e\\351')" f > first; cp f same; cat same first a > second; echo x >> second

@@ -10,7 +10,7 @@ from conftest import Project
 from provio.ask.nodes import FEW, Nodes
 from provio.base.vocab import NS, RDF
 from provio.settings.home import Home
-from provio.store.embedded import StoreReader
+from provio.store.embedded.reader import StoreReader
 
 
 def recorded(project: Project) -> tuple[StoreReader, list[str]]:

@@ -20,7 +20,7 @@ from provio.ask.earlier import held
 from provio.base import times
 from provio.base.turtle import literal
 from provio.settings.home import Home
-from provio.store.embedded import StoreReader
+from provio.store.embedded.reader import StoreReader
 
 pytestmark = pytest.mark.slow
 

@@ -10,7 +10,7 @@ from conftest import Project
 from triples import Count, count
 
 from provio.settings.home import Home
-from provio.store.embedded import StoreReader
+from provio.store.embedded.reader import StoreReader
 
 FILES = 200
 OTHERS = 250  # triples of the files of the system, which each process reads

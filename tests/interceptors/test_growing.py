@@ -16,7 +16,7 @@ from provio.lineage.model import Span
 from provio.lineage.reads import Courses
 from provio.merge.runs import merge
 from provio.settings.home import Home
-from provio.store.embedded import StoreReader
+from provio.store.embedded.reader import StoreReader
 from provio.system.statx import Facts
 from provio.trace.facts import Opening, Stretch
 from provio.trace.read import read_run

@@ -21,7 +21,7 @@ from pyoxigraph import NamedNode
 from provio.graph.lines import bundle_iri
 from provio.settings.home import Home
 from provio.settings.record_classes import SWITCHES
-from provio.store.embedded import StoreReader
+from provio.store.embedded.reader import StoreReader
 
 # Something of every class but those inside HDF5 files. The first argument is the folder that it works in.
 EVERYTHING = """

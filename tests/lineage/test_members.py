@@ -20,7 +20,7 @@ from provio.merge.runs import merge
 from provio.settings.home import Home
 from provio.settings.schema import Config
 from provio.store import implied
-from provio.store.embedded import StoreReader
+from provio.store.embedded.reader import StoreReader
 from provio.trace.read import read_run
 
 PREFIXES = "PREFIX provio: <https://w3id.org/provio/ns#> PREFIX prov: <http://www.w3.org/ns/prov#> "

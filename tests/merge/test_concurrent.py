@@ -16,7 +16,7 @@ from conftest import Project, provio_command
 
 from provio.base.errors import NothingKnown
 from provio.settings.home import Home
-from provio.store.embedded import StoreReader
+from provio.store.embedded.reader import StoreReader
 
 OUTPUTS = 10
 LONGEST = 600  # seconds

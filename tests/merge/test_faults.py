@@ -23,7 +23,7 @@ import pytest
 from conftest import Project, provio_command
 
 from provio.settings.home import Home
-from provio.store.embedded import StoreReader
+from provio.store.embedded.reader import StoreReader
 
 RUNS = 5
 # Kills its own process at the n-th of the moments at which a merge makes, renames, links or removes a file.

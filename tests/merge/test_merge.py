@@ -22,7 +22,7 @@ from provio.merge.large import parts
 from provio.merge.runs import merge
 from provio.settings.home import Home
 from provio.settings.schema import Config
-from provio.store.embedded import StoreReader
+from provio.store.embedded.reader import StoreReader
 from provio.trace import run_source
 from provio.trace.read import read_run
 

@@ -11,8 +11,9 @@ from conftest import Project
 
 from provio.merge.runs import merge
 from provio.settings.home import Home
-from provio.store import embedded
-from provio.store.embedded import VERSION
+from provio.store.embedded import writer
+from provio.store.embedded.opening import VERSION
+from provio.store.embedded.writer import StoreWriter
 
 FIRST = Path(__file__).parent.parent / "golden" / "first-release.tar.xz"
 MADE = """SELECT ?from ?to { ?made prov:wasGeneratedBy/prov:used ?used . ?used prov:specializationOf/provio:path ?from .
@@ -61,7 +62,7 @@ def test_a_kill_at_the_end_of_it_loses_nothing(first: Project, monkeypatch: pyte
     def killed(_: Home) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(embedded, "_note_version", killed)
+    monkeypatch.setattr(writer, "note_version", killed)
     with pytest.raises(KeyboardInterrupt):
         merge(home)
     monkeypatch.undo()
@@ -73,13 +74,13 @@ def test_a_kill_at_the_end_of_it_loses_nothing(first: Project, monkeypatch: pyte
 def test_it_is_published_whole(first: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """However long it takes: a part of it would be taken for all."""
     published: list[int] = []
-    publish = embedded.StoreWriter.publish
+    publish = StoreWriter.publish
 
-    def counted(writer: embedded.StoreWriter) -> None:
-        published.append(sum(1 for _ in writer.rows("SELECT ?r { ?r a provio:Run }")))
-        publish(writer)
+    def counted(store: StoreWriter) -> None:
+        published.append(sum(1 for _ in store.rows("SELECT ?r { ?r a provio:Run }")))
+        publish(store)
 
-    monkeypatch.setattr(embedded.StoreWriter, "publish", counted)
+    monkeypatch.setattr(StoreWriter, "publish", counted)
     monkeypatch.setattr("provio.merge.runs.BETWEEN", -1.0)
     merge(Home(first.path / ".provio"))
     assert published == [3]

@@ -27,7 +27,7 @@ from provio.record import driver
 from provio.settings.home import Home
 from provio.settings.lock import Lock
 from provio.settings.schema import Config
-from provio.store.embedded import StoreReader
+from provio.store.embedded.reader import StoreReader
 from provio.store.versions import notes_in
 from provio.trace import run_folder, run_source
 from provio.trace.post_run import settled

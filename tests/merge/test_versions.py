@@ -10,7 +10,7 @@ from conftest import Project
 from provio.merge.runs import merge
 from provio.settings.home import Home
 from provio.settings.schema import Config
-from provio.store.embedded import StoreWriter
+from provio.store.embedded.writer import StoreWriter
 from provio.store.versions import Versions, notes_in
 
 DISK = "https://w3id.org/provio/version/disk"

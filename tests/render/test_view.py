@@ -26,7 +26,7 @@ from provio.render.page import compact, render
 from provio.render.page.compact import carried, packed
 from provio.render.page.lineage import check_offline
 from provio.settings.home import Home
-from provio.store.embedded import StoreReader
+from provio.store.embedded.reader import StoreReader
 
 
 class Page(HTMLParser):

@@ -26,7 +26,7 @@ from provio.stats import BY, Figures, bottlenecks, figures
 from provio.stats.activity import SIZES, Activity, File, Recorded
 from provio.stats.tally import Tally
 from provio.store import Confined, csv_answer
-from provio.store.embedded import StoreReader
+from provio.store.embedded.reader import StoreReader
 
 ROOT = Path(__file__).parent.parent.parent
 DATA = 1 << 20

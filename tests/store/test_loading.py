@@ -19,14 +19,14 @@ from meanwhile import state, stopped
 
 from provio.base.errors import StoreError
 from provio.settings.home import Home
-from provio.store import embedded
-from provio.store.embedded import StoreWriter, loading
+from provio.store.embedded import loading, writer
+from provio.store.embedded.writer import StoreWriter
 
 RUN = "https://w3id.org/provio/run/01936b2e-7c00-7abc-8def-0123456789ab"
 GRAPH = RUN + "/bundle"
-APART = "from provio.store import embedded; from provio.store.embedded import loading as l; "
-APART += "embedded.LARGE = 0; l.PROGRAM = {!r}; from provio.cli.main import main; main()"
-# A loader that stops before it opens the store (`_load`), or when it has (`_calm`).
+APART = "from provio.store.embedded import writer, loading as l; "
+APART += "writer.LARGE = 0; l.PROGRAM = {!r}; from provio.cli.main import main; main()"
+# A loader that stops before it opens the store (`_load`), or when it has (`defer`).
 STOPS = "import os, signal; from provio.store.embedded import loading as l; go_on = l.{0}; "
 STOPS += "l.{0} = lambda *of: (os.kill(os.getpid(), signal.SIGSTOP), go_on(*of)); l.main()"
 
@@ -67,7 +67,7 @@ def has_the_store_open(process: int) -> bool:
 @pytest.mark.parametrize("name", ["home", "höme", os.fsdecode(b"h\xff")])
 def test_the_same_quads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """As loaded by the writer itself, in place of what the run's graph was; in a folder of any name."""
-    monkeypatch.setattr(embedded, "LARGE", 100_000)
+    monkeypatch.setattr(writer, "LARGE", 100_000)
     home = Home(tmp_path / name)
     home.path.mkdir()
     with StoreWriter(home, wait=False) as store:
@@ -86,7 +86,7 @@ def test_what_cannot_be_made_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]], fault: BaseException
 ) -> None:
     """Of a graph whose pieces end with an error what was loaded is taken out again, and the loader has ended."""
-    monkeypatch.setattr(embedded, "LARGE", 0)
+    monkeypatch.setattr(writer, "LARGE", 0)
 
     def pieces() -> Iterator[str]:
         yield statement(0)
@@ -104,7 +104,7 @@ def test_what_the_store_does_by_itself_waits(tmp_path: Path) -> None:
     """Its threads have what is left over of one processor."""
     program = (
         "import os; import pyoxigraph as ox; from provio.store.embedded import loading as l; "
-        f"s = ox.Store({str(tmp_path / 'store')!r}); l._calm(); own = l._own_threads(); "
+        f"s = ox.Store({str(tmp_path / 'store')!r}); l.compaction.defer(); own = l.compaction._own_threads(); "
         "print(len(own), {os.sched_getscheduler(one) == os.SCHED_IDLE for one in own},"
         " {len(os.sched_getaffinity(one)) for one in [*own, 0]})"
     )
@@ -121,7 +121,7 @@ def test_what_is_refused_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(ValueError, match="line 1"):
         loading.load(str(tmp_path / "store"), [b"<http://example.org/a> is no triple\n"], ())
     killed = "import os, signal; from provio.store.embedded import loading as l; "
-    killed += "l._calm = lambda: os.kill(os.getpid(), signal.SIGKILL); l.main()"
+    killed += "l.compaction.defer = lambda: os.kill(os.getpid(), signal.SIGKILL); l.main()"
     monkeypatch.setattr(loading, "PROGRAM", killed)
     with pytest.raises(StoreError, match="ended by SIGKILL"):
         loading.load(str(tmp_path / "store"), triples(1_000_000), ())  # of which a pipe holds little
@@ -147,14 +147,14 @@ def test_a_merge_that_is_killed_changes_nothing(project: Project, victim: str) -
     loop = "for i in $(seq 700); do /bin/true < a; done; cat a > b"
     project.provio("run", "--quiet", "--", "cp", "a", "c")
     project.provio("run", "--quiet", "--no-merge", "--", "bash", "-c", loop)
-    for where in ("_load", "_calm"):
+    for where in ("_load", "compaction.defer"):
         program = APART.format(STOPS.format(where))
         merge = subprocess.Popen(
             [sys.executable, "-c", program, "merge", "--quiet"], cwd=project.path, env=project.env,
             stderr=subprocess.PIPE,
         )  # fmt: skip
         loader = stopped(merge)
-        assert has_the_store_open(loader) is (where == "_calm")
+        assert has_the_store_open(loader) is (where == "compaction.defer")
         os.kill(merge.pid if victim == "merge" else loader, signal.SIGKILL)
         _, said = merge.communicate(timeout=60)
         assert (b"ended by SIGKILL" in said) == (victim == "loader")

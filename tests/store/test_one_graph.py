@@ -17,7 +17,7 @@ from provio.ask.stale import Names
 from provio.merge.runs import merge
 from provio.settings.home import Home
 from provio.store import Store, open_reader
-from provio.store.embedded import StoreReader
+from provio.store.embedded.reader import StoreReader
 
 PACKAGE = Path(__file__).resolve().parent.parent.parent / "provio"
 APART = {"store", "merge", "validate", "queries", "interceptors", "ontology"}

@@ -23,7 +23,8 @@ from provio.merge.large.survey import Parts
 from provio.merge.runs import merge
 from provio.settings.home import Home
 from provio.settings.schema import Config
-from provio.store.embedded import StoreReader, StoreWriter
+from provio.store.embedded.reader import StoreReader
+from provio.store.embedded.writer import StoreWriter
 from provio.store.statements import Lists, run_of
 from provio.trace import read
 

@@ -13,7 +13,7 @@ from provio.lineage.clocks import Clocks
 from provio.merge import job
 from provio.merge.runs import merge
 from provio.settings.home import Home
-from provio.store.embedded import StoreReader
+from provio.store.embedded.reader import StoreReader
 from provio.system import node_local
 from provio.trace import hosts
 

@@ -15,7 +15,7 @@ from conftest import Project
 from provio.base.vocab import NS, RUN_BASE
 from provio.merge.runs import Outcome, merge
 from provio.settings.home import Home
-from provio.store.embedded import StoreReader
+from provio.store.embedded.reader import StoreReader
 from provio.trace.records import parse
 
 RUN, OTHER = "01a1fe26-0000-7000-8000-000000000001", "01a1fe26-0000-7000-8000-000000000002"

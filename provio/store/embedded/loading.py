@@ -14,7 +14,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import BinaryIO, cast
@@ -23,6 +22,7 @@ import pyoxigraph as ox
 
 from provio.base.errors import StoreError
 from provio.base.time_limit import die_with
+from provio.store.embedded import compaction
 from provio.system.child import unwatched
 
 # Bytes that are loaded at once, about 30,000 triples. RocksDB rewrites all its data of a graph for every second
@@ -30,7 +30,6 @@ from provio.system.child import unwatched
 PIECE = 6_000_000
 
 REFUSED, WRONG = 3, 4  # exit codes: a disk error, an invalid graph
-QUIET = 0.2  # seconds between two samples of the compaction threads' processor time
 PROGRAM = "from provio.store.embedded.loading import main; main()"
 # Return freed memory to the system: glibc would keep it in blocks too small for the next piece.
 MALLOC = {"MALLOC_MMAP_THRESHOLD_": "1048576"}
@@ -102,7 +101,7 @@ def main() -> None:
 
 def _load(path: str, file: BinaryIO) -> None:
     store = ox.Store(path)
-    _calm()
+    compaction.defer()
     with ThreadPoolExecutor(1) as reader:
         following = reader.submit(_piece, file)
         while piece := following.result():
@@ -112,50 +111,6 @@ def _load(path: str, file: BinaryIO) -> None:
 
 def _piece(file: BinaryIO) -> bytes:
     return file.read(PIECE) + file.readline()
-
-
-def _calm() -> None:
-    """Restrict RocksDB's background threads to otherwise idle time; do nothing where the system does not permit it."""
-    with contextlib.suppress(OSError):
-        one = {_processor()}
-        for thread in _own_threads():
-            os.sched_setscheduler(thread, os.SCHED_IDLE, os.sched_param(0))
-            os.sched_setaffinity(thread, one)
-        os.sched_setaffinity(0, one)
-
-
-def _processor() -> int:
-    """Return the processor that runs this process: the system chose it among the permitted ones."""
-    with open("/proc/self/stat", encoding="utf-8") as stat:
-        return int(stat.read().rpartition(")")[2].split()[36])
-
-
-def settle() -> None:
-    """Wait until RocksDB has finished its compactions of a store that this process has open. (If the store is closed
-    earlier, they start again at each opening.)"""
-    before, now = -1, _spent()
-    while now != before:
-        time.sleep(QUIET)
-        before, now = now, _spent()
-
-
-def _spent() -> int:
-    """Return the processor time of those threads, in ticks."""
-    spent = 0
-    for thread in _own_threads():
-        with contextlib.suppress(OSError), open(f"/proc/self/task/{thread}/stat", encoding="utf-8") as stat:
-            spent += sum(map(int, stat.read().rpartition(")")[2].split()[11:13]))
-    return spent
-
-
-def _own_threads() -> list[int]:
-    """Return the ids of RocksDB's compaction threads."""
-    return [int(entry.name) for entry in os.scandir("/proc/self/task") if _named(entry.path) == "rocksdb:low"]
-
-
-def _named(task: str) -> str:
-    with open(f"{task}/comm", encoding="ascii", errors="replace") as name:
-        return name.read().strip()
 
 
 def _end(code: int, error: Exception) -> None:

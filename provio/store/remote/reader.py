@@ -21,7 +21,7 @@ from provio.base.errors import NothingKnown, StoreError
 from provio.base.vocab import PREFIXES
 from provio.settings.home import Home
 from provio.store import INDEX, Damaged, served, statements
-from provio.store.embedded import StoreReader
+from provio.store.embedded.reader import StoreReader
 from provio.store.implied import CLASSES
 from provio.store.one_graph import GRAPH, Apart
 from provio.store.remote import places, terms

@@ -18,7 +18,8 @@ import pyoxigraph as ox
 from provio.base.errors import BadQuery, NothingKnown
 from provio.settings.home import Home, share
 from provio.settings.lock import Lock
-from provio.store.embedded import StoreReader, StoreWriter
+from provio.store.embedded.reader import StoreReader
+from provio.store.embedded.writer import StoreWriter
 from provio.store.one_graph import CONTENT
 from provio.store.remote import places
 from provio.store.remote.lease import Lease
