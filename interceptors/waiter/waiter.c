@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 static const char VARIABLE[] = "PROVIO_WAIT";
-static char GO_ON[] = "from provio.record.run_end import main; main()";
+static char GO_ON[] = "from provio.record.waiter.run_end import main; main()";
 
 static sigset_t signals(const char *mask) {
     unsigned long long bits = strtoull(mask, NULL, 16);

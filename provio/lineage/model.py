@@ -16,7 +16,7 @@ from provio.trace.facts import Opening, Process
 
 if TYPE_CHECKING:
     from provio.lineage.code import Noise
-    from provio.trace.lone import Moments
+    from provio.trace.fast.lone_files import Moments
 
 # The kernel sets file times from a clock that may lag behind ours by one tick (1 to 10 ms, more under load).
 TICK = 20_000_000

@@ -27,7 +27,7 @@ from provio.trace.run_facts import Trace
 if TYPE_CHECKING:
     from provio.system.statx import Record
     from provio.trace.digests import Digests
-    from provio.trace.lone import Lone
+    from provio.trace.fast.lone_files import Lone
 
 WHOLE = 40_000_000  # bytes of Turtle of one run, without what fills files up, that are concluded from at once
 MANY = 500  # files, on all hosts together
@@ -127,7 +127,7 @@ def lone_of(folder: Path, home: Home) -> Lone | None:
     that this host opened are looked at, as `settle` looks at those of others."""
     if not run_source.Folder(folder).has_large():
         return None
-    from provio.trace.lone import Lone  # slow to import, and most runs are small
+    from provio.trace.fast.lone_files import Lone  # slow to import, and most runs are small
 
     resolver, host = post_run.Resolver(), turtle.segment(environment.host())
     looks = os.access(folder, os.W_OK)

@@ -46,13 +46,13 @@ def watched(call: Call) -> int:
 
     def lasts(signals: Signals, pid: int) -> None:
         if recording:
-            from provio.record.waiter import wait_instead
+            from provio.record.waiter.start import wait_instead
 
             wait_instead(recording, signals, pid, *_left_to_waiter(recording, call, settings, folders))
 
     end = run.watch(arguments, recording, say, lasts)
     if recording:
-        from provio.record.waiter import PYTHON, end_instead
+        from provio.record.waiter.start import PYTHON, end_instead
 
         left = _left_to_waiter(recording, call, settings, folders)
         if left[0] != PYTHON:
@@ -160,12 +160,12 @@ def _left_to_waiter(
     recording: Recording, call: Call, settings: Config, folders: list[Path]
 ) -> tuple[bytes, str, tuple[Any, list[str]]]:
     """What the waiter does at the end of a run, what it says, and what a Python that goes on is to know."""
-    from provio.record import waiter
+    from provio.record.waiter import start
 
     when = when_merged(call, settings)
     collects = settings.capture_dir and when != BACKGROUND
     needs_python = when == WAIT or settings.hash or recording.home.shared or collects
-    mode = waiter.PYTHON if needs_python else waiter.MERGE if when == BACKGROUND else waiter.LEAVE
+    mode = start.PYTHON if needs_python else start.MERGE if when == BACKGROUND else start.LEAVE
     word = "" if call.quiet else terminal.complaint(_left(recording, when))
     return mode, word, (values(call), [str(folder) for folder in folders])
 
@@ -245,9 +245,9 @@ def _left(recording: Recording, when: str) -> str:
 
 def _leave(recording: Recording, settings: Config, when: str) -> str:
     """Leave a run to a later merge: at once, but for the files that only now can be looked at."""
-    from provio.record import waiter
+    from provio.record.waiter import start
 
-    waiter.settle(recording)
+    start.settle(recording)
     share(recording.home, recording.folder)
     follow = _hashed(recording, settings, when)
     if when == BACKGROUND:

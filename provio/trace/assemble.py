@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from provio.base.patterns import pattern
 from provio.base.vocab import local_name
 from provio.system.statx import Facts, Record
-from provio.trace.compact_record import Packed
 from provio.trace.decode import path_of
 from provio.trace.facts import Access, Connection, CopyCalls, Event, Failure, Member, Opening, Process, Thread
+from provio.trace.fast.compact_record import Packed
 from provio.trace.processes import gap, parent_of, process_at
 from provio.trace.read_declarations import USES, Sayings
 from provio.trace.records import Records

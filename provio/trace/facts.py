@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 
 from provio.base.records import field, plain
 from provio.system.statx import Facts, Record
-from provio.trace.compact_record import Packed
 from provio.trace.decode import decode_argv, path_of
+from provio.trace.fast.compact_record import Packed
 
 WRITE_FLAGS = os.O_WRONLY | os.O_RDWR
 # The largest access of each of the ten sizes but the last, in bytes (Darshan's access-size counters).

@@ -20,23 +20,23 @@ from provio.system import jobs
 from provio.system.statx import Facts, Record
 from provio.trace import hosts, run_source
 from provio.trace.assemble import Members, adopt, assemble, attach
-from provio.trace.compact_record import Loose, Packed
 from provio.trace.decode import path_of
 from provio.trace.digests import Digests
 from provio.trace.facts import Opening, Process
+from provio.trace.fast.compact_record import Loose, Packed
 from provio.trace.mount_names import MountTables
 from provio.trace.processes import damage_gaps as damage_gaps  # noqa: PLC0414
 from provio.trace.processes import date_the_lost, file_gap, gap, process_at
 from provio.trace.processes import lost as lost  # noqa: PLC0414
 from provio.trace.read_declarations import Sayings
 from provio.trace.records import AFTER as AFTER  # noqa: PLC0414
-from provio.trace.records import Records, load, load_large
+from provio.trace.records import Records, load
 from provio.trace.run_facts import Damage, Hash, Trace
 from provio.trace.run_source import RunFile, RunFiles
 from provio.trace.trust import admitted
 
 if TYPE_CHECKING:
-    from provio.trace.lone import Lone
+    from provio.trace.fast.lone_files import Lone
 
 NOTHING: Mapping[str, Mapping[str, Packed]] = MappingProxyType({})
 
@@ -144,17 +144,27 @@ def lone_files(trace: Trace, process: Process) -> Iterator[Trace]:
 
 
 def _taken(trace: Trace, file: RunFile, sayings: Sayings) -> Records:
-    """The records of a file, but for those that were given to what programs said."""
+    """Return the records of a file; a large one's metrics and openings that may be lone are taken out of them."""
     own = f"{trace.iri}/{file.host}/"
-    ahead = hosts.offset(trace.hosts.get(file.host, {}))
-    apart = None if ahead else load_large(file, own, trace.digests, sayings, trace.lone)
-    if apart is not None:
-        return admitted(apart, own, file.path, trace.damages)
+    if _is_large(file) and not hosts.offset(trace.hosts.get(file.host, {})):
+        from provio.trace.fast import large_file  # slow to import, and few runs have a large file
+
+        found = large_file.load(file, own, trace.digests, sayings, trace.lone)
+        if found is not None:
+            return admitted(found, own, file.path, trace.damages)
     records = records_of(trace, file)
     if trace.lone:
         for iri, record in records.items():
             trace.lone.note(iri, record)
     return records
+
+
+def _is_large(file: RunFile) -> bool:
+    """Return whether a file is read in parts."""
+    try:
+        return file.name not in AFTER and file.parts() is not None
+    except OSError:  # reported when the file is loaded
+        return False
 
 
 def _order(trace: Trace) -> None:
@@ -173,7 +183,7 @@ def _not_lone(trace: Trace) -> Iterator[Records]:
     """The records of the openings that turn out not to be lone."""
     if trace.lone is None:
         return
-    from provio.trace.read_lone import divide  # slow to import, and most runs are small
+    from provio.trace.fast.find_lone import divide  # slow to import, and most runs are small
 
     yield from divide(trace.lone, trace)
 

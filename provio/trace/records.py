@@ -6,10 +6,8 @@ Of a damaged one the good prefix is kept.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pyoxigraph
 
@@ -17,17 +15,9 @@ from provio.base.patterns import pattern
 from provio.base.vocab import NS, XSD, local_name, vocabulary
 from provio.system.statx import Record
 from provio.trace.digests import Digests
-from provio.trace.fast import blocks
-from provio.trace.lone import Lone
-from provio.trace.metrics import Metrics
-from provio.trace.read_declarations import Sayings, metric_of
-from provio.trace.read_lone import Gatherer
 from provio.trace.run_facts import Damage
 from provio.trace.run_source import RunFile
-from provio.trace.trust import LONGEST, without_long, wrong
-
-if TYPE_CHECKING:
-    from provio.trace.lone import Lone
+from provio.trace.trust import LONGEST, without_long
 
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 STRING = pyoxigraph.NamedNode(XSD + "string")
@@ -52,21 +42,6 @@ def load(file: RunFile, digests: Digests | None, damages: list[Damage]) -> Recor
     return records if len(data) <= LONGEST else without_long(records, file.path, damages)
 
 
-def load_large(file: RunFile, own: str, digests: Digests, sayings: Sayings, lone: Lone | None = None) -> Records | None:
-    """The records of a large file, whose metrics, and what may be lone, are taken as they are met; None where it is not
-    large, or unusual."""
-    try:
-        parts = file.parts()
-        if parts is None or file.name in AFTER:
-            return None
-        found = read(digests.through((file.host, file.name), parts), own, sayings, lone)
-    except OSError:
-        return None  # which it says when it is loaded
-    if found is not None:
-        digests.read()
-    return found
-
-
 def parse(data: bytes, path: Path, damages: list[Damage]) -> Records:
     """Return the records of a Turtle document: subject → property's local name → value. Appends what is damaged."""
     known = _quickly(data)
@@ -86,9 +61,9 @@ def _quickly(data: bytes) -> Records | None:
     some files."""
     if next(_asked) < FEW:
         return None
-    from provio.trace.fast import blocks  # slow to import, and most runs have few files
+    from provio.trace.fast import line_shapes  # slow to import, and most runs have few files
 
-    return blocks.records(data)
+    return line_shapes.records(data)
 
 
 def _whole(records: Records, path: Path, damages: list[Damage]) -> Records:
@@ -152,69 +127,3 @@ def records_in(data: bytes, records: Records | None = None) -> Records:
             if name == "value" and getattr(triple.object, "datatype", STRING) != STRING:
                 record["valueType"] = local_name(triple.object.datatype.value)
     return records
-
-
-# Metrics taken from a thread file as it is read, which may hold a million: parts of it in, metrics and all other
-# records out. They are as `trace_said` has them; of a file that is in any way unusual nothing is said here.
-
-
-class Apart(dict[str, Record]):
-    """The records of a file, as they are met; its metrics, which come in the order of their numbers, stand apart."""
-
-    def __init__(self, own: str, gatherer: Gatherer | None = None) -> None:
-        self.own, self.gatherer = own, gatherer  # the IRI that all is below; who takes openings that may be lone
-        self.metrics = Metrics()
-        self.last: dict[str, int] = {}  # the number that a process's metrics have come to
-        self.told: dict[tuple[str, str], int] = {}  # when a process last said one in a Task
-
-    def __contains__(self, iri: object) -> bool:
-        """Tell whether something is said of it already; raises Unknown where that would be a metric."""
-        process, is_metric, number = _divided(str(iri))
-        if is_metric and not self.last.get(process, 0) < number:
-            raise blocks.Unknown
-        return super().__contains__(iri)
-
-    def __setitem__(self, iri: str, record: Record) -> None:
-        """Keep a record."""
-        process, is_metric, number = _divided(iri)
-        if is_metric != (record.get("a") == "Metric"):
-            raise blocks.Unknown
-        if not is_metric:
-            if self.gatherer is None or not self.gatherer.takes(iri, record, self):
-                super().__setitem__(iri, record)
-            return
-        unusual = not iri.startswith(self.own) or wrong(record, self.own, self.own)
-        if unusual or max(map(len, record.values())) > LONGEST:
-            raise blocks.Unknown
-        metric = metric_of(process, str(number), record)
-        self.metrics.add(metric)
-        self.last[process] = number
-        self.told[process, metric.task] = max(metric.at, self.told.get((process, metric.task), 0))
-
-
-def _divided(iri: str) -> tuple[str, bool, int]:
-    """What a metric's IRI is made of: its process, whether it is one's, its number."""
-    place = iri.rfind("/") + 1
-    if iri[place : place + 1] != "m":
-        return "", False, 0
-    number = iri[place + 1 :]
-    if not (number.isascii() and number.isdigit()) or number[0] == "0" or len(number) > 18:
-        raise blocks.Unknown
-    return iri[:place], True, int(number)
-
-
-def read(parts: Iterable[bytes], own: str, sayings: Sayings, lone: Lone | None) -> dict[str, Record] | None:
-    """Return the records of a file whose own IRI is `own`, and give its metrics to what programs said, and openings
-    that may be lone to those that are; None, and nothing given, where it is unusual. Raises OSError."""
-    gatherer = Gatherer(lone, own) if lone else None
-    found = Apart(own, gatherer)
-    try:
-        blocks.read(parts, found)
-    except blocks.Unknown:
-        return None
-    if not all(sayings.find(process) for process in found.last):
-        return None
-    if gatherer:
-        gatherer.end(found)
-    sayings.measured(found.metrics, found.told)
-    return found

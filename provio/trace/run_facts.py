@@ -18,7 +18,7 @@ from provio.trace.digests import Digests
 from provio.trace.facts import Opening, Process
 
 if TYPE_CHECKING:
-    from provio.trace.lone import Lone
+    from provio.trace.fast.lone_files import Lone
 
 
 @plain(slots=True)

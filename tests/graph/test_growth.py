@@ -18,8 +18,8 @@ from provio.lineage.identity import Identity
 from provio.lineage.model import SECOND, TICK, Span, Version
 from provio.lineage.spans import Writing
 from provio.system.statx import Facts
-from provio.trace.compact_record import Packed
 from provio.trace.facts import Access, Event, Opening, Process, Thread
+from provio.trace.fast.compact_record import Packed
 from provio.trace.post_run import _Names
 from provio.trace.run_facts import Trace
 

@@ -15,7 +15,7 @@ import rdflib
 from conftest import Project
 from posix_trace import NS, Count, Trace, counts, of_class, parsed
 
-from provio.trace.fast import blocks
+from provio.trace.fast import line_shapes
 from provio.trace.records import records_in
 
 
@@ -81,7 +81,7 @@ def test_every_reader_reads_the_same(built: Path, trace: Trace, work: Path) -> N
             lines = subprocess.run(command, input=data, check=True, capture_output=True).stdout.splitlines()
             assert len(set(lines)) == count, command[0]
     quick = b"".join(line for line in data.splitlines(keepends=True) if b"\\" not in line)
-    assert blocks.records(quick) == records_in(quick)
+    assert line_shapes.records(quick) == records_in(quick)
 
 
 def test_what_cannot_be_said_is_not_heard(built: Path, trace: Trace, work: Path) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from provio.lineage.versions import lives
-from provio.trace.compact_record import Packed
 from provio.trace.facts import Event, Process, Thread
+from provio.trace.fast.compact_record import Packed
 from provio.trace.run_facts import Trace
 
 

@@ -18,7 +18,7 @@ import pytest
 from conftest import Project, provio_command
 from meanwhile import children, state
 
-from provio.record.waiter import WAITER
+from provio.record.waiter.start import WAITER
 
 COUNTS = """
 import os, signal, sys
@@ -248,7 +248,7 @@ def test_python_waits_where_there_is_no_waiter(
     project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The same end, the same record."""
-    change = "import sys; from pathlib import Path; from provio.record import waiter; waiter.WAITER = Path('{}'); "
+    change = "import sys; from pathlib import Path; from provio.record.waiter import start; start.WAITER = Path('{}'); "
     change += "from provio.cli.main import main; sys.argv[1:] = ['run', '--', 'sh', '-c', 'sleep 0.5; exit 7']; main()"
     no_program = tmp_path / "waiter"
     no_program.write_text("no program")

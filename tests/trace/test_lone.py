@@ -15,8 +15,9 @@ from provio.merge.large import parts
 from provio.merge.large.survey import Parts
 from provio.settings.home import Home
 from provio.settings.schema import Config
-from provio.trace import read_lone, run_folder
-from provio.trace.lone import Lone
+from provio.trace import run_folder
+from provio.trace.fast import find_lone
+from provio.trace.fast.lone_files import Lone
 from provio.trace.post_run import settled
 from provio.trace.read import read_run
 
@@ -105,9 +106,9 @@ SEEDS = int(os.environ.get("PROVIO_SEEDS", "5"))
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small runs have lone files, in several batches."""
-    monkeypatch.setattr(read_lone, "FIRST", 3)
-    monkeypatch.setattr(read_lone, "BATCH", 7)
-    monkeypatch.setattr(read_lone, "WINDOW", 5)
+    monkeypatch.setattr(find_lone, "FIRST", 3)
+    monkeypatch.setattr(find_lone, "BATCH", 7)
+    monkeypatch.setattr(find_lone, "WINDOW", 5)
     monkeypatch.setattr(run_folder, "LARGE", 2_000)
 
 

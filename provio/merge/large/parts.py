@@ -29,7 +29,7 @@ from provio.merge.intake import Prepared
 from provio.merge.large.survey import Parts
 from provio.settings.schema import Config
 from provio.trace import environment, post_run, redact
-from provio.trace.compact_record import Packed
+from provio.trace.fast.compact_record import Packed
 from provio.trace.run_facts import Trace
 
 Locked = Callable[[], AbstractContextManager[object]]

@@ -26,10 +26,10 @@ from provio.system.node_local import MARK
 from provio.system.statx import Facts
 from provio.trace import environment, hosts, liveness, post_run
 from provio.trace import read as traces
-from provio.trace.compact_record import Loose, Packed
 from provio.trace.declarations import Said, Use
 from provio.trace.digests import Changed, Digests
 from provio.trace.facts import Opening, Process
+from provio.trace.fast.compact_record import Loose, Packed
 from provio.trace.mount_names import PREFIX, MountTables
 from provio.trace.run_facts import Hash, Task, Trace, Unwatched
 from provio.trace.run_source import RunFile, RunFiles

@@ -14,8 +14,8 @@ from provio.base.folders import folders
 from provio.system.statx import Facts, Record
 from provio.trace.decode import path_of
 from provio.trace.facts import Process
-from provio.trace.fast import blocks
-from provio.trace.lone import Lone, Records, Unit, Units, above, epochs_of
+from provio.trace.fast import line_shapes
+from provio.trace.fast.lone_files import Lone, Records, Unit, Units, above, epochs_of
 from provio.trace.run_facts import Trace
 from provio.trace.trust import LONGEST, wrong
 
@@ -57,7 +57,7 @@ class Gatherer:
         lone is given back to them. Raises OSError, and Unknown where more is said of an access: no shim does that."""
         kind = record.get("a", "")
         if iri in self._of or (not kind and iri not in found and ACCESS.search(iri)):
-            raise blocks.Unknown
+            raise line_shapes.Unknown
         take = {"FileVersion": self._opening, "Access": self._access, "AccessSizes": self._part, "Turn": self._part}
         if take.get(kind, self._close)(iri, record, found):
             return True

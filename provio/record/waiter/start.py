@@ -23,7 +23,7 @@ from provio.system.signals import Signals
 from provio.trace.recording import End, Recording, host_folder
 
 Rest = tuple[Any, list[str]]
-WAITER = Path(__file__).parent.parent / "waiter"
+WAITER = Path(__file__).parents[2] / "waiter"
 VARIABLE = b"PROVIO_WAIT"
 # What is done at the end, as interceptors/waiter/waiter.h has it.
 LEAVE, MERGE, PYTHON, SETTLE = b"leave", b"merge", b"python", b"settle"
@@ -32,8 +32,8 @@ LEAVE, MERGE, PYTHON, SETTLE = b"leave", b"merge", b"python", b"settle"
 def wait_instead(recording: Recording, signals: Signals, pid: int, mode: bytes, word: str, rest: Rest) -> None:
     """Become the waiter for the process `pid`; return where that cannot be.
 
-    `mode` says what is done at its end, `word` what is said of the run then, `rest` is what `provio.record.run_end` is
-    to know: the call of `provio run`, and the folders in which settings lie.
+    `mode` is the action at the command's end, `word` the line that is then printed about the run. `rest` is passed to
+    `provio.record.waiter.run_end`: the call of `provio run`, and the folders that may hold settings.
     """
     masks = [_mask(signals.awaited), _mask(signals.blocked)]
     _become(recording, [b"%d" % pid, b"0", *masks], mode, word, rest)

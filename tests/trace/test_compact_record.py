@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from provio.base.vocab import vocabulary
-from provio.trace.compact_record import Packed
+from provio.trace.fast.compact_record import Packed
 
 texts = some.dictionaries(some.sampled_from(["path", "api", "readApi", "a", "from"]), some.text())
 numbers = some.dictionaries(

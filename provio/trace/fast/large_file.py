@@ -1,0 +1,95 @@
+"""Reads a large thread file, part by part; metrics and openings that may be lone are taken out as they are read.
+
+A thread file may hold a million of them. In: the file's parts. Out: its other records; None where a line has another
+form than the shim writes: then the file is read as Turtle (`provio.trace.records`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from provio.system.statx import Record
+from provio.trace.digests import Digests
+from provio.trace.fast import line_shapes
+from provio.trace.fast.find_lone import Gatherer
+from provio.trace.fast.lone_files import Lone, Records
+from provio.trace.metrics import Metrics
+from provio.trace.read_declarations import Sayings, metric_of
+from provio.trace.run_source import RunFile
+from provio.trace.trust import LONGEST, wrong
+
+
+def load(file: RunFile, own: str, digests: Digests, sayings: Sayings, lone: Lone | None = None) -> Records | None:
+    """Return the records of a large file whose records are all below the IRI `own`, without its metrics, which
+    `sayings` takes, and without the openings that may be lone, which `lone` takes; None, and nothing taken, where the
+    file is not large, is unusual or cannot be read."""
+    try:
+        parts = file.parts()
+        found = _read(digests.through((file.host, file.name), parts), own, sayings, lone) if parts else None
+    except OSError:  # reported when the whole file is loaded
+        return None
+    if found is not None:
+        digests.read()
+    return found
+
+
+class LargeFile(dict[str, Record]):
+    """The records of a file, as they are met; its metrics, which come in the order of their numbers, stand apart."""
+
+    def __init__(self, own: str, gatherer: Gatherer | None = None) -> None:
+        self.own, self.gatherer = own, gatherer  # the IRI that all is below; who takes openings that may be lone
+        self.metrics = Metrics()
+        self.last: dict[str, int] = {}  # the number that a process's metrics have come to
+        self.told: dict[tuple[str, str], int] = {}  # when a process last said one in a Task
+
+    def __contains__(self, iri: object) -> bool:
+        """Tell whether something is said of it already; raises Unknown where that would be a metric."""
+        process, is_metric, number = _divided(str(iri))
+        if is_metric and not self.last.get(process, 0) < number:
+            raise line_shapes.Unknown
+        return super().__contains__(iri)
+
+    def __setitem__(self, iri: str, record: Record) -> None:
+        """Keep a record."""
+        process, is_metric, number = _divided(iri)
+        if is_metric != (record.get("a") == "Metric"):
+            raise line_shapes.Unknown
+        if not is_metric:
+            if self.gatherer is None or not self.gatherer.takes(iri, record, self):
+                super().__setitem__(iri, record)
+            return
+        unusual = not iri.startswith(self.own) or wrong(record, self.own, self.own)
+        if unusual or max(map(len, record.values())) > LONGEST:
+            raise line_shapes.Unknown
+        metric = metric_of(process, str(number), record)
+        self.metrics.add(metric)
+        self.last[process] = number
+        self.told[process, metric.task] = max(metric.at, self.told.get((process, metric.task), 0))
+
+
+def _divided(iri: str) -> tuple[str, bool, int]:
+    """What a metric's IRI is made of: its process, whether it is one's, its number."""
+    place = iri.rfind("/") + 1
+    if iri[place : place + 1] != "m":
+        return "", False, 0
+    number = iri[place + 1 :]
+    if not (number.isascii() and number.isdigit()) or number[0] == "0" or len(number) > 18:
+        raise line_shapes.Unknown
+    return iri[:place], True, int(number)
+
+
+def _read(parts: Iterable[bytes], own: str, sayings: Sayings, lone: Lone | None) -> dict[str, Record] | None:
+    """Return the records of a file whose own IRI is `own`, and give its metrics to what programs said, and openings
+    that may be lone to those that are; None, and nothing given, where it is unusual. Raises OSError."""
+    gatherer = Gatherer(lone, own) if lone else None
+    found = LargeFile(own, gatherer)
+    try:
+        line_shapes.read(parts, found)
+    except line_shapes.Unknown:
+        return None
+    if not all(sayings.find(process) for process in found.last):
+        return None
+    if gatherer:
+        gatherer.end(found)
+    sayings.measured(found.metrics, found.told)
+    return found
