@@ -36,7 +36,7 @@ STEPS: list[str | Callable[[Path], None]] = [
     "$ python3 -m venv ~/env",
     "$ ~/env/bin/pip install --quiet ~/provio",
     "$ . ~/env/bin/activate; provio --version",
-    "`provio doctor -- COMMAND` says beforehand what would go wrong; here a slip of the user's:",
+    "`provio doctor -- COMMAND` reports problems before the run; here a mistyped command:",
     "$ provio doctor -- python3.99 average.py | grep -A1 ^problem",
     "## Record",
     "A project with measurements and a script. Put `provio run --` before what you would type anyway:",

@@ -1,16 +1,13 @@
-"""What would go wrong here: a place (the folder of the record, a command) in, findings with their remedies out.
+"""Checks whether a machine, a `.provio` and a command can be recorded; yields findings with their remedies.
 
-    checks/     one file a check; the folder is the registry. Each has `ABOUT`, a word or two for what it looks at, and
-                `look`, which yields findings
-
-A check looks, and tries what it can without harm: it starts no command that was named, and leaves nothing behind.
+Each module in `checks/` holds checks of one subject: functions with the decorator `check`, which are found there. A
+check only looks, and tries operations without side effects: it never starts the user's command and leaves no file.
 """
 
 from __future__ import annotations
 
-import os
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Literal
@@ -24,57 +21,71 @@ LEVELS: tuple[Level, ...] = ("ok", "note", "problem")
 
 @plain(frozen=True)
 class Place:
-    """What is looked at: the `.provio` that a run here would be recorded in, and the command, if one was named."""
+    """The `.provio` in which a run would be recorded, and the command to check, if one was given."""
 
     home: Home
     command: Sequence[bytes] = ()
 
     @property
     def folder(self) -> Path:
-        """The nearest folder to the `.provio` that is there: it, or the one that it would be made in."""
+        """The `.provio` folder, or its nearest existing parent."""
         return next(folder for folder in (self.home.path, *self.home.path.parents) if folder.is_dir())
 
 
 @plain(frozen=True)
 class Finding:
-    """What one look found; `note` is what one should know, `problem` what keeps things from being recorded."""
+    """One result of a check: `note` is worth knowing, `problem` prevents a part of the record."""
 
     level: Level
-    says: str
+    message: str
     remedy: str = ""
     about: str = ""
 
 
-def ok(says: str) -> Finding:
-    """Nothing to do."""
-    return Finding("ok", says)
+def ok(message: str) -> Finding:
+    """Return a finding that needs no action."""
+    return Finding("ok", message)
 
 
-def note(says: str, remedy: str = "") -> Finding:
-    """Something to know."""
-    return Finding("note", says, remedy)
+def note(message: str, remedy: str = "") -> Finding:
+    """Return a finding that is worth knowing."""
+    return Finding("note", message, remedy)
 
 
-def problem(says: str, remedy: str) -> Finding:
-    """Something that keeps a run, or a part of it, from being recorded."""
-    return Finding("problem", says, remedy)
+def problem(message: str, remedy: str) -> Finding:
+    """Return a finding that prevents a run, or a part of it, from being recorded."""
+    return Finding("problem", message, remedy)
 
 
-def checks() -> list[str]:
-    """Return the names of the checks, sorted."""
-    names = os.listdir(Path(__file__).with_name("checks"))
-    return sorted(name.removesuffix(".py") for name in names if name.endswith(".py") and name[0] != "_")
+Check = Callable[[Place], Iterator[Finding]]
+_CHECKS: dict[str, tuple[str, Check]] = {}
+
+
+def check(about: str) -> Callable[[Check], Check]:
+    """Register a function as a check; `about` is the subject that the table shows for its findings."""
+
+    def register(function: Check) -> Check:
+        _CHECKS[function.__name__] = (about, function)
+        return function
+
+    return register
+
+
+def checks() -> list[tuple[str, Check]]:
+    """Return the subject and the function of each check, sorted by the function's name."""
+    for path in Path(__file__).with_name("checks").glob("[!_]*.py"):
+        import_module(f"{__name__}.checks.{path.stem}")
+    return [_CHECKS[name] for name in sorted(_CHECKS)]
 
 
 def examine(place: Place) -> Iterator[Finding]:
-    """Yield what each check finds; one that cannot look says so."""
-    for name in checks():
-        check = import_module(f"{__name__}.checks.{name}")
+    """Yield the findings of all checks; a check that fails yields a note with the reason."""
+    for about, function in checks():
         try:
-            for found in check.look(place):
-                yield Finding(found.level, found.says, found.remedy, check.ABOUT)
+            for found in function(place):
+                yield Finding(found.level, found.message, found.remedy, about)
         except OSError as error:
             reason = f"{error.filename or ''}: {error.strerror or error}".removeprefix(": ")
-            yield Finding("note", f"could not be looked at ({reason})", "", check.ABOUT)
+            yield Finding("note", f"cannot be checked ({reason})", "", about)
         except subprocess.TimeoutExpired as error:
-            yield Finding("note", f"could not be looked at (no answer within {error.timeout:.0f} s)", "", check.ABOUT)
+            yield Finding("note", f"cannot be checked (no reply within {error.timeout:.0f} s)", "", about)

@@ -225,7 +225,7 @@ def test_a_network_file_system(project: Project, network: Path) -> None:
     assert project.data("further") == {"out"}
     assert project.count("?gap a provio:Gap") == 0
     lines = said(project)
-    assert any("is on a network file system (fuse.sshfs): nothing is gained" in line for line in lines)
+    assert any("is on a network file system (fuse.sshfs): capturing there gains nothing" in line for line in lines)
     assert any("maps no file for writing (No such device)" in line for line in lines)
 
 

@@ -1,4 +1,4 @@
-"""`provio doctor`: a command, or none, in; what would go wrong here when it is recorded, and the remedy, out."""
+"""`provio doctor`: shows problems that would keep runs here, or a command, from being recorded, with remedies."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ TINTS = {"ok": 32, "note": 33, "problem": 31}
 
 @click.command(
     "doctor",
-    short_help="What would go wrong here, and the remedy?",
+    short_help="Check whether runs can be recorded here, with remedies.",
     context_settings={"allow_interspersed_args": False},
 )
 @click.option("--as", "form", type=FORMS, default="table", show_default=True)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def command(form: str, command: tuple[str, ...]) -> int:
-    """Look at what decides whether runs are recorded here, and COMMAND in particular, which is looked at and not
-    started: the shim, programs that take no preload, file systems and their times, room, settings, HDF5, MPI, jobs.
+    """Check whether runs can be recorded here, and whether COMMAND can, which is not started: the shim, programs that
+    ignore preloads, file systems and their times, free space, settings, HDF5, MPI, batch jobs.
 
-    Each line is ok, a note (worth knowing) or a problem (something is not recorded); the exit code is 1 where there is
-    a problem.
+    Each line is ok, a note (worth knowing) or a problem (something is not recorded); the exit code is 1 if there is a
+    problem.
 
     \b
     Example: provio doctor
@@ -43,7 +43,7 @@ def command(form: str, command: tuple[str, ...]) -> int:
     note = terminal.progress()
     found = []
     for finding in doctor.examine(doctor.Place(homes.recording(), [os.fsencode(word) for word in command])):
-        note(f"looked at: {finding.about}")
+        note(f"checked: {finding.about}")
         found.append(finding)
     note("")
     terminal.out(_table(found) if form == "table" else _rows(found, form))
@@ -53,21 +53,21 @@ def command(form: str, command: tuple[str, ...]) -> int:
 def _rows(found: Sequence[Finding], form: str) -> str:
     from provio.render import records
 
-    return records.render("doctor", ((f.level, f.about, f.says, f.remedy) for f in found), form)
+    return records.render("doctor", ((f.level, f.about, f.message, f.remedy) for f in found), form)
 
 
 def _table(found: Sequence[Finding]) -> str:
-    """The findings, what is worst last, and how many there are of each level."""
+    """Return the findings sorted by level, problems last, and the number of findings of each level."""
     from provio.doctor import LEVELS
 
     lines = [line for level in LEVELS for finding in found if finding.level == level for line in _lines(finding)]
     count = Counter(finding.level for finding in found)
-    says = [plural(count[level], level) for level in ("problem", "note")]
-    return "\n".join([*lines, "", f"{' and '.join(says)}, {count['ok']} ok"]) + "\n"
+    problems, notes = plural(count["problem"], "problem"), plural(count["note"], "note")
+    return "\n".join([*lines, "", f"{problems} and {notes}, {count['ok']} ok"]) + "\n"
 
 
 def _lines(finding: Finding) -> list[str]:
-    """One finding, wrapped to the terminal, its remedy on a line of its own."""
+    """Return a finding as lines wrapped to the terminal, with the remedy on its own line."""
     import textwrap
 
     from provio.base.text import printable
@@ -75,7 +75,7 @@ def _lines(finding: Finding) -> list[str]:
     unicode = terminal.unicode()
     room = max((terminal.width() or 100) - 24, 30)
     arrow = "→ " if unicode else "-> "
-    says = textwrap.wrap(printable(finding.says, unicode), room, break_on_hyphens=False)
+    message = textwrap.wrap(printable(finding.message, unicode), room, break_on_hyphens=False)
     remedy = textwrap.wrap(arrow + printable(finding.remedy, unicode), room) if finding.remedy else []
     head = terminal.tinted(f"{finding.level:8}", TINTS[finding.level]) + f" {finding.about:13}  "
-    return [(head if place == 0 else " " * 24) + text for place, text in enumerate([*says, *remedy])]
+    return [(head if place == 0 else " " * 24) + text for place, text in enumerate([*message, *remedy])]

@@ -1,1 +1,1 @@
-"""The checks of `provio doctor`: one file each, found by their names."""
+"""The checks of `provio doctor`, one module for each subject."""
