@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING
 from provio.base import turtle
 from provio.base.errors import Busy, NotAllowed
 from provio.base.records import plain
-from provio.merge import intake
+from provio.merge import intake, partitions
 from provio.merge.intake import Prepared
-from provio.merge.large import parts
-from provio.merge.large.survey import Indivisible, Parts, Survey, Written
 from provio.settings.home import Home
 from provio.settings.lock import Lock
 from provio.settings.schema import Config
@@ -25,6 +23,7 @@ from provio.trace import read as traces
 from provio.trace.run_facts import Trace
 
 if TYPE_CHECKING:
+    from provio.merge.large.survey import Survey
     from provio.system.statx import Record
     from provio.trace.digests import Digests
     from provio.trace.fast.lone_files import Lone
@@ -80,7 +79,8 @@ def read(
         moment = partial(_moment, job, whole.run, whole.digests)
         if job.known == intake.hash_of(whole.content_hash, settings):
             return Read(None, damages, moment=moment)
-        return Read(parts.prepare(large or Parts(whole), settings, locked if large else None), damages, moment=moment)
+        run = large or partitions.Partitions(whole)
+        return Read(partitions.prepare(run, settings, locked if large else None), damages, moment=moment)
     except FAULTS as error:
         return Read(None, [], fault_of(error))
 
@@ -91,7 +91,7 @@ def _moment(job: Job, record: Record, digests: Digests) -> int:
     return trace_hash.held_since(job.folder, record, digests)
 
 
-def _surveyed(job: Job, home: Home, settings: Config, locked: parts.Locked, written: bool) -> Survey | None:
+def _surveyed(job: Job, home: Home, settings: Config, locked: partitions.Locked, written: bool) -> Survey | None:
     """Look through a run; one that is packed, or `written` meanwhile, as it is now."""
     from provio.merge.large import survey  # slow to import, and most runs are small
 
@@ -100,9 +100,9 @@ def _surveyed(job: Job, home: Home, settings: Config, locked: parts.Locked, writ
         if source.fixed or written:
             source = run_source.held(source, traces.read_head(job.folder), home.path)
         found = survey.survey(source, settings.interpreters)
-    except Written:
+    except survey.Written:
         return None if written else _surveyed(job, home, settings, locked, written=True)
-    except (Indivisible, OSError):  # or there is no room to hold it
+    except (survey.Indivisible, OSError):  # or there is no room to hold it
         return None
     with contextlib.suppress(Busy, NotAllowed), locked():
         rank_end.conclude(found.whole, ended)

@@ -14,8 +14,8 @@ from test_prov_package import lost
 from told import File, Process, Run
 
 from provio.graph.lines import bundle_iri
-from provio.merge.large import parts
-from provio.merge.large.survey import Parts
+from provio.merge import partitions
+from provio.merge.partitions import Partitions
 from provio.merge.runs import merge
 from provio.settings.home import Home
 from provio.settings.schema import Config
@@ -308,7 +308,7 @@ def test_the_package_prov_reads_it_all(told: Told) -> None:
     out.close()
     process.run.write()
     trace = read_run(process.run.folder)
-    text = "".join(parts.prepare(Parts(trace), Config()).pieces)
+    text = "".join(partitions.prepare(Partitions(trace), Config()).pieces)
     graph = ox.NamedNode(bundle_iri(trace.iri))
     quads = {ox.Quad(*quad.triple, graph) for quad in ox.parse(text, format=ox.RdfFormat.N_TRIPLES)}
     assert lost(set(implied.quads(quads)), "trig") == (set(), set())

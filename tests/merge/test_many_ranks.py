@@ -10,8 +10,8 @@ import many_ranks
 import pytest
 from conftest import ROOT
 
-from provio.merge.large import parts
-from provio.merge.large.survey import Parts
+from provio.merge import partitions
+from provio.merge.partitions import Partitions
 from provio.settings.schema import Config
 from provio.trace.read import read_run
 
@@ -34,7 +34,7 @@ def told(real: Path, folder: Path, ranks: int) -> Counter[str]:
     """How often merge says each word of a run of so many ranks; how many processes and writers of the shared file."""
     [run] = (many_ranks.simulate(real, folder, ranks) / ".provio" / "runs").iterdir()
     found: Counter[str] = Counter()
-    for piece in parts.prepare(Parts(read_run(run)), Config()).pieces:
+    for piece in partitions.prepare(Partitions(read_run(run)), Config()).pieces:
         for line in piece.splitlines():
             subject, word = line.split(" ", 2)[:2]
             found[word] += 1

@@ -17,8 +17,7 @@ from conftest import Project
 from meanwhile import SIGNALLED, state
 
 from provio.base.vocab import NS
-from provio.merge import intake
-from provio.merge.large import parts
+from provio.merge import intake, partitions
 from provio.merge.runs import merge
 from provio.settings.home import Home
 from provio.settings.schema import Config
@@ -107,7 +106,7 @@ def test_what_cannot_be_concluded_leaves_what_was_there(project: Project, monkey
     def fails(*_: object) -> None:
         raise ValueError("no conclusion")
 
-    monkeypatch.setattr(parts, "conclude", fails)
+    monkeypatch.setattr(partitions, "conclude", fails)
     assert merge(home).damages == [f"{run}: cannot be merged (ValueError: no conclusion)"]
     assert {str(quad) for quad in StoreReader(home).store} == before
 

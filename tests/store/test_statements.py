@@ -17,9 +17,8 @@ from stories import STORIES
 from provio.base.errors import StoreError
 from provio.base.vocab import NS, RDF, RUN_BASE
 from provio.graph.lines import bundle_iri
-from provio.merge import removal
-from provio.merge.large import parts
-from provio.merge.large.survey import Parts
+from provio.merge import partitions, removal
+from provio.merge.partitions import Partitions
 from provio.merge.runs import merge
 from provio.settings.home import Home
 from provio.settings.schema import Config
@@ -62,7 +61,7 @@ def told(request: pytest.FixtureRequest, tmp_path: Path) -> Home:
 def stated(folder: Path) -> set[ox.Triple]:
     """What a run folder's graph holds by itself, as a store gives it back."""
     run = read.read_run(folder)
-    lines = "".join(parts.prepare(Parts(run), Config()).pieces)
+    lines = "".join(partitions.prepare(Partitions(run), Config()).pieces)
     store = ox.Store()
     store.load(lines.encode(), ox.RdfFormat.N_TRIPLES)
     return {quad.triple for quad in store}

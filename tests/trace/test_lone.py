@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 from conftest import Project
 
-from provio.merge import job
-from provio.merge.large import parts
-from provio.merge.large.survey import Parts
+from provio.merge import job, partitions
+from provio.merge.partitions import Partitions
 from provio.settings.home import Home
 from provio.settings.schema import Config
 from provio.trace import run_folder
@@ -114,7 +113,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def told(run: Path, held: Lone | None) -> tuple[list[str], list[str], set[str]]:
     """Return what the store is given of a run: its lines in order, what the index says, what is left open."""
-    prepared = parts.prepare(Parts(settled(read_run(run, held))), Config())
+    prepared = partitions.prepare(Partitions(settled(read_run(run, held))), Config())
     lines = sorted({line for piece in prepared.pieces for line in piece.splitlines()})
     return lines, prepared.index, prepared.open
 

@@ -9,8 +9,8 @@ from rdflib import RDF, Graph, Literal, Namespace, URIRef
 from test_prov_package import FORMATS, lost, quads
 
 from provio.base import vocab
-from provio.merge.large import parts
-from provio.merge.large.survey import Parts
+from provio.merge import partitions
+from provio.merge.partitions import Partitions
 from provio.settings.schema import Config
 from provio.store import implied
 from provio.trace.read import read_run
@@ -109,7 +109,7 @@ def merged() -> list[Quad]:
     frequent kind."""
     trace = read_run(RUN)
     assert not trace.damages
-    return list(implied.quads(quads("".join(parts.prepare(Parts(trace), Config()).pieces))))
+    return list(implied.quads(quads("".join(partitions.prepare(Partitions(trace), Config()).pieces))))
 
 
 @pytest.mark.slow

@@ -4,7 +4,6 @@ portions of it that have nothing to do with each other.
 
 from __future__ import annotations
 
-import copy as copying
 import errno
 import os
 import re
@@ -16,10 +15,10 @@ from provio.base import gc_pause, turtle
 from provio.base.records import plain
 from provio.lineage.code import is_history, script_opening
 from provio.lineage.model import inode_hash
-from provio.lineage.phases import Origin
 from provio.lineage.ranks import of_ranks
 from provio.lineage.spans import PROT_READ
 from provio.merge.large.partition import TOGETHER, Descent, Ties, concerning, origins_of, outline
+from provio.merge.partitions import Partitions, part_of
 from provio.settings.types import Interpreter
 from provio.system import jobs
 from provio.system.node_local import MARK
@@ -55,31 +54,7 @@ class Files:
         return (named(self.place, name) for name in self.names)
 
 
-class Parts:
-    """A run in parts that have nothing to do with each other; here one part, all of it.
-
-    `whole` has its processes until the parts are taken, and none after that. `touching` is what was done by all of
-    them to files that many touched and one wrote, `wide` the inodes of these (by their hash), `common` those that
-    several parts read; `origins` what each image comes from (None: each comes from one in its own part); `after` what
-    was found after the run of openings and programs, by process."""
-
-    def __init__(self, whole: Trace) -> None:
-        self.whole = whole
-        self.touching: Trace | None = None
-        self.wide = frozenset[int]()
-        self.common = set[int]()
-        self.origins: dict[str, Origin] | None = None
-        self.after: dict[str, dict[str, Packed]] = {}
-
-    def each(self) -> Iterator[Trace]:
-        """Yield the parts."""
-        part = copying.copy(self.whole)
-        self.whole = part_of(self.whole)
-        self.whole.gaps = part.gaps
-        yield part
-
-
-class Survey(Parts):
+class Survey(Partitions):
     """A large run in parts, which are read when they are wanted; of its processes `whole` has only what concerns
     others; a portion is the files of a part."""
 
@@ -110,14 +85,6 @@ class Survey(Parts):
         own = {program.gap: program for program in trace.unwatched}
         trace.unwatched = [own.get(program.gap, program) for program in self.whole.unwatched]
         return trace
-
-
-def part_of(whole: Trace) -> Trace:
-    """Return a trace of the same run in which nothing is."""
-    part = copying.copy(whole)
-    part.processes, part.gaps, part.tasks, part.unwatched, part.said = {}, [], {}, [], Said()
-    part.damages = []
-    return part
 
 
 # A large run looked through, one process after the other: run files in; a Survey out, with the portions that have

@@ -18,9 +18,8 @@ from conftest import Project
 from servers import Server, account
 from test_remote import quads, record
 
-from provio.merge import cross_run, intake
-from provio.merge.large import parts
-from provio.merge.large.survey import Parts
+from provio.merge import cross_run, intake, partitions
+from provio.merge.partitions import Partitions
 from provio.settings import load, schema
 from provio.settings.home import Home
 from provio.store import Writer, open_writer
@@ -233,7 +232,7 @@ def test_a_run_whose_merge_fails_in_the_middle_is_forgotten(project: Project, ox
         failing = Failing(writer)
         with pytest.raises(ValueError, match="in the middle"):
             known = cross_run.Runs.of(failing), cross_run.Derived(failing)  # type: ignore[arg-type]
-            intake.put(failing, parts.prepare(Parts(read_run(last)), settings), *known)  # type: ignore[arg-type]
+            intake.put(failing, partitions.prepare(Partitions(read_run(last)), settings), *known)  # type: ignore[arg-type]
         assert failing.failed == 1
         writer.publish()
     aside = last.rename(project.path / last.name)

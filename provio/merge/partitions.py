@@ -8,6 +8,7 @@ phase of one part launched a process of another.
 from __future__ import annotations
 
 import contextlib
+import copy as copying
 import os
 from array import array
 from bisect import bisect_right
@@ -26,30 +27,62 @@ from provio.lineage.model import MemberVersion, Version, inode_hash
 from provio.lineage.phases import Origin
 from provio.merge import cross_run, intake
 from provio.merge.intake import Prepared
-from provio.merge.large.survey import Parts
 from provio.settings.schema import Config
 from provio.trace import environment, post_run, redact
+from provio.trace.declarations import Said
 from provio.trace.fast.compact_record import Packed
 from provio.trace.run_facts import Trace
 
 Locked = Callable[[], AbstractContextManager[object]]
 
 
-def prepare(found: Parts, settings: Config, locked: Locked | None = None) -> Prepared:
+class Partitions:
+    """A run in parts that have nothing to do with each other; here one part, all of it.
+
+    `whole` has its processes until the parts are taken, and none after that. `touching` is what was done by all of
+    them to files that many touched and one wrote, `wide` the inodes of these (by their hash), `common` those that
+    several parts read; `origins` what each image comes from (None: each comes from one in its own part); `after` what
+    was found after the run of openings and programs, by process."""
+
+    def __init__(self, whole: Trace) -> None:
+        self.whole = whole
+        self.touching: Trace | None = None
+        self.wide = frozenset[int]()
+        self.common = set[int]()
+        self.origins: dict[str, Origin] | None = None
+        self.after: dict[str, dict[str, Packed]] = {}
+
+    def each(self) -> Iterator[Trace]:
+        """Yield the parts."""
+        part = copying.copy(self.whole)
+        self.whole = part_of(self.whole)
+        self.whole.gaps = part.gaps
+        yield part
+
+
+def part_of(whole: Trace) -> Trace:
+    """Return a trace of the same run in which nothing is."""
+    part = copying.copy(whole)
+    part.processes, part.gaps, part.tasks, part.unwatched, part.said = {}, [], {}, [], Said()
+    part.damages = []
+    return part
+
+
+def prepare(found: Partitions, settings: Config, locked: Locked | None = None) -> Prepared:
     """Conclude what follows from a run alone, as its pieces are taken; what it leaves open, and what the index says of
     it, is known after the last. `locked` holds the lock of where the run lies; it may raise Busy, NotAllowed. Without
     it nothing is looked at on the disk: that was done when the run was read."""
     prepared = Prepared(bundle_iri(found.whole.iri), (), [], set())
-    pieces = _Parts(found, settings, prepared, locked).pieces()
+    pieces = _RunGraph(found, settings, prepared, locked).pieces()
     # What is wrong with a run of one part shows before the store is changed.
     prepared.pieces = pieces if locked else chain([next(pieces)], pieces)
     return prepared
 
 
-class _Parts:
+class _RunGraph:
     """What is kept of one part for the others."""
 
-    def __init__(self, found: Parts, settings: Config, prepared: Prepared, locked: Locked | None) -> None:
+    def __init__(self, found: Partitions, settings: Config, prepared: Prepared, locked: Locked | None) -> None:
         self.found, self.settings, self.prepared = found, settings, prepared
         whole = found.whole
         self.host = turtle.segment(environment.host())

@@ -18,10 +18,11 @@ from conftest import Project, provio_command
 from meanwhile import state, tell, wait_for
 
 from provio.ask import live
-from provio.merge import job
+from provio.merge import job, partitions
 from provio.merge.intake import Prepared
-from provio.merge.large import parts, survey
-from provio.merge.large.survey import Indivisible, Parts
+from provio.merge.large import survey
+from provio.merge.large.survey import Indivisible
+from provio.merge.partitions import Partitions
 from provio.merge.runs import merge
 from provio.record import driver
 from provio.settings.home import Home
@@ -179,9 +180,9 @@ def assert_same(folder: Path, look: Callable[[Path], survey.Survey] = divided) -
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(survey, "WIDE", wide)
             found = look(folder)
-        divided = told(parts.prepare(found, Config(), contextlib.nullcontext))
+        divided = told(partitions.prepare(found, Config(), contextlib.nullcontext))
         whole = settled(read_run(folder))
-        assert divided == told(parts.prepare(Parts(whole), Config()))
+        assert divided == told(partitions.prepare(Partitions(whole), Config()))
         assert list(map(str, found.whole.damages)) == list(map(str, whole.damages))
 
 
@@ -309,10 +310,10 @@ def test_a_file_that_changes_between_the_readings(project: Project, monkeypatch:
 
     monkeypatch.setattr(survey.Survey, "read", changed)
     with going_on(project) as (folder, end):
-        whole = told(parts.prepare(Parts(settled(read_run(folder))), Config()))
+        whole = told(partitions.prepare(Partitions(settled(read_run(folder))), Config()))
         found = held(folder)
         assert found.wide
-        assert told(parts.prepare(found, Config(), contextlib.nullcontext)) == whole
+        assert told(partitions.prepare(found, Config(), contextlib.nullcontext)) == whole
         end()
 
 
