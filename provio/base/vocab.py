@@ -20,6 +20,7 @@ RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 RUN_BASE = "https://w3id.org/provio/run/"
 PREFIXES = {"provio": NS, "prov": PROV, "xsd": XSD, "rdf": RDF, "rdfs": RDFS}
+PROLOGUE = "".join(f"PREFIX {name}: <{iri}> " for name, iri in PREFIXES.items())  # of a SPARQL query
 
 ONTOLOGY = Path(__file__).parent.parent / "ontology" / "provio.ttl"
 

@@ -35,8 +35,6 @@ from provio.trace.read import read_run
 from provio.trace.run_facts import Trace
 from provio.trace.run_source import folders_of, put
 
-PREFIXES = f"PREFIX provio: <{NS}>"
-
 NOTES = "hashing"
 TRIED = 24 * 3600  # seconds for which what the disk refuses is tried again
 Key = tuple[str, int, int, int, int]  # a version's, as `Facts.key` has it
@@ -181,7 +179,7 @@ def _unknown(trace: Trace, conclusions: Conclusions, host: str, sizes: set[int])
 
 def _sizes(home: Home, settings: schema.Config) -> set[int]:
     """The sizes of all versions whose hash is known."""
-    query = f"{PREFIXES} SELECT DISTINCT ?size {{ ?version provio:sha256 ?hash ; provio:size ?size }}"
+    query = "SELECT DISTINCT ?size { ?version provio:sha256 ?hash ; provio:size ?size }"
     with contextlib.suppress(ProvioError):
         return {int(row["size"]) for row in open_reader(home, settings).rows(query)} - {0}
     return set()

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode
 
 from provio.base.errors import ProvioError, TimedOut
-from provio.base.vocab import PREFIXES, RUN_BASE
+from provio.base.vocab import PREFIXES, PROLOGUE, RUN_BASE
 from provio.serve.oxigraph import Binary
 from provio.serve.snapshot_holder import Keeper, Served
 from provio.store import implied, sparql, sparql_patterns
@@ -31,7 +31,6 @@ GRACE = 1.5  # seconds beyond its time-out after which a server that is still at
 CANCELLED = b"The SPARQL operation has been cancelled"
 FORM = "application/x-www-form-urlencoded"
 DATASET = ("default-graph-uri", "named-graph-uri")
-PROLOGUE = "".join(f"PREFIX {name}: <{iri}> " for name, iri in PREFIXES.items())
 
 
 class Refused(ProvioError):

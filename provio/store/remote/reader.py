@@ -18,14 +18,14 @@ from typing import IO, TYPE_CHECKING, cast
 import pyoxigraph as ox
 
 from provio.base.errors import NothingKnown, StoreError
-from provio.base.vocab import PREFIXES
+from provio.base.vocab import PREFIXES, PROLOGUE
 from provio.settings.home import Home
 from provio.store import INDEX, Damaged, served, statements
 from provio.store.embedded.reader import StoreReader
 from provio.store.implied import CLASSES
 from provio.store.one_graph import GRAPH, Apart
 from provio.store.remote import places, terms
-from provio.store.remote.server import JSON, PROLOGUE, TRIPLES, Server, understood
+from provio.store.remote.server import JSON, TRIPLES, Server, understood
 from provio.store.sparql import repeats_a_choice, without_service
 
 if TYPE_CHECKING:

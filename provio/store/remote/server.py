@@ -19,7 +19,7 @@ from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from provio.base.errors import StoreError
-from provio.base.vocab import PREFIXES
+from provio.base.vocab import PROLOGUE
 from provio.settings.types import Account, Endpoints
 
 try:
@@ -43,7 +43,6 @@ LARGEST = 4 << 30  # bytes of an answer, about ten million rows
 NEAR = 1 << 20  # bytes of an answer that are kept in memory
 PIECE = 1 << 16  # bytes
 VIRTUOSO = Endpoints("/sparql-auth", "/sparql-auth", "/sparql-graph-crud-auth")
-PROLOGUE = "".join(f"PREFIX {name}: <{iri}> " for name, iri in PREFIXES.items())
 AT_ONCE = 8 << 20  # bytes of N-Triples per request: Virtuoso splits many more into transactions that block each other
 JSON, TRIPLES = "application/sparql-results+json", "application/n-triples"
 
