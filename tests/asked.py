@@ -18,7 +18,7 @@ from pathlib import Path
 # What the two verbs load; one that is missing here is loaded later.
 LOADED = """
     provio.cli.main provio.base.terminal provio.ask.session provio.record.options provio.cli.verbs.lineage
-    provio.cli.verbs.query provio.ask.query provio.ask.lineage provio.ask.document provio.ask.describe
+    provio.cli.verbs.query provio.ask.query provio.ask.lineage provio.ask.document provio.ask.nodes
     provio.ask.checkpoints provio.ask.member_origins provio.ask.target provio.ask.queries provio.ask.parameters
     provio.merge.archive_runs provio.trace.redact provio.trace.collect provio.trace.facts provio.ask.suggestions
     provio.store.embedded.reader provio.store.embedded.snapshots provio.render.json provio.render.rows provio.base.text

@@ -176,7 +176,6 @@ def _flat(settings: Mapping[str, Value]) -> dict[str, Value]:
 # The checkpoints of file versions.
 
 
-KNOWN = "SELECT ?c { ?c a provio:Checkpoint } LIMIT 1"
 CHECKPOINTS = """SELECT DISTINCT ?v ?c ?step ?at { VALUES ?v { %s } ?c prov:hadMember ?v ; a provio:Checkpoint ;
     prov:generatedAtTime ?at . OPTIONAL { ?c provio:step ?step } } ORDER BY ?at ?c"""
 METRICS = """SELECT DISTINCT ?c ?name ?value ?step ?m { VALUES ?c { %s } ?c provio:hadMetric ?m .
@@ -185,11 +184,9 @@ CONFIGURATIONS = """SELECT DISTINCT ?c ?iri ?name ?version { VALUES ?c { %s } ?c
     OPTIONAL { ?iri provio:name ?name } OPTIONAL { ?iri provio:version ?version } } ORDER BY ?name ?iri"""
 
 
-def checkpoints(reader: Reader, versions: Iterable[str]) -> dict[str, list[SavedAs]]:
+def of_versions(reader: Reader, versions: Iterable[str]) -> dict[str, list[SavedAs]]:
     """Return for each version that is a checkpoint, or a file of one, its checkpoints in order of time."""
     found: dict[str, list[SavedAs]] = {}
-    if not any(True for _ in reader.rows(KNOWN)):
-        return found
     of: dict[str, SavedAs] = {}
     for batch in batches(versions):
         for row in reader.rows(CHECKPOINTS % _terms(batch)):

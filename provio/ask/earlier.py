@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from provio.ask import run_uses
-from provio.ask.describe import PREFIXES
 from provio.ask.target import Target, files, is_iri
 from provio.base.errors import NothingKnown
 from provio.base.turtle import literal
@@ -56,7 +55,7 @@ def held(reader: Reader, files: str, paths: Iterable[str] = (), seen: frozenset[
     `paths` are names that may have no File; `seen` are the names queried before, to stop at a cycle of renames.
     """
     facts = _facts(reader, files)
-    found = reader.rows(f"{PREFIXES} SELECT DISTINCT ?path {{ {files} ?file provio:path ?path }}")
+    found = reader.rows(f"SELECT DISTINCT ?path {{ {files} ?file provio:path ?path }}")
     name = _name(reader, frozenset([*paths, *(row["path"] for row in found)]) - seen)
     moved = {
         version: start for start, _, version, _ in sorted(name.came, key=lambda one: one[0], reverse=True) if version
@@ -83,7 +82,7 @@ def _held(iri: str, modified: datetime, of_runs: dict[str, _Facts], moved: datet
 
 def _facts(reader: Reader, files: str) -> dict[str, tuple[datetime, dict[str, _Facts]]]:
     """Return the modification time of each version under the name, and the actions of each run on it."""
-    query = f"""{PREFIXES} SELECT DISTINCT ?version ?modified {{ {{ SELECT DISTINCT ?version {{ {files}
+    query = f"""SELECT DISTINCT ?version ?modified {{ {{ SELECT DISTINCT ?version {{ {files}
         ?version prov:specializationOf ?file }} }} ?version provio:modified ?modified }}"""
     found: dict[str, tuple[datetime, dict[str, _Facts]]] = {
         row["version"]: (datetime.fromisoformat(row["modified"]), defaultdict(_Facts)) for row in reader.rows(query)
@@ -94,7 +93,7 @@ def _facts(reader: Reader, files: str) -> dict[str, tuple[datetime, dict[str, _F
     for version, activity in run_uses.pairs(reader, "?v prov:wasGeneratedBy ?a", found):
         found[version][1][run_uses.run_of(activity)].made = True
     for which in run_uses.values("version", found):
-        query = f"""{PREFIXES} SELECT DISTINCT ?version ?io ?start {{ {which}
+        query = f"""SELECT DISTINCT ?version ?io ?start {{ {which}
             ?version provio:wasModifiedBy ?io . ?io a provio:SetTimes ; prov:startedAtTime ?start }}"""
         for row in reader.rows(query):
             facts = found[row["version"]][1][run_uses.run_of(row["io"])]
@@ -109,14 +108,14 @@ def _name(reader: Reader, paths: frozenset[str]) -> _Name:
     if not paths:
         return name
     values = " ".join(literal(path) for path in sorted(paths))
-    query = f"""{PREFIXES} SELECT DISTINCT ?io ?from ?start ?version {{ VALUES ?to {{ {values} }}
+    query = f"""SELECT DISTINCT ?io ?from ?start ?version {{ VALUES ?to {{ {values} }}
         VALUES ?kind {{ provio:Rename provio:Link }} ?io provio:to ?to ; provio:from ?from ; a ?kind ;
         prov:startedAtTime ?start . OPTIONAL {{ ?version provio:wasModifiedBy ?io }} }}"""
     for row in reader.rows(query):
         start = datetime.fromisoformat(row["start"])
         name.came.append((start, row["from"], row.get("version"), run_uses.run_of(row["io"])))
     for kind, predicate, how in (("Rename", "from", "renamed"), ("Delete", "path", "deleted")):
-        query = f"""{PREFIXES} SELECT DISTINCT ?start {{ VALUES ?path {{ {values} }}
+        query = f"""SELECT DISTINCT ?start {{ VALUES ?path {{ {values} }}
             ?io provio:{predicate} ?path ; a provio:{kind} ; prov:startedAtTime ?start }}"""
         name.went += [(datetime.fromisoformat(row["start"]), how) for row in reader.rows(query)]
     return name

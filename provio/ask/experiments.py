@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from provio.ask.comparison import Value, of_term, rank
-from provio.ask.describe import PREFIXES, batches
+from provio.ask.nodes import batches
 from provio.base import turtle
 from provio.base.errors import NothingKnown
 from provio.base.vocab import RUN_BASE
@@ -92,13 +92,13 @@ def labels(every: Iterable[Configuration]) -> str:
 
 def metric_names(reader: Reader) -> list[str]:
     """Return the names of all metrics, sorted."""
-    rows = reader.rows(f"{PREFIXES} SELECT DISTINCT ?name {{ ?m a provio:Metric ; provio:name ?name }}")
+    rows = reader.rows("SELECT DISTINCT ?name { ?m a provio:Metric ; provio:name ?name }")
     return sorted(row["name"] for row in rows)
 
 
 def reported_metrics(reader: Reader, name: str) -> list[Metric]:
     """Return the reported values of a metric in order of time."""
-    rows = reader.rows(f"""{PREFIXES} SELECT DISTINCT ?m ?value ?type ?step ?at ?place {{
+    rows = reader.rows(f"""SELECT DISTINCT ?m ?value ?type ?step ?at ?place {{
         ?m a provio:Metric ; provio:name {turtle.literal(name)} ; provio:value ?value ; prov:generatedAtTime ?at ;
             prov:wasGeneratedBy/provio:partOf ?place .
         OPTIONAL {{ ?m provio:step ?step }} BIND (DATATYPE(?value) AS ?type) }}""")
@@ -114,7 +114,7 @@ def values(reader: Reader, iris: Iterable[str]) -> dict[str, tuple[str, Value]]:
     """Return the name and value of each of these metrics."""
     found = {}
     for batch in batches(dict.fromkeys(iris)):
-        rows = reader.rows(f"""{PREFIXES} SELECT DISTINCT ?m ?name ?value ?type {{ VALUES ?m {{ {_names(batch)} }}
+        rows = reader.rows(f"""SELECT DISTINCT ?m ?name ?value ?type {{ VALUES ?m {{ {_names(batch)} }}
             ?m provio:name ?name ; provio:value ?value BIND (DATATYPE(?value) AS ?type) }}""")
         found.update({row["m"]: (row["name"], of_term(row["value"], row["type"])) for row in rows})
     return found
@@ -130,7 +130,7 @@ def of_run(reader: Reader, run: str) -> dict[str, Configuration]:
 def configuration_uses(reader: Reader, run: str = "") -> list[Use]:
     """Return the times at which configurations were taken up, in order; with `run`, only those of that run."""
     of_it = f"FILTER (STRSTARTS(STR(?use), {turtle.literal(RUN_BASE + run + '/')}))" if run else ""
-    rows = reader.rows(f"""{PREFIXES} SELECT DISTINCT ?use ?at ?version ?place {{ {of_it}
+    rows = reader.rows(f"""SELECT DISTINCT ?use ?at ?version ?place {{ {of_it}
         ?phase prov:qualifiedUsage ?use ; provio:partOf ?place . ?use prov:atTime ?at ; prov:entity ?version .
         ?version a provio:Configuration }}""")
     found = sorted((moment(row["at"]), row["use"], row["at"], row["version"], row["place"]) for row in rows)
@@ -139,8 +139,8 @@ def configuration_uses(reader: Reader, run: str = "") -> list[Use]:
 
 def parents(reader: Reader) -> dict[str, str]:
     """Return for each Task and process the whole of which it is a part."""
-    rows = reader.rows(f"""{PREFIXES} SELECT DISTINCT ?part ?whole {{
-        {{ ?part a provio:Task }} UNION {{ ?part a provio:Process }} ?part provio:partOf ?whole }}""")
+    rows = reader.rows("""SELECT DISTINCT ?part ?whole {
+        { ?part a provio:Task } UNION { ?part a provio:Process } ?part provio:partOf ?whole }""")
     return {row["part"]: row["whole"] for row in rows}
 
 
@@ -149,14 +149,14 @@ def all_configurations(reader: Reader, iris: Iterable[str]) -> dict[str, Configu
     found = {iri: Configuration(iri) for iri in iris}
     for batch in batches(found):
         said = f"VALUES ?c {{ {_names(batch)} }}"
-        rows = reader.rows(f"""{PREFIXES} SELECT DISTINCT ?c ?name ?version ?complete {{ {said}
+        rows = reader.rows(f"""SELECT DISTINCT ?c ?name ?version ?complete {{ {said}
             OPTIONAL {{ ?c provio:name ?name }} OPTIONAL {{ ?c provio:version ?version }}
             OPTIONAL {{ ?c provio:complete ?complete }} }}""")
         for row in rows:
             one = found[row["c"]]
             one.name, one.version = row.get("name", one.name), _integer(row.get("version"))
             one.complete = row.get("complete") not in ("false", "0")
-        rows = reader.rows(f"""{PREFIXES} SELECT DISTINCT ?c ?key ?value ?type {{ {said}
+        rows = reader.rows(f"""SELECT DISTINCT ?c ?key ?value ?type {{ {said}
             ?c prov:hadMember ?s . ?s provio:name ?key ; provio:value ?value BIND (DATATYPE(?value) AS ?type) }}""")
         for row in sorted(rows, key=lambda row: row["key"]):
             found[row["c"]].settings[row["key"]] = of_term(row["value"], row["type"])
@@ -166,13 +166,13 @@ def all_configurations(reader: Reader, iris: Iterable[str]) -> dict[str, Configu
 def checkpoints(reader: Reader) -> list[Checkpoint]:
     """Return all checkpoints in order of time."""
     found = {}
-    for row in reader.rows(f"""{PREFIXES} SELECT DISTINCT ?c ?path ?step ?at {{
-        ?c a provio:Checkpoint ; prov:generatedAtTime ?at . OPTIONAL {{ ?c provio:path|provio:pathEncoded ?path }}
-        OPTIONAL {{ ?c provio:step ?step }} }}"""):
+    for row in reader.rows("""SELECT DISTINCT ?c ?path ?step ?at {
+        ?c a provio:Checkpoint ; prov:generatedAtTime ?at . OPTIONAL { ?c provio:path|provio:pathEncoded ?path }
+        OPTIONAL { ?c provio:step ?step } }"""):
         found[row["c"]] = Checkpoint(row["c"], row.get("path", ""), _integer(row.get("step")), row["at"])
     for word, name in (("provio:hadConfiguration", "configurations"), ("provio:hadMetric", "metrics"),
                        ("prov:hadMember", "files")):  # fmt: skip
-        query = f"{PREFIXES} SELECT DISTINCT ?c ?o {{ ?c a provio:Checkpoint ; {word} ?o }}"
+        query = f"SELECT DISTINCT ?c ?o {{ ?c a provio:Checkpoint ; {word} ?o }}"
         for row in reader.rows(query):
             if row["c"] in found:
                 getattr(found[row["c"]], name).append(row["o"])

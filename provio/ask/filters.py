@@ -12,8 +12,8 @@ from fnmatch import fnmatchcase
 from glob import escape
 from urllib.parse import unquote
 
-from provio.ask.describe import PREFIXES, batches, describe, is_member, order
 from provio.ask.document import Edge, LineageDocument, Node, Via, targets
+from provio.ask.nodes import batches, describe, is_member, order
 from provio.ask.paths import ends
 from provio.store import Reader
 
@@ -41,7 +41,7 @@ class Until:
             inside.setdefault(iri.partition("#")[0], []).append(iri)
         for batch in batches(inside):
             values = " ".join(f"<{iri}>" for iri in batch)
-            query = f"""{PREFIXES} SELECT DISTINCT ?v ?path {{ VALUES ?v {{ {values} }}
+            query = f"""SELECT DISTINCT ?v ?path {{ VALUES ?v {{ {values} }}
                 ?v prov:specializationOf? ?file . ?file provio:path ?path }}"""
             for row in self.reader.rows(query):
                 for iri in inside[row["v"]]:
@@ -100,7 +100,7 @@ def only_roots(reader: Reader, document: LineageDocument) -> LineageDocument:
     made: set[str] = set()
     for batch in batches(found):
         values = " ".join(f"<{iri}>" for iri in batch)
-        query = f"""{PREFIXES} SELECT DISTINCT ?v {{ VALUES ?v {{ {values} }}
+        query = f"""SELECT DISTINCT ?v {{ VALUES ?v {{ {values} }}
             {{ ?v prov:wasGeneratedBy ?a }} UNION {{ ?v prov:wasDerivedFrom ?w }} }}"""
         made |= {row["v"] for row in reader.rows(query)}
     kept = {*targets(document), *found} - (made - set(targets(document)))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NotRequired, TypedDict
 
-from provio.ask.describe import PREFIXES, batches, describe, programs
 from provio.ask.document import Edge, Lineage, LineageDocument, command_line, targets
+from provio.ask.nodes import batches, describe, programs
 from provio.ask.paths import Ways, made_from, order
 from provio.ask.stale import Names
 from provio.base.vocab import PROV
@@ -68,7 +68,7 @@ def _with_makers(reader: Reader, document: LineageDocument) -> LineageDocument:
     edges = []
     for batch in batches(unmade):
         values = " ".join(f"<{iri}>" for iri in batch)
-        query = f"{PREFIXES} SELECT DISTINCT ?v ?a {{ VALUES ?v {{ {values} }} ?v prov:wasGeneratedBy ?a }}"
+        query = f"SELECT DISTINCT ?v ?a {{ VALUES ?v {{ {values} }} ?v prov:wasGeneratedBy ?a }}"
         edges += [Edge(subject=r["v"], predicate=PROV + "wasGeneratedBy", object=r["a"]) for r in reader.rows(query)]
     makers = {edge["object"] for edge in edges} - {node["iri"] for node in document["nodes"]}
     nodes, ran = describe(reader, makers), programs(reader, makers)
@@ -196,7 +196,7 @@ def _feeders(reader: Reader, processes: set[str]) -> dict[str, set[tuple[str, st
     found: dict[str, set[tuple[str, str]]] = {process: set() for process in processes}
     informed = "(provio:carriedFrom | provio:continuedFrom | provio:launchedBy)+"
     for batch in batches(sorted(processes)):
-        query = f"""{PREFIXES} SELECT DISTINCT ?p ?q ?argv {{ VALUES ?p {{ {" ".join(f"<{iri}>" for iri in batch)} }}
+        query = f"""SELECT DISTINCT ?p ?q ?argv {{ VALUES ?p {{ {" ".join(f"<{iri}>" for iri in batch)} }}
             ?a provio:partOf+ ?p ; prov:used ?pipe . ?pipe a provio:Pipe ; prov:wasGeneratedBy ?b .
             ?b provio:partOf+ ?q . ?q a provio:Process ; provio:argv ?argv . FILTER(?p != ?q)
             FILTER NOT EXISTS {{ ?b {informed} ?c . ?c provio:partOf+ ?p }} }}"""

@@ -13,13 +13,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from provio.ask.checkpoints import checkpoints
-from provio.ask.describe import describe, gaps, label, name_phases, noise, order, programs
 from provio.ask.document import Edge, Gap, LineageDocument, Node, Via
-from provio.ask.nodes import USED
+from provio.ask.nodes import USED, describe, gaps, label, name_phases, noise, order, programs
 from provio.ask.target import Target
 from provio.ask.walk import WEIGHTS, Walk, follow
-from provio.ask.walk_members import MemberWays
 from provio.base import terminal
 from provio.base.vocab import PROV, local_name
 from provio.store import Reader
@@ -145,7 +142,11 @@ def find(reader: Reader, targets: Sequence[Target], scope: Scope, others: Iterab
     ends = scope.until.ends if scope.until else None
     if ends:
         ends(starts)  # a target that matches is counted as a match, but does not end the walk
-    how = MemberWays if scope.inside else None
+    how = None
+    if scope.inside:
+        from provio.ask.walk_members import MemberWays
+
+        how = MemberWays
     walk = follow(
         reader,
         starts,
@@ -218,8 +219,12 @@ def _name_targets(nodes: list[Node], targets: Sequence[Target]) -> None:
 
 def _name_checkpoints(reader: Reader, nodes: list[Node], leaves: dict[str, Node]) -> None:
     """Add to the nodes of checkpoint files the checkpoints that they belong to."""
+    if next(iter(reader.rows("SELECT ?c { ?c a provio:Checkpoint } LIMIT 1")), None) is None:
+        return
+    from provio.ask import checkpoints
+
     files = leaves | {node["iri"]: node for node in nodes if node["type"] == "FileVersion"}
-    for iri, saved in checkpoints(reader, files).items():
+    for iri, saved in checkpoints.of_versions(reader, files).items():
         files[iri]["checkpoints"] = saved
 
 
@@ -293,12 +298,15 @@ def answer(asked: Asked, options: dict[str, Any], *, roots: bool, stale: bool) -
 
 def leveled(asked: Asked, level: str | None) -> tuple[Asked, bool]:
     """Return the targets at a level, and whether these are objects in files; by default if one of the targets is."""
-    from provio.ask.describe import is_member
-    from provio.ask.target import is_group, parts, whole
+    from provio.ask.nodes import is_member
+
+    inside = level == "dataset" or any(is_member(target.iri) for target in asked.targets)
+    if not inside:
+        return asked, False
+    from provio.ask.object_target import is_group, parts, whole
 
     if level == "file":
         return replace(asked, targets=[whole(target) for target in asked.targets]), False
-    inside = level == "dataset" or any(is_member(target.iri) for target in asked.targets)
     pairs = [
         (text, part)
         for text, target in zip(asked.texts, asked.targets, strict=True)

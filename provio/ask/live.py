@@ -69,7 +69,7 @@ def divide(folders: Iterable[Path]) -> tuple[list[Path], list[Path]]:
 
 def _goes_on(folder: Path) -> bool:
     try:
-        return liveness.goes_on(folder, read_head(folder))
+        return liveness.seems_in_progress(folder, read_head(folder))
     except OSError:  # it belongs to another user and is not accessible
         return False
 
@@ -90,8 +90,8 @@ def _states(runs: Iterable[Path]) -> Iterator[Going]:
     for run in runs:
         with contextlib.suppress(OSError):  # it was removed in the meantime
             record = read_head(run)
-            here = liveness.held(run) or liveness.may_change(run, record)
-            hosts = [] if here else liveness.elsewhere(run, record) or [record.get("host", "another host")]
+            here = liveness.is_locked(run) or liveness.has_living_process(run, record)
+            hosts = [] if here else liveness.hosts_at_work(run, record) or [record.get("host", "another host")]
             yield Going(run.name, ", ".join(map(unquote, hosts)), liveness.age(run) if hosts else 0.0)
 
 

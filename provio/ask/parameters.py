@@ -177,11 +177,11 @@ def _path_term(path: bytes) -> str:
 
 def _file(value: str, reader: Store) -> tuple[str, str]:
     """Return the version that a file holds now, or else the newest recorded one; or an object inside it."""
-    from provio.ask import target
+    from provio.ask import object_target
     from provio.ask.target import find_target
 
-    if target.may_name_object(value):
-        found = target.find(reader, value, lambda path: find_target(reader, path))
+    if object_target.may_name_object(value):
+        found = object_target.find(reader, value, lambda path: find_target(reader, path))
     else:
         found = find_target(reader, value)
     if not IRI.fullmatch(f"<{found.iri}>"):

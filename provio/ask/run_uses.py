@@ -13,8 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
 
-from provio.ask.describe import PREFIXES, batches
-from provio.ask.nodes import WANTED, Nodes, Properties
+from provio.ask.nodes import WANTED, Nodes, Properties, batches
 from provio.base.vocab import NS, PROV, RUN_BASE
 from provio.store import Reader
 
@@ -57,17 +56,17 @@ def of_run(run: str) -> str:
 
 def is_only_one(reader: Reader) -> bool:
     """Return whether the store knows a single run: then all activities are from that run."""
-    return len([*reader.table(f"{PREFIXES} SELECT ?run {{ ?run a provio:Run }} LIMIT 2")]) == 1
+    return len([*reader.table("SELECT ?run { ?run a provio:Run } LIMIT 2")]) == 1
 
 
 def is_most(reader: Reader, run: str) -> bool:
     """Return whether a run has such a large part of the store's activities that it is faster to read all of them than
     to look up each activity of the run."""
     iri = RUN_BASE + run
-    query = f"""{PREFIXES} SELECT (COUNT(?a) AS ?n) {{ ?p provio:partOf <{iri}> . FILTER(STRSTARTS(STR(?p), "{iri}/"))
+    query = f"""SELECT (COUNT(?a) AS ?n) {{ ?p provio:partOf <{iri}> . FILTER(STRSTARTS(STR(?p), "{iri}/"))
         ?phase provio:partOf ?p . ?a provio:partOf ?phase }}"""
     most = MOST * int(next(iter(reader.table(query)))[0])
-    query = f"{PREFIXES} SELECT (COUNT(?a) AS ?n) {{ SELECT ?a {{ ?a provio:bytes ?b }} LIMIT {most + 1} }}"
+    query = f"SELECT (COUNT(?a) AS ?n) {{ SELECT ?a {{ ?a provio:bytes ?b }} LIMIT {most + 1} }}"
     return int(next(iter(reader.table(query)))[0]) <= most
 
 
@@ -83,7 +82,7 @@ def runs(reader: Reader, versions: Iterable[str]) -> dict[str, set[str]]:
 def pairs(reader: Reader, tie: str, versions: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Yield (version, activity) for these versions by a pattern that connects `?v` and `?a`."""
     for which in values("v", versions):
-        for row in reader.table(f"{PREFIXES} SELECT DISTINCT ?v ?a {{ {which} {tie} }}"):
+        for row in reader.table(f"SELECT DISTINCT ?v ?a {{ {which} {tie} }}"):
             yield row[0], row[1]
 
 
@@ -118,12 +117,12 @@ def names(reader: Reader, versions: Iterable[str]) -> Names:
 def all_names(reader: Reader) -> Names:
     """Return the names of all versions; each property is read separately, because every run states all of them."""
     found = Names({}, {}, {}, {})
-    for version, file in reader.table(f"{PREFIXES} SELECT DISTINCT ?s ?o {{ ?s prov:specializationOf ?o }}"):
+    for version, file in reader.table("SELECT DISTINCT ?s ?o { ?s prov:specializationOf ?o }"):
         found.files.setdefault(version, []).append(file)
-    for version, moment in reader.table(f"{PREFIXES} SELECT DISTINCT ?s ?o {{ ?s provio:modified ?o }}"):
+    for version, moment in reader.table("SELECT DISTINCT ?s ?o { ?s provio:modified ?o }"):
         found.modified[version] = moment
     for place, word in enumerate(("path", "pathEncoded")):
-        for subject, path in reader.table(f"{PREFIXES} SELECT DISTINCT ?s ?o {{ ?s provio:{word} ?o }}"):
+        for subject, path in reader.table(f"SELECT DISTINCT ?s ?o {{ ?s provio:{word} ?o }}"):
             name = (path, "") if place == 0 else ("", path)
             if subject in found.files:
                 found.last.setdefault(subject, []).append(name)

@@ -8,12 +8,12 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 
 from provio.ask import fold as folding
 from provio.ask import run_uses
-from provio.ask.describe import called, told
 from provio.ask.document import command_line, first_line
+from provio.ask.nodes import configuration_summary, configuration_title
 from provio.base.errors import NothingKnown
 from provio.base.text import cut_path, duration, moment, printable, seconds, size
-from provio.base.vocab import NS, PROV, RUN_BASE
-from provio.merge.cross_run.known import nanoseconds
+from provio.base.vocab import RUN_BASE
+from provio.merge.cross_run.facts import nanoseconds
 from provio.store import Reader
 
 # The declarations of a run's programs: configurations, metrics and checkpoints as lines of text.
@@ -57,7 +57,8 @@ def declared_attributes(reader: Reader, run: str) -> dict[str, str]:
 
 def _configuration(reader: Reader, row: dict[str, str]) -> str:
     cut_short = " (not all of it: the program ended before)" if row.get("whole") == "false" else ""
-    return told(reader, row["g"], called(row.get("name", ""), row.get("version")) + cut_short)
+    title = configuration_title(row.get("name", ""), row.get("version"))
+    return configuration_summary(reader, row["g"], title + cut_short)
 
 
 def _metrics(reader: Reader, run: str) -> dict[str, tuple[int, dict[str, str]]]:
@@ -73,13 +74,12 @@ def _step(row: dict[str, str]) -> str:
     return f", step {row['step']}" if "step" in row else ""
 
 
-PREFIXES = f"PREFIX provio: <{NS}> PREFIX prov: <{PROV}> "
-LISTING = f"""{PREFIXES} SELECT ?run ?start ?end ?exit ?signal ?name ?campaign ?argv WHERE {{
-    ?bundle provio:ofRun ?iri . OPTIONAL {{ ?iri provio:commandLine ?argv }}
-    OPTIONAL {{ ?iri prov:startedAtTime ?start }} OPTIONAL {{ ?iri prov:endedAtTime ?end }}
-    OPTIONAL {{ ?iri provio:exitCode ?exit }} OPTIONAL {{ ?iri provio:signal ?signal }}
-    OPTIONAL {{ ?iri provio:name ?name }} OPTIONAL {{ ?iri provio:campaign ?campaign }}
-    BIND(STRAFTER(STR(?iri), "/run/") AS ?run) }} ORDER BY ?run"""
+LISTING = """SELECT ?run ?start ?end ?exit ?signal ?name ?campaign ?argv WHERE {
+    ?bundle provio:ofRun ?iri . OPTIONAL { ?iri provio:commandLine ?argv }
+    OPTIONAL { ?iri prov:startedAtTime ?start } OPTIONAL { ?iri prov:endedAtTime ?end }
+    OPTIONAL { ?iri provio:exitCode ?exit } OPTIONAL { ?iri provio:signal ?signal }
+    OPTIONAL { ?iri provio:name ?name } OPTIONAL { ?iri provio:campaign ?campaign }
+    BIND(STRAFTER(STR(?iri), "/run/") AS ?run) } ORDER BY ?run"""
 MANY = 40
 ROOM = 60  # columns of a path
 MANY_HOSTS = 4
@@ -253,7 +253,7 @@ def _line(title: str, rows: Sequence[tuple[str, int]]) -> str:
 
 
 def _processes(reader: Reader, iri: str) -> list[tuple[int, str]]:
-    query = f"""{PREFIXES} SELECT ?argv ?pid WHERE {{ ?p a provio:Process ; provio:partOf <{iri}> ; provio:pid ?pid ;
+    query = f"""SELECT ?argv ?pid WHERE {{ ?p a provio:Process ; provio:partOf <{iri}> ; provio:pid ?pid ;
         prov:startedAtTime ?start . OPTIONAL {{ ?p provio:argv ?argv }} }} ORDER BY ?start ?pid"""
     return [
         (int(row["pid"]), command_line({"iri": "", "type": "Process", "label": "", "argv": row.get("argv", "")}))
@@ -265,7 +265,7 @@ def _jobs(reader: Reader, iri: str) -> list[str]:
     """Return each batch job of a run: its number and index, hosts, partition, account and resources."""
     words = ("Id", "ArrayIndex", "Nodes", "Partition", "Account", "Resources")
     each = " ".join(f"OPTIONAL {{ ?j provio:job{word} ?{word} }}" for word in words)
-    query = f"{PREFIXES} SELECT * WHERE {{ <{iri}> provio:inJob ?j . {each} }} ORDER BY ?Id ?ArrayIndex"
+    query = f"SELECT * WHERE {{ <{iri}> provio:inJob ?j . {each} }} ORDER BY ?Id ?ArrayIndex"
     found = []
     for row in reader.rows(query):
         named = [f"{word.lower()} {row[word]}" for word in ("Partition", "Account") if word in row]
@@ -277,7 +277,7 @@ def _jobs(reader: Reader, iri: str) -> list[str]:
 
 def _ranks(reader: Reader, iri: str) -> list[str]:
     """Return each parallel program: the number of its recorded ranks, the launcher that numbered them, the hosts."""
-    query = f"""{PREFIXES} SELECT DISTINCT ?r ?size ?launcher ?host {{
+    query = f"""SELECT DISTINCT ?r ?size ?launcher ?host {{
         ?r a provio:Rank . FILTER(STRSTARTS(STR(?r), "{iri}/"))
         ?r provio:host ?host .
         OPTIONAL {{ ?r provio:worldSize ?size }} OPTIONAL {{ ?r provio:launcher ?launcher }} }}"""
@@ -297,7 +297,7 @@ def _program(rows: list[dict[str, str]]) -> str:
 
 def _tasks(reader: Reader, iri: str) -> list[str]:
     """Return each Task with its attributes, its status, and the first line of the code that it executed."""
-    query = f"""{PREFIXES} SELECT ?t ?name ?status ?source WHERE {{
+    query = f"""SELECT ?t ?name ?status ?source WHERE {{
         ?t a provio:Task . FILTER(STRSTARTS(STR(?t), "{iri}/"))
         ?t provio:name ?name ; prov:startedAtTime ?start .
         OPTIONAL {{ ?t provio:status ?status }} OPTIONAL {{ ?t provio:sourceText ?source }} }} ORDER BY ?start"""
@@ -327,16 +327,16 @@ def _files(reader: Reader, iri: str) -> dict[str, list[tuple[str, int]]]:
         every = "" if run_uses.is_only_one(reader) else f'FILTER(STRSTARTS(STR(?a), "{iri}/"))'
         parts, join = [every], "{{ SELECT * {{ {} }} }}"
     else:  # look up each activity
-        activities = (row[0] for row in reader.table(f"{PREFIXES} SELECT ?a {{ {every} }}"))
+        activities = (row[0] for row in reader.table(f"SELECT ?a {{ {every} }}"))
         parts, join = [*run_uses.values("a", activities)], "{}"
     known: dict[str, dict[str, list[int]]] = {}
     for part in parts:
-        query = f"""{PREFIXES} SELECT ?v ?path (IF(?kind = provio:Write, 1, 0) AS ?k) ?b {{
+        query = f"""SELECT ?v ?path (IF(?kind = provio:Write, 1, 0) AS ?k) ?b {{
             {join.format(part + " ?a provio:bytes ?b .")} {" ".join(map(join.format, MOVED))} }}"""
         for version, path, kind, count in reader.table(query):
             sums = known.setdefault(version, {}).setdefault(path, [-1, -1])
             sums[int(kind)] = max(sums[int(kind)], 0) + int(count)
-    for (version,) in reader.table(f"{PREFIXES} SELECT DISTINCT ?v {{ {every} ?a provio:usedAsNoise ?v }}"):
+    for (version,) in reader.table(f"SELECT DISTINCT ?v {{ {every} ?a provio:usedAsNoise ?v }}"):
         known.pop(version, None)
     several = _own_names(reader, iri, {version: {*paths} for version, paths in known.items() if len(paths) > 1})
     found: tuple[dict[str, int], dict[str, int]] = {}, {}

@@ -87,10 +87,10 @@ def files(paths: Sequence[str], which: Which = Which()) -> Asked:
 def find(reader: Reader, path: str, at: datetime | None, run: str | None) -> Target:
     """Return the target of a path or of FILE#/DATASET; raises NothingKnown."""
     if "#" in path:
-        from provio.ask import target
+        from provio.ask import object_target
 
-        if target.may_name_object(path):
-            return target.find(reader, path, lambda file: _file(reader, file, at, run))
+        if object_target.may_name_object(path):
+            return object_target.find(reader, path, lambda file: _file(reader, file, at, run))
     return _file(reader, path, at, run)
 
 
@@ -120,7 +120,7 @@ def confine(store: Store, which: Which) -> Reader:
     chosen = graphs(store, which)
     if chosen is None:
         return store
-    from provio.merge.cross_run.known import CONTENT, DERIVED
+    from provio.merge.cross_run.facts import CONTENT, DERIVED
     from provio.store import Confined
 
     return Confined(store, [*chosen, DERIVED, CONTENT])
@@ -164,7 +164,7 @@ def merged(own: Home, configured: Config, say: Say, progress: Callable[[], Say])
     if configured.stores:
         configured = replace(configured, store="")  # all together are asked here, wherever each of them is kept
         home = _together(own, configured, say)
-    for word in collect.here(own, setting=configured.capture_dir):
+    for word in collect.collect_here(own, setting=configured.capture_dir):
         say(word)
     earlier = not configured.store and is_earlier(home)  # then all is merged again, whether it has a folder or not
     more = _merge_pending(home, pending(home, configured), configured, (say, progress), publish=earlier)

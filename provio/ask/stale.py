@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from provio.ask import run_uses
-from provio.ask.describe import PREFIXES, batches
 from provio.ask.document import ACTIVITIES, Lineage, LineageDocument, Stale, targets
+from provio.ask.nodes import batches
 from provio.ask.paths import Ways, made_from, order
 from provio.base.vocab import RUN_BASE
 from provio.lineage import current_file
@@ -54,7 +54,7 @@ class Names:
     def _load_moves(self, versions: list[str]) -> None:
         """Ask what gave a version its names, where it has several."""
         for which in run_uses.values("v", versions):
-            query = f"""{PREFIXES} SELECT DISTINCT ?v ?io ?time ?from ?to {{ {which} ?v provio:wasModifiedBy ?io .
+            query = f"""SELECT DISTINCT ?v ?io ?time ?from ?to {{ {which} ?v provio:wasModifiedBy ?io .
                 ?io prov:startedAtTime ?time ; provio:from ?from ; provio:to ?to }}"""
             for row in self.reader.rows(query):
                 move = _Move(row["time"], run_uses.run_of(row["io"]), row["from"], row["to"])
@@ -67,7 +67,7 @@ class Names:
         while frontier:
             for batch in batches(sorted(frontier)):
                 values = " ".join(f"<{iri}>" for iri in batch)
-                query = f"""{PREFIXES} SELECT DISTINCT ?v ?same {{ VALUES ?v {{ {values} }}
+                query = f"""SELECT DISTINCT ?v ?same {{ VALUES ?v {{ {values} }}
                     ?v prov:alternateOf | ^prov:alternateOf ?same }}"""
                 for row in self.reader.rows(query):
                     ties.setdefault(row["v"], set()).add(row["same"])
@@ -209,7 +209,7 @@ class _Newest:
 
     def of(self, file: str) -> str | None:
         if file not in self.known:
-            query = f"""{PREFIXES} SELECT ?v {{ ?v prov:specializationOf <{file}> ; provio:modified ?m }}
+            query = f"""SELECT ?v {{ ?v prov:specializationOf <{file}> ; provio:modified ?m }}
                 ORDER BY DESC(?m) ?v LIMIT 1"""
             self.known[file] = next((row["v"] for row in self.reader.rows(query)), None)
         return self.known[file]

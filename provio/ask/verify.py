@@ -19,7 +19,6 @@ from dataclasses import dataclass, replace
 from urllib.parse import unquote_to_bytes
 
 from provio.ask import run_uses, suggestions
-from provio.ask.describe import PREFIXES
 from provio.base.turtle import literal, path_iri
 from provio.lineage import current_file
 from provio.lineage.identity import BASE
@@ -78,7 +77,7 @@ def removals(reader: Reader) -> dict[bytes, list[Removal]]:
     """Return what was deleted or renamed, by its name."""
     found: dict[bytes, list[Removal]] = {}
     for kind, word, how in (("Delete", "path", "deleted"), ("Rename", "from", "renamed")):
-        query = f"""{PREFIXES} SELECT DISTINCT ?e ?time ?path ?coded ?to ?toCoded {{ ?e a provio:{kind} ;
+        query = f"""SELECT DISTINCT ?e ?time ?path ?coded ?to ?toCoded {{ ?e a provio:{kind} ;
             prov:startedAtTime ?time OPTIONAL {{ ?e provio:{word} ?path }}
             OPTIONAL {{ ?e provio:{word}Encoded ?coded }} OPTIONAL {{ ?e provio:to ?to }}
             OPTIONAL {{ ?e provio:toEncoded ?toCoded }} }}"""
@@ -122,7 +121,7 @@ def recorded_makers(reader: Reader, version: str) -> list[str]:
 
 def hash_of(reader: Reader, version: str) -> str:
     """Return the recorded SHA-256 of a version; empty where there is none."""
-    query = f"{PREFIXES} SELECT ?hash {{ <{version}> provio:sha256 ?hash }} LIMIT 1"
+    query = f"SELECT ?hash {{ <{version}> provio:sha256 ?hash }} LIMIT 1"
     return next((row["hash"] for row in reader.rows(query)), "")
 
 
@@ -164,7 +163,7 @@ class _Known:
 
     def _rows(self, tie: str, more: str = "") -> Iterator[list[str]]:
         for which in self.which:
-            yield from self.reader.table(f"{PREFIXES} SELECT DISTINCT ?v ?a {more} {{ {which} {tie} }}")
+            yield from self.reader.table(f"SELECT DISTINCT ?v ?a {more} {{ {which} {tie} }}")
 
 
 def _which(reader: Reader, run: str | None, paths: Iterable[bytes]) -> list[str]:
@@ -172,7 +171,7 @@ def _which(reader: Reader, run: str | None, paths: Iterable[bytes]) -> list[str]
     if not paths:
         return [run_uses.of_run(run) if run else ""]
     asked = " UNION ".join(map(_named, paths))
-    query = f"{PREFIXES} SELECT DISTINCT ?v {{ {{ SELECT DISTINCT ?f {{ {asked} }} }} ?v prov:specializationOf ?f }}"
+    query = f"SELECT DISTINCT ?v {{ {{ SELECT DISTINCT ?f {{ {asked} }} }} ?v prov:specializationOf ?f }}"
     own = f"{run_uses.of_run(run)} " if run else ""
     return [own + values for values in run_uses.values("v", (row[0] for row in reader.table(query)))]
 

@@ -9,74 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import product
-from typing import NamedTuple
 
-from provio.ask.describe import CONFIGURATION
 from provio.ask.document import Node
-from provio.ask.nodes import FILE_WORDS, MANY, NAMED_BY_FILE, USED, USED_AS_NOISE, VERSION, Nodes, batches, entities
-from provio.base.turtle import instant_text
+from provio.ask.nodes import CONFIGURATION, MANY, USED, USED_AS_NOISE, Nodes, batches
 from provio.base.vocab import NS, PROV
 from provio.lineage.identity import is_within_files
 from provio.store import Reader
-
-# The leaves of a walk, read at once: activities that used very many files, and a store in; the nodes of those files
-# from which nothing leads on, and what else the activities used, out.
-
-
-MOST = 8  # versions in the store for each input: of more, to look at each input costs less
-_PATHS = f"{{ SELECT ?v ?f {{ ?v <{NAMED_BY_FILE}> ?f }} }} {{ SELECT ?f ?path {{ ?f <{NS}path> ?path }} }}"
-
-
-class Inputs(NamedTuple):
-    """What activities used: of each activity the leaves by their IRIs, and (activity, entity) for all others."""
-
-    leaves: dict[str, dict[str, Node]]
-    others: list[tuple[str, str]]
-
-
-def inputs(reader: Reader, activities: list[str], depth: int) -> Inputs | None:
-    """Return what activities used, as noise apart; None where it is not very much, or the store is so much larger.
-
-    The joins are of whole sub-selects: a pattern beside another is looked up for every row of that.
-    """
-    values = " ".join(f"(<{iri}>{number})" for number, iri in enumerate(activities))
-    used = f"{{ SELECT ?n ?v {{ VALUES (?a ?n) {{ {values} }} ?a <{USED}> ?v }} }}"
-    count = _count(reader, used)
-    if count <= MANY:
-        return None
-    limit = MOST * count
-    if _count(reader, f"{{ SELECT ?v {{ ?v <{NAMED_BY_FILE}> ?f }} LIMIT {limit + 1} }}") > limit:
-        return None
-    more = f"SELECT DISTINCT ?v {{ {used} {{ SELECT ?v {{ {' UNION '.join(_leading_on())} }} }} }}"
-    inner = {row[0] for row in reader.table(more)}
-    leaves: dict[str, dict[str, Node]] = {str(number): {} for number in range(len(activities))}
-    others: dict[tuple[str, str], None] = {}
-    for number, iri, path in reader.table(f"SELECT ?n ?v ?path {{ {used} OPTIONAL {{ {_PATHS} }} }}"):
-        mine, told, name = leaves[number], VERSION.fullmatch(iri), path.rpartition("/")[2]
-        if iri in inner or told is None or not name or (iri in mine and mine[iri]["path"] != path):
-            others[activities[int(number)], iri] = None
-        else:
-            mine[iri] = {
-                "iri": iri, "type": "FileVersion", "label": name, "path": path, "size": int(told[2]),
-                "modified": instant_text(int(told[1])), "depth": depth,
-            }  # fmt: skip
-    found = dict(zip(activities, leaves.values(), strict=True))
-    for activity, iri in others:
-        found[activity].pop(iri, None)
-    return Inputs(found, [*others])
-
-
-def _count(reader: Reader, pattern: str) -> int:
-    return int(next(iter(reader.table(f"SELECT (COUNT(?v) AS ?count) {{ {pattern} }}")))[0])
-
-
-def _leading_on() -> Iterable[str]:
-    """Patterns of what is no leaf, or has more to be shown of it."""
-    classes = " ".join(f"<{kind}>" for kind in entities() if kind != NS + "FileVersion")
-    yield f"{{ ?v a ?class VALUES ?class {{ {classes} }} }}"
-    yield f"{{ ?x <{PROV}alternateOf> ?v }}"
-    yield from (f"{{ ?v <{word}> ?x }}" for word in FILE_WORDS if word != NAMED_BY_FILE)
-
 
 # How a step weakens what it leads to: an index into ancestry.STRENGTH (data, carried, control),
 # or beyond them: code ties otherwise (`provio.ask.lineage`).
@@ -214,13 +152,22 @@ def _inputs(reader: Reader, walk: Walk, activities: list[str]) -> set[str]:
     """Note what activities used, and return that but for the leaves."""
     found = _said(walk, activities, USED)  # as noise
     for batch in batches(activities):
-        read = inputs(reader, batch, walk.level) if walk.has_leaves else None
-        if read:
-            walk.leaves |= read.leaves
+        read = None
+        if walk.has_leaves and _has_many_inputs(reader, batch):
+            from provio.ask import bulk_fetch
+
+            read = bulk_fetch.inputs(reader, batch, walk.level)
+            walk.leaves |= read.leaves if read else {}
         for activity, iri in read.others if read else _pairs(reader, batch, USED):
             walk.edges[activity, USED, iri] = None
             found.add(iri)
     return found
+
+
+def _has_many_inputs(reader: Reader, activities: list[str]) -> bool:
+    values = " ".join(f"<{iri}>" for iri in activities)
+    count = f"SELECT (COUNT(?v) AS ?count) {{ VALUES ?a {{ {values} }} ?a <{USED}> ?v }}"
+    return int(next(iter(reader.table(count)))[0]) > MANY
 
 
 def _pairs(reader: Reader, subjects: list[str], word: str) -> Iterator[list[str]]:
@@ -247,9 +194,11 @@ def _onward(reader: Reader, walk: Walk, nodes: list[str], *predicates: str) -> s
 
 def _said(walk: Walk, nodes: list[str], *predicates: str) -> set[str]:
     """Note the edges from `nodes`, as they say them, and return the objects."""
-    found, said = set(), walk.known.of(nodes)
+    found, known = set(), walk.known.properties
+    if any(iri not in known for iri in nodes):
+        walk.known.of(nodes)
     for iri in nodes:
-        properties = said[iri]
+        properties = known[iri]
         for predicate in predicates:
             apart = properties.get(SAME, ()) if predicate == ALTERNATE else ()
             for object_ in properties.get(predicate, ()):

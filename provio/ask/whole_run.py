@@ -10,10 +10,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from provio.ask import run_uses
-from provio.ask.describe import PREFIXES, describe, gaps, is_member, name_phases, noise, order, programs
 from provio.ask.document import Edge, LineageDocument, Node
 from provio.ask.lineage import made_by_programs
-from provio.ask.nodes import Nodes, batches
+from provio.ask.nodes import Nodes, batches, describe, gaps, is_member, name_phases, noise, order, programs
 from provio.ask.walk import SPELT
 from provio.base.vocab import NS, PROV, RDF, RUN_BASE, local_name, most_specific
 from provio.lineage.identity import is_within_files
@@ -63,7 +62,7 @@ def document(reader: Reader, run: str, *, everything: bool = False) -> LineageDo
 def _edges(reader: Reader, run: str) -> Iterator[Triple]:
     """What the phases and copies of a run used and made, and what it made of what."""
     every = run_uses.of_run(run)
-    query = f'{PREFIXES} SELECT DISTINCT ?a {{ {every} FILTER(REGEX(STR(?a), "/(phase|copy)/")) }}'
+    query = f'SELECT DISTINCT ?a {{ {every} FILTER(REGEX(STR(?a), "/(phase|copy)/")) }}'
     phases = [row[0] for row in reader.table(query)] + [RUN_BASE + run]
     made: set[str] = set()
     for which in run_uses.values("a", phases):
@@ -73,9 +72,9 @@ def _edges(reader: Reader, run: str) -> Iterator[Triple]:
             made.add(subject)
             yield subject, GENERATED, value
     retimed = f"{every} ?a a ?kind FILTER(?kind = provio:SetTimes) ?v provio:wasModifiedBy ?a"
-    made |= {row[0] for row in reader.table(f"{PREFIXES} SELECT DISTINCT ?v {{ {retimed} }}")}
+    made |= {row[0] for row in reader.table(f"SELECT DISTINCT ?v {{ {retimed} }}")}
     for which in run_uses.values("v", made):
-        members = f"{PREFIXES} SELECT DISTINCT ?m {{ {which} ?v prov:hadMember+ ?m }}"
+        members = f"SELECT DISTINCT ?m {{ {which} ?v prov:hadMember+ ?m }}"
         made |= {row[0] for row in reader.table(members)}
     equal = f"FILTER NOT EXISTS {{ ?s <{NS}sameContentAs> ?o }}"  # of equal content alone: no run states it
     for which in run_uses.values("s", made):
@@ -114,16 +113,14 @@ def _doings(files: Iterable[str]) -> str:
 
 
 def _operations(reader: Reader, activities: Iterable[str]) -> list[Node]:
-    found: list[Node] = []
-    for iri in activities:
-        node: dict[str, Any] = {"iri": iri}
-        classes = []
-        for word, value in reader.about(iri):
-            if word == RDF + "type":
-                classes.append(value)
-            elif word in COUNTED:
-                node[COUNTED[word]] = value if COUNTED[word] == "api" else int(value)
-        node["type"] = local_name(most_specific(classes) or NS + "IOActivity")
+    found: dict[str, dict[str, Any]] = {iri: {"iri": iri} for iri in activities}
+    classes: dict[str, list[str]] = {iri: [] for iri in found}
+    for iri, word, value in reader.about(found):
+        if word == RDF + "type":
+            classes[iri].append(value)
+        elif word in COUNTED:
+            found[iri][COUNTED[word]] = value if COUNTED[word] == "api" else int(value)
+    for iri, node in found.items():
+        node["type"] = local_name(most_specific(classes[iri]) or NS + "IOActivity")
         node["label"] = node.get("api", node["type"].lower())
-        found.append(node)  # type: ignore[arg-type]
-    return found
+    return list(found.values())  # type: ignore[arg-type]

@@ -6,11 +6,10 @@ from datetime import UTC, datetime
 from typing import NotRequired, TypedDict
 
 from provio.ask import suggestions
-from provio.ask.describe import PREFIXES, RUN, describe, is_member
 from provio.ask.document import PIPES, Gap, Node
 from provio.ask.lineage import Found, Scope, find
 from provio.ask.member_origins import Origins
-from provio.ask.nodes import Nodes
+from provio.ask.nodes import RUN, Nodes, describe, is_member
 from provio.ask.target import Target
 from provio.base.errors import NothingKnown, NotYet
 from provio.base.vocab import PROV, local_name
@@ -90,7 +89,7 @@ def why(reader: Reader, target: Target) -> Reason:
 def _made(reader: Reader, version: str) -> tuple[str, str, str] | None:
     """The version (or another key of its content) that an activity made, the activity, and its process."""
     values = " ".join(f"<{iri}>" for iri in _keys(reader, version))
-    query = f"""{PREFIXES} SELECT ?v ?a ?p {{ VALUES ?v {{ {values} }}
+    query = f"""SELECT ?v ?a ?p {{ VALUES ?v {{ {values} }}
         ?v prov:wasGeneratedBy ?a . ?a provio:partOf+ ?p . ?p a provio:Process }}"""
     rows = sorted((row["v"] != version, row["v"], row["a"], row["p"]) for row in reader.rows(query))
     return rows[0][1:] if rows else None
@@ -103,7 +102,7 @@ def _keys(reader: Reader, version: str) -> list[str]:
         inside = Origins(reader, Nodes(reader))
         return found if inside.stated(version) else found + inside.origins(version)
     for iri in found:  # which grows
-        query = f"""{PREFIXES} SELECT DISTINCT ?v {{
+        query = f"""SELECT DISTINCT ?v {{
             {{ <{iri}> prov:alternateOf ?v FILTER NOT EXISTS {{ <{iri}> provio:sameContentAs ?v }} }}
             UNION {{ ?v prov:alternateOf <{iri}> FILTER NOT EXISTS {{ ?v provio:sameContentAs <{iri}> }} }}
             UNION {{ <{iri}> provio:contentFrom ?v }} }}"""
@@ -140,10 +139,10 @@ def _inputs(found: Found, made: str) -> dict[str, list[Node]]:
 def _launchers(reader: Reader, activity: str, process: str) -> list[dict[str, str]]:
     """The processes that led to an activity, the nearest first; forks that ran nothing of their own are left out."""
     # Two questions: of one, the store would begin with all phases there are.
-    query = f"""{PREFIXES} SELECT DISTINCT ?p {{
+    query = f"""SELECT DISTINCT ?p {{
         <{activity}> (provio:carriedFrom | provio:continuedFrom | provio:launchedBy)+ ?b . ?b provio:partOf+ ?p }}"""
     found = " ".join(sorted(f"<{row['p']}>" for row in reader.rows(query)))
-    query = f"""{PREFIXES} SELECT ?p ?start {{ VALUES ?p {{ {found} }}
+    query = f"""SELECT ?p ?start {{ VALUES ?p {{ {found} }}
         ?p a provio:Process ; prov:startedAtTime ?start }}"""
     begun = reader.rows(query) if found else ()
     rows = sorted({(row["start"].rstrip("Z"), row["p"]) for row in begun}, reverse=True)
@@ -159,7 +158,7 @@ def _launchers(reader: Reader, activity: str, process: str) -> list[dict[str, st
 
 def _contributors(reader: Reader, version: str) -> list[dict[str, str]]:
     """The other processes that wrote a part of a version."""
-    query = f"""{PREFIXES} SELECT DISTINCT ?p {{ <{version}> prov:wasRevisionOf ?c .
+    query = f"""SELECT DISTINCT ?p {{ <{version}> prov:wasRevisionOf ?c .
         FILTER(STRSTARTS(STR(?c), "{version}~")) ?c prov:wasGeneratedBy ?a .
         ?a provio:partOf+ ?p . ?p a provio:Process }} ORDER BY ?p"""
     return [_facts(reader, row["p"]) for row in reader.rows(query)]
@@ -167,7 +166,7 @@ def _contributors(reader: Reader, version: str) -> list[dict[str, str]]:
 
 def _agents(reader: Reader, reason: Reason, process: str) -> None:
     """Add the program, its own version, and the user."""
-    query = f"""{PREFIXES} SELECT ?plan ?program {{ <{process}> prov:qualifiedAssociation ?q .
+    query = f"""SELECT ?plan ?program {{ <{process}> prov:qualifiedAssociation ?q .
         OPTIONAL {{ ?q prov:hadPlan ?plan }} OPTIONAL {{ ?q prov:agent ?program }} }}"""
     row = next(iter(reader.rows(query)), {})
     for name in ("plan", "program"):
@@ -175,7 +174,7 @@ def _agents(reader: Reader, reason: Reason, process: str) -> None:
             reason[name] = describe(reader, {row[name]})[0]
     if "plan" in reason:
         reason["plan"].setdefault("modified", _key_time(reason["plan"]["iri"]))
-    query = f"""{PREFIXES} SELECT ?name {{ <{reason["run"]["iri"]}> prov:wasAssociatedWith ?u .
+    query = f"""SELECT ?name {{ <{reason["run"]["iri"]}> prov:wasAssociatedWith ?u .
         ?u a provio:User ; provio:name ?name }}"""
     for row in reader.rows(query):
         reason["user"] = row["name"]
@@ -195,7 +194,7 @@ def _unmade(reader: Reader, target: Target, found: Found) -> str:
     if found.gaps:
         return f"{said}: {found.gaps[0]['reason']}"
     used = " UNION ".join(f"{{ ?a {word} <{target.iri}> }}" for word in ("prov:used", "provio:usedAsNoise"))
-    query = f"{PREFIXES} SELECT ?a ?start {{ {used} ?a prov:startedAtTime ?start }} ORDER BY ?start ?a LIMIT 1"
+    query = f"SELECT ?a ?start {{ {used} ?a prov:startedAtTime ?start }} ORDER BY ?start ?a LIMIT 1"
     for row in reader.rows(query):
         when = f"{row['start'][:19].replace('T', ' ')} UTC"
         run = local_name(RUN.findall(row["a"])[0])

@@ -7,9 +7,8 @@ instance.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from operator import attrgetter
-from types import MappingProxyType
 from typing import Any, TypeVar, dataclass_transform
 
 Class = TypeVar("Class", bound=type)
@@ -17,18 +16,17 @@ MISSING = object()
 
 
 class Field:
-    """A field with a default that is created for each instance; `metadata` describes it."""
+    """A field with a default that is created for each instance."""
 
-    __slots__ = ("default_factory", "metadata")
+    __slots__ = ("default_factory",)
 
-    def __init__(self, default_factory: Callable[[], Any], metadata: Mapping[str, Any]) -> None:
+    def __init__(self, default_factory: Callable[[], Any]) -> None:
         self.default_factory = default_factory
-        self.metadata = metadata
 
 
-def field(*, default_factory: Callable[[], Any], metadata: Mapping[str, Any] = MappingProxyType({})) -> Any:
+def field(*, default_factory: Callable[[], Any]) -> Any:
     """Declare a field with a default factory."""
-    return Field(default_factory, metadata)
+    return Field(default_factory)
 
 
 @dataclass_transform(field_specifiers=(field,))
@@ -82,7 +80,7 @@ def _init(names: tuple[str, ...], defaults: dict[str, Any]) -> Callable[..., Non
     arguments, lines = ["self"], []
     for name in names:
         default = defaults.get(name, MISSING)
-        if hasattr(default, "default_factory"):  # also true of a field of the standard library's dataclasses
+        if hasattr(default, "default_factory"):  # a `field`, a key of the settings, or a field of `dataclasses`
             space[f"make_{name}"] = default.default_factory
             arguments.append(f"{name}=missing")
             lines.append(f" self.{name} = make_{name}() if {name} is missing else {name}")

@@ -11,8 +11,6 @@ from __future__ import annotations
 import os
 import sys
 
-from provio.system import ranks
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
@@ -26,7 +24,10 @@ def main() -> NoReturn:
     if sys.platform != "linux" and sys.argv[1:2] and sys.argv[1] in RECORDING and "--help" not in sys.argv:
         sys.stderr.write("provio: recording needs Linux: run the command there, and ask about its record here\n")
         sys.exit(125)
-    ranks.take_part(sys.argv[1:])
+    if sys.argv[1:2] == ["run"]:
+        from provio.system import ranks
+
+        ranks.take_part(sys.argv[1:])
     _called()
 
 
@@ -68,30 +69,39 @@ def _called() -> NoReturn:
 
 
 def _carried_out(arguments: list[str]) -> object:
-    """Do what is called: a plain `run` without click, which takes twice as long to load as a bare Python to start."""
+    """Execute a command line: a plain `run` without click, which takes twice as long to load as Python to start."""
+    records = arguments[:1] == ["run"] or (arguments[:1] == ["container"] and arguments[1:2] in CONTAINED)
+    if not records or "_PROVIO_COMPLETE" in os.environ or (code := _recorded(arguments)) is None:
+        from provio.cli import usage
+
+        return usage.called(arguments or ["--help"])
+    return code
+
+
+def _recorded(arguments: list[str]) -> int | None:
+    """Execute `run` or `container`; return its exit code, or None if click must parse or explain the call."""
     from provio.record import options
 
-    completes = "_PROVIO_COMPLETE" in os.environ
-    plain = arguments[:1] == ["run"] and not completes
-    if arguments[:1] == ["container"] and arguments[1:2] in CONTAINED and not completes:
+    if arguments[0] == "container":
         call = options.read(arguments[2:])
-        if call and not (call.strict or call.container is not None):
-            from provio.containers import run
+        if not call or call.strict or call.container is not None:
+            return None
+        from provio.containers import run
 
-            return run.called(arguments[1], call)
-    call = options.read(arguments[1:]) if plain else None
-    if call and call.container is not None:
+        return run.called(arguments[1], call)
+    call = options.read(arguments[1:])
+    if not call:
+        return None
+    if call.container is not None:
         from provio.containers import run
 
         return run.exec_in(call)
-    if call:
-        if ranks.may_join():
-            from provio.record import ranks as ranked
+    from provio.system import ranks
 
-            return ranked.watched(call)
-        from provio.record import driver
+    if ranks.may_join():
+        from provio.record import ranks as ranked
 
-        return driver.watched(call)
-    from provio.cli import usage
+        return ranked.run_command(call)
+    from provio.record import driver
 
-    return usage.called(arguments or ["--help"])
+    return driver.run_command(call)

@@ -8,12 +8,12 @@ variables and flags.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from provio.base.records import Field, field, plain
+from provio.base.records import field, plain
 from provio.settings.record_classes import RECORD
 from provio.settings.types import (
     ACCOUNTS,
@@ -45,12 +45,13 @@ OTHER_VARIABLES = ("PROVIO_HOME", "PROVIO_CONFIG", "PROVIO_TRACE", "PROVIO_OFF",
 
 @plain(frozen=True)
 class Key:
-    """One setting: its dotted name in a file, its type, its description, and whether conclusions depend on it; a
-    secret is allowed in the user's own file alone."""
+    """One setting: its dotted name in a file, its type, its description, its default, and whether conclusions depend
+    on it; a secret is allowed in the user's own file alone."""
 
     name: str
     kind: Kind
     says: str
+    default_factory: Callable[[], object]
     concludes: bool = False
     secret: bool = False
 
@@ -61,7 +62,7 @@ class Key:
 
 
 def _row(name: str, kind: Kind, default: object, says: str, concludes: bool = False, secret: bool = False) -> Any:
-    return field(default_factory=lambda: default, metadata={"key": Key(name, kind, says, concludes, secret)})
+    return Key(name, kind, says, lambda: default, concludes, secret)
 
 
 @plain(frozen=True)
@@ -205,7 +206,7 @@ class Config:
 KEEP_OUT = ("exclude", "include", "redact.add")
 # Keys that a project's file may not set: it may come with the project, from anyone.
 USERS_OWN = ("redact.keep", "servers", "credentials")
-_ROWS = {name: row.metadata["key"] for name, row in vars(Config).items() if isinstance(row, Field) and row.metadata}
+_ROWS = {name: row for name, row in vars(Config).items() if isinstance(row, Key)}
 FIELDS = {key.name: name for name, key in _ROWS.items()}
 KEYS: dict[str, Key] = {key.name: key for key in _ROWS.values()}
 VARIABLES = {key.variable: key for key in KEYS.values()}

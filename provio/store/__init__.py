@@ -54,8 +54,8 @@ class Reader(Protocol):
         """Yield the solutions as lists of lexical values, unbound ones empty; several times as fast as `rows` for
         many solutions."""
 
-    def about(self, iri: str) -> Iterator[tuple[str, str]]:
-        """Yield the statements about one node as (predicate, lexical value); faster than a query for a few nodes."""
+    def about(self, iris: Iterable[str]) -> list[tuple[str, str, str]]:
+        """Return the statements about a few nodes as (node, predicate, lexical value); faster than a query."""
 
 
 class Store(Reader, Protocol):
@@ -77,8 +77,8 @@ class Store(Reader, Protocol):
     def table(self, sparql: str, graphs: Sequence[str] | None = None) -> Iterator[list[str]]:
         """Yield the solutions as lists, like `Reader.table`."""
 
-    def about(self, iri: str, graphs: Sequence[str] | None = None) -> Iterator[tuple[str, str]]:
-        """Yield the statements about one node, like `Reader.about`."""
+    def about(self, iris: Iterable[str], graphs: Sequence[str] | None = None) -> list[tuple[str, str, str]]:
+        """Return the statements about a few nodes, like `Reader.about`."""
 
     def dataset(self, graph: str | None, form: ox.RdfFormat) -> bytes:
         """Return one named graph, or all of them with the index, as a document of quads for other tools. It includes
@@ -187,9 +187,9 @@ class Confined:
         """Yield the solutions as lists."""
         return self.store.table(sparql, self.graphs)
 
-    def about(self, iri: str) -> Iterator[tuple[str, str]]:
-        """Yield the statements about one node."""
-        return self.store.about(iri, self.graphs)
+    def about(self, iris: Iterable[str]) -> list[tuple[str, str, str]]:
+        """Return the statements about a few nodes."""
+        return self.store.about(iris, self.graphs)
 
 
 def open_reader(home: Home, settings: Config | None = None, beneath: object = None) -> Store:

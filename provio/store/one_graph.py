@@ -5,7 +5,9 @@ Each run's statements about shared nodes are in its list (`statements`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from operator import methodcaller
 from typing import cast
 
 import pyoxigraph as ox
@@ -17,6 +19,7 @@ from provio.store import INDEX, implied, statements
 GRAPH = pattern(r"(?i)\bgraph\b")
 CONTENT = NS + "contentHash"
 BUNDLE = ox.NamedNode(PROV + "Bundle")
+PIECE = 1 << 20  # characters of an answer that are split into rows at once
 
 
 class Apart:
@@ -89,22 +92,23 @@ class Apart:
         answer = self.query(sparql, graphs)
         if not isinstance(answer, ox.QuerySolutions):
             raise TypeError("table needs a SELECT")
-        from provio.store import csv_answer  # slow to import, and merges do not need it
-
         names = answer.variables
-        lines = csv_answer.cells(answer)
+        lines = cells(answer)
         if lines is not None:
-            yield from lines
-            return
-        for row in cast("ox.QuerySolutions", self.query(sparql, graphs)):
-            yield ["" if row[name] is None else value_of(row[name]) for name in names]
+            return lines
+        solutions = cast("ox.QuerySolutions", self.query(sparql, graphs))
+        return (["" if row[name] is None else value_of(row[name]) for name in names] for row in solutions)
 
-    def about(self, iri: str, graphs: Sequence[str] | None = None) -> Iterator[tuple[str, str]]:
-        """Yield the statements about one node as (predicate, lexical value)."""
+    def about(self, iris: Iterable[str], graphs: Sequence[str] | None = None) -> list[tuple[str, str, str]]:
+        """Return the statements about some nodes as (node, predicate, lexical value)."""
         store = self.store if graphs is None else self._of_runs(set(graphs))
-        for graph in [None] if graphs is None else map(ox.NamedNode, graphs):
-            for quad in store.quads_for_pattern(ox.NamedNode(iri), None, None, graph):
-                yield quad.predicate.value, value_of(quad.object)
+        names = [None] if graphs is None else [ox.NamedNode(graph) for graph in graphs]
+        return [
+            (iri, quad.predicate.value, value_of(quad.object))
+            for iri in iris
+            for name in names
+            for quad in store.quads_for_pattern(ox.NamedNode(iri), None, None, name)
+        ]
 
     def dataset(self, graph: str | None, form: ox.RdfFormat) -> bytes:
         """Return the graph of one run, or all graphs with the index, as a document of quads."""
@@ -166,6 +170,43 @@ def graph_of(quad: ox.Quad) -> str:
 def value_of(term: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple) -> str:
     """Return the text of a term: an IRI without brackets, the lexical form of a literal."""
     return str(term) if isinstance(term, ox.Triple) else term.value
+
+
+def cells(answer: ox.QuerySolutions) -> Iterator[list[str]] | None:
+    """Return the rows of an answer as lists of cells; None if an IRI in it contains a comma.
+
+    Going through CSV is several times as fast as solution by solution. But Oxigraph quotes only texts that contain a
+    comma, not IRIs, and the IRI of a file contains the commas of its name: the cell boundaries of such a row are
+    ambiguous.
+    """
+    width = len(answer.variables)
+    text = (answer.serialize(format=ox.QueryResultsFormat.CSV) or b"").decode()
+    if '"' not in text and text.count(",") == (width - 1) * text.count("\r\n"):
+        whole = len(text) <= PIECE
+        return map(methodcaller("split", ","), text.split("\r\n")[1:-1] if whole else _lines(text))
+    import csv  # slow to import, and seldom needed
+    import io
+
+    csv.field_size_limit(1 << 31)  # a command line may have some MB: ARG_MAX
+    if any(len(row) != width for row in csv.reader(io.StringIO(text, newline=""))):
+        return None
+    rows = csv.reader(io.StringIO(text, newline=""))
+    next(rows)
+    return rows
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Yield the lines of a long text without quotes, except the header."""
+
+    def pieces() -> Iterator[list[str]]:
+        start = text.index("\r\n") + 2
+        while start < len(text):
+            last = text.find("\r\n", start + PIECE)
+            end = len(text) if last < 0 else last + 2
+            yield text[start:end].split("\r\n")[:-1]
+            start = end
+
+    return chain.from_iterable(pieces())
 
 
 def rows_of(solutions: object) -> Iterator[dict[str, str]]:

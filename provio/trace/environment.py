@@ -13,7 +13,6 @@ from pathlib import Path
 
 from provio.base.records import plain
 from provio.system import mounts as storage
-from provio.trace.redact import without_passwords
 
 # Of batch jobs: those that begin so, and go on in capitals.
 JOB_FAMILIES = tuple("SLURM_ PBS_ LSB_ LSF_ FLUX_ PALS_ OMPI_COMM_WORLD_ PMI_ PMIX_".split())
@@ -154,7 +153,11 @@ def parsed(table: bytes) -> list[MountLine]:
         file_system = kind.decode("utf-8", "replace")
         if len(fields) < 6 or not fields[0].isdigit() or not fields[1].isdigit() or file_system in NOT_STORAGE:
             continue
-        name = without_passwords(_octal(source).decode("utf-8", "replace"))
+        name = _octal(source).decode("utf-8", "replace")
+        if "@" in name:
+            from provio.trace.redact import without_passwords  # slow to import, and seldom needed
+
+            name = without_passwords(name)
         numbers, places = (int(fields[0]), int(fields[1]), fields[2].decode()), (_octal(fields[3]), _octal(fields[4]))
         said = _octal(options).decode("utf-8", "replace")
         found.append(MountLine(*numbers, *places, file_system, name, said))
@@ -181,7 +184,8 @@ def mount_of(folder: Path) -> Mount | None:
 
 
 def _domain(line: MountLine) -> str:
-    shared = storage.shared(line.file_system, line.source, line.options)
+    known = line.file_system in storage.SHARED
+    shared = storage.shared(line.file_system, line.source, line.options) if known else ""
     return shared or _uuid(line.point, line.device) or f"{machine_domain()}.{line.device}"
 
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 from conftest import Project
 
-from provio.ask import walk
+from provio.ask import bulk_fetch, walk
 from provio.ask.document import LineageDocument
 from provio.ask.lineage import Scope, Via, lineage
 from provio.ask.target import find_target
@@ -53,7 +53,7 @@ def answers(project: Project, reader: StoreReader) -> list[object]:
 
 def many(monkeypatch: pytest.MonkeyPatch, *, most: int) -> None:
     monkeypatch.setattr(walk, "MANY", -1)
-    monkeypatch.setattr(walk, "MOST", most)
+    monkeypatch.setattr(bulk_fetch, "MOST_VERSIONS", most)
 
 
 def test_leaves_are_what_is_looked_up(project: Project, asked: StoreReader, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +68,7 @@ def test_leaves_are_found(project: Project, asked: StoreReader, monkeypatch: pyt
     maker = lineage(asked, [find_target(asked, str(project.path / "first"))], Scope(depth=1))
     [phase] = {edge["subject"] for edge in maker["edges"] if edge["predicate"].endswith("#used")}
     many(monkeypatch, most=1_000)
-    found = walk.inputs(asked, [phase], 1)
+    found = bulk_fetch.inputs(asked, [phase], 1)
     assert found is not None
     assert {node["label"] for node in found.leaves[phase].values()} == {"a", "c,d", "f"}
     assert len(found.others) == 2

@@ -28,7 +28,7 @@ def test_what_a_name_tells_is_what_the_store_says(project: Project) -> None:
     versions = [iri for iri in nodes if "/version/" in iri]
     assert len(versions) > 5
     for iri in versions:
-        stated = dict(reader.about(iri))
+        stated = {word: value for _, word, value in reader.about([iri])}
         assert NS + "FileVersion" in said[iri][RDF + "type"]
         if NS + "size" in stated:
             assert list(said[iri][NS + "size"]) == [stated[NS + "size"]]

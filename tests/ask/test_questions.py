@@ -6,7 +6,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -582,8 +582,8 @@ class Counting:
         self.asked += 1
         return self.reader.table(sparql)
 
-    def about(self, iri: str) -> Iterator[tuple[str, str]]:
-        return self.reader.about(iri)
+    def about(self, iris: Iterable[str]) -> list[tuple[str, str, str]]:
+        return self.reader.about(iris)
 
 
 def test_a_log_that_is_rotated_often_is_asked_by_each_name_once(project: Project) -> None:

@@ -25,7 +25,7 @@ from provio.settings.home import Home
 from provio.stats import BY, Figures, bottlenecks, figures
 from provio.stats.activity import SIZES, Activity, File, Recorded
 from provio.stats.tally import Tally
-from provio.store import Confined, csv_answer
+from provio.store import Confined, one_graph
 from provio.store.embedded.reader import StoreReader
 
 ROOT = Path(__file__).parent.parent.parent
@@ -63,13 +63,13 @@ def test_names_with_commas_and_quotes_are_names(project: Project) -> None:
 @pytest.mark.parametrize("piece", [0, 1, 7, 1000])
 def test_an_answer_that_is_cut_in_pieces_is_whole(piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each row once, in its order, wherever a piece of the text ends; of one without rows, none."""
-    monkeypatch.setattr(csv_answer, "PIECE", piece)
+    monkeypatch.setattr(one_graph, "PIECE", piece)
     store = ox.Store()
     store.load("".join(f"<urn:{'s' * (n % 5)}{n}> <urn:p> {n} .\n" for n in range(50)), format=ox.RdfFormat.TURTLE)
     for most in (0, 1, 50):
         found = store.query(f"SELECT ?s ?none ?o {{ ?s <urn:p> ?o }} ORDER BY ?o LIMIT {most}")
         assert isinstance(found, ox.QuerySolutions)
-        rows = csv_answer.cells(found)
+        rows = one_graph.cells(found)
         assert rows is not None
         assert [*rows] == [[f"urn:{'s' * (n % 5)}{n}", "", str(n)] for n in range(most)]
 

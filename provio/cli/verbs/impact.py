@@ -28,11 +28,11 @@ def command(files: tuple[str, ...], form: str, fold: bool, **which: Any) -> int:
     Example: provio impact WestSac.h5
              provio impact WestSac.h5#/DataTimeChannel
     """
-    from provio.ask.describe import is_member
     from provio.ask.earlier import all_versions
     from provio.ask.filters import contracted
     from provio.ask.impact import impact
     from provio.ask.lineage import Scope, lineage
+    from provio.ask.nodes import is_member
     from provio.render import impact as report
 
     asked = session.files(files, session.Which(**which))

@@ -5,9 +5,8 @@ from __future__ import annotations
 import click
 
 from provio.ask import runs, session
-from provio.ask.describe import PREFIXES, describe
 from provio.ask.member_origins import Origins
-from provio.ask.nodes import Nodes
+from provio.ask.nodes import Nodes, describe
 from provio.ask.target import Target
 from provio.base import terminal
 from provio.base.text import moment, plural, printable, size
@@ -83,14 +82,14 @@ def show(reader: Reader, target: Target, unicode: bool = True) -> str:
 
 
 def _made(reader: Reader, iri: str) -> list[dict[str, str]]:
-    query = f"""{PREFIXES} SELECT DISTINCT ?start ?label ?run {{ <{iri}> prov:wasGeneratedBy ?a .
+    query = f"""SELECT DISTINCT ?start ?label ?run {{ <{iri}> prov:wasGeneratedBy ?a .
         ?a prov:startedAtTime ?start ; prov:wasAssociatedWith ?p ; provio:partOf+ ?r . ?p a provio:Program ;
         rdfs:label ?label . ?r a provio:Run . BIND(STRAFTER(STR(?r), "/run/") AS ?run) }} ORDER BY ?start"""
     return list(reader.rows(query))
 
 
 def _calls(reader: Reader, iri: str) -> list[dict[str, str]]:
-    query = f"""{PREFIXES} SELECT ?how ?api (SUM(?c) AS ?calls) (SUM(?b) AS ?bytes) (COUNT(DISTINCT ?run) AS ?runs) {{
+    query = f"""SELECT ?how ?api (SUM(?c) AS ?calls) (SUM(?b) AS ?bytes) (COUNT(DISTINCT ?run) AS ?runs) {{
         SELECT DISTINCT ?how ?api ?io ?c ?b ?run {{ <{iri}> ?how ?io . ?io provio:api ?api ; provio:partOf+ ?run .
         ?run a provio:Run . OPTIONAL {{ ?io provio:count ?n }} OPTIONAL {{ ?io provio:bytes ?m }}
         FILTER NOT EXISTS {{ ?io provio:errors ?errors }}

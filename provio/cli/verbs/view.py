@@ -71,7 +71,7 @@ def _page(drawn: Drawn, level: str | None, most: int) -> str:
 
 def _first_level(document: LineageDocument) -> str:
     """Who asked of an object inside a file wants to see what is inside."""
-    from provio.ask.describe import is_member
+    from provio.ask.nodes import is_member
 
     return "dataset" if is_member(document["target"]) else "file"
 
@@ -110,8 +110,8 @@ def _of_files(what: tuple[str, ...], options: dict[str, Any]) -> Drawn:
 
 def _hold_objects(asked: session.Asked) -> bool:
     """Whether files are asked about in which objects are known."""
-    from provio.ask.describe import is_member
     from provio.ask.lineage import leveled
+    from provio.ask.nodes import is_member
 
     if any(is_member(target.iri) for target in asked.targets):
         return False

@@ -11,7 +11,7 @@ import base64
 import contextlib
 import gzip
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import IO, TYPE_CHECKING, cast
 
@@ -162,13 +162,13 @@ class RemoteReader:
         """Yield the solutions of a SELECT as lists of lexical values, unbound ones empty."""
         return terms.table(self._own(sparql)) if _is_plain(sparql, graphs) else self.apart.table(sparql, graphs)
 
-    def about(self, iri: str, graphs: Sequence[str] | None = None) -> Iterator[tuple[str, str]]:
-        """Yield the statements about one node as (predicate, lexical value)."""
+    def about(self, iris: Iterable[str], graphs: Sequence[str] | None = None) -> list[tuple[str, str, str]]:
+        """Return the statements about some nodes as (node, predicate, lexical value)."""
         if graphs is not None:
-            yield from self.apart.about(iri, graphs)
-            return
-        for row in self.rows(f"SELECT ?p ?o {{ <{iri}> ?p ?o }}"):
-            yield row["p"], row["o"]
+            return self.apart.about(iris, graphs)
+        values = " ".join(f"<{iri}>" for iri in iris)
+        rows = self.rows(f"SELECT ?s ?p ?o {{ VALUES ?s {{ {values} }} ?s ?p ?o }}")
+        return [(row["s"], row["p"], row["o"]) for row in rows]
 
     def quads(self, graph: str | None = None) -> ox.Store:
         """Return all quads, or those of one graph and of the implied classes, copied to this machine."""
