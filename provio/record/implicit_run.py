@@ -24,7 +24,7 @@ from provio.record.run import trace_variable
 from provio.settings import home as homes
 from provio.settings import load
 from provio.settings.home import Home
-from provio.system import ranks
+from provio.system import proc, ranks
 from provio.system.executable import Unwatchable
 from provio.trace import environment, failed_start, run_source
 from provio.trace.recording import Recording, note_unwatched
@@ -112,7 +112,7 @@ def _job(env: Mapping[str, str]) -> str:
 def _identity(pid: int) -> str:
     """What tells a process from all others: this boot, its number and when it started."""
     try:
-        tick = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[19]
+        tick = proc.start_tick(pid)
     except OSError:
         return ""
     return f"{environment.boot_id()}.{pid}.{tick}"

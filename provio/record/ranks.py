@@ -22,7 +22,7 @@ from provio.base.records import replace
 from provio.record import driver, implicit_run, run
 from provio.settings import home as homes
 from provio.settings import load
-from provio.system import node_local, ranks
+from provio.system import node_local, proc, ranks
 from provio.system.ranks import Contradiction, Shared
 from provio.trace import environment, failed_start, run_source
 from provio.trace.recording import SHIM, Recording, host_folder, write_run
@@ -214,7 +214,7 @@ def _note_unstarted(program: str, trace: bytes, error: OSError) -> None:
     where it can write no file."""
     reason = f"the command was not started ({run.unstarted(os.fsencode(program), error)[0]})"
     with contextlib.suppress(OSError, IndexError):
-        tick = Path("/proc/self/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[19]
+        tick = proc.start_tick()
         place = os.fsdecode(ranks.plain(trace.split(b";")[6]))
         os.symlink(
             reason.encode("utf-8", "replace"), os.fsencode(f"{place}/{os.getpid()}.{tick}.0.0{run_source.GAP_ENDING}")

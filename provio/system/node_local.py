@@ -14,6 +14,8 @@ import sys
 import time
 from contextlib import suppress
 
+from provio.system import proc
+
 NOTES, MARK, SIGN, COLLECTOR = "captured", "0.host.ttl", ".session", "@collector"  # names that no host's folder has
 BASE = "https://w3id.org/provio/"
 UNSET = {"TMPDIR": "/tmp"}  # noqa: S108 (the default of an unset name)
@@ -188,17 +190,15 @@ def take_part(home: str, run: str, host: str, setting: str) -> str:
 def _attend(here: str) -> None:
     """Leave the identity of this process in its host's folder, which is then kept while the process lives; raises
     OSError if the folder is being removed, or is absent."""
-    with open("/proc/self/stat", "rb") as file:
-        stat = file.read()
-    tick = stat.rpartition(b")")[2].split()[19].decode()
+    stat = proc.stat()
     folder = os.open(here, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
         fcntl.flock(folder, fcntl.LOCK_SH | fcntl.LOCK_NB)  # the process that removes it holds an exclusive lock
         if os.fstat(folder).st_ino != os.stat(here).st_ino:
             raise FileNotFoundError(here)
-        sign = f"{os.getpid()}.{tick}{SIGN}"
+        sign = f"{os.getpid()}.{proc.fields(stat)[proc.START]}{SIGN}"
         fd = os.open(sign, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600, dir_fd=folder)
-        os.write(fd, stat)
+        os.write(fd, stat.encode())
         os.close(fd)
     finally:
         os.close(folder)

@@ -13,6 +13,8 @@ import fcntl
 import os
 import sys
 
+from provio.system import proc
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -122,10 +124,9 @@ def launcher() -> tuple[str, bool]:
 
 
 def _process(pid: int) -> tuple[str, int, str]:
-    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-        begun, _, rest = file.read().rpartition(")")
-    fields = rest.split()
-    return begun.partition("(")[2], int(fields[1]), fields[19]
+    text = proc.stat(pid)
+    fields = proc.fields(text)
+    return text.rpartition(")")[0].partition("(")[2], int(fields[proc.PARENT]), fields[proc.START]
 
 
 # ---- the run that all of them share

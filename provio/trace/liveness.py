@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from provio.base import turtle
-from provio.system import node_local
+from provio.system import node_local, proc
 from provio.trace import environment, run_source
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def _shells(folder: Path, record: Record, host: str) -> Iterator[tuple[str, str]
         for sign in place.glob(f"*{run_source.SHELL_ENDING}") if place.name == host else ():
             with contextlib.suppress(OSError, IndexError):
                 text = run_source.content(sign).decode("utf-8", "replace")
-                yield text.split(" ", 1)[0], text.rpartition(")")[2].split()[19]
+                yield text.split(" ", 1)[0], proc.fields(text)[proc.START]
 
 
 def alive(image: tuple[str, str]) -> bool:
@@ -183,8 +183,9 @@ def alive(image: tuple[str, str]) -> bool:
     nobody has waited for it yet, is not."""
     pid, tick = image
     try:
-        facts = Path(f"/proc/{int(pid)}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-        over = facts[0] in ("Z", "X") and len(os.listdir(f"/proc/{pid}/task")) < 2  # its first thread may end early
+        facts = proc.fields(proc.stat(int(pid)))
+        # The first thread of a process may end before the others.
+        over = facts[proc.STATE] in ("Z", "X") and len(os.listdir(f"/proc/{pid}/task")) < 2
     except (OSError, ValueError):
         return False
-    return facts[19] == tick and not over
+    return facts[proc.START] == tick and not over

@@ -15,7 +15,7 @@ from provio.base.patterns import pattern
 from provio.base.records import field, plain
 from provio.base.vocab import NS, RUN_BASE
 from provio.settings.home import Home, find_or_make
-from provio.system import ranks
+from provio.system import proc, ranks
 from provio.system.executable import Unwatchable
 from provio.trace import environment, liveness, run_source
 from provio.trace.redact import Redaction
@@ -179,7 +179,7 @@ def note_unwatched(recording: Recording, blind: Unwatchable, pid: int) -> None:
     """Keep for run.ttl that the command itself (or the shell around it) is not watched, under the name that it would
     have had."""
     with contextlib.suppress(OSError):
-        tick = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[19]
+        tick = proc.start_tick(pid)
         host = turtle.segment(environment.host())
         recording.gap = [
             ("about", f"<{RUN_BASE}{recording.run_id}/{host}/{pid}.{tick}.0/>"),

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pyoxigraph as ox
 
+from provio.system import proc
+
 QUIET = 0.2  # seconds between two samples of the compaction threads' processor time
 COMPACTED = "compacted"  # a file in the store with the size of its tables (bytes) after the last compaction
 WASTE, LITTLE = 1.5, 1_000_000  # permitted size of the tables: this multiple of that size, plus these bytes
@@ -46,8 +48,7 @@ def defer() -> None:
 
 def _processor() -> int:
     """Return the processor that runs this process: the system chose it among the permitted ones."""
-    with open("/proc/self/stat", encoding="utf-8") as stat:
-        return int(stat.read().rpartition(")")[2].split()[36])
+    return int(proc.fields(proc.stat())[36])
 
 
 def wait() -> None:
@@ -63,8 +64,8 @@ def _spent() -> int:
     """Return the processor time of those threads, in ticks."""
     spent = 0
     for thread in _own_threads():
-        with contextlib.suppress(OSError), open(f"/proc/self/task/{thread}/stat", encoding="utf-8") as stat:
-            spent += sum(map(int, stat.read().rpartition(")")[2].split()[11:13]))
+        with contextlib.suppress(OSError):
+            spent += sum(map(int, proc.fields(proc.stat(f"self/task/{thread}"))[11:13]))
     return spent
 
 
