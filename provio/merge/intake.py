@@ -15,7 +15,7 @@ from provio.base.records import plain
 from provio.base.vocab import NS, PROV, RDF
 from provio.graph.lines import Graph, bundle_iri
 from provio.merge import cross_run
-from provio.merge.cross_run.known import CONTENT
+from provio.merge.cross_run.facts import CONTENT
 from provio.settings.schema import Config
 from provio.store import Writer
 from provio.trace.run_facts import Trace

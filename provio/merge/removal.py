@@ -19,7 +19,7 @@ from provio.base.errors import ProvioError, StoreError
 from provio.base.vocab import RUN_BASE
 from provio.graph.lines import bundle_iri
 from provio.merge import intake
-from provio.merge.cross_run.known import CONTENT, DERIVED
+from provio.merge.cross_run.facts import CONTENT, DERIVED
 from provio.settings.home import PACKED, RUN_ID, Home
 from provio.settings.lock import Lock
 from provio.settings.schema import Config
@@ -186,7 +186,7 @@ def _is_left(new: Path) -> bool:
     """Whether a run folder was never filled: that takes milliseconds, and its maker holds it."""
     with contextlib.suppress(OSError):
         of_a_run = RUN_ID.fullmatch(new.name.removesuffix(NEW)) is not None
-        return of_a_run and time.time() - new.stat().st_mtime > UNFILLED and not liveness.held(new)
+        return of_a_run and time.time() - new.stat().st_mtime > UNFILLED and not liveness.is_locked(new)
     return False
 
 

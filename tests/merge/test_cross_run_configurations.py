@@ -13,7 +13,7 @@ from provio.base.vocab import RUN_BASE
 from provio.graph.lines import bundle_iri
 from provio.merge.cross_run import configurations
 from provio.merge.cross_run.configurations import ENTITY, Latest
-from provio.merge.cross_run.known import CONTENT
+from provio.merge.cross_run.facts import CONTENT
 from provio.merge.removal import remove
 from provio.merge.runs import merge
 from provio.settings import schema

@@ -21,7 +21,7 @@ from hostile import NAMES
 from serving import Site, gone, serving
 
 from provio.base.errors import ProvioError, TimedOut
-from provio.merge.cross_run.known import DERIVED
+from provio.merge.cross_run.facts import DERIVED
 from provio.serve.oxigraph import Binary
 from provio.serve.worker import Worker
 

@@ -27,7 +27,7 @@ from servers import Server, account, serve
 
 from provio.base.errors import NothingKnown, StoreError
 from provio.base.vocab import PROV, RDF, RUN_BASE
-from provio.merge.cross_run.known import DERIVED
+from provio.merge.cross_run.facts import DERIVED
 from provio.settings import load
 from provio.settings.home import Home
 from provio.stats import figures

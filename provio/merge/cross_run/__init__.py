@@ -5,7 +5,7 @@ runs. A merge derives these triples again for each version and channel with neig
 depend only on the runs' own graphs, so neither the order of merges nor the removal of a run changes an answer, and
 the cost of a merge does not grow with the number of runs merged before.
 
-  known             the interface to the store
+  facts             reads the runs' graphs
   store.versions    an index of the versions of each inode in all runs, in time order
   inodes            versions: made while a writer was at work, content kept from other writers, untracked changes
   channels          pipes and connections between runs
@@ -26,9 +26,10 @@ from provio.graph.lines import bundle_iri
 from provio.lineage.conclusions import Conclusions
 from provio.lineage.identity import VERSION
 from provio.merge.cross_run import channels, configurations, derived_content, inodes
-from provio.merge.cross_run.known import DERIVED, Facts, Kept, Known, nanoseconds
+from provio.merge.cross_run.facts import DERIVED, Facts, nanoseconds
+from provio.store import Writer
 
-__all__ = ["DERIVED", "Derived", "Known", "Runs", "called", "concerned", "conclude", "left_open"]
+__all__ = ["DERIVED", "Derived", "Runs", "called", "concerned", "conclude", "left_open"]
 
 
 SECOND = 1_000  # ns: the resolution of a run's times is one microsecond
@@ -43,16 +44,16 @@ class Runs:
     latest_ends: list[int]
 
     @staticmethod
-    def of(known: Known) -> Runs:
+    def of(store: Writer) -> Runs:
         """Read the spans from the store; omit runs with an unknown end."""
-        times = sorted(_times(known, ""))
+        times = sorted(_times(store, ""))
         return Runs(times, list(accumulate((end for _, end, _ in times), max)))
 
-    def renew(self, known: Known, graph: str) -> None:
+    def renew(self, store: Writer, graph: str) -> None:
         """Read the span of the run of a graph again from the store."""
         run = _run_of(graph)
         kept = [one for one in self.times if one[2] != run]
-        for one in _times(known, f"VALUES ?run {{ <{RUN_BASE}{run}> }}"):
+        for one in _times(store, f"VALUES ?run {{ <{RUN_BASE}{run}> }}"):
             insort(kept, one)
         self.times[:] = kept
         self.latest_ends[:] = accumulate((end for _, end, _ in kept), max)
@@ -72,8 +73,8 @@ class Runs:
         return None
 
 
-def _times(known: Known, where: str) -> Iterator[tuple[int, int, str]]:
-    rows = known.rows(
+def _times(store: Writer, where: str) -> Iterator[tuple[int, int, str]]:
+    rows = store.rows(
         f"SELECT ?run ?start ?end {{ {where} ?run a provio:Run ; prov:startedAtTime ?start ; prov:endedAtTime ?end }}"
     )
     for row in rows:
@@ -90,11 +91,11 @@ def left_open(conclusions: Conclusions) -> set[str]:
     return channels | {alias for alias, _ in conclusions.aliases}
 
 
-def concerned(known: Known, graph: str, runs: Runs, derived: Derived | None = None) -> set[str]:
+def concerned(store: Writer, graph: str, runs: Runs, derived: Derived | None = None) -> set[str]:
     """Return the versions for which the conclusions may change when the graph of a run is added to the store or
     removed. Of the versions that other runs know too, include only those that `derived` has statements about, if
     it is given: that suffices when the run is new in the store."""
-    name, versions = known.listed(graph), known.versions
+    name, versions = store.listed(graph), store.versions
     again = versions.elsewhere(name)
     found = set(versions.neighbours(name)).union(again if derived is None else filter(derived.tells_of, again))
     if runs.times:
@@ -104,20 +105,20 @@ def concerned(known: Known, graph: str, runs: Runs, derived: Derived | None = No
     own = runs.when(graph)
     for _, ended, run in runs.times if own else ():
         if own and ended >= own[0]:
-            found.update(versions.unmade(known.listed(bundle_iri(RUN_BASE + run)), own[0], own[1] + SECOND))
+            found.update(versions.unmade(store.listed(bundle_iri(RUN_BASE + run)), own[0], own[1] + SECOND))
     return found
 
 
-def called(known: Known, names: Iterable[str]) -> set[str]:
+def called(store: Writer, names: Iterable[str]) -> set[str]:
     """Return channels with all their names."""
-    facts = Facts(known)
+    facts = Facts(store)
     return {name for channel in names for name in channels.names(facts, channel)}
 
 
 class Derived:
     """The content of the derived graph, by the version or channel that causes each statement."""
 
-    def __init__(self, store: Kept) -> None:
+    def __init__(self, store: Writer) -> None:
         self.store = store
         self.is_empty = next(store.statements(DERIVED), None) is None
 
@@ -163,9 +164,9 @@ class Derived:
         return found
 
 
-def conclude(known: Known, keys: Iterable[str], runs: Runs) -> list[str]:
+def conclude(store: Writer, keys: Iterable[str], runs: Runs) -> list[str]:
     """Return the conclusions for these versions and channels, as N-Triples lines."""
-    facts = Facts(known)
+    facts = Facts(store)
     lines: list[str] = []
     for key in keys:
         lines += inodes.conclude(facts, key, runs.at) if _is_version(key) else channels.conclude(facts, key)
@@ -194,13 +195,13 @@ class Touched:
         return Touched(self.content | other.content, *both)
 
 
-def touched(store: Kept, *graphs: str) -> Touched:
+def touched(store: Writer, *graphs: str) -> Touched:
     """Return these subjects of runs' graphs."""
     own = configurations.touched(store, *graphs), configurations.touched_states(store, *graphs)
     return Touched(derived_content.touched(store, *graphs), *own)
 
 
-def renew(store: Kept, graph: str | None, before: Touched) -> bool:
+def renew(store: Writer, graph: str | None, before: Touched) -> bool:
     """Derive these triples again for the subjects that a run's graph contains now (None: the graph is removed) or
     contained `before`; return whether there are any triples."""
     said = derived_content.renew(store, graph, before.content)

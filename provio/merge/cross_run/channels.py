@@ -14,7 +14,7 @@ from provio.base import turtle
 from provio.base.records import plain
 from provio.graph.lines import Graph
 from provio.lineage.identity import FINER, without_task
-from provio.merge.cross_run.known import Facts
+from provio.merge.cross_run.facts import Facts
 
 UNSEEN = "~unseen"
 SOCKET = "/socket/"

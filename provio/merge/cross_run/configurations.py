@@ -16,7 +16,8 @@ from typing import NamedTuple
 from provio.base import turtle
 from provio.base.vocab import NS, PROV
 from provio.graph.lines import Graph
-from provio.merge.cross_run.known import CONTENT, Kept, nanoseconds
+from provio.merge.cross_run.facts import CONTENT, nanoseconds
+from provio.store import Writer
 
 SERIES, ENTITY, TIME = NS + "series", PROV + "entity", PROV + "atTime"
 BATCH = 200  # terms of one query
@@ -43,7 +44,7 @@ def batches(terms: Iterable[str]) -> Iterator[str]:
         yield some
 
 
-def uses(store: Kept, variable: str, terms: Iterable[str]) -> Iterator[Use]:
+def uses(store: Writer, variable: str, terms: Iterable[str]) -> Iterator[Use]:
     """Yield the uses of these versions (`?v`), in these series (`?s`), or with these IRIs (`?u`)."""
     for some in batches(terms):
         query = f"""SELECT DISTINCT ?u ?s ?v ?t {{ VALUES {variable} {{ {some} }}
@@ -62,7 +63,7 @@ class Unclear(Exception):
 class Latest:
     """The conclusions about the versions that a run uses, if it is the latest run; raises Unclear if not."""
 
-    def __init__(self, store: Kept, graph: str) -> None:
+    def __init__(self, store: Writer, graph: str) -> None:
         self.store = store
         own = sorted(uses(store, "?u", iris(store.members(graph, SERIES))), key=lambda use: (use.series, use))
         self.own = {name: list(found) for name, found in groupby(own, lambda use: use.series)}
@@ -138,7 +139,7 @@ class Latest:
 SAID = (PROV + "wasRevisionOf", PROV + "wasDerivedFrom", NS + "version")
 
 
-def touched(store: Kept, *graphs: str) -> set[str]:
+def touched(store: Writer, *graphs: str) -> set[str]:
     """Return the versions that runs' graphs use."""
     if not store.has(SERIES):
         return set()
@@ -146,7 +147,7 @@ def touched(store: Kept, *graphs: str) -> set[str]:
     return {version for use in named for version, _ in store.objects(use, ENTITY)}
 
 
-def renew(store: Kept, graph: str | None, before: set[str]) -> bool:
+def renew(store: Writer, graph: str | None, before: set[str]) -> bool:
     """Derive the triples again for the versions that a run's graph uses now (None: the graph is removed) or used
     `before`; return whether there are any triples."""
     concerned = before | (touched(store, graph) if graph else set())
@@ -167,13 +168,13 @@ def renew(store: Kept, graph: str | None, before: set[str]) -> bool:
     return bool(lines)
 
 
-def _said(store: Kept, versions: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+def _said(store: Writer, versions: Iterable[str]) -> Iterator[tuple[str, str, str]]:
     for version in versions:
         for word in SAID:
             yield from ((version, word, other) for other, graph in store.objects(version, word) if graph == CONTENT)
 
 
-def _conclude(store: Kept, versions: set[str]) -> Iterator[str]:
+def _conclude(store: Writer, versions: set[str]) -> Iterator[str]:
     """Yield the triples of each version: the version it revises in each of its series, and its number in the first."""
     wanted = {use.series for use in uses(store, "?v", iris(versions))}
     series: dict[str, list[Use]] = {}
@@ -213,7 +214,7 @@ STATES = """SELECT DISTINCT ?of ?state ?made ?used { VALUES ?of { %s } ?state pr
     OPTIONAL { ?state prov:generatedAtTime ?made } OPTIONAL { ?state provio:firstUsed ?used } }"""
 
 
-def touched_states(store: Kept, *graphs: str) -> dict[str, set[str]]:
+def touched_states(store: Writer, *graphs: str) -> dict[str, set[str]]:
     """Return the things with an identifier in runs' graphs, each with all its states in any run."""
     if not store.has(IDENTIFIER):
         return {}
@@ -222,7 +223,7 @@ def touched_states(store: Kept, *graphs: str) -> dict[str, set[str]]:
     return {thing: {state for _, state in (*made.get(thing, ()), *found.get(thing, ()))} for thing in things}
 
 
-def renew_states(store: Kept, graph: str | None, before: dict[str, set[str]]) -> bool:
+def renew_states(store: Writer, graph: str | None, before: dict[str, set[str]]) -> bool:
     """Derive the triples again for the things that a run's graph contains now (None: the graph is removed) or
     contained `before`; return whether there are any triples."""
     now = touched_states(store, graph) if graph else {}
@@ -245,7 +246,7 @@ def renew_states(store: Kept, graph: str | None, before: dict[str, set[str]]) ->
 States = dict[str, list[tuple[int, str]]]
 
 
-def _states(store: Kept, things: Iterable[str]) -> tuple[States, States]:
+def _states(store: Writer, things: Iterable[str]) -> tuple[States, States]:
     """Return (made, found) as (moment, state) by thing: the states that runs made, with the time of generation, and
     those that runs found, with the time of their first use (ns since 1970)."""
     made: States = {}
@@ -261,7 +262,7 @@ def _states(store: Kept, things: Iterable[str]) -> tuple[States, States]:
     return made, {of: [(at, state) for state, at in states.items()] for of, states in found.items()}
 
 
-def _stated(store: Kept, states: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+def _stated(store: Writer, states: Iterable[str]) -> Iterator[tuple[str, str, str]]:
     for state in states:
         for tie in TIES:
             yield from ((state, tie, other) for other, graph in store.objects(state, tie) if graph == CONTENT)

@@ -13,14 +13,15 @@ from collections.abc import Iterable
 from provio.base import turtle
 from provio.base.vocab import NS, PROV
 from provio.graph.lines import Graph
-from provio.merge.cross_run.known import CONTENT, Facts, Kept
+from provio.merge.cross_run.facts import CONTENT, Facts
+from provio.store import Writer
 
 HASH = NS + "sha256"
 TIES = (PROV + "alternateOf", NS + "sameContentAs", NS + "contentFrom")
 COPIED = "~copied"
 
 
-def touched(store: Kept, *graphs: str) -> dict[str, set[str]]:
+def touched(store: Writer, *graphs: str) -> dict[str, set[str]]:
     """Return the hashes of the versions in runs' graphs, each with all versions that have this hash."""
     if not store.has(HASH):
         return {}
@@ -29,7 +30,7 @@ def touched(store: Kept, *graphs: str) -> dict[str, set[str]]:
     return {value: set(store.stating(HASH, value)) for value in hashes}
 
 
-def renew(store: Kept, graph: str | None, before: dict[str, set[str]]) -> bool:
+def renew(store: Writer, graph: str | None, before: dict[str, set[str]]) -> bool:
     """Derive the triples about equal content again, for the versions that a run's graph contains now (None: the graph
     is removed) or contained `before`; return whether there are any triples."""
     now = {value: set(store.stating(HASH, value)) for value in before} | (touched(store, graph) if graph else {})
@@ -41,7 +42,7 @@ def renew(store: Kept, graph: str | None, before: dict[str, set[str]]) -> bool:
     return bool(lines)
 
 
-def _said(store: Kept, versions: Iterable[str]) -> Iterable[tuple[str, str, str]]:
+def _said(store: Writer, versions: Iterable[str]) -> Iterable[tuple[str, str, str]]:
     for version in versions:
         for tie in TIES:
             yield from ((version, tie, other) for other, graph in store.objects(version, tie) if graph == CONTENT)
@@ -83,7 +84,7 @@ def _times(version: str) -> tuple[int, int, int]:
 
 def _made(facts: Facts, version: str) -> bool:
     """Return whether a recorded program made a version, or wrote to it."""
-    return any(facts.known.objects(version, word) for word in (PROV + "wasGeneratedBy", NS + "wasWrittenBy"))
+    return any(facts.store.objects(version, word) for word in (PROV + "wasGeneratedBy", NS + "wasWrittenBy"))
 
 
 def _alternates(facts: Facts, version: str) -> set[str]:

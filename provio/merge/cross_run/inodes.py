@@ -16,7 +16,7 @@ from provio.base.vocab import NS, RDF
 from provio.graph.lines import Graph
 from provio.lineage.identity import VERSION, without_task
 from provio.lineage.model import TICK
-from provio.merge.cross_run.known import Facts
+from provio.merge.cross_run.facts import Facts
 
 PROGRAM = NS + "Program"
 UNTRACKED = "~untracked"  # suffix of a version's IRI: the Gap for an unobserved change
@@ -51,7 +51,7 @@ def conclude(facts: Facts, iri: str, run_at: RunAt) -> list[str]:
     """Return the conclusions about a version as N-Triples lines; `run_at` returns the run in progress at a moment (ns
     since 1970)."""
     graph = Graph()
-    if "~" not in iri and facts.known.versions.is_known(iri):
+    if "~" not in iri and facts.store.versions.is_known(iri):
         version = _version(facts, iri)
         if version.made_by:
             _join(facts, graph, version)
@@ -78,7 +78,7 @@ def _is_explained(facts: Facts, iri: str) -> bool:
     """Return whether a run states the origin of a version that no activity made."""
     alternates = facts.all(iri, "prov:alternateOf") or facts.subjects("prov:alternateOf", iri)
     unwatched = facts.all(iri + "~unwatched", "about")
-    return bool(alternates or unwatched or facts.known.versions.is_contributed(iri))
+    return bool(alternates or unwatched or facts.store.versions.is_contributed(iri))
 
 
 def _unmade(facts: Facts, graph: Graph, version: Version, run_at: RunAt) -> None:
@@ -86,7 +86,7 @@ def _unmade(facts: Facts, graph: Graph, version: Version, run_at: RunAt) -> None
     if writing:
         _made_on_the_way(facts, graph, version, writing)
         return
-    before, during = facts.known.versions.before(version.iri), run_at(version.mtime)
+    before, during = facts.store.versions.before(version.iri), run_at(version.mtime)
     reason = None
     if before is not None:
         moment = turtle.instant_text(before)
@@ -101,7 +101,7 @@ def _unmade(facts: Facts, graph: Graph, version: Version, run_at: RunAt) -> None
 def _enclosing(facts: Facts, version: Version) -> Writing | None:
     """Return the writing that was in progress when a version without a maker came into existence, and that ended in a
     later version; None if there is none."""
-    later = (_version(facts, iri) for iri in facts.known.versions.reaching(version.iri))
+    later = (_version(facts, iri) for iri in facts.store.versions.reaching(version.iri))
     return max(
         (
             writing
@@ -128,7 +128,7 @@ def _made_on_the_way(facts: Facts, graph: Graph, version: Version, writing: Writ
         maker = _so_far(facts, graph, version, writing)
     graph.say(version.iri, ("prov:wasGeneratedBy", f"<{maker}>"))
     for agent in facts.values(writing.phase, "prov:wasAssociatedWith"):  # its thread, its rank too
-        if any(kind == PROGRAM for kind, _ in facts.known.objects(agent, RDF + "type")):
+        if any(kind == PROGRAM for kind, _ in facts.store.objects(agent, RDF + "type")):
             graph.say(version.iri, ("prov:wasAttributedTo", f"<{agent}>"))
     for earlier in writing.of.earlier:
         _revision(graph, version.iri, earlier)
@@ -175,7 +175,7 @@ def _first_use(facts: Facts, entity: str, phase: str) -> int:
 def _join(facts: Facts, graph: Graph, version: Version) -> None:
     """Add revisions: a version keeps content that writers of other runs wrote while its own writer was at work, and
     follows the versions that were read in that time."""
-    versions = facts.known.versions
+    versions = facts.store.versions
     kept = max(map(_mtime, version.earlier), default=None)
     since = kept if kept is not None else min((one.start for one in _writings(facts, version)), default=version.mtime)
     for iri in versions.between(version.iri, versions.begun(version.iri)):
