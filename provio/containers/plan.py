@@ -53,7 +53,7 @@ class Plan:
 
     def start(self, recording: Recording, dry: bool = False) -> Start:
         """Return the Start for the runtime; raises ProvioError if the shim cannot be made visible in the container."""
-        told = {os.fsdecode(name): os.fsdecode(value) for name, value in run.variables(recording).items()}
+        told = {os.fsdecode(name): os.fsdecode(value) for name, value in run.session_variables(recording).items()}
         told |= {"LD_PRELOAD": str(self.shim)}
         shells = [shell for shell in ("/bin/bash", "/bin/sh") if os.path.exists(self.known.root + shell)]
         start = Start(

@@ -112,7 +112,7 @@ def watched(call: Call, asked: Asked) -> int:
         command = [os.fsencode(word) for word in plan.runtime.command(start)]
     except ProvioError as error:
         if recording:
-            failed_start.take_back(recording, str(error))
+            failed_start.withdraw(recording, str(error))
         raise CannotRecord(str(error)) from error
     surroundings = plan.runtime.asked("surroundings", lambda _: {}, start)
     if isinstance(surroundings, dict):
@@ -126,16 +126,16 @@ def _watched(command: list[bytes], recording: Recording, plan: Plan, call: Call,
     facts = plan.known.held()  # the facts of the file in use: it may be replaced during the run
 
     def begun(pid: int) -> None:  # called when the runtime has started
-        recording.around += _statement(recording, plan.known, facts(), plan.runtime.name)
+        recording.statements += _statement(recording, plan.known, facts(), plan.runtime.name)
         with contextlib.suppress(OSError):  # it is written again at the end
             write_run(recording, None)
         if plan.unseen:
             say = (lambda _: None) if call.quiet else terminal.complain
-            run.say_unwatched(recording, plan.unseen, pid, say)
+            run.report_unwatched(recording, plan.unseen, pid, say)
 
     if plan.form not in (SIF, SQUASHFS):
         end = run.watch(command, None, begun=begun)
-        driver.ended(recording, end, call, settings)
+        driver.finish(recording, end, call, settings)
         return end
     from provio.containers import image  # slow to import, and folders do not need it
 
@@ -144,10 +144,10 @@ def _watched(command: list[bytes], recording: Recording, plan: Plan, call: Call,
     end = run.watch(command, None, begun=begun)
     digest = digesting.stopped()
     if digest:
-        recording.around += image.statement(recording.run_id, digest)
+        recording.statements += image.statement(recording.run_id, digest)
     else:
         image.ask(home, recording.run_id, path, key)
-    driver.ended(recording, end, call, settings)
+    driver.finish(recording, end, call, settings)
     if image.waited_for(home):
         image.begin(home, then_merge=not (call.no_merge or environment.job_id()))
     return end

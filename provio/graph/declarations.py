@@ -61,13 +61,13 @@ class SaidGraph:
 
     def nodes(self) -> Iterator[None]:
         """Write all declarations; yield from time to time."""
-        checkpoints = {one.iri for one in self.trace.said.checkpoints}
+        checkpoints = {one.iri for one in self.trace.declarations.checkpoints}
         for version in self.out.said.versions.values():
             yield from self._version(version)
         for under in self.out.said.under:
             self._under(under)
             yield
-        for metric in self.trace.said.metrics:
+        for metric in self.trace.declarations.metrics:
             self._metric(metric)
             yield
         for saved in self.out.said.saved:
@@ -77,7 +77,7 @@ class SaidGraph:
             yield from self._entity(iri)
         for state in self.out.said.states.values():
             self._state(state)
-        for holder, settings in self.trace.said.settings.items():
+        for holder, settings in self.trace.declarations.settings.items():
             strand = self.out.strands.get(holder)
             if strand or holder in checkpoints:
                 yield from self._settings(strand.process.iri if strand else holder, "hadSetting", settings)

@@ -86,7 +86,7 @@ def conclude(
     the rest of the run.
     """
     known = known or Known.of(trace, identity, settings or Config())
-    conclusions = Conclusions(known.programs, clocks=Clocks(hosts.apart(trace.hosts)))
+    conclusions = Conclusions(known.programs, clocks=Clocks(hosts.clock_uncertainty(trace.hosts)))
     ends, noise, shared, whole = known.ends, known.noise, known.shared or Shared(), trace
     conclusions.apart, conclusions.noise, conclusions.ends = shared.inodes, noise, ends
     if whole.lone:

@@ -28,15 +28,15 @@ from provio.trace.run_facts import Trace
 
 def say(trace: Trace, identity: Identity, conclusions: Conclusions) -> None:
     """Record configurations, and declared uses and products, before processes are cut into phases."""
-    for one in sorted(trace.said.configurations, key=lambda one: (one.at, one.iri)):
+    for one in sorted(trace.declarations.configurations, key=lambda one: (one.at, one.iri)):
         _configured(one, trace, conclusions)
-    for said in trace.said.entities.values():
+    for said in trace.declarations.entities.values():
         conclusions.said.kept.setdefault(entity_iri(trace.iri, said), []).append(said)
-    states, seen = _States(trace, conclusions), _Seen(conclusions.versions.values() if trace.said.uses else ())
-    for use in sorted(trace.said.uses, key=lambda use: use.at):
+    states, seen = _States(trace, conclusions), _Seen(conclusions.versions.values() if trace.declarations.uses else ())
+    for use in sorted(trace.declarations.uses, key=lambda use: use.at):
         actor = conclusions.acting(trace.processes[use.process], use.task)
-        if use.entity in trace.said.entities:
-            states.use(entity_iri(trace.iri, trace.said.entities[use.entity]), use, actor)
+        if use.entity in trace.declarations.entities:
+            states.use(entity_iri(trace.iri, trace.declarations.entities[use.entity]), use, actor)
         elif use.path is not None and not (inside := seen.below(use.path, use.at)) and use.facts:
             seen.add(use.path, use.at, _file(use, use.facts, actor, identity, conclusions))
         elif use.path is not None:
@@ -151,10 +151,10 @@ Latest = dict[str, dict[str, Named]]
 
 def save(trace: Trace, conclusions: Conclusions) -> None:
     """Set the file versions, configurations and metrics of each checkpoint, once versions have their makers."""
-    if not trace.said.checkpoints:
+    if not trace.declarations.checkpoints:
         return
     given: dict[str, list[Metric]] = {}
-    for metric in trace.said.metrics:
+    for metric in trace.declarations.metrics:
         if metric.given_with:
             given.setdefault(metric.given_with, []).append(metric)
     files, levels = Files(conclusions, trace.processes.values()), _Levels(trace)
@@ -177,8 +177,8 @@ def save(trace: Trace, conclusions: Conclusions) -> None:
 def _in_order(trace: Trace, conclusions: Conclusions) -> Iterator[Under | Metric | Checkpoint]:
     """Yield all declarations by their moments; a checkpoint follows the other declarations of its moment."""
     moment = attrgetter("at")
-    under, checkpoints = sorted(conclusions.said.under, key=moment), sorted(trace.said.checkpoints, key=moment)
-    return merge(under, trace.said.metrics.in_order(), checkpoints, key=moment)
+    under, checkpoints = sorted(conclusions.said.under, key=moment), sorted(trace.declarations.checkpoints, key=moment)
+    return merge(under, trace.declarations.metrics.in_order(), checkpoints, key=moment)
 
 
 def _note(one: Named, line: Sequence[str], latest: Latest[Named]) -> None:

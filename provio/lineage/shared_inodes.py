@@ -101,7 +101,7 @@ def conclude(
 
     The trace is emptied and must not be used afterwards.
     """
-    out = Conclusions(programs, clocks=Clocks(hosts.apart(trace.hosts)))
+    out = Conclusions(programs, clocks=Clocks(hosts.clock_uncertainty(trace.hosts)))
     gather(trace, identity, out, noise, ends)
     out.apart = inodes
     out.versions = {iri: version for iri, version in out.versions.items() if out.is_apart(version.facts)}

@@ -59,8 +59,8 @@ class _Divider:
         self.processes = {"": _process(process, process.iri, process.image_number, process.record, process.threads)}
         for task in tasks:
             self.processes[task.iri] = _of_task(process, task)
-        for name, moment in process.told.items():
-            told = self.processes[self.known(name)].told
+        for name, moment in process.last_declared.items():
+            told = self.processes[self.known(name)].last_declared
             told[""] = max(moment, told.get("", 0))
         self.copies: dict[tuple[int, str], Opening] = {}
         taken = self._taken()
@@ -129,7 +129,7 @@ class _Divider:
             opening.label, self.processes[name], opening.kind, opening.path, opening.facts, opening.flags,
             opening.opened if maker else first, opening.inherited or not maker, opening.unlinked,
             opening.api if maker else None, opening.elapsed if maker else 0, opening.closed, opening.at_close,
-            opening.settled, opening.resolved, opening.hidden, opening.connection, accesses,
+            opening.settled, opening.resolved, opening.unseen_reason, opening.connection, accesses,
         )  # fmt: skip
         copy.owner = opening.process.iri
         copy.copied_from = [one for one in opening.copied_from if self.known(one.access.task) == name]

@@ -64,10 +64,10 @@ def hide(trace: Trace, identity: Identity, conclusions: Conclusions) -> None:
     observed."""
     for opening in trace.openings():
         left = opening.at_close or opening.settled
-        if opening.hidden and left:
+        if opening.unseen_reason and left:
             version = conclusions.version_at(identity.version(left), opening.closed or opening.opened)
             if version:
-                conclusions.gaps.append((version.iri + "~inside", version.iri, opening.hidden))
+                conclusions.gaps.append((version.iri + "~inside", version.iri, opening.unseen_reason))
 
 
 def unseen_writer(trace: Trace) -> str | None:

@@ -110,7 +110,7 @@ def pack(home: Home, settings: schema.Config, folders: Iterable[Path], *, wait: 
     home = served(home, settings)  # its marks record which runs are merged
     reader = open_reader(home, settings)
     hashes, awaited = _hashes(reader), _awaited(reader)
-    watched = liveness.watched()
+    watched = liveness.started_runs()
     done = 0
     with contextlib.closing(Lock(home, wait)), home.closed():
         tidy(home)
@@ -169,11 +169,11 @@ def _pack(home: Home, folder: Path, merged: str | None, settings: schema.Config,
     if folder.stat().st_uid != os.geteuid():
         raise Unfit("it is another user's")
     record = read_head(folder)
-    if liveness.going(folder, record, started=watched) or not liveness.here(record):
+    if liveness.in_progress(folder, record, started=watched) or not liveness.began_here(record):
         raise Unfit("it still goes on, or it is another host's")
     if "unattended" in record and "endedNs" not in record and time.time() - began(folder.name) < QUEUED:
         raise Unfit("it has no end yet")
-    if collect.waits(home, folder.name):
+    if collect.has_uncollected(home, folder.name):
         raise Unfit("it is not collected yet")
     if (home.path / "hashing" / folder.name).exists() or home.marked(folder) != "":
         raise Unfit("it is not hashed or merged yet, or damaged")

@@ -133,9 +133,9 @@ class Merger:
         from provio.trace.read import read_head
 
         self.settings = load.load(self.folders, forgive=lambda _: None)
-        started, found = liveness.watched(), []
+        started, found = liveness.started_runs(), []
         for folder in pending(self.home, self.settings):
-            if folder.name not in self.tried and not liveness.going(folder, read_head(folder), started=started):
+            if folder.name not in self.tried and not liveness.in_progress(folder, read_head(folder), started=started):
                 found.append(folder)
         return found
 

@@ -88,36 +88,36 @@ def read(
 def _moment(job: Job, record: Record, digests: Digests) -> int:
     if not job.folder.is_dir():  # packed: nothing is written there
         return job.moment
-    return trace_hash.held_since(job.folder, record, digests)
+    return trace_hash.unchanged_since(job.folder, record, digests)
 
 
 def _surveyed(job: Job, home: Home, settings: Config, locked: partitions.Locked, written: bool) -> Survey | None:
     """Look through a run; one that is packed, or `written` meanwhile, as it is now."""
     from provio.merge.large import survey  # slow to import, and most runs are small
 
-    source, ended = run_source.of(job.folder), rank_end.over(job.folder)
+    source, ended = run_source.of(job.folder), rank_end.has_ended(job.folder)
     try:
         if source.fixed or written:
-            source = run_source.held(source, traces.read_head(job.folder), home.path)
+            source = run_source.snapshot(source, traces.read_head(job.folder), home.path)
         found = survey.survey(source, settings.interpreters)
     except survey.Written:
         return None if written else _surveyed(job, home, settings, locked, written=True)
     except (survey.Indivisible, OSError):  # or there is no room to hold it
         return None
     with contextlib.suppress(Busy, NotAllowed), locked():
-        rank_end.conclude(found.whole, ended)
+        rank_end.note_end(found.whole, ended)
     return found
 
 
 def _trace(folder: Path, home: Home, kept: bool) -> Trace:
-    place, ended = run_source.of(folder).place, rank_end.over(folder)
+    place, ended = run_source.of(folder).place, rank_end.has_ended(folder)
     trace = traces.read_run(folder, lone_of(folder, home))
     if kept:
         with contextlib.suppress(Busy, NotAllowed), _locked(folder, home):
-            post_run.settled(trace)
-            rank_end.conclude(trace, ended)
+            post_run.postprocess(trace)
+            rank_end.note_end(trace, ended)
     else:
-        post_run.look(trace, turtle.segment(environment.host()))
+        post_run.inspect(trace, turtle.segment(environment.host()))
     # Runs of another record are read without its lock: one that was packed meanwhile was not read whole.
     return trace if run_source.of(folder).place == place else _trace(folder, home, kept)
 

@@ -29,7 +29,7 @@ from provio.merge import cross_run, intake
 from provio.merge.intake import Prepared
 from provio.settings.schema import Config
 from provio.trace import environment, post_run, redact
-from provio.trace.declarations import Said
+from provio.trace.declarations import Declarations
 from provio.trace.fast.compact_record import Packed
 from provio.trace.run_facts import Trace
 
@@ -63,7 +63,7 @@ class Partitions:
 def part_of(whole: Trace) -> Trace:
     """Return a trace of the same run in which nothing is."""
     part = copying.copy(whole)
-    part.processes, part.gaps, part.tasks, part.unwatched, part.said = {}, [], {}, [], Said()
+    part.processes, part.gaps, part.tasks, part.unwatched, part.declarations = {}, [], {}, [], Declarations()
     part.damages = []
     return part
 
@@ -109,7 +109,7 @@ class _RunGraph:
         trace, self.found.touching = self.found.touching, None
         if trace:
             if self.locked:
-                self.late |= post_run.look(trace, self.host)
+                self.late |= post_run.inspect(trace, self.host)
                 self._settled(trace)
             told = self.known.programs, self.known.noise, self.known.ends
             self.known.shared = shared_inodes.conclude(trace, self.identity, *told, self.found.wide)
@@ -121,8 +121,8 @@ class _RunGraph:
             if opening.settled:
                 after = self.found.after.setdefault(opening.process.iri, {})
                 known = after[opening.iri].record() if opening.iri in after else {}
-                after[opening.iri] = Packed(post_run.noted(opening.settled) | known)
-            if opening.passing:
+                after[opening.iri] = Packed(post_run.settled_values(opening.settled) | known)
+            if opening.provisional:
                 self.passing.add(opening.iri)
 
     def pieces(self) -> Iterator[str]:
@@ -139,17 +139,17 @@ class _RunGraph:
         yield from triples(whole, self.identity, self.common, self.told, of_run=True)
         if self.locked:
             with contextlib.suppress(Busy, NotAllowed), self.locked():
-                post_run.keep(whole, self.host, self.stated, self.late)
+                post_run.write_settled(whole, self.host, self.stated, self.late)
         self.prepared.index += intake.index_of(whole, self.settings)
 
     def _part(self, part: Trace) -> Iterator[str]:
         for opening in part.openings() if self.passing else ():
-            opening.passing = opening.iri in self.passing
+            opening.provisional = opening.iri in self.passing
         if self.locked:
-            self.late |= post_run.look(part, self.host)
+            self.late |= post_run.inspect(part, self.host)
             self.stated.append("".join(post_run.statements(part, self.host)))
         part.gaps = self.found.whole.gaps
-        redact.said(part, self.redaction)
+        redact.declarations(part, self.redaction)
         conclusions = conclude(part, self.identity, self.settings, self.known)
         part.gaps = []
         redact.processes(part, self.redaction)

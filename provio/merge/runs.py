@@ -71,9 +71,11 @@ def merge(
     settings = settings or Config()
     home = served(home, settings)
     lock = lock or Lock(home, wait)
-    begun = failed_start.clear(home, home.run_folders() if folders is None else folders)
+    begun = failed_start.without_failed(home, home.run_folders() if folders is None else folders)
     asked = None if folders is None else begun
-    late = collect.here(home, None if asked is None else (folder.name for folder in asked), settings.capture_dir)
+    late = collect.collect_here(
+        home, None if asked is None else (folder.name for folder in asked), settings.capture_dir
+    )
     with home.closed(), open_writer(home, settings, wait, lock, rebuild) as store, _signs_of_life(home, not rebuild):
         work = Merge(home, store, settings, known, None if rebuild else between)
         work.own = own or work.own
@@ -211,7 +213,9 @@ class Merge:
         with contextlib.suppress(OSError):  # it was removed meanwhile
             if folder.is_dir():
                 record = traces.read_head(folder)
-                return (liveness.may_change if folder == self.own else liveness.goes_on)(folder, record)
+                return (liveness.has_living_process if folder == self.own else liveness.seems_in_progress)(
+                    folder, record
+                )
         return False
 
     def _left_pending(self, folder: Path) -> bool:
@@ -224,7 +228,7 @@ class Merge:
     @staticmethod
     def _has_ended(job: Job) -> bool:
         """Whether the end of a run is to be noted: nothing else of it has changed."""
-        return rank_end.waits(job.folder) and rank_end.over(job.folder)
+        return rank_end.awaits_end(job.folder) and rank_end.has_ended(job.folder)
 
     def _one(self, job: Job, found: Read) -> None:
         try:
@@ -271,7 +275,7 @@ class Merge:
     def _note(self, job: Job, found: Read) -> None:
         self.outcome.damages += found.damages
         # The end of processes changes no file, nor need what one that goes on records.
-        moment = 0 if rank_end.waits(job.folder) or self._goes_on(job.folder) else found.moment()
+        moment = 0 if rank_end.awaits_end(job.folder) or self._goes_on(job.folder) else found.moment()
         self.marks[job.folder] = moment, "".join(" ".join(line.split()) + "\n" for line in found.damages)
 
     def mark(self) -> None:

@@ -36,7 +36,7 @@ class Job:
     partition: str = ""
     account: str = ""
     modules: tuple[str, ...] = ()
-    kept: bool = False  # what nodes record lies on their own disks until it is collected
+    captured: bool = False  # what nodes record lies on their own disks until it is collected
     capture: str = ""  # where, if the settings do not say it
 
 
@@ -45,7 +45,7 @@ class System:
     """A batch system: how a line begins that asks it for something, what is asked for, and how tasks are started."""
 
     begins: str
-    asks: Callable[[Job], list[str]]
+    requests: Callable[[Job], list[str]]
     launcher: Callable[[Job], str]
     each_node: Callable[[Job], str]  # how a command is started once on each
     index: str
@@ -111,7 +111,7 @@ def _plain(job: Job) -> str:
     )
 
 
-def kept(home: Path, capture_dir: str) -> tuple[bool, str]:
+def capture_place(home: Path, capture_dir: str) -> tuple[bool, str]:
     """Tell whether nodes keep what they record until it is collected, and where if the settings do not say it."""
     mount = environment.mount_of(home)
     if capture_dir or (mount and mount.file_system in SAFE_FOR_MAPS):
@@ -130,7 +130,7 @@ def script(name: str, job: Job) -> str:
     words = ["provio", "run", *options, "--", shlex.join(job.command)]
     if job.tasks > 1:
         words.insert(0, system.launcher(job))
-    lines = ["#!/bin/bash", *(f"{system.begins} {asked}" for asked in system.asks(job)), ""]
+    lines = ["#!/bin/bash", *(f"{system.begins} {asked}" for asked in system.requests(job)), ""]
     if name == "pbs":
         lines += ['cd "$PBS_O_WORKDIR" || exit 1', ""]
     lines += [f"module load {shlex.quote(module)} || exit 1" for module in job.modules]
@@ -146,7 +146,7 @@ def script(name: str, job: Job) -> str:
 
 def _ending(system: System, job: Job, command: str) -> list[str]:
     """The lines that run the command, and those that collect afterwards where there is something to collect."""
-    if not (job.kept and job.tasks > 1):
+    if not (job.captured and job.tasks > 1):
         return [
             "# In the place of this shell: what the batch system tells the job, the command is told.",
             f"exec {command}",

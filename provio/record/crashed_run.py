@@ -19,7 +19,7 @@ from provio.trace.recording import End, Recording, write_run
 REASON = "its run folder was lost while it went on, and what was recorded in it"
 
 
-def begin_anew(recording: Recording, end: End) -> str:
+def recreate(recording: Recording, end: End) -> str:
     """Make the folder again, and say in it what is known of the run and that it was lost; return the line to say of
     that."""
     word = f"run {recording.run_id}: {recording.folder} was lost while it went on, and what was recorded in it"
@@ -43,7 +43,7 @@ def _write(recording: Recording, end: End) -> None:
         recording.facts.append(("bootId", turtle.literal(environment.boot_id())))
     run = f"<{RUN_BASE}{recording.run_id}>"
     gap = f"<{RUN_BASE}{recording.run_id}/lost> a :Gap ; :about {run} ; :reason {turtle.literal(REASON)} .\n"
-    recording.around += gap
+    recording.statements += gap
     write_run(recording, end)
 
 

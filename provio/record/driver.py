@@ -35,7 +35,7 @@ BACKGROUND, WAIT, ASK = "background", "wait", "ask"  # when a run is merged (the
 MANY = 500  # runs among which there may be some to pack
 
 
-def watched(call: Call) -> int:
+def run_command(call: Call) -> int:
     """Watch a command, have its run merged, and return its exit code (or end by its signal).
 
     Raises CannotRecord where it is to be recorded or not started (`--strict`), and cannot be.
@@ -46,22 +46,22 @@ def watched(call: Call) -> int:
 
     def lasts(signals: Signals, pid: int) -> None:
         if recording:
-            from provio.record.waiter.start import wait_instead
+            from provio.record.waiter.start import become_waiter
 
-            wait_instead(recording, signals, pid, *_left_to_waiter(recording, call, settings, folders))
+            become_waiter(recording, signals, pid, *_left_to_waiter(recording, call, settings, folders))
 
     end = run.watch(arguments, recording, say, lasts)
     if recording:
-        from provio.record.waiter.start import PYTHON, end_instead
+        from provio.record.waiter.start import PYTHON, become_waiter_at_end
 
         left = _left_to_waiter(recording, call, settings, folders)
         if left[0] != PYTHON:
-            end_instead(recording, end, *left)
-        ended(recording, end, call, settings)
+            become_waiter_at_end(recording, end, *left)
+        finish(recording, end, call, settings)
     return run.end_as(end)
 
 
-def ended(recording: Recording, end: End, call: Call, settings: Config) -> None:
+def finish(recording: Recording, end: End, call: Call, settings: Config) -> None:
     """Finish the run of a command that ended, and have it merged."""
     _finish(recording, end, call, settings, lambda: write_run(recording, end))
 
@@ -75,7 +75,7 @@ def _begun(call: Call, arguments: list[bytes]) -> tuple[Recording | None, Config
         recording = prepared(arguments, settings)
         if settings.capture_dir:
             say = (lambda _: None) if call.quiet else terminal.complain
-            with failed_start.begun_or_gone(recording):
+            with failed_start.removed_on_failure(recording):
                 if capture(recording, settings.capture_dir, say) and environment.job_id():
                     _attended(recording)
         return recording, settings, folders
@@ -170,7 +170,7 @@ def _left_to_waiter(
     return mode, word, (values(call), [str(folder) for folder in folders])
 
 
-def finished(recording: Recording, end: End, call: Call, folders: list[Path]) -> None:
+def finish_after_waiter(recording: Recording, end: End, call: Call, folders: list[Path]) -> None:
     """Finish a run that the waiter waited for."""
     settings = load.load(folders, flags(call), lambda _: None)
     _finish(recording, end, call, settings, lambda: note_end(recording, end))
@@ -197,7 +197,7 @@ def _found_lost(recording: Recording, end: End) -> str:
         return ""
     from provio.record import crashed_run  # hardly ever needed
 
-    return crashed_run.begin_anew(recording, end)
+    return crashed_run.recreate(recording, end)
 
 
 def prepared(arguments: list[bytes], settings: Config, home: Home | None = None, shared: bool = False) -> Recording:
@@ -247,7 +247,7 @@ def _leave(recording: Recording, settings: Config, when: str) -> str:
     """Leave a run to a later merge: at once, but for the files that only now can be looked at."""
     from provio.record.waiter import start
 
-    start.settle(recording)
+    start.postprocess(recording)
     share(recording.home, recording.folder)
     follow = _hashed(recording, settings, when)
     if when == BACKGROUND:
@@ -289,13 +289,13 @@ def _merged(recording: Recording, lock: Lock, settings: Config) -> str:
     from provio.merge import job
     from provio.merge.runs import merge
     from provio.store import served
-    from provio.trace.post_run import settled
+    from provio.trace.post_run import postprocess
     from provio.trace.read import read_run
 
     with recording.home.closed():
         large = job.is_large(recording.folder)  # it is read in parts, by merge
         lone = None if large else job.lone_of(recording.folder, recording.home)
-        trace = None if large else settled(read_run(recording.folder, lone))
+        trace = None if large else postprocess(read_run(recording.folder, lone))
     share(recording.home, recording.folder)
     count = _counted(trace) if trace else "many processes"
     try:

@@ -21,7 +21,7 @@ class Option:
 
     written: str
     sets: str
-    says: str
+    help: str
     takes: bool = True
     many: bool = False
     metavar: str | None = None

@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from provio.settings.schema import Config
 
 
-def watched(call: Call) -> int:
+def run_command(call: Call) -> int:
     """Become the command of a rank; of any other call, do what `provio.record.driver` does."""
     try:
         code = _started(call)
         if code is not None:
             return code
         ranks.step_aside()
-        return driver.watched(_of_many(call))
+        return driver.run_command(_of_many(call))
     except CannotRecord as error:
         if ranks.speaks(os.environ):
             raise
@@ -132,15 +132,15 @@ def _as_others(home: Home, trace: bytes, call: Call, settings: Config) -> dict[b
     fields = [os.fsdecode(ranks.plain(field)) for field in trace.split(b";")]
     recording = Recording(home, fields[3], (), None, 0, Path(fields[6]).parent)
     recording.hdf5, recording.recognise = settings.hdf5, settings.recognise
-    changes = run.watched_by(recording, _encoded(call))
+    changes = run.tracing_variables(recording, _encoded(call))
     return changes | ({b"PROVIO_TRACE": trace} if b"PROVIO_TRACE" in changes else {})
 
 
 def _first(home: Home, shared: Shared, call: Call, settings: Config) -> dict[bytes, bytes]:
     """Of the rank that is there first, whichever it is: it makes the run, and says what is wrong with it."""
-    implicit_run.sweep(home.path / ranks.JOINED)
+    implicit_run.remove_old_marks(home.path / ranks.JOINED)
     recording = driver.prepared(_encoded(call), settings, shared=True)
-    with failed_start.begun_or_gone(recording):  # the others wait meanwhile, and know nothing of it
+    with failed_start.removed_on_failure(recording):  # the others wait meanwhile, and know nothing of it
         return _made(recording, shared, call, settings)
 
 
@@ -151,7 +151,7 @@ def _made(recording: Recording, shared: Shared, call: Call, settings: Config) ->
     if left := _left(call.command[0]):
         say(left)
     setting = _marked(recording, settings, say)
-    changes = run.watched_by(recording, _encoded(call), say)
+    changes = run.tracing_variables(recording, _encoded(call), say)
     if settings.hash:
         from provio.merge import hashing  # it loads the store
 
@@ -212,7 +212,7 @@ def _become(command: Sequence[str], changes: dict[bytes, bytes]) -> int:
 def _note_unstarted(program: str, trace: bytes, error: OSError) -> None:
     """Leave in the run, of which others may be by now, why nothing of this rank's command is in it: as the shim does
     where it can write no file."""
-    reason = f"the command was not started ({run.unstarted(os.fsencode(program), error)[0]})"
+    reason = f"the command was not started ({run.start_failure(os.fsencode(program), error)[0]})"
     with contextlib.suppress(OSError, IndexError):
         tick = proc.start_tick()
         place = os.fsdecode(ranks.plain(trace.split(b";")[6]))

@@ -54,7 +54,7 @@ def watch(
             return not_started(command[0], error)
         signals.follow(process)
         if recording and blind:
-            say_unwatched(recording, blind, process.pid, say)
+            report_unwatched(recording, blind, process.pid, say)
         if begun:
             begun(process.pid)
         if lasts and signals.goes_on(process, LASTING):
@@ -82,23 +82,23 @@ def _watched(
     return found
 
 
-def variables(recording: Recording) -> dict[bytes, bytes]:
+def session_variables(recording: Recording) -> dict[bytes, bytes]:
     """Return the variables by which all is watched that is started with them."""
     return _watched(b"", recording, False, os.environb)
 
 
-def watched_by(
+def tracing_variables(
     recording: Recording, command: Sequence[bytes], say: Callable[[str], None] | None = None
 ) -> dict[bytes, bytes]:
     """Return the variables by which a command is watched that this process becomes; what cannot be seen is kept, if
     there is somebody to `say` it to."""
     blind, shim = _look(command[0])
     if blind and say:
-        say_unwatched(recording, blind, os.getpid(), say)
+        report_unwatched(recording, blind, os.getpid(), say)
     return _watched(command[0], recording, bool(blind and blind.refuses), os.environb, shim)
 
 
-def say_unwatched(recording: Recording, blind: Unwatchable, pid: int, say: Callable[[str], None]) -> None:
+def report_unwatched(recording: Recording, blind: Unwatchable, pid: int, say: Callable[[str], None]) -> None:
     """Say, and keep, that the command itself is not watched."""
     name = blind.path.decode("utf-8", "backslashreplace")
     say(f"{name} {blind.reason}: what it reads and writes is not seen")
@@ -211,10 +211,10 @@ def _start(command: Sequence[bytes], env: dict[bytes, bytes]) -> subprocess.Pope
 
 def not_started(program: bytes, error: OSError) -> End:
     """Say why a command was not started, and return what a shell says of that."""
-    return _said(*unstarted(program, error))
+    return _said(*start_failure(program, error))
 
 
-def unstarted(program: bytes, error: OSError) -> tuple[str, int]:
+def start_failure(program: bytes, error: OSError) -> tuple[str, int]:
     """Return why a command was not started, and the exit code by which a shell says so."""
     name = program.decode("utf-8", "backslashreplace")
     missing = error.errno in (errno.ENOENT, errno.ENOTDIR)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from provio.base.errors import ProvioError
-from provio.record.run import SITE, variables
+from provio.record.run import SITE, session_variables
 from provio.settings.home import Home
 from provio.settings.schema import Config
 from provio.system.executable import Unwatchable
@@ -60,17 +60,17 @@ def caller() -> list[bytes]:
     return _read("cmdline").rstrip(b"\0").split(b"\0")
 
 
-def begun(recording: Recording, kind: str) -> bytes:
+def start_script(recording: Recording, kind: str) -> bytes:
     """Return what a shell evaluates to be recorded from then on, and keep that what it does itself is not seen."""
     path = os.readlink(b"/proc/%d/exe" % os.getppid()) if _read("comm") else b""
     note_unwatched(recording, Unwatchable(path, BEFORE), os.getppid())
     place = shlex.quote(str(host_folder(recording) / "shell"))
     lines = [SIGNS[kind].format(file=place)]
-    lines += [SETS[kind](os.fsdecode(name), os.fsdecode(value)) for name, value in variables(recording).items()]
+    lines += [SETS[kind](os.fsdecode(name), os.fsdecode(value)) for name, value in session_variables(recording).items()]
     return os.fsencode("\n".join(lines) + "\n")
 
 
-def recorded() -> tuple[str, Path, Path] | None:
+def current_run() -> tuple[str, Path, Path] | None:
     """Return the run that this process is recorded in (id, run folder, folder of its host); None where it is not."""
     fields = os.environ.get("PROVIO_TRACE", "").split(";")
     if len(fields) < 7:
@@ -79,10 +79,10 @@ def recorded() -> tuple[str, Path, Path] | None:
     return fields[3], Path(home) / "runs" / fields[3], Path(place)
 
 
-def is_over() -> bool:
+def run_has_ended() -> bool:
     """Return whether this process has the variables of a run that is no more: it ended elsewhere (in a subshell, or for
     another shell), or was removed. Nothing records then, whatever the variables say."""
-    found = recorded()
+    found = current_run()
     try:
         return found is not None and ":endedNs " in (found[1] / run_source.HEAD).read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -91,15 +91,15 @@ def is_over() -> bool:
         return False
 
 
-def ended(kind: str, settings: Config) -> tuple[str, bytes]:
+def end_script(kind: str, settings: Config) -> tuple[str, bytes]:
     """Note that the session ends, where it is not over, and return its run and what its shell evaluates to be recorded
     no more.
 
     Raises ProvioError where this shell is not one that `provio env` began.
     """
-    found = recorded()
+    found = current_run()
     signs = list(found[2].glob(f"*{run_source.SHELL_ENDING}")) if found else []
-    over = is_over()
+    over = run_has_ended()
     if found is None or not (signs or over):
         raise ProvioError('this shell is not recorded by provio env: eval "$(provio env)" begins it')
     run, folder, _ = found

@@ -100,10 +100,10 @@ def _still_going(recorded: Recorded, home: Home) -> None:
     from provio.trace import liveness, read
 
     open_ended = [run for run in recorded.runs.values() if not run.end and (home.runs / run.id).is_dir()]
-    watched = liveness.watched() if open_ended else set()
+    watched = liveness.started_runs() if open_ended else set()
     for run in open_ended:
         folder = home.runs / run.id
-        run.going = liveness.going(folder, read.read_head(folder), started=watched)
+        run.going = liveness.in_progress(folder, read.read_head(folder), started=watched)
 
 
 # What the figures of some runs do not tell, in words: what was recorded in, one line for each reason out.

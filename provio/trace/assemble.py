@@ -13,7 +13,7 @@ from provio.trace.decode import path_of
 from provio.trace.facts import Access, Connection, CopyCalls, Event, Failure, Member, Opening, Process, Thread
 from provio.trace.fast.compact_record import Packed
 from provio.trace.processes import gap, parent_of, process_at
-from provio.trace.read_declarations import USES, Sayings
+from provio.trace.read_declarations import USES, DeclarationReader
 from provio.trace.records import Records
 from provio.trace.run_facts import Task, Trace
 
@@ -129,7 +129,7 @@ CLOSE = ("closedNs", "closedMtimeNs", "closedCtimeNs", "closedSize", "closedLink
 OPENED = frozenset({"FileVersion", "Directory", "Pipe", "Socket", "File"})
 
 
-def assemble(trace: Trace, records: Records, members: Members, sayings: Sayings) -> dict[str, Packed]:
+def assemble(trace: Trace, records: Records, members: Members, declarations: DeclarationReader) -> dict[str, Packed]:
     """Make processes, threads, openings and events of a file's records; return its accesses and closes for later."""
     later: dict[str, Packed] = {}
     for iri, record in records.items():
@@ -148,7 +148,7 @@ def assemble(trace: Trace, records: Records, members: Members, sayings: Sayings)
             _open(trace, iri, record, members)
             if "closedNs" in record:
                 later[iri] = members.hold({name: record[name] for name in CLOSE if name in record})
-        elif not (sayings.takes(iri, record) or members.takes(iri, record)):
+        elif not (declarations.takes(iri, record) or members.takes(iri, record)):
             later[iri] = members.hold(record)
     return later
 
@@ -184,10 +184,10 @@ def _open(trace: Trace, iri: str, record: Record, members: Members) -> None:
 
 def attach(
     trace: Trace, later: dict[str, Packed], openings: dict[str, Opening], threads: dict[str, Thread],
-    beside: tuple[Members, Sayings],
+    beside: tuple[Members, DeclarationReader],
 ) -> None:  # fmt: skip
     """Give accesses and closes to their openings, events to their processes, wherever they were written."""
-    members, sayings = beside
+    members, declarations = beside
     accesses: dict[str, Access] = {}
     for iri, packed in later.items():
         record = packed.record()
@@ -196,7 +196,7 @@ def attach(
         if kind == "Gap":
             gap(trace, thread, iri, record)
         elif kind in USES:
-            sayings.used_in(thread, record)
+            declarations.add_use_of_thread(thread, record)
         elif kind is None or "closedNs" in record:
             _told_later(trace, iri, record, openings, members)
         elif kind == "AccessSizes":

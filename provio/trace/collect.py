@@ -27,13 +27,13 @@ DONE = ".collected"  # a folder of which all is in the run folder
 PART = 1 << 20  # bytes that are copied or compared at once
 
 
-def of_run(home: Home, run: str) -> Path | None:
+def place_of(home: Home, run: str) -> Path | None:
     """Return where live files of a run lie on this host, if they are captured and not all collected."""
     place = node_local.noted(str(home.path), run, _host())
     return Path(place) if place else None
 
 
-def runs_here(home: Home) -> list[str]:
+def uncollected_runs(home: Home) -> list[str]:
     """The user's runs of which something on this host is not collected; what is a colleague's, theirs collects."""
     notes = home.path / node_local.NOTES / _host()
     try:
@@ -50,7 +50,7 @@ def _is_own(note: Path) -> bool:
         return False
 
 
-def waits(home: Home, run: str) -> bool:
+def has_uncollected(home: Home, run: str) -> bool:
     """Tell whether something of a run is not collected, on whichever host."""
     try:
         hosts = os.listdir(home.path / node_local.NOTES)
@@ -59,14 +59,14 @@ def waits(home: Home, run: str) -> bool:
     return any(os.path.lexists(home.path / node_local.NOTES / host / run) for host in hosts)
 
 
-def here(home: Home, runs: Iterable[str] | None = None, setting: str = "") -> list[str]:
+def collect_here(home: Home, runs: Iterable[str] | None = None, setting: str = "") -> list[str]:
     """Collect what is on this host, of some runs or all; return a line for each that cannot be.
 
     Where `capture_dir` says (the `setting`), and in shared memory, it is found without a note: another job may have
     taken that away that has a /tmp of its own, and a network file system may refuse to tell where it leads.
     """
     found = _lying(home, str(run_source.shared_memory().parent)) | (_lying(home, setting) if setting else {})
-    known = sorted({*runs_here(home), *found})
+    known = sorted({*uncollected_runs(home), *found})
     wanted = known if runs is None else [run for run in runs if run in known]
     return [line for line in (collect(home, run, found.get(run)) for run in wanted) if line]
 
@@ -89,7 +89,7 @@ def _lying(home: Home, setting: str) -> dict[str, Path]:
 def _tidy(aside: Path, place: Path) -> None:
     """Take away what was collected, unless somebody came to it: then it is to be collected again."""
     with contextlib.suppress(OSError), _alone(aside) as alone:
-        if alone and living(aside):
+        if alone and living_processes(aside):
             aside.rename(place)
         elif alone:
             _take_away(aside)
@@ -102,7 +102,7 @@ def collect(home: Home, run: str, place: Path | None = None, wait: bool = False)
     Who captures knows the `place` by itself: where jobs have a /tmp of their own each, another one that looks there
     finds nothing, and takes the note away.
     """
-    place = place or of_run(home, run)
+    place = place or place_of(home, run)
     if place is None:
         return ""
     try:
@@ -119,7 +119,7 @@ def collect(home: Home, run: str, place: Path | None = None, wait: bool = False)
 
 def drop(home: Home, run: str) -> None:
     """Take away what was captured of a run that is removed: on this host the files, the notes of all."""
-    place = of_run(home, run)
+    place = place_of(home, run)
     if place is not None and _is_mine(place):
         _take_away(place)
     with contextlib.suppress(OSError):
@@ -170,7 +170,9 @@ def _collect(home: Home, run: str, place: Path, own: bool) -> None:
             _take_away(place)
         return
     final = _names(source)  # if nobody is there afterwards
-    ended = not (living(place) or run in liveness.watched() or (not own and _is_under_way(home.runs / run)))
+    ended = not (
+        living_processes(place) or run in liveness.started_runs() or (not own and _is_under_way(home.runs / run))
+    )
     target.mkdir(exist_ok=True)
     _bring_all(source, target, _names(source))
     if ended:
@@ -191,7 +193,7 @@ def _is_under_way(folder: Path) -> bool:
     """Whether a `provio run` is there whose command has not ended: it may be about to start it."""
     from provio.trace import read  # only who asks in that time needs it
 
-    return liveness.held(folder) and "endedNs" not in read.read_head(folder)
+    return liveness.is_locked(folder) and "endedNs" not in read.read_head(folder)
 
 
 def _take_away(place: Path) -> None:
@@ -200,7 +202,7 @@ def _take_away(place: Path) -> None:
     shutil.rmtree(place, ignore_errors=True)
 
 
-def living(place: Path) -> set[int]:
+def living_processes(place: Path) -> set[int]:
     """The processes of this host that have files, or left their identity, in a folder of captured files."""
     found = set()
     with contextlib.suppress(OSError):
@@ -246,7 +248,7 @@ def _let_go(place: Path, note: Path, target: Path, final: set[str]) -> None:
     comes from now on begins anew. Who came and has ended left what was not final."""
     aside, source, mark = place.with_name(place.name + DONE), place / _host(), target / node_local.MARK
     with _alone(source) as alone:
-        if not alone or living(place):
+        if not alone or living_processes(place):
             return
         _bring_all(source, target, _names(source) - final)
         node_local.unsay(str(mark))

@@ -38,7 +38,7 @@ def main() -> None:
 
 def _wait(place: Path) -> None:
     """Wait until nobody lives who has files there."""
-    while pids := collect.living(place):
+    while pids := collect.living_processes(place):
         ends = select.poll()
         with contextlib.ExitStack() as opened:
             for pid in pids:
@@ -53,6 +53,6 @@ def _idle(run: str, place: Path) -> None:
     """Wait while those who are there have done nothing yet: what others did is collected."""
     wait = WAIT
     time.sleep(wait)
-    while not collect.living(place) and run in liveness.watched():
+    while not collect.living_processes(place) and run in liveness.started_runs():
         time.sleep(wait)
         wait = min(2 * wait, LONGEST)

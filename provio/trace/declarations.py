@@ -66,7 +66,7 @@ class Use:
 
 
 @plain()
-class Said:
+class Declarations:
     """All that the programs of a run said, each in the order in which its threads' files have it."""
 
     configurations: list[Configuration] = field(default_factory=list)

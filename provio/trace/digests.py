@@ -35,30 +35,30 @@ class Digests:
     def __init__(self) -> None:
         self.moment = moment()
         self._known: dict[Key, bytes] = {}
-        self._through: tuple[Key, bytes] = ("", ""), b""
+        self._hashed: tuple[Key, bytes] = ("", ""), b""
 
     def add(self, key: Key, data: bytes) -> None:
         """Add a file's content."""
         self._known[key] = _sha256(self._known.get(key, b"") + data)
 
-    def through(self, key: Key, parts: Iterable[bytes]) -> Iterator[bytes]:
+    def hashed(self, key: Key, parts: Iterable[bytes]) -> Iterator[bytes]:
         """Compute the digest of a file as its parts are taken; it is added once the file is `read`."""
         digest = _openssl()(self._known.get(key, b""))
         for part in parts:
             digest.update(part)
             yield part
-        self._through = key, digest.digest()
+        self._hashed = key, digest.digest()
 
-    def read(self) -> None:
+    def add_hashed(self) -> None:
         """Add the file whose parts were all taken last."""
-        key, digest = self._through
+        key, digest = self._hashed
         self._known[key] = digest
 
     def replace(self, key: Key, data: bytes) -> None:
         """Note what was written into one file since."""
         self._known[key] = _sha256(data)
 
-    def still(self, files: Iterable[tuple[Key, Path, Callable[[], bytes]]]) -> None:
+    def refresh(self, files: Iterable[tuple[Key, Path, Callable[[], bytes]]]) -> None:
         """Count as read now where nothing has changed since; `files` are all that are there: which, where, content."""
         now = moment()
         with contextlib.suppress(OSError):
@@ -69,7 +69,7 @@ class Digests:
         """Compare a file that has the time of the tick in which the reading began, or a later one."""
         return self._known.get(key) == _sha256(data)
 
-    def same(self, other: Digests, keys: Iterable[Key]) -> bool:
+    def equal(self, other: Digests, keys: Iterable[Key]) -> bool:
         """Tell whether some files are here what they are there."""
         return all(self._known.get(key) == other._known.get(key) for key in keys)
 
@@ -119,15 +119,15 @@ def content_hash(folder: Path, record: Record, source: RunFiles | None = None) -
             if parts is None:
                 digests.add(key, content(file))
             else:
-                deque(digests.through(key, parts), maxlen=0)
-                digests.read()
+                deque(digests.hashed(key, parts), maxlen=0)
+                digests.add_hashed()
     return digests.hexdigest()
 
 
-def held_since(folder: Path, record: Record, digests: Digests) -> int:
+def unchanged_since(folder: Path, record: Record, digests: Digests) -> int:
     """Return the moment (ns since 1970) of which the digests of a run tell: now, where no file has changed since."""
     files = all_of(run_source.of(folder), record)
-    digests.still(((file.host, file.name), file.path, partial(content, file)) for file in files)
+    digests.refresh(((file.host, file.name), file.path, partial(content, file)) for file in files)
     return digests.moment
 
 

@@ -54,7 +54,7 @@ class Access:
     @property
     def counts(self) -> Record:
         """The counters by their names."""
-        return _told(self.packed)
+        return _unpacked(self.packed)
 
     def timed(self, counts: Record) -> Access:
         """Take the moments from the counters, as long as these are at hand."""
@@ -123,7 +123,7 @@ class Access:
 _at_hand: tuple[Packed | None, Record] = None, {}
 
 
-def _told(packed: Packed) -> Record:
+def _unpacked(packed: Packed) -> Record:
     """What is packed; of what was asked for last it is at hand."""
     global _at_hand  # noqa: PLW0603
     known, record = _at_hand
@@ -185,14 +185,14 @@ class Opening:
     at_close: Facts | None = None
     settled: Facts | None = None
     resolved: bytes | None = None
-    hidden: str = ""  # why what lies inside the file was not seen
+    unseen_reason: str = ""  # why what lies inside the file was not seen
     connection: Connection = Connection()
     accesses: list[Access] = field(default_factory=list)
     copied_from: Sequence[CopyCalls] = ()
     copied_to: Sequence[CopyCalls] = ()
     members: Sequence[Member] = ()
     owner: str = ""  # of a copy: the IRI of the process whose label it has
-    passing: bool = False  # its process was there when `settled` was found: that is not to be kept
+    provisional: bool = False  # its process was there when `settled` was found: that is not to be kept
 
     @property
     def iri(self) -> str:
@@ -291,7 +291,7 @@ class Event:
     @property
     def record(self) -> Record:
         """What it says; not to be changed."""
-        return _told(self.packed)
+        return _unpacked(self.packed)
 
     def facts(self) -> Facts | None:
         """What the file was, as far as the event says."""
@@ -352,8 +352,8 @@ class Process:
     containers: list[Opening] = field(default_factory=list)  # what a library opened that knows what is in a file
     within: list[Event] = field(default_factory=list)  # what befell names in such files
     summed: list[Access] = field(default_factory=list)  # calls counted once for all objects of such a file
-    told: dict[str, int] = field(default_factory=dict)  # when it last told of something, by the Task that it was in
-    # What was once told of it.
+    last_declared: dict[str, int] = field(default_factory=dict)  # the time of the last declaration in each Task
+    # Computed once:
     _arguments: list[bytes] | None = None
     _started: int | None = None
     _ended: int | None = None
@@ -410,7 +410,8 @@ class Process:
         return min(known or [o.opened for o in self.openings if o.opened] + [e.at for e in self.events] or [0])
 
     def _last_moment(self) -> int:
-        moments = [self.started, *(e.at for e in self.events), int(self.record.get("endedNs", 0)), *self.told.values()]
+        moments = [self.started, int(self.record.get("endedNs", 0)), *self.last_declared.values()]
+        moments += (event.at for event in self.events)
         if self.image == "task":  # what it left open is not its own to close
             return max([*moments, *(m for o in self.openings for a in o.accesses for m in (a.last_read, a.last_write))])
         for opening in self.openings:

@@ -27,20 +27,20 @@ KILLED = "the rank that made it was killed before its command began"
 
 
 @contextlib.contextmanager
-def begun_or_gone(recording: Recording) -> Iterator[None]:
+def removed_on_failure(recording: Recording) -> Iterator[None]:
     """Take a run away again, whatever keeps it from beginning."""
     try:
         yield
     except BaseException as error:
-        take_back(recording, str(error) or type(error).__name__)
+        withdraw(recording, str(error) or type(error).__name__)
         raise
 
 
-def take_back(recording: Recording, why: str) -> None:
+def withdraw(recording: Recording, why: str) -> None:
     """Take a run away that nobody has part in, or keep in it why it did not begin; raises nothing."""
-    if recording.held >= 0:
-        os.close(recording.held)
-        recording.held = -1
+    if recording.lock_fd >= 0:
+        os.close(recording.lock_fd)
+        recording.lock_fd = -1
     lock = None
     with contextlib.suppress(OSError):
         try:
@@ -53,7 +53,7 @@ def take_back(recording: Recording, why: str) -> None:
         lock.close()
 
 
-def clear(home: Home, folders: Iterable[Path]) -> list[Path]:
+def without_failed(home: Home, folders: Iterable[Path]) -> list[Path]:
     """Take away which of these runs a rank left that was killed while it made them, and return the others. The lock
     must be held."""
     found = []
@@ -78,7 +78,7 @@ def _was_left(folder: Path) -> bool:
     from provio.trace import read  # slow to import, and seldom wanted
 
     try:
-        left = liveness.here(read.read_head(folder)) and not liveness.held(folder)
+        left = liveness.began_here(read.read_head(folder)) and not liveness.is_locked(folder)
         return left and os.path.exists(folder / ranks.UNBEGUN)  # it may have begun meanwhile
     except (ProvioError, OSError):
         return False
@@ -89,7 +89,7 @@ def _is_merged(home: Home, run_id: str) -> bool:
 
 
 def _keep(recording: Recording, why: str) -> None:
-    recording.around += _gap(recording.run_id, why)
+    recording.statements += _gap(recording.run_id, why)
     write_run(recording, None)
     (recording.folder / ranks.UNBEGUN).unlink(missing_ok=True)
 

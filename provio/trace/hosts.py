@@ -37,7 +37,7 @@ def offset(record: Record) -> int:
     return ahead if abs(ahead) > int(record.get("clockWithin", 0)) else 0
 
 
-def apart(hosts: dict[str, Record]) -> int:
+def clock_uncertainty(hosts: dict[str, Record]) -> int:
     """Return by how much moments of two hosts may be out of order (ns), of those whose clocks differ most for all that
     was measured and taken off; 0 where there are not two."""
     doubts = [int(record.get("clockWithin", 0)) + _left(record) for record in hosts.values()]
@@ -49,7 +49,7 @@ def _left(record: Record) -> int:
     return 0 if offset(record) else abs(int(record.get("clockOffset", 0)))
 
 
-def finish(head: Record, run: str, hosts: dict[str, Record], gaps: list[tuple[str, str, str]]) -> None:
+def correct_run(head: Record, run: str, hosts: dict[str, Record], gaps: list[tuple[str, str, str]]) -> None:
     """Put the moments of `run.ttl` where the server's clock has them, and add what is not collected to the gaps."""
     ahead = offset(hosts.get(quote(head.get("host", ""), safe="-._~"), {}))
     for word in ("startedNs", "endedNs") if ahead else ():

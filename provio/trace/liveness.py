@@ -28,7 +28,7 @@ LOOKS, MOMENT = 3, 0.001  # at a lock, and seconds between them
 STARTED_IN = rb"(?:^|\0)PROVIO_TRACE=[^;\0]*;[^;\0]*;[^;\0]*;([0-9a-f-]{36});"
 
 
-def hold(folder: Path) -> int:
+def lock(folder: Path) -> int:
     """Take the lock that says a run goes on; return its descriptor, which no command inherits (-1 where there is none
     to be had)."""
     with contextlib.suppress(OSError):
@@ -39,29 +39,29 @@ def hold(folder: Path) -> int:
     return -1
 
 
-def going(folder: Path, record: Record, lost: bool = False, *, started: Collection[str] = ()) -> bool:
+def in_progress(folder: Path, record: Record, lost: bool = False, *, started: Collection[str] = ()) -> bool:
     """Tell whether a run still goes on, as far as can be seen from this host: what began on another and has no end yet
     is taken to, unless other hosts are known to be `lost`. `started` are the runs that are `watched`: without them a
     process that has no file yet is none."""
     if not folder.is_dir():  # packed
         return False
-    if held(folder) or folder.name in started:
+    if is_locked(folder) or folder.name in started:
         return True
-    if not here(record) and "endedNs" not in record and not lost:
+    if not began_here(record) and "endedNs" not in record and not lost:
         return True
-    return may_change(folder, record)
+    return has_living_process(folder, record)
 
 
-def goes_on(folder: Path, record: Record) -> bool:
+def seems_in_progress(folder: Path, record: Record) -> bool:
     """Tell whether a run goes on as far as answers are concerned: what other hosts may be at work on no longer counts
     when nothing was heard of it for an hour."""
     if not folder.is_dir():  # packed
         return False
-    if held(folder) or may_change(folder, record):
+    if is_locked(folder) or has_living_process(folder, record):
         return True
     if "host" not in record or ("endedNs" in record and "unattended" not in record):
         return False
-    return bool(elsewhere(folder, record)) and age(folder) < HEARD
+    return bool(hosts_at_work(folder, record)) and age(folder) < HEARD
 
 
 def age(folder: Path) -> float:
@@ -69,18 +69,18 @@ def age(folder: Path) -> float:
     return time.time() - run_source.Folder(folder).changed() / 1e9
 
 
-def may_change(folder: Path, record: Record) -> bool:
+def has_living_process(folder: Path, record: Record) -> bool:
     """Tell whether a process of this host is there that has a thread file in a run: what began it may have ended."""
-    return folder.is_dir() and _booted(folder, record) and any(map(alive, images(folder, record)))
+    return folder.is_dir() and _booted(folder, record) and any(map(alive, process_images(folder, record)))
 
 
-def elsewhere(folder: Path, record: Record) -> list[str]:
+def hosts_at_work(folder: Path, record: Record) -> list[str]:
     """Return the other hosts that may be at work on a run, by their encoded names: only a mark that all of a host's is
     collected tells that it is not."""
     if not folder.is_dir():  # packed
         return []
     own, marked = turtle.segment(environment.host()), "unattended" in record
-    began = not (marked or here(record) or "endedNs" in record)
+    began = not (marked or began_here(record) or "endedNs" in record)
     found = {turtle.segment(record.get("host", ""))} if began else set()
     for place in run_source.folders_of(folder, record):
         said = mark_of(place)
@@ -103,7 +103,7 @@ def _booted(folder: Path, record: Record) -> bool:
     return record.get("bootId") == boot or boot.encode() in mark_of(folder / turtle.segment(environment.host()))
 
 
-def watched() -> set[str]:
+def started_runs() -> set[str]:
     """Return the ids of the runs that a process of the caller's own, on this host, was started in: a process that has
     read and written nothing yet has no file."""
     return {run for _, runs in _started() for run in runs}
@@ -118,9 +118,9 @@ def _started() -> Iterator[tuple[int, set[str]]]:
                 yield int(entry.name), {run.decode() for run in found}
 
 
-def at_work(folder: Path, record: Record) -> list[tuple[int, str]]:
+def living_processes(folder: Path, record: Record) -> list[tuple[int, str]]:
     """Return the processes of a run that are there, as far as can be seen from this host, by their ids and programs."""
-    seen = {int(image[0]) for image in images(folder, record) if _booted(folder, record) and alive(image)}
+    seen = {int(image[0]) for image in process_images(folder, record) if _booted(folder, record) and alive(image)}
     seen |= {pid for pid, runs in _started() if folder.name in runs}
     found = []
     for pid in sorted(seen):
@@ -130,12 +130,12 @@ def at_work(folder: Path, record: Record) -> list[tuple[int, str]]:
     return found
 
 
-def here(record: Record) -> bool:
+def began_here(record: Record) -> bool:
     """Tell whether a run began on this host."""
     return record.get("host") == environment.host()
 
 
-def held(folder: Path) -> bool:
+def is_locked(folder: Path) -> bool:
     """Tell whether the `provio run` that began a run is there. Who else asks this has the lock for a moment."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -152,7 +152,7 @@ def held(folder: Path) -> bool:
         os.close(fd)
 
 
-def images(folder: Path, record: Record) -> set[tuple[str, str]]:
+def process_images(folder: Path, record: Record) -> set[tuple[str, str]]:
     """The process id and start tick of each process of this host, by the names of its files."""
     host = turtle.segment(environment.host())
     names = (file.name.split(".") for file in run_source.Folder(folder).files(record) if file.host == host)

@@ -57,7 +57,11 @@ def _untold(process: Process) -> list[Opening]:
     if any(not container.facts.inode for container in process.containers):
         return []  # a file of several parts, or one that was made at its close: some of these may be its own
     told = {container.facts.lasting for container in process.containers}
-    both = (opening for opening in process.openings if opening.flags & os.O_ACCMODE == os.O_RDWR and not opening.hidden)
+    both = (
+        opening
+        for opening in process.openings
+        if opening.flags & os.O_ACCMODE == os.O_RDWR and not opening.unseen_reason
+    )
     return [opening for opening in both if _left(opening) and opening.facts.lasting not in told]
 
 
@@ -86,7 +90,7 @@ def _note(opening: Opening, program: bytes | None) -> bool:
         if is_hdf5(path) and statx.facts(path).key == left.key:
             inside = program and f"HDF5 is inside the executable {program.decode('utf-8', 'replace')}"
             why = inside or "HDF5 was called past all that watches it"
-            opening.hidden = f"{why}: datasets that it wrote are not seen ({REMEDY})"
+            opening.unseen_reason = f"{why}: datasets that it wrote are not seen ({REMEDY})"
             return True
     return False
 
@@ -95,25 +99,25 @@ SETTLED = "settled.ttl"
 NUMBERS = ("inode", "birthNs", "mtimeNs", "ctimeNs", "size")
 
 
-def settled(trace: Trace) -> Trace:
+def postprocess(trace: Trace) -> Trace:
     """Look at what processes that outlived the run on this host have left."""
     if os.access(trace.folder, os.W_OK):
-        settle(trace, turtle.segment(environment.host()))
+        postprocess_host(trace, turtle.segment(environment.host()))
     return trace
 
 
-def settle(trace: Trace, host: str) -> None:
+def postprocess_host(trace: Trace, host: str) -> None:
     """Add to each opening and process of `trace` on `host` what is found now, and write it to the host's `settled.ttl`.
 
     What was found before stays as it was; what a process has open that is still there is looked at when it is merged
     again, too.
     """
     if _places(trace, host):
-        found = look(trace, host)
-        keep(trace, host, statements(trace, host), found)
+        found = inspect(trace, host)
+        write_settled(trace, host, statements(trace, host), found)
 
 
-def look(trace: Trace, host: str) -> bool:
+def inspect(trace: Trace, host: str) -> bool:
     """Add to each opening and process of a trace, or of a part of one that has nothing to do with the others, what is
     found now; tell whether there was anything."""
     resolve = Resolver()
@@ -127,7 +131,7 @@ def look(trace: Trace, host: str) -> bool:
     return found
 
 
-def keep(trace: Trace, host: str, stated: Iterable[str], found: bool) -> None:
+def write_settled(trace: Trace, host: str, stated: Iterable[str], found: bool) -> None:
     """Write what is stated (Turtle) of all that was found, now or before, to the host's `settled.ttl`."""
     places = _places(trace, host)
     if places and (found or not any((place / SETTLED).exists() for place in places)):
@@ -157,19 +161,19 @@ def _found_here(process: Process) -> bool:
     return "inode" in process.record and "a" not in process.record
 
 
-def noted(later: Facts) -> dict[str, str]:
+def settled_values(later: Facts) -> dict[str, str]:
     """What a record says of what a file was found to be, by the names there."""
     return {"settledMtimeNs": str(later.mtime), "settledCtimeNs": str(later.ctime), "settledSize": str(later.size)}
 
 
 def _values(opening: Opening) -> list[tuple[str, str]]:
     values: list[tuple[str, str]] = []
-    if opening.settled and not opening.passing:
-        values += noted(opening.settled).items()
+    if opening.settled and not opening.provisional:
+        values += settled_values(opening.settled).items()
     if opening.resolved:
         values.append(turtle.text_or_encoded("resolvedPath", opening.resolved))
-    if opening.hidden:
-        values.append(("reason", turtle.literal(opening.hidden)))
+    if opening.unseen_reason:
+        values.append(("reason", turtle.literal(opening.unseen_reason)))
     return values
 
 
@@ -206,12 +210,13 @@ def _late_facts(opening: Opening, names: _Names, alive: Callable[[tuple[str, str
     """What the file is now, where nobody saw the close of what was open for writing; tell whether it stays that."""
     if opening.kind != "FileVersion" or not opening.writable or opening.at_close or opening.settled:
         return False
-    opening.passing = alive((str(opening.process.pid), str(opening.process.tick)))  # asked first: it may end meanwhile
+    # Tested before the file is inspected: the process may end in between.
+    opening.provisional = alive((str(opening.process.pid), str(opening.process.tick)))
     for path in names.of(opening):
         facts = _facts_of(path)
         if facts and facts.lasting == opening.facts.lasting:
             opening.settled = facts
-            return not opening.passing
+            return not opening.provisional
     return False
 
 

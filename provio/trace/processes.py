@@ -77,14 +77,14 @@ def damage_gaps(trace: Trace) -> Iterator[tuple[str, str, str]]:
         yield f"{about.rstrip('/')}/damage", about, reason
 
 
-def lost(trace: Trace) -> None:
+def add_lost_processes(trace: Trace) -> None:
     """Give processes of which damage has left nothing their place."""
     if trace.damages:
         deque(damage_gaps(trace), maxlen=0)
-        date_the_lost(trace)
+        date_lost_processes(trace)
 
 
-def date_the_lost(trace: Trace) -> None:
+def date_lost_processes(trace: Trace) -> None:
     """A process of which nothing is left but its file's name began after the images before it, and with the run."""
     lost: list[Process] = []
     ends: dict[tuple[str, int, int], int] = {}

@@ -23,24 +23,24 @@ SIGN = b" ; :unattended true"
 END = re.compile(r" ; :endedNs \d+")
 
 
-def waits(folder: Path) -> bool:
+def awaits_end(folder: Path) -> bool:
     """Tell whether a run has no end yet that could be told from this host, now or when its processes have ended."""
     record = _record(folder)
     return (
         "endedNs" not in record
         and WORD in record
         and os.access(folder, os.W_OK)
-        and not liveness.elsewhere(folder, record)
+        and not liveness.hosts_at_work(folder, record)
     )
 
 
-def over(folder: Path) -> bool:
+def has_ended(folder: Path) -> bool:
     """Tell whether all of such a run has ended, as far as is known here."""
     record = _record(folder)
-    return WORD in record and not liveness.elsewhere(folder, record) and not _goes_on(folder, record)
+    return WORD in record and not liveness.hosts_at_work(folder, record) and not _goes_on(folder, record)
 
 
-def conclude(found: Trace, ended: bool) -> None:
+def note_end(found: Trace, ended: bool) -> None:
     """Note when a run ended that was `over` before it was read; take that back where more of it began."""
     if WORD not in found.run or not found.folder.is_dir() or not os.access(found.folder, os.W_OK):
         return
@@ -76,5 +76,5 @@ def _record(folder: Path) -> Record:
 
 def _goes_on(folder: Path, record: Record) -> bool:
     """Whether a process of this host is there that recorded something, or was started to."""
-    images = filter(liveness.alive, liveness.images(folder, record))
-    return any(images) or folder.name in liveness.watched()
+    images = filter(liveness.alive, liveness.process_images(folder, record))
+    return any(images) or folder.name in liveness.started_runs()

@@ -25,10 +25,10 @@ from provio.trace.digests import Digests
 from provio.trace.facts import Opening, Process
 from provio.trace.fast.compact_record import Loose, Packed
 from provio.trace.mount_names import MountTables
+from provio.trace.processes import add_lost_processes as add_lost_processes  # noqa: PLC0414
 from provio.trace.processes import damage_gaps as damage_gaps  # noqa: PLC0414
-from provio.trace.processes import date_the_lost, file_gap, gap, process_at
-from provio.trace.processes import lost as lost  # noqa: PLC0414
-from provio.trace.read_declarations import Sayings
+from provio.trace.processes import date_lost_processes, file_gap, gap, process_at
+from provio.trace.read_declarations import DeclarationReader
 from provio.trace.records import AFTER as AFTER  # noqa: PLC0414
 from provio.trace.records import Records, load
 from provio.trace.run_facts import Damage, Hash, Trace
@@ -45,23 +45,23 @@ def read_run(folder: Path, lone: Lone | None = None) -> Trace:
     """Read the run folder `folder`; never fails on content, see `Trace.damages`. Files that are `lone` are held there,
     as far as they are in large thread files."""
     source = run_source.of(folder)
-    trace, head = begin(source)
+    trace, head = start_trace(source)
     trace.lone = lone
     read_files(trace, source.files(trace.run))
-    gaps_of(trace, head)
+    add_run_gaps(trace, head)
     trace.gaps += damage_gaps(trace)
-    lost(trace)
+    add_lost_processes(trace)
     return trace
 
 
-def gaps_of(trace: Trace, head: Records) -> None:
+def add_run_gaps(trace: Trace, head: Records) -> None:
     """Take in the gaps that `run.ttl` states."""
     for iri, record in head.items():
         if record.get("a") == "Gap":
             gap(trace, None, iri, record)
 
 
-def begin(source: RunFiles) -> tuple[Trace, Records]:
+def start_trace(source: RunFiles) -> tuple[Trace, Records]:
     """Return a trace of which nothing is read but what `run.ttl` says, and all the records of that."""
     damages: list[Damage] = []
     digests, run_id = Digests(), source.folder.name
@@ -93,36 +93,40 @@ def read_files(
     is how the records of accesses and events are kept."""
     settled: Records = {}
     late: deque[dict[str, Packed]] = deque()
-    members, sayings, tables = Members(hold), Sayings(partial(process_at, trace)), mounts or MountTables(trace.mounts)
+    members, declarations, tables = (
+        Members(hold),
+        DeclarationReader(partial(process_at, trace)),
+        mounts or MountTables(trace.mounts),
+    )
     for file in files:
         if file.gap is not None:
             trace.digests.add((file.host, file.name), os.fsencode(file.gap))
             file_gap(trace, file, file.gap)
             continue
-        records = _taken(trace, file, sayings)
+        records = _taken(trace, file, declarations)
         if hosts.takes(trace.hosts, file.name, file.host, records) or jobs.takes(trace.jobs, file.name, records):
             pass
         elif file.name in AFTER:
             settled.update(records)
         elif not tables.takes(records, file.name, f"{trace.iri}/{file.host}/"):
-            late.append(assemble(trace, records, members, sayings))
-    late.extend(assemble(trace, records, members, sayings) for records in _not_lone(trace))
+            late.append(assemble(trace, records, members, declarations))
+    late.extend(assemble(trace, records, members, declarations) for records in _not_lone(trace))
     if mounts is None:
-        contain(trace, tables)
-        hosts.finish(trace.run, trace.iri, trace.hosts, trace.gaps)
+        note_mount_namespaces(trace, tables)
+        hosts.correct_run(trace.run, trace.iri, trace.hosts, trace.gaps)
     openings = {opening.iri: opening for opening in trace.openings()} | members.containers
     members.place()
     threads = {thread.iri: thread for process in trace.processes.values() for thread in process.threads}
     while late:
-        attach(trace, late.popleft(), openings, threads, (members, sayings))
-    trace.said = sayings.placed()
+        attach(trace, late.popleft(), openings, threads, (members, declarations))
+    trace.declarations = declarations.assembled()
     _order(trace)
     found = (after.get(own, {}) for own in trace.processes) if after else ()
     settled.update((iri, packed.record()) for known in found for iri, packed in known.items())
     _attach_settled(trace, settled, openings)
     _bound_accesses(trace)
     if trace.gaps:
-        date_the_lost(trace)
+        date_lost_processes(trace)
 
 
 def lone_files(trace: Trace, process: Process) -> Iterator[Trace]:
@@ -132,10 +136,10 @@ def lone_files(trace: Trace, process: Process) -> Iterator[Trace]:
         part, own = copying.copy(trace), copying.copy(process)
         own.openings, own.events, own.failures, own.containers = [], [], [], []
         part.processes = {process.iri: own}
-        members, sayings = Members(Loose), Sayings(partial(process_at, part))
+        members, declarations = Members(Loose), DeclarationReader(partial(process_at, part))
         records = {iri: record for unit in units for iri, record in (unit[:2], unit[2:4], *unit[4].items())}
-        accesses = assemble(part, records, members, sayings)
-        attach(part, accesses, {one.iri: one for one in own.openings}, threads, (members, sayings))
+        accesses = assemble(part, records, members, declarations)
+        attach(part, accesses, {one.iri: one for one in own.openings}, threads, (members, declarations))
         _bound_accesses(part)
         yield part
         for opening in own.openings:  # no cycle is left behind: nobody looks for those meanwhile
@@ -143,13 +147,13 @@ def lone_files(trace: Trace, process: Process) -> Iterator[Trace]:
         own.openings.clear()
 
 
-def _taken(trace: Trace, file: RunFile, sayings: Sayings) -> Records:
+def _taken(trace: Trace, file: RunFile, declarations: DeclarationReader) -> Records:
     """Return the records of a file; a large one's metrics and openings that may be lone are taken out of them."""
     own = f"{trace.iri}/{file.host}/"
     if _is_large(file) and not hosts.offset(trace.hosts.get(file.host, {})):
         from provio.trace.fast import large_file  # slow to import, and few runs have a large file
 
-        found = large_file.load(file, own, trace.digests, sayings, trace.lone)
+        found = large_file.load(file, own, trace.digests, declarations, trace.lone)
         if found is not None:
             return admitted(found, own, file.path, trace.damages)
     records = records_of(trace, file)
@@ -188,7 +192,7 @@ def _not_lone(trace: Trace) -> Iterator[Records]:
     yield from divide(trace.lone, trace)
 
 
-def contain(trace: Trace, tables: MountTables) -> None:
+def note_mount_namespaces(trace: Trace, tables: MountTables) -> None:
     """Note which processes had mounts of their own, and what these say of images."""
     trace.contained, trace.roots, trace.image_devices = set(tables.of_process), tables.roots(), tables.devices()
     trace.gaps += tables.gaps()
@@ -224,4 +228,4 @@ def _attach_settled(trace: Trace, settled: Records, openings: dict[str, Opening]
         if "settledMtimeNs" in record:
             opening.settled = opening.facts.later(record, "settled")
         opening.resolved = path_of(record, "resolvedPath")
-        opening.hidden = record.get("reason", "")
+        opening.unseen_reason = record.get("reason", "")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from provio.system.statx import Facts, Record
 from provio.trace import values
-from provio.trace.declarations import Checkpoint, Configuration, Entity, Said, Settings, Use
+from provio.trace.declarations import Checkpoint, Configuration, Declarations, Entity, Settings, Use
 from provio.trace.decode import path_of
 from provio.trace.facts import Process, Thread
 from provio.trace.metrics import Metric, Metrics
@@ -22,12 +22,12 @@ LABEL = re.compile(r"([gmceu])([0-9]{1,20})")
 Find = Callable[[str], Process | None]
 
 
-class Sayings:
+class DeclarationReader:
     """What a run's programs said: records are given file by file, then put together."""
 
     def __init__(self, find: Find) -> None:
         self.find = find  # a process by its IRI
-        self.said = Said()
+        self.declarations = Declarations()
         self.records: dict[str, Record] = {}
         self.settings: dict[str, Settings] = {}
 
@@ -46,7 +46,7 @@ class Sayings:
             return False
         if kind == "Metric":
             metric = metric_of(process.iri, named[2], record)
-            self.said.metrics.add(metric)
+            self.declarations.metrics.add(metric)
             _note(process, metric.task, metric.at)
         elif kind in USES:
             self.use(process, int(record.get("startedNs", 0)), record)
@@ -54,9 +54,9 @@ class Sayings:
             self.records.setdefault(iri, {}).update(record)
         return True
 
-    def measured(self, metrics: Metrics, told: dict[tuple[str, str], int]) -> None:
+    def add_metrics(self, metrics: Metrics, told: dict[tuple[str, str], int]) -> None:
         """Keep metrics that were read apart; `told` says when a process last said one in a Task."""
-        self.said.metrics.extend(metrics)
+        self.declarations.metrics.extend(metrics)
         for (iri, task), at in told.items():
             process = self.find(iri)
             if process:
@@ -66,12 +66,12 @@ class Sayings:
         """Keep that a program said of something that it used or made it."""
         facts = Facts.of(record) if "inode" in record else None
         task, made = sys.intern(record.get("task", "")), record["a"] == "GeneratedSaid"
-        self.said.uses.append(
+        self.declarations.uses.append(
             Use(process.iri, task, at, made, record.get("object", ""), path_of(record, "path"), facts)
         )
         _note(process, task, at)
 
-    def used_in(self, thread: Thread | None, record: Record) -> None:
+    def add_use_of_thread(self, thread: Thread | None, record: Record) -> None:
         """Keep the same where a thread's own record says it."""
         if thread:
             self.use(thread.process, thread.epoch + int(record.get("at", 0)), record)
@@ -81,37 +81,39 @@ class Sayings:
         if "partOf" in record and name:
             self.settings.setdefault(record["partOf"], {})[name] = _value(record)
 
-    def placed(self) -> Said:
+    def assembled(self) -> Declarations:
         """Return all of it, each with its settings."""
         for iri, record in self.records.items():
             process = self.find(iri.rpartition("/")[0] + "/")
             if process:
                 self._place(iri, process, record)
-        self.said.settings = self.settings
+        self.declarations.settings = self.settings
         self.settings, self.records = {}, {}
-        return self.said
+        return self.declarations
 
     def _place(self, iri: str, process: Process, record: Record) -> None:
         task, at = record.get("task", ""), int(record.get("startedNs", 0))
         name, kind = _text(record, "name"), _kind(record)
         if record.get("a") == "Checkpoint":
             path = path_of(record, "path") or b""
-            self.said.checkpoints.append(Checkpoint(iri, process.iri, task, at, path, kind, _step(record)))
+            self.declarations.checkpoints.append(Checkpoint(iri, process.iri, task, at, path, kind, _step(record)))
         elif iri[len(process.iri)] == "g":
             whole, settings = record.get("complete") == "true", self.settings.pop(iri, {})
-            self.said.configurations.append(Configuration(iri, process.iri, task, at, name, kind, whole, settings))
+            self.declarations.configurations.append(
+                Configuration(iri, process.iri, task, at, name, kind, whole, settings)
+            )
         elif iri[len(process.iri)] == "e":
             settings = self.settings.pop(iri, {})
             given = settings.pop("identifier", None)
             identifier = _text(record, "identifier") or (given.text if given else "")
-            self.said.entities[iri] = Entity(iri, process.iri, at, name, kind, identifier, settings)
+            self.declarations.entities[iri] = Entity(iri, process.iri, at, name, kind, identifier, settings)
         _note(process, task, at)
 
 
 def _note(process: Process, task: str, at: int) -> None:
     """A process, and a Task of it, went on at least until it said something."""
-    if at > process.told.get(task, 0):
-        process.told[task] = at
+    if at > process.last_declared.get(task, 0):
+        process.last_declared[task] = at
 
 
 def metric_of(process: str, number: str, record: Record) -> Metric:

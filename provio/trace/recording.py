@@ -43,7 +43,7 @@ class Detail:
         """Whether a class of record is switched off."""
         return "-" + word in self.classes
 
-    def lost(self) -> str:
+    def gap_reason(self) -> str:
         """Why lineage may end too early, where it stands on what is left out; nothing where it does not."""
         words = [word for word in ("file", "pipe", "socket", "entity") if self.leaves_out(word)]
         words += ["what include and exclude leave out"] if self.limits else []
@@ -68,9 +68,9 @@ class Recording:
     campaign: str | None = None
     redaction: Redaction = NOTHING_MORE
     facts: list[tuple[str, str]] = field(default_factory=list)
-    around: str = ""
+    statements: str = ""
     gap: list[tuple[str, str]] = field(default_factory=list)
-    held: int = -1
+    lock_fd: int = -1
     hdf5: str = "auto"
     recognise: str = "on"
 
@@ -129,18 +129,18 @@ def prepare(
     try:
         home = home or find_or_make()
         run_id = uuid7()
-        with home.closed(), _whole_or_gone(home.runs / run_id) as new:
+        with home.closed(), _removed_on_failure(home.runs / run_id) as new:
             mounts = environment.mounts(domains=domains)
             trace_folder = _trace_folder(home.runs / run_id, mounts)
             started = time.time_ns()
             recording = Recording(home, run_id, command, name, started, trace_folder, detail, campaign, redaction)
             recording.hdf5, recording.recognise = hdf5, recognise
-            recording.held = liveness.hold(new)
-            if shared and liveness.held(new):  # else nothing tells whether it is being made
+            recording.lock_fd = liveness.lock(new)
+            if shared and liveness.is_locked(new):  # else nothing tells whether it is being made
                 (new / ranks.UNBEGUN).touch()
             _place_in(new, recording).mkdir()
             recording.facts = _facts(recording)
-            recording.around = "".join(_environment_statements(recording) + _mount_statements(recording, mounts))
+            recording.statements = "".join(_environment_statements(recording) + _mount_statements(recording, mounts))
             put(new / run_source.HEAD, _text(recording, None))
     except ProvioError as error:
         raise CannotRecord(str(error)) from error
@@ -159,7 +159,7 @@ def _look_at_host() -> None:
 
 
 @contextlib.contextmanager
-def _whole_or_gone(folder: Path) -> Iterator[Path]:
+def _removed_on_failure(folder: Path) -> Iterator[Path]:
     """Make a run folder under another name, which is its own once it is filled: whatever kills who makes it, it is no
     damaged run."""
     new = folder.with_name(folder.name + NEW)
@@ -203,8 +203,8 @@ def write_run(recording: Recording, end: End | None) -> None:
 def _text(recording: Recording, end: End | None) -> str:
     pairs = list(recording.facts)
     pairs += end.facts() if end else []
-    text = [f"@prefix : <{NS}> .\n", _statement(f"<{RUN_BASE}{recording.run_id}>", "Run", pairs), recording.around]
-    lost = recording.detail.lost()
+    text = [f"@prefix : <{NS}> .\n", _statement(f"<{RUN_BASE}{recording.run_id}>", "Run", pairs), recording.statements]
+    lost = recording.detail.gap_reason()
     if lost:
         gap = [("about", f"<{RUN_BASE}{recording.run_id}>"), ("reason", turtle.literal(lost))]
         text.append(_statement(f"<{RUN_BASE}{recording.run_id}/left-out>", "Gap", gap))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from provio.base.records import field, plain
 from provio.base.vocab import RUN_BASE
 from provio.system.statx import Record
-from provio.trace.declarations import Said
+from provio.trace.declarations import Declarations
 from provio.trace.digests import Digests
 from provio.trace.facts import Opening, Process
 
@@ -91,7 +91,7 @@ class Trace:
     unwatched: list[Unwatched] = field(default_factory=list)
     hashes: dict[tuple[str, int, int, int, int], Hash] = field(default_factory=dict)
     tasks: dict[str, Task] = field(default_factory=dict)
-    said: Said = field(default_factory=Said)
+    declarations: Declarations = field(default_factory=Declarations)
     image: Record = field(default_factory=dict)  # of the container that the run took place in
     contained: set[str] = field(default_factory=set)  # the IRIs of the processes that had other mounts than the run
     roots: set[bytes] = field(default_factory=set)  # folders that were the root of those: of images

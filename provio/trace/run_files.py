@@ -87,7 +87,7 @@ class _Kept:
     error: OSError | None
 
 
-class Held:
+class Snapshot:
     """The files of a run; raises OSError where there is no room for them in the folder `beside`."""
 
     fixed = True

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CALLS_ENDING", "GAP_ENDING", "HEAD", "SHELL_ENDING", "TAKEN", "UNCLOSED", "Folder", "RunFile",
-    "RunFiles", "content", "exists", "folders_of", "held", "named", "of", "pack_of", "packed_in", "put",
-    "shared_memory",
+    "RunFiles", "content", "exists", "folders_of", "named", "of", "pack_of", "packed_in", "put", "shared_memory",
+    "snapshot",
 ]  # fmt: skip
 
 TAKEN = ".packed"  # a folder whose pack is there, on its way out
@@ -51,12 +51,12 @@ def exists(folder: Path) -> bool:
     return folder.is_dir() or pack_of(folder).is_file()
 
 
-def held(source: RunFiles, record: Record, beside: Path) -> RunFiles:
+def snapshot(source: RunFiles, record: Record, beside: Path) -> RunFiles:
     """Return what can be read twice, whatever becomes of the run: the same files as they are now, in a file without a
     name in the folder `beside`; raises OSError."""
-    from provio.trace.run_files import Held
+    from provio.trace.run_files import Snapshot
 
-    return Held(source, record, beside)
+    return Snapshot(source, record, beside)
 
 
 def pack_of(folder: Path) -> Path:

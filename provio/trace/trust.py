@@ -37,7 +37,7 @@ def admitted(records: dict[str, Record], own: str, path: Path, damages: list[Dam
     for iri, record in records.items():
         if not record:  # in other words than ours: nobody hears it
             continue
-        why = "is none of its own" if not iri.startswith(below) and iri != own else wrong(record, below, own)
+        why = "is none of its own" if not iri.startswith(below) and iri != own else rejection(record, below, own)
         if why:
             left.append((iri, why))
     for iri, _ in left:
@@ -48,7 +48,7 @@ def admitted(records: dict[str, Record], own: str, path: Path, damages: list[Dam
     return records
 
 
-def wrong(record: Record, below: str, own: str) -> str:
+def rejection(record: Record, below: str, own: str) -> str:
     """Return what is wrong with a record; nothing where it may be let in."""
     for name in REFERENCES:
         if name in record and not record[name].startswith(below) and record[name] != own:

@@ -31,7 +31,7 @@ from provio.settings.schema import Config
 from provio.store.embedded.reader import StoreReader
 from provio.store.versions import notes_in
 from provio.trace import run_folder, run_source
-from provio.trace.post_run import settled
+from provio.trace.post_run import postprocess
 from provio.trace.read import read_head, read_run
 from provio.trace.recording import Recording
 from provio.trace.run_facts import Trace
@@ -158,7 +158,7 @@ def divided(folder: Path) -> survey.Survey:
 
 def held(folder: Path) -> survey.Survey:
     """Divide a run as it was once."""
-    return survey.survey(run_source.held(run_source.of(folder), read_head(folder), folder.parent), {})
+    return survey.survey(run_source.snapshot(run_source.of(folder), read_head(folder), folder.parent), {})
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def assert_same(folder: Path, look: Callable[[Path], survey.Survey] = divided) -
             patch.setattr(survey, "WIDE", wide)
             found = look(folder)
         divided = told(partitions.prepare(found, Config(), contextlib.nullcontext))
-        whole = settled(read_run(folder))
+        whole = postprocess(read_run(folder))
         assert divided == told(partitions.prepare(Partitions(whole), Config()))
         assert list(map(str, found.whole.damages)) == list(map(str, whole.damages))
 
@@ -310,7 +310,7 @@ def test_a_file_that_changes_between_the_readings(project: Project, monkeypatch:
 
     monkeypatch.setattr(survey.Survey, "read", changed)
     with going_on(project) as (folder, end):
-        whole = told(partitions.prepare(Partitions(settled(read_run(folder))), Config()))
+        whole = told(partitions.prepare(Partitions(postprocess(read_run(folder))), Config()))
         found = held(folder)
         assert found.wide
         assert told(partitions.prepare(found, Config(), contextlib.nullcontext)) == whole

@@ -63,7 +63,7 @@ def killed_with_its_node(project: Project, node: Path) -> Path:
         until("the copy was made", (project.path / "done").exists)
         os.killpg(process.pid, signal.SIGKILL)
     (left,) = (node / f"provio-{os.geteuid()}").iterdir()
-    until("all that was killed is gone", lambda: not collect.living(left))
+    until("all that was killed is gone", lambda: not collect.living_processes(left))
     return left
 
 
@@ -409,10 +409,10 @@ def test_a_process_that_ends_after_the_command_is_collected(project: Project, no
     try:
         until("it is about to merge", (project.path / "step.at").exists)
         (place,) = (node / f"provio-{os.geteuid()}").iterdir()
-        assert collect.living(place)
+        assert collect.living_processes(place)
     finally:
         (project.path / "go").touch()
-    until("nothing of it is there", lambda: not collect.living(place))
+    until("nothing of it is there", lambda: not collect.living_processes(place))
     (project.path / "step.go").touch()
     assert process.wait(LONGEST) == 0
     assert files_in(node) == []
@@ -510,11 +510,11 @@ def test_of_a_group_each_captures_and_collects_their_own(project: Project, node:
     notes = home / node_local.NOTES
     assert {folder.stat().st_mode & 0o7777 for folder in (notes, *notes.iterdir())} == {0o2770}
     left = killed_with_its_node(project, node)
-    assert collect.runs_here(Home(home)) == [left.name]
+    assert collect.uncollected_runs(Home(home)) == [left.name]
     if os.geteuid():
         pytest.skip("needs root, to give a note away")
     os.lchown(notes / os.uname().nodename / left.name, 65534, -1)
-    assert collect.runs_here(Home(home)) == []
+    assert collect.uncollected_runs(Home(home)) == []
 
 
 def test_another_users_folder_is_not_used(tmp_path: Path) -> None:
@@ -529,7 +529,7 @@ def test_a_run_that_is_removed_takes_its_captured_files_along(project: Project, 
     left = killed_with_its_node(project, node)
     collect.drop(Home(project.path / ".provio"), left.name)
     assert files_in(node) == []
-    assert not collect.waits(Home(project.path / ".provio"), left.name)
+    assert not collect.has_uncollected(Home(project.path / ".provio"), left.name)
 
 
 @pytest.mark.parametrize("value", ["", None])

@@ -187,8 +187,8 @@ def test_how_far_clocks_may_be_apart() -> None:
         "b": {"clockOffset": "100", "clockWithin": "7"},
         "c": {"clockOffset": "0", "clockWithin": "1"},
     }
-    assert hosts.apart(marks) == (5 + 4) + 7
-    assert hosts.apart({"a": marks["a"]}) == 0
+    assert hosts.clock_uncertainty(marks) == (5 + 4) + 7
+    assert hosts.clock_uncertainty({"a": marks["a"]}) == 0
 
 
 @pytest.mark.parametrize(("apart", "said"), [(200_000, "1 ms"), (10_000_000, "10 ms"), (2_000_000_001, "2001 ms")])

@@ -208,7 +208,7 @@ def test_nothing_is_written_through_a_link(home: Home, tmp_path: Path) -> None:
     folder = record(home, RUN)
     for name in ("settled.new", "settled.ttl"):
         (folder / HOST / name).symlink_to(victim)
-    post_run.settle(read_run(folder), HOST)
+    post_run.postprocess_host(read_run(folder), HOST)
     assert victim.read_text(encoding="utf-8") == "kept"
     assert isinstance(merge(home), Outcome)
 

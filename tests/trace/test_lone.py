@@ -17,7 +17,7 @@ from provio.settings.schema import Config
 from provio.trace import run_folder
 from provio.trace.fast import find_lone
 from provio.trace.fast.lone_files import Lone
-from provio.trace.post_run import settled
+from provio.trace.post_run import postprocess
 from provio.trace.read import read_run
 
 # What a program does to files at random: to a few again and again, to most once. Two threads, and a fork.
@@ -113,7 +113,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def told(run: Path, held: Lone | None) -> tuple[list[str], list[str], set[str]]:
     """Return what the store is given of a run: its lines in order, what the index says, what is left open."""
-    prepared = partitions.prepare(Partitions(settled(read_run(run, held))), Config())
+    prepared = partitions.prepare(Partitions(postprocess(read_run(run, held))), Config())
     lines = sorted({line for piece in prepared.pieces for line in piece.splitlines()})
     return lines, prepared.index, prepared.open
 

@@ -66,8 +66,8 @@ def told(home: Home, last: str = "", many: int = MANY) -> Path:
 
 
 def facts(trace: Trace) -> list[object]:
-    told = {iri: process.told for iri, process in trace.processes.items()}
-    return [list(trace.said.metrics), told, [str(each.reason) for each in trace.damages], trace.content_hash]
+    told = {iri: process.last_declared for iri, process in trace.processes.items()}
+    return [list(trace.declarations.metrics), told, [str(each.reason) for each in trace.damages], trace.content_hash]
 
 
 @pytest.mark.parametrize(
@@ -112,5 +112,5 @@ def test_a_metric_more_costs_few_bytes(home: Home) -> None:
         most = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert len(trace.said.metrics) == MANY
+    assert len(trace.declarations.metrics) == MANY
     assert most < 4 * LARGE  # of which the parts that are read are the most: as records they took six times that

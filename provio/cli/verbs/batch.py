@@ -41,8 +41,8 @@ def command(system: str, command: tuple[str, ...], time_limit: str, **asked: obj
 
     _refuse_more_lines({"time": time_limit, **asked})
     home = homes.find_or_make().path
-    kept, capture = batch.kept(home, session.settings().capture_dir)
-    job = batch.Job(command, str(home), time=time_limit, kept=kept, capture=capture, **asked)  # type: ignore[arg-type]
+    captured, capture = batch.capture_place(home, session.settings().capture_dir)
+    job = batch.Job(command, str(home), time=time_limit, captured=captured, capture=capture, **asked)  # type: ignore[arg-type]
     terminal.out(os.fsencode(batch.script(system, job)))
     return 0
 

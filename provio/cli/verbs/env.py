@@ -42,11 +42,11 @@ def command(kind: str | None, ends: bool, quiet: bool, **flags: Any) -> int:
     if sys.stdout.isatty():
         raise click.UsageError(f"this is for a shell to evaluate: {_evaluated(kind, ends)}")
     if ends:
-        over = shell.is_over()
-        run, text = shell.ended(kind, settings)
+        over = shell.run_has_ended()
+        run, text = shell.end_script(kind, settings)
         word = f"run {run}: " + ("was over, or is removed" if over else "ended; the next question merges it")
-    elif shell.recorded() and not shell.is_over():
-        text, word = b"", f"this shell is recorded already, as run {(shell.recorded() or ('',))[0]}: nothing to do"
+    elif shell.current_run() and not shell.run_has_ended():
+        text, word = b"", f"this shell is recorded already, as run {(shell.current_run() or ('',))[0]}: nothing to do"
     else:
         from provio.base.errors import CannotRecord, NotAllowed
         from provio.record.driver import prepared
@@ -55,7 +55,7 @@ def command(kind: str | None, ends: bool, quiet: bool, **flags: Any) -> int:
             recording = prepared(shell.caller(), settings)
         except CannotRecord as error:  # no command was to be started, of which 125 would say that it was not
             raise NotAllowed(str(error)) from error
-        text = shell.begun(recording, kind)
+        text = shell.start_script(recording, kind)
         word = f"run {recording.run_id}: recording until this shell ends, or {_evaluated(kind, True)}"
     terminal.out(text)
     if not quiet:

@@ -69,7 +69,7 @@ def _collect(home: Home, runs: tuple[str, ...]) -> int:
     from provio.trace import collect
 
     wanted = [session.run_folder(home, name).name for name in runs] if runs else None
-    late = collect.here(home, wanted, session.settings().capture_dir)
+    late = collect.collect_here(home, wanted, session.settings().capture_dir)
     for word in late:
         terminal.complain(word)
     return 1 if late else 0

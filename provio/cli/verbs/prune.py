@@ -85,11 +85,11 @@ def _old(home: Home, before: datetime, lost: bool) -> list[Path]:
     old = [run for run in began if datetime.fromisoformat(ends.get(run) or "1970-01-01T00:00:00Z") < before]
     folders = [home.runs / run for run in old]
     heads = [(folder, read.read_head(folder)) for folder in folders]
-    unclear = [] if lost else [folder for folder, record in heads if liveness.elsewhere(folder, record)]
+    unclear = [] if lost else [folder for folder, record in heads if liveness.hosts_at_work(folder, record)]
     if unclear:
         terminal.note(
             f"{plural(len(unclear), 'run')} left: other hosts may still be at work ({unclear[0].name}); provio merge "
             "there brings in what ended, --lost takes them as gone"
         )
-    watched, clear = liveness.watched(), [one for one in heads if one[0] not in unclear]
-    return [folder for folder, record in clear if not liveness.going(folder, record, True, started=watched)]
+    watched, clear = liveness.started_runs(), [one for one in heads if one[0] not in unclear]
+    return [folder for folder, record in clear if not liveness.in_progress(folder, record, True, started=watched)]

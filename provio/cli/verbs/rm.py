@@ -67,14 +67,14 @@ def _check_ended(folder: Path, lost: bool) -> None:
     from provio.trace import liveness, read
 
     record = read.read_head(folder)
-    others = [] if lost else liveness.elsewhere(folder, record)
+    others = [] if lost else liveness.hosts_at_work(folder, record)
     if others:
         raise ProvioError(
             f"run {folder.name} may still be at work on {', '.join(others)}, nothing was removed: provio merge there "
             "brings in what it captured, if that ended; add --lost where nothing of it goes on"
         )
-    if liveness.going(folder, record, lost, started=liveness.watched()):
-        named = _named(liveness.at_work(folder, record))
+    if liveness.in_progress(folder, record, lost, started=liveness.started_runs()):
+        named = _named(liveness.living_processes(folder, record))
         raise ProvioError(f"run {folder.name} still goes on{named}: end its processes first, nothing was removed")
 
 

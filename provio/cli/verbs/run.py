@@ -20,10 +20,10 @@ def declared(option: Option) -> click.Option:
     if not option.takes:
         names = f"{option.written}/{option.off}" if option.off else option.written
         default = None if option.off else False
-        return click.Option([names, option.sets], is_flag=True, default=default, help=option.says)
+        return click.Option([names, option.sets], is_flag=True, default=default, help=option.help)
     kind = Choice(option.choices, SEE if option.choices is CLASSES else "") if option.choices else None
     declared = [option.written, option.sets]
-    return click.Option(declared, type=kind, multiple=option.many, metavar=option.metavar, help=option.says)
+    return click.Option(declared, type=kind, multiple=option.many, metavar=option.metavar, help=option.help)
 
 
 def _carried_out(**given: Any) -> int:
@@ -36,7 +36,7 @@ def _carried_out(**given: Any) -> int:
     from provio.record import ranks
 
     call = Call(**given)
-    return run.exec_in(call) if call.container is not None else ranks.watched(call)
+    return run.exec_in(call) if call.container is not None else ranks.run_command(call)
 
 
 command = click.Command(

@@ -25,7 +25,7 @@ from provio.system.node_local import MARK
 from provio.system.statx import Facts
 from provio.trace import environment, hosts, liveness, post_run
 from provio.trace import read as traces
-from provio.trace.declarations import Said, Use
+from provio.trace.declarations import Declarations, Use
 from provio.trace.digests import Changed, Digests
 from provio.trace.facts import Opening, Process
 from provio.trace.fast.compact_record import Loose, Packed
@@ -79,8 +79,8 @@ class Survey(Partitions):
         trace.digests = Digests()
         files = [file for files in portion for file in files.all(self.source.named)]
         traces.read_files(trace, files, self.after, self.tables)
-        traces.lost(trace)
-        if not trace.digests.same(self.whole.digests, ((file.host, file.name) for file in files)):
+        traces.add_lost_processes(trace)
+        if not trace.digests.equal(self.whole.digests, ((file.host, file.name) for file in files)):
             raise OSError(errno.EIO, "what was read of it is lost") if self.source.fixed else Changed
         own = {program.gap: program for program in trace.unwatched}
         trace.unwatched = [own.get(program.gap, program) for program in self.whole.unwatched]
@@ -100,20 +100,20 @@ STEP = 100  # processes, after which what was read of them is let go
 
 def survey(source: RunFiles, interpreters: Mapping[str, Interpreter]) -> Survey:
     """Look through a run; raises Indivisible where it says nothing of itself, Written where it goes on."""
-    whole, head = traces.begin(source)
+    whole, head = traces.start_trace(source)
     if not whole.run:
         raise Indivisible
-    here = "endedNs" not in whole.run and liveness.here(whole.run)
-    if here and not source.fixed and liveness.going(source.place, whole.run):
+    here = "endedNs" not in whole.run and liveness.began_here(whole.run)
+    if here and not source.fixed and liveness.in_progress(source.place, whole.run):
         raise Written
-    traces.gaps_of(whole, head)
+    traces.add_run_gaps(whole, head)
     if whole.processes:  # of which the run itself says something
         raise Indivisible
     found = _Surveyor(Survey(whole, source), interpreters)
     mine = (file for file in source.files(whole.run) if not found.is_beside(file))
     for file in source.files(whole.run):
         found.beside(file)
-    hosts.finish(whole.run, whole.iri, whole.hosts, whole.gaps)
+    hosts.correct_run(whole.run, whole.iri, whole.hosts, whole.gaps)
     for number, (_, files) in enumerate(groupby(mine, key=_image)):
         found.look(list(files))
         if number % STEP == 0:
@@ -179,11 +179,11 @@ class _Surveyor:
         part = self._part(files, self.whole.digests)
         self.whole.gaps += part.gaps
         self.whole.damages += part.damages
-        traces.lost(part)
-        self._said(part.said, number)
+        traces.add_lost_processes(part)
+        self._said(part.declarations, number)
         for process in part.processes.values():
             self._process(process, part, number)
-        if part.tasks or part.unwatched or part.said.uses:
+        if part.tasks or part.unwatched or part.declarations.uses:
             self.ties.bound.add(number)
         for task in part.tasks.values():
             if not task.part_of.startswith(task.process.iri):
@@ -203,7 +203,7 @@ class _Surveyor:
         traces.read_files(part, files, self.survey.after, self.survey.tables, Loose)
         return part
 
-    def _said(self, said: Said, number: int) -> None:
+    def _said(self, said: Declarations, number: int) -> None:
         if said.entities or said.uses:  # their states have one order in all of the run
             self.ties.sets.join(TOGETHER, number)
         for use in said.uses:
@@ -269,9 +269,9 @@ class _Surveyor:
         for iri in self.shared:
             self._look_again(iri)
         self.whole.gaps += traces.damage_gaps(self.whole)
-        traces.contain(self.whole, self.survey.tables)
+        traces.note_mount_namespaces(self.whole, self.survey.tables)
         if os.access(self.whole.folder, os.W_OK):
-            post_run.look(self.whole, turtle.segment(environment.host()))
+            post_run.inspect(self.whole, turtle.segment(environment.host()))
         descent = Descent(origins_of(self.whole), self.number_of, self.ties)
         self.survey.origins = descent.origins
         for iri, process in self.whole.processes.items():
@@ -300,7 +300,7 @@ class _Surveyor:
         for number, files in enumerate(self.files if self.meant else (), start=1):
             part = self._part(files.all(self.survey.source.named), Digests())
             if os.access(self.whole.folder, os.W_OK):
-                post_run.look(part, turtle.segment(environment.host()))
+                post_run.inspect(part, turtle.segment(environment.host()))
             if any(path in there or path.startswith(below) for path in _paths(part)):
                 self.ties.bound.add(number)
                 self.ties.sets.join(TOGETHER, number)
@@ -322,10 +322,10 @@ class _Surveyor:
                 continue
             files = list(self.files[number - 1].all(self.survey.source.named))
             part = self._part(files, digests)
-            traces.lost(part)
+            traces.add_lost_processes(part)
             for process in part.processes.values():
                 found.processes[process.iri] = concerning(process, self.survey.wide)
-            if not digests.same(self.whole.digests, ((file.host, file.name) for file in files)):
+            if not digests.equal(self.whole.digests, ((file.host, file.name) for file in files)):
                 raise Written
             if step % STEP == 0:
                 gc_pause.let_go()
@@ -336,7 +336,7 @@ class _Surveyor:
         number = self.ties.sets.find(self.number_of[iri])
         files = [files for place, files in enumerate(self.files, start=1) if self.ties.sets.find(place) == number]
         part = self._part((file for one in files for file in one.all(self.survey.source.named)), Digests())
-        traces.lost(part)
+        traces.add_lost_processes(part)
         self.whole.unwatched = [one for one in self.whole.unwatched if one.process.iri != iri]
         self._outlined(part.processes[iri], part)
 

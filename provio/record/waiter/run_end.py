@@ -32,7 +32,7 @@ def main() -> NoReturn:
     try:
         blocked, recording, call, folders = _read(told)
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
-        driver.finished(recording, end, call, folders)
+        driver.finish_after_waiter(recording, end, call, folders)
     except KeyboardInterrupt:  # the run is left pending
         pass
     except Exception as error:

@@ -29,7 +29,7 @@ VARIABLE = b"PROVIO_WAIT"
 LEAVE, MERGE, PYTHON, SETTLE = b"leave", b"merge", b"python", b"settle"
 
 
-def wait_instead(recording: Recording, signals: Signals, pid: int, mode: bytes, word: str, rest: Rest) -> None:
+def become_waiter(recording: Recording, signals: Signals, pid: int, mode: bytes, word: str, rest: Rest) -> None:
     """Become the waiter for the process `pid`; return where that cannot be.
 
     `mode` is the action at the command's end, `word` the line that is then printed about the run. `rest` is passed to
@@ -39,8 +39,8 @@ def wait_instead(recording: Recording, signals: Signals, pid: int, mode: bytes, 
     _become(recording, [b"%d" % pid, b"0", *masks], mode, word, rest)
 
 
-def end_instead(recording: Recording, end: End, mode: bytes, word: str, rest: Rest) -> None:
-    """Become the waiter for a command that ended, as `wait_instead`; return where that cannot be."""
+def become_waiter_at_end(recording: Recording, end: End, mode: bytes, word: str, rest: Rest) -> None:
+    """Become the waiter for a command that ended, as `become_waiter`; return where that cannot be."""
     status = (end.exit_code or 0) << 8 if end.signal is None else end.signal
     blocked = _mask(set(signal.pthread_sigmask(signal.SIG_BLOCK, ())))
     _become(recording, [b"0", b"%d" % status, b"0", blocked], mode, word, rest)
@@ -54,7 +54,7 @@ def _become(recording: Recording, fields: list[bytes], mode: bytes, word: str, r
             os.execve(WAITER, sys.orig_argv, os.environb | variable)  # noqa: S606 (without a shell)
 
 
-def settle(recording: Recording) -> None:
+def postprocess(recording: Recording) -> None:
     """Look at the files of a run that ended whose close nobody saw, as the waiter does."""
     from provio.system.child import unwatched
 
@@ -89,7 +89,7 @@ def _told(
         try:
             with open(told, "wb", closefd=False) as file:
                 file.write(b"".join(field + b"\0" for field in fields) + marshal.dumps((_plain(recording), rest)))
-            for fd in (told, recording.held) if recording.held >= 0 else (told,):
+            for fd in (told, recording.lock_fd) if recording.lock_fd >= 0 else (told,):
                 passed.append(fcntl.fcntl(fd, fcntl.F_DUPFD, 3))  # it may be what was a standard stream that was closed
             yield {VARIABLE: b"%d" % passed[0]}
         finally:

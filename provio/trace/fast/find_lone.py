@@ -17,7 +17,7 @@ from provio.trace.facts import Process
 from provio.trace.fast import line_shapes
 from provio.trace.fast.lone_files import Lone, Records, Unit, Units, above, epochs_of
 from provio.trace.run_facts import Trace
-from provio.trace.trust import LONGEST, wrong
+from provio.trace.trust import LONGEST, rejection
 
 FIRST = 500  # openings of a process, which are never lone: among them are its script and its settings
 BATCH = 500  # units
@@ -96,7 +96,7 @@ class Gatherer:
     def _part(self, iri: str, record: Record, found: Records) -> bool:
         """Take the sizes of an access that was taken; what comes too late is kept for when that turns out not to be
         lone."""
-        if wrong(record, self.own, self.own):
+        if rejection(record, self.own, self.own):
             return False
         sizes = record["a"] == "AccessSizes"
         access = iri.rsplit("/", 1 if sizes else 2)[0]
@@ -119,7 +119,7 @@ class Gatherer:
         return True
 
     def _is_usual(self, record: Record) -> bool:
-        return not wrong(record, self.own, self.own) and max(map(len, record.values())) <= LONGEST
+        return not rejection(record, self.own, self.own) and max(map(len, record.values())) <= LONGEST
 
     def _give_back(self, opening: str, found: Records) -> None:
         """Let the records of an opening be among the others: it is not lone."""
@@ -193,7 +193,7 @@ def divide(lone: Lone, trace: Trace) -> Iterator[Records]:
             if rest:
                 yield rest
         if process:  # it went on at least until then
-            process.told[""] = max(process.told.get("", 0), latest)
+            process.last_declared[""] = max(process.last_declared.get("", 0), latest)
     lone.met, lone.inodes, lone.parts = set(), set(), {}
 
 

@@ -14,22 +14,23 @@ from provio.trace.fast import line_shapes
 from provio.trace.fast.find_lone import Gatherer
 from provio.trace.fast.lone_files import Lone, Records
 from provio.trace.metrics import Metrics
-from provio.trace.read_declarations import Sayings, metric_of
+from provio.trace.read_declarations import DeclarationReader, metric_of
 from provio.trace.run_source import RunFile
-from provio.trace.trust import LONGEST, wrong
+from provio.trace.trust import LONGEST, rejection
 
 
-def load(file: RunFile, own: str, digests: Digests, sayings: Sayings, lone: Lone | None = None) -> Records | None:
-    """Return the records of a large file whose records are all below the IRI `own`, without its metrics, which
-    `sayings` takes, and without the openings that may be lone, which `lone` takes; None, and nothing taken, where the
-    file is not large, is unusual or cannot be read."""
+def load(
+    file: RunFile, own: str, digests: Digests, declarations: DeclarationReader, lone: Lone | None = None
+) -> Records | None:
+    """Return the records of a large file, all below the IRI `own`. Its metrics go to `declarations`, its openings that
+    may be lone to `lone`. Return None, and pass nothing on, for a file that is small, unusual or not readable."""
     try:
         parts = file.parts()
-        found = _read(digests.through((file.host, file.name), parts), own, sayings, lone) if parts else None
+        found = _read(digests.hashed((file.host, file.name), parts), own, declarations, lone) if parts else None
     except OSError:  # reported when the whole file is loaded
         return None
     if found is not None:
-        digests.read()
+        digests.add_hashed()
     return found
 
 
@@ -58,7 +59,7 @@ class LargeFile(dict[str, Record]):
             if self.gatherer is None or not self.gatherer.takes(iri, record, self):
                 super().__setitem__(iri, record)
             return
-        unusual = not iri.startswith(self.own) or wrong(record, self.own, self.own)
+        unusual = not iri.startswith(self.own) or rejection(record, self.own, self.own)
         if unusual or max(map(len, record.values())) > LONGEST:
             raise line_shapes.Unknown
         metric = metric_of(process, str(number), record)
@@ -78,7 +79,9 @@ def _divided(iri: str) -> tuple[str, bool, int]:
     return iri[:place], True, int(number)
 
 
-def _read(parts: Iterable[bytes], own: str, sayings: Sayings, lone: Lone | None) -> dict[str, Record] | None:
+def _read(
+    parts: Iterable[bytes], own: str, declarations: DeclarationReader, lone: Lone | None
+) -> dict[str, Record] | None:
     """Return the records of a file whose own IRI is `own`, and give its metrics to what programs said, and openings
     that may be lone to those that are; None, and nothing given, where it is unusual. Raises OSError."""
     gatherer = Gatherer(lone, own) if lone else None
@@ -87,9 +90,9 @@ def _read(parts: Iterable[bytes], own: str, sayings: Sayings, lone: Lone | None)
         line_shapes.read(parts, found)
     except line_shapes.Unknown:
         return None
-    if not all(sayings.find(process) for process in found.last):
+    if not all(declarations.find(process) for process in found.last):
         return None
     if gatherer:
         gatherer.end(found)
-    sayings.measured(found.metrics, found.told)
+    declarations.add_metrics(found.metrics, found.told)
     return found
