@@ -28,7 +28,7 @@ demo: $(VENV)/examples $(SHIM)  ## install, run the example pipeline under provi
 test: $(VENV)/test $(SHIM)  ## install what the tests need, then run all of them; what failed, once more
 	@.ci/needs
 	@.ci/learning $(BIN)/python
-	$(BIN)/python tests/again.py $(SPREAD)
+	$(BIN)/python tests/rerun.py $(SPREAD)
 
 quick: $(VENV)/test $(SHIM)  ## the tests of every day: all but the slow ones
 	$(BIN)/python -m pytest $(SPREAD) -q -m "not slow"

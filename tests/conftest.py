@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from asked import asked, usual
+from compiled_cache import copy_made, of_the_shim
+from forked_queries import asked, usual
 from hypothesis import HealthCheck, settings
-from made_before import copy_made, of_the_shim
 from posix_trace import POSIX, PROGRAMS, Trace
-from servers import oxigraph as oxigraph
-from servers import virtuoso as virtuoso
-from servers import virtuoso_at_work as virtuoso_at_work
+from sparql_servers import oxigraph as oxigraph
+from sparql_servers import virtuoso as virtuoso
+from sparql_servers import virtuoso_at_work as virtuoso_at_work
 from workers import common_folder, keep_sockets_short, made_once, turn
 
 from provio.base.errors import ProvioError

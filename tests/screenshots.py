@@ -15,7 +15,7 @@ from pathlib import Path
 import browsers
 from browsers import Browser
 from conftest import ROOT, Project
-from serving import Site, serving
+from serve_process import Site, serving
 
 DOCS = ROOT / "docs"
 PLACE = Path("/tmp/fibre")  # as the pictures show it

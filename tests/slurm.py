@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
-from servers import port
+from sparql_servers import port
 
 PARTS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "sinfo", "scancel", "scontrol", "squeue")
 PATH = f"{os.environ.get('PATH', os.defpath)}:/usr/sbin:/sbin"

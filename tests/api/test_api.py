@@ -15,7 +15,7 @@ import networkx as nx
 import pytest
 import rdflib
 from conftest import ROOT, Project
-from servers import Server
+from sparql_servers import Server
 
 import provio
 from provio.api import IRI, Rows

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from conftest import Project, new_project
+from synthetic_traces import File, Run
 from terminals import on_a_terminal
-from told import File, Run
 
 from provio.ask import comparison
 from provio.cli.verbs import checkpoint

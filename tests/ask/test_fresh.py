@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
+from concurrent_runs import start, wait_for
 from conftest import Project, provio_command
-from meanwhile import start, wait_for
 
 from provio.settings.home import Home
 from provio.trace.read import read_head

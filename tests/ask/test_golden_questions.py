@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 from conftest import Project, assert_valid
-from servers import Server, account
-from stories import STORIES
+from sparql_servers import Server, account
+from synthetic_records import STORIES
 
 from provio.ask.parameters import bound
 from provio.ask.queries import named, questions

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from conftest import Project
-from told import File, Process, Run
+from synthetic_traces import File, Process, Run
 
 from provio.ask.member_origins import Origins
 from provio.ask.nodes import Nodes

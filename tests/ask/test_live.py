@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from concurrent_runs import start, tell, wait_for
 from conftest import Project, provio_command
-from meanwhile import start, tell, wait_for
-from serving import serving
+from serve_process import serving
 
 from provio.ask import live
 from provio.serve import snapshot_holder

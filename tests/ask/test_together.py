@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Project, assert_valid, provio_command
-from servers import Server
+from sparql_servers import Server
 from test_remove import holding
 
 

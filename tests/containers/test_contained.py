@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from hostile import NAMES
-from portable import TARGETS, compiled, made_shims, needed
+from container_roots import Ordinary, musl
+from container_roots import cache as cache
+from container_roots import debian as debian
+from container_roots import ordinary as ordinary
+from hostile_names import NAMES
+from portable_shims import TARGETS, compiled, made_shims, needed
 from posix_trace import Trace, counts, name_of
-from roots import Ordinary, musl
-from roots import cache as cache
-from roots import debian as debian
-from roots import ordinary as ordinary
 from test_portable import NAMES_IN_C, from_text
 from test_same import SAME, Program, compare, preload, run
 

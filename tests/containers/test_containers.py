@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 from conftest import Project, provio_command
-from portable import as_installed, made_shims
-from roots import Ordinary, as_user, bootstrapped, musl
-from roots import cache as cache
-from roots import debian as debian
-from roots import ordinary as ordinary
+from container_roots import Ordinary, as_user, bootstrapped, musl
+from container_roots import cache as cache
+from container_roots import debian as debian
+from container_roots import ordinary as ordinary
+from portable_shims import as_installed, made_shims
 
 from provio.containers import image, recipes, runtimes
 from provio.containers.runtimes import ADDRESS, FOLDER, NAME, SIF, Start

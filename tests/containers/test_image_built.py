@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from container_roots import USER, Ordinary
+from container_roots import cache as cache
+from container_roots import debian as debian
+from container_roots import ordinary as ordinary
 from packages import build, copied
-from roots import USER, Ordinary
-from roots import cache as cache
-from roots import debian as debian
-from roots import ordinary as ordinary
 
 ROOT = Path(__file__).parent.parent.parent
 PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64", "linux_x86_64", "any")

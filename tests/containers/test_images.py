@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pytest
 from conftest import Project, new_project, provio_command
-from roots import Ordinary, small
-from roots import ordinary as ordinary
+from container_roots import Ordinary, small
+from container_roots import ordinary as ordinary
 from test_mount_tables import namespaces
 
 from provio.containers import image

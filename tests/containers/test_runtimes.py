@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 from conftest import Project, new_project, provio_command
-from hostile import NAMES
-from roots import USER, Ordinary, as_user, small
+from container_roots import USER, Ordinary, as_user, small
+from hostile_names import NAMES
 
 PROGRAMS = ("cat", "sh", "sort", "tr", "ls")
 # Hard limits that whoever may not raise any can ask for, no network and no group of control.

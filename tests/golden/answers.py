@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import pyoxigraph
-from asked import LEFT_OUT, asked
+from forked_queries import LEFT_OUT, asked
 from golden.questions import questions, sparql
 from golden.recorded import EARLIER, FILES, HERE, IDS, INSIDE, PROJECT, RUN
 

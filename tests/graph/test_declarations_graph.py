@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Project, assert_valid
-from told import File, Process, Run
+from synthetic_traces import File, Process, Run
 
 from provio.ask.document import ACTIVITIES, AGENTS
 from provio.ask.lineage import Scope, lineage

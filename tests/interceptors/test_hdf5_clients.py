@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import Project
 from hdf5_project import ancestors, held, moved, sources
-from levels import disagreements
+from object_levels import disagreements
 
 from provio.settings.home import Home
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from conftest import Project
-from mpi_makes import WHEELS, Make, of_wheel
+from mpi_implementations import WHEELS, Make, of_wheel
 
 PROGRAM = """
 import sys

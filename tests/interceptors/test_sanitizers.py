@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from made_before import copy_made, of_the_shim
+from compiled_cache import copy_made, of_the_shim
 from posix_trace import POSIX, PROGRAMS, Trace, counts, parsed
 from workers import made_once
 

@@ -10,8 +10,8 @@ import sys
 import time
 
 import pytest
+from concurrent_runs import ended, tell
 from conftest import Project
-from meanwhile import ended, tell
 
 from provio.trace.run_source import UNCLOSED
 

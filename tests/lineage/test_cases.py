@@ -23,8 +23,8 @@ from typing import Any
 
 import filesystems
 import pytest
-from agreement import assert_agreement
 from conftest import Project, assert_valid, new_project
+from query_agreement import assert_agreement
 
 WAYS = ("data", "carried", "control")
 MOST = 20  # times that steps are taken which may be late

@@ -12,8 +12,8 @@ import hypothesis.strategies as st
 import pytest
 from conftest import Project, assert_valid
 from hypothesis import HealthCheck, given, note, settings
-from levels import disagreements
-from told import File, Handle, Process, Run
+from object_levels import disagreements
+from synthetic_traces import File, Handle, Process, Run
 
 from provio.merge.runs import merge
 from provio.settings.home import Home

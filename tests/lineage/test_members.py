@@ -10,8 +10,8 @@ from urllib.parse import unquote
 import pyoxigraph as ox
 import pytest
 from conftest import assert_valid
+from synthetic_traces import File, Process, Run
 from test_prov_package import lost
-from told import File, Process, Run
 
 from provio.graph.lines import bundle_iri
 from provio.merge import partitions

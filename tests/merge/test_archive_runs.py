@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pyoxigraph as ox
 import pytest
+from concurrent_runs import tell, wait_for
 from conftest import Project
-from meanwhile import tell, wait_for
-from servers import Server
+from sparql_servers import Server
 
 from provio.ask.federated import Together
 from provio.merge import archive_runs, hashing

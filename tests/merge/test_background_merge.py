@@ -15,9 +15,9 @@ from pathlib import Path
 
 import filesystems
 import pytest
+from background_merges import at_work, hurry, merger_of, mergers, over, until
+from concurrent_runs import SIGNALLED, ended, state
 from conftest import Project, provio_command
-from meanwhile import SIGNALLED, ended, state
-from mergers import at_work, hurry, merger_of, mergers, over, until
 from test_kills import KILLS, MANY, OPEN_MANY
 from test_remove import quads
 

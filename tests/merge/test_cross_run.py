@@ -6,8 +6,8 @@ import shutil
 from pathlib import Path
 
 import pytest
+from concurrent_runs import growing, shell, start, wait_for, while_one_runs
 from conftest import Project
-from meanwhile import growing, shell, start, wait_for, while_one_runs
 
 
 def quads(project: Project) -> set[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from told import Run
+from synthetic_traces import Run
 
 from provio.base.vocab import RUN_BASE
 from provio.graph.lines import bundle_iri

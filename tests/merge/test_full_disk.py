@@ -11,8 +11,8 @@ from pathlib import Path
 
 import filesystems
 import pytest
+from background_merges import over, words_of
 from conftest import Project, provio_command
-from mergers import over, words_of
 from test_remove import quads, runs
 
 MANY = 2000  # files of a run: so much that processes of their own read it, and that it is loaded as tables

@@ -13,8 +13,8 @@ import time
 from pathlib import Path
 
 import pytest
+from concurrent_runs import SIGNALLED, state
 from conftest import Project
-from meanwhile import SIGNALLED, state
 
 from provio.base.vocab import NS
 from provio.merge import intake, partitions

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import assert_valid
-from told import File, Process, Run
+from synthetic_traces import File, Process, Run
 
 from provio.merge.removal import remove
 from provio.merge.runs import merge

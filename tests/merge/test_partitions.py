@@ -14,8 +14,8 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
+from concurrent_runs import state, tell, wait_for
 from conftest import Project, provio_command
-from meanwhile import state, tell, wait_for
 
 from provio.ask import live
 from provio.merge import job, partitions

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import pyoxigraph as ox
 import pytest
+from concurrent_runs import children, growing, shell, start, wait_for, while_one_runs
 from conftest import Project, provio_command
 from filesystems import mount
-from meanwhile import children, growing, shell, start, wait_for, while_one_runs
 
 from provio.base.errors import StoreError
 from provio.base.vocab import RUN_BASE

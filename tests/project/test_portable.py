@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 from conftest import Project
-from hostile import NAMES
-from portable import LOADER, TARGETS, as_installed, compiled, made_shims, needed, of_one_size
+from hostile_names import NAMES
+from portable_shims import LOADER, TARGETS, as_installed, compiled, made_shims, needed, of_one_size
 from posix_trace import POSIX, Trace, assert_held, counts, name_of, of_class
 
 from provio.system import elf

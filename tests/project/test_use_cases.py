@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT, Project, provio_command
-from levels import disagreements
-from pages import Step, pattern, run, steps
+from doc_runner import Step, pattern, run, steps
+from object_levels import disagreements
 
 from provio.settings.home import Home
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from conftest import Project
 from packages import ROOT, build, copied
-from portable import made_shims, needed
+from portable_shims import made_shims, needed
 
 from provio.system import shims
 

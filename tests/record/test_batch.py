@@ -15,8 +15,8 @@ from pathlib import Path
 
 import click
 import pytest
+from background_merges import mergers
 from conftest import ROOT, Project, provio_command
-from mergers import mergers
 from slurm import HOST
 from slurm import slurm as slurm
 

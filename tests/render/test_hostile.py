@@ -14,7 +14,7 @@ from xml.etree import ElementTree
 import pyoxigraph as ox
 import pytest
 from conftest import Project
-from hostile import NAMES
+from hostile_names import NAMES
 
 # What a terminal obeys: control characters but line ends and tabs of our own, and marks that turn the writing.
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")

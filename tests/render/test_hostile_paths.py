@@ -14,7 +14,7 @@ from urllib.parse import unquote_to_bytes
 
 import pytest
 from conftest import Project, new_project
-from hostile import NAMES
+from hostile_names import NAMES
 from terminals import on_a_terminal
 from test_hostile import OBEYED, QUESTIONS
 from test_view import browse, browser

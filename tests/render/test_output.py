@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from conftest import Project, new_project
-from told import Run
+from synthetic_traces import Run
 
 from provio.cli import verbs
 from provio.render.records import TABLES, page, render

@@ -12,8 +12,8 @@ import browsers
 import pytest
 from browsers import Browser
 from conftest import Project, new_project
-from hostile import NAMES
-from serving import Site, serving
+from hostile_names import NAMES
+from serve_process import Site, serving
 
 pytest.importorskip("waitress")
 pytestmark = pytest.mark.slow

@@ -17,8 +17,8 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import pytest
 from conftest import Project, assert_valid, new_project
-from hostile import NAMES
-from serving import Site, gone, serving
+from hostile_names import NAMES
+from serve_process import Site, gone, serving
 
 from provio.base.errors import ProvioError, TimedOut
 from provio.merge.cross_run.facts import DERIVED

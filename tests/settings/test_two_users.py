@@ -12,9 +12,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from background_merges import at_work, over
+from concurrent_runs import SIGNALLED, stopped
 from conftest import provio_command
-from meanwhile import SIGNALLED, stopped
-from mergers import at_work, over
 from test_init import ADA, BOB, EVE, GROUP, Users
 from test_init import users as users
 from test_remove import quads, runs

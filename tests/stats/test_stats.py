@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pyoxigraph as ox
 import pytest
+from concurrent_runs import start, wait_for
 from conftest import Project, new_project
 from io_patterns import PAIRS
-from meanwhile import start, wait_for
 from workers import made_once
 
 from provio.ask.runs import LISTING

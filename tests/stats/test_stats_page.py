@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Project
-from servers import Server, account
+from sparql_servers import Server, account
 from test_view import CHROMIUM, Page
 
 from provio.render.page import statistics

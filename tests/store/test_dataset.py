@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Project, assert_valid, new_project
-from servers import account
+from sparql_servers import account
 
 from provio.store import sparql
 

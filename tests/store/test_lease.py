@@ -9,7 +9,7 @@ import time
 
 import pytest
 from conftest import Project, provio_command
-from servers import Server, account
+from sparql_servers import Server, account
 from test_remote import quads, record
 
 from provio.base.errors import Busy, StoreError

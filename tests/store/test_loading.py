@@ -14,8 +14,8 @@ from typing import Any
 
 import pyoxigraph as ox
 import pytest
+from concurrent_runs import state, stopped
 from conftest import Project
-from meanwhile import state, stopped
 
 from provio.base.errors import StoreError
 from provio.settings.home import Home

@@ -18,8 +18,8 @@ from typing import BinaryIO
 
 import filesystems
 import pytest
+from concurrent_runs import start, wait_for
 from conftest import Project, provio_command
-from meanwhile import start, wait_for
 from test_hostile_paths import on_a_terminal
 
 from provio.settings.home import Home

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyoxigraph as ox
 import pytest
-from stories import STORIES
+from synthetic_records import STORIES
 from test_golden_questions import CASES, answer
 
 from provio.ask import earlier, run_uses, runs, verify, whole_run

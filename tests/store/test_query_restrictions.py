@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyoxigraph as ox
 import pytest
-import servers
+import sparql_servers
 from conftest import Project, new_project
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as some
@@ -140,7 +140,7 @@ def test_a_service_that_is_asked_for(asked: Project, server: Server) -> None:
 
 
 @pytest.mark.slow
-def test_a_service_that_a_server_is_asked_for(asked: Project, server: Server, oxigraph: servers.Server) -> None:
+def test_a_service_that_a_server_is_asked_for(asked: Project, server: Server, oxigraph: sparql_servers.Server) -> None:
     """The server that keeps the record calls it, once for a question; nobody does without --service."""
     for question in (
         f"ASK {{ SERVICE <{server.url}> {{ ?s ?p ?x }} }}",

@@ -21,9 +21,9 @@ from pathlib import Path
 
 import pyoxigraph as ox
 import pytest
+from concurrent_runs import growing, while_one_runs
 from conftest import Project, provio_command
-from meanwhile import growing, while_one_runs
-from servers import Server, account, serve
+from sparql_servers import Server, account, serve
 
 from provio.base.errors import NothingKnown, StoreError
 from provio.base.vocab import PROV, RDF, RUN_BASE

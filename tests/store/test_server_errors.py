@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Project
-from servers import Server, account
+from sparql_servers import Server, account
 from test_remote import quads, record
 
 from provio.merge import cross_run, intake, partitions

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Project
-from servers import INI, Server, port, started
+from sparql_servers import INI, Server, port, started
 from test_remote import record
 
 from provio.base.errors import StoreError

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pyoxigraph as ox
 import pytest
-from chance import runs
 from conftest import Project, provio_command
-from stories import STORIES
+from random_runs import runs
+from synthetic_records import STORIES
 
 from provio.base.errors import StoreError
 from provio.base.vocab import NS, RDF, RUN_BASE

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from told import HOST, STEP, File, Process, Run
+from synthetic_traces import HOST, STEP, File, Process, Run
 
 from provio.lineage.clocks import Clocks
 from provio.merge import job

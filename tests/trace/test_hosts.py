@@ -14,8 +14,8 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
+from concurrent_runs import wait_for
 from conftest import Project, provio_command
-from meanwhile import wait_for
 
 from provio.system import node_local
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from told import Run
+from synthetic_traces import Run
 
 from provio.settings.home import Home
 from provio.trace import run_folder, values

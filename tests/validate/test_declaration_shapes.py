@@ -7,7 +7,7 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 from conftest import Project, new_project
-from told import File, Run
+from synthetic_traces import File, Run
 
 from provio.base.vocab import NS, PROV, RDF, XSD
 from provio.settings.home import Home

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from again import AT_MOST
+from rerun import AT_MOST
 
-AGAIN = Path(__file__).parent.with_name("again.py")
+AGAIN = Path(__file__).parent.with_name("rerun.py")
 OWN = re.compile(r"unstable: |failed: |no failed test |\d+ of \d+ tests failed: |\d+ passed \(\d+ of them unstable\)")
 
 FIRST = """

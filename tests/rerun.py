@@ -1,7 +1,7 @@
 """Runs pytest, then each test that failed once more, alone: arguments of pytest in, its exit code out.
 
 The second time is a process of its own without workers, begun when the first has ended. A test that then passes is
-named as unstable and does not fail the run. It is called by `make test`: `python tests/again.py -n 3`.
+named as unstable and does not fail the run. It is called by `make test`: `python tests/rerun.py -n 3`.
 """
 
 from __future__ import annotations

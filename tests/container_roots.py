@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from conftest import Project, provio_command
-from portable import needed
+from portable_shims import needed
 
 USER = 4242
 FOLDERS = ("bin", "dev", "etc", "lib", "proc", "sys", "tmp")

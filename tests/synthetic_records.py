@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from told import File, Process, Run
+from synthetic_traces import File, Process, Run
 
 from provio.base.vocab import PROV, XSD
 from provio.settings.home import Home

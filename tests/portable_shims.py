@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from made_before import copy_made, of_the_shim
+from compiled_cache import copy_made, of_the_shim
 from posix_trace import POSIX, PROGRAMS, Trace
 from workers import made_once
 

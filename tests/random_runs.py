@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from told import STEP, File, Plain, Run
+from synthetic_traces import STEP, File, Plain, Run
 
 from provio.settings.home import Home
 
