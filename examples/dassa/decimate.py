@@ -45,7 +45,7 @@ def decimate(in_path: Path, out_path: Path, factor: int) -> None:
 
 
 def main() -> None:
-    """Decimate what the command line names."""
+    """Decimate the file that the command line names."""
     parser = argparse.ArgumentParser(description="Low-pass and decimate a fibre recording in time.")
     parser.add_argument("input", type=Path, help="the HDF5 file to read")
     parser.add_argument("output", type=Path, help="the HDF5 file to write")

@@ -36,7 +36,7 @@ def vehicle_speed(data: h5py.Dataset) -> float:
 
 
 def phase_velocity(correlations: h5py.File) -> float:
-    """Return the velocity along whose two lines, lag = ± offset / velocity, the stack sums to the most, in m/s."""
+    """Return the velocity, in m/s, with the largest sum of the stack along the lines lag = ± offset / velocity."""
     stack, lags, offsets = (correlations[name][()] for name in ("stack", "lags", "offsets"))
     far = [(x, trace) for x, trace in zip(offsets, stack, strict=True) if x > NEAREST]
     along = [np.sum([np.interp((x / c, -x / c), lags, trace) for x, trace in far]) for c in TRIALS]
@@ -50,7 +50,7 @@ def write_number(out: h5py.File, name: str, value: float) -> None:
 
 
 def main() -> None:
-    """Summarise what the command line names."""
+    """Summarise the files that the command line names."""
     parser = argparse.ArgumentParser(description="Summarise a fibre recording in two numbers.")
     parser.add_argument("recording", type=Path, help="the HDF5 file with the recording")
     parser.add_argument("correlations", type=Path, help="the HDF5 file with the stacked cross-correlations")

@@ -6,7 +6,7 @@ The strain rate of a channel at x metres along the fibre is a sum of
 
 - **ambient field**: two independent noises of 2-25 Hz, 40 nanostrain/s rms each, which run along the
   fibre in opposite directions at the phase velocity c (default 400 m/s) and fade as exp(-pi f x / Q c);
-- **a vehicle** on a road 10 m beside the fibre, at constant speed v (default 25 m/s), which passes the fibre's
+- **a vehicle** on a road 10 m from the fibre, at constant speed v (default 25 m/s), which passes the fibre's
   middle in the middle of the record. It radiates noise of 5-45 Hz at the same c. A wave felt at time t left it at
   t - r/c, r being the distance at that earlier moment, so the Doppler shift is there. Its amplitude, 300 nanostrain/s
   rms at 10 m, falls as 1/sqrt(r) (a surface wave spreads on a circle) and as exp(-pi f (r - 10 m) / Q c), f being the
@@ -63,7 +63,7 @@ class Setting:
 
     @property
     def positions(self) -> Floats:
-        """Where the channels lie, in m along the fibre."""
+        """The positions of the channels, in m along the fibre."""
         return np.arange(self.channels, dtype=np.float64) * self.spacing
 
     @property
@@ -104,7 +104,7 @@ def ambient_field(setting: Setting, rng: np.random.Generator) -> Iterator[Floats
 def travel_time(ahead: Floats, speed: float, velocity: float) -> Floats:
     """Return how long (s) the wave now felt has travelled from a source that moves at `speed` (m/s).
 
-    `ahead` is how far (m) the channel now lies ahead of the source. It solves
+    `ahead` is the present distance (m) of the channel ahead of the source. It solves
     (c tau)^2 = (ahead + v tau)^2 + ROAD_OFFSET^2 for tau > 0, given v < c.
     """
     gap = velocity**2 - speed**2
@@ -174,7 +174,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Write the recording that the command line asks for."""
+    """Write the recording with the parameters of the command line."""
     arguments = vars(parse_arguments())
     path = arguments.pop("raw")
     setting = Setting(**arguments)

@@ -72,7 +72,7 @@ def convert(raw_path: Path, out_path: Path) -> None:
 
 
 def main() -> None:
-    """Convert what the command line names."""
+    """Convert the file that the command line names."""
     parser = argparse.ArgumentParser(description="Convert a raw fibre recording to HDF5.")
     parser.add_argument("raw", type=Path, help="the interrogator's binary file")
     parser.add_argument("out", type=Path, help="the HDF5 file to write")

@@ -8,7 +8,7 @@ positive lag.
 
 The record is cut into windows that overlap by half; each is tapered, its spectrum divided by its own amplitude
 (whitened) inside the band, correlated with the source channel's, and added to the stack (Bensen et al. 2007,
-doi:10.1111/j.1365-246X.2007.03374.x). What comes out of the noise is the wave that would run from the virtual
+doi:10.1111/j.1365-246X.2007.03374.x). The correlation of the noise is the wave that would run from the virtual
 source to each channel.
 """
 
@@ -62,7 +62,7 @@ def correlate(
         total += spectrum * np.conj(spectrum[:, source, np.newaxis])
         count += 1
     correlation = scipy.fft.irfft(total / count, size, axis=0)
-    # Negative lags lie at the end of the circular correlation.
+    # Negative lags are at the end of the circular correlation.
     stack: NDArray[np.float64] = np.concatenate([correlation[-max_lag:], correlation[: max_lag + 1]]).T
     return stack
 
@@ -94,7 +94,7 @@ def parse_arguments() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Correlate what the command line names."""
+    """Correlate the channels of the file that the command line names."""
     arguments = parse_arguments()
     with h5py.File(arguments.input, "r") as file:
         data = file["DataTimeChannel"]

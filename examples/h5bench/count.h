@@ -22,7 +22,7 @@ static inline uint64_t nanoseconds(void) {
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-// Makes a call and counts it; a failed one ends the program, so that what is counted took place.
+// Makes a call and counts it; a failed one ends the program, so every counted call took place.
 #define COUNT(name, size, call)                                                                                        \
     ({                                                                                                                 \
         uint64_t began = nanoseconds();                                                                                \

@@ -28,17 +28,17 @@ static hsize_t bytes(void) {
     return job.particles * 4;
 }
 
-static void fail(const char *what) {
-    fprintf(stderr, "kernel: rank %d: %s\n", job.rank, what);
+static void fail(const char *message) {
+    fprintf(stderr, "kernel: rank %d: %s\n", job.rank, message);
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-static hid_t need(hid_t id, const char *what) {
-    if (id < 0) fail(what);
+static hid_t need(hid_t id, const char *message) {
+    if (id < 0) fail(message);
     return id;
 }
 
-// Where this rank's particles lie in a dataset, `before` of others' and earlier ones in front of all.
+// Selects this rank's particles in a dataset, after those of lower ranks and `before` earlier ones.
 static hid_t own_part(hid_t dataset, hsize_t before) {
     hid_t space = need(H5Dget_space(dataset), "no space");
     hsize_t start = before + job.rank * job.particles;

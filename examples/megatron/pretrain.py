@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Pretrain a small transformer on bytes, with the arguments and folders of Megatron-LM.
 
-In: a text, and maybe the folder of an earlier training (`--load`), whose latest checkpoint is taken up.
+In: a text, and optionally the folder of an earlier training (`--load`), to continue from its latest checkpoint.
 Out: below `--save` a folder for each checkpoint, `iter_0000050/mp_rank_00/model_optim_rng.pt`, and
 `latest_checkpointed_iteration.txt`; below `--tensorboard-dir` the loss.
 
@@ -40,7 +40,7 @@ def parsed() -> argparse.Namespace:
 
 
 class Model(nn.Module):
-    """A transformer that says which byte comes next."""
+    """A transformer that predicts the next byte."""
 
     def __init__(self, layers: int, hidden: int, heads: int, length: int) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class Model(nn.Module):
         self.last = nn.Linear(hidden, 256)
 
     def forward(self, text: torch.Tensor) -> torch.Tensor:
-        """Return what each byte is followed by, as 256 numbers each."""
+        """Return the scores of the byte after each byte, 256 numbers each."""
         length = text.shape[1]
         mask = nn.Transformer.generate_square_subsequent_mask(length)
         given = self.bytes(text) + self.places(torch.arange(length))
@@ -58,7 +58,7 @@ class Model(nn.Module):
 
 
 def place(folder: str, iteration: int) -> Path:
-    """Return where a checkpoint lies, of the one rank that there is."""
+    """Return the path of the checkpoint of the only rank."""
     return Path(folder) / f"iter_{iteration:07}" / "mp_rank_00" / "model_optim_rng.pt"
 
 

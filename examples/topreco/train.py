@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Train a graph network to tell which jets are a top quark's.
+"""Train a graph network to find the jets of a top quark.
 
 In: an `.ini` file with `[preselection]` and `[hyperparameters]`, and events as `synthesise.py` writes them.
-Out: the weights (`.npz`), and on the terminal the share of jets of held-out events that are told rightly.
+Out: the weights (`.npz`), and on the terminal the share of jets of held-out events that are classified correctly.
 
 The jets of an event are the nodes of a graph; an edge's weight falls with the distance of two jets in rapidity and
 azimuth. A layer of the network gives each node a vector out of its own and the sum of its neighbours'. (A model of the
@@ -31,7 +31,7 @@ def settings_of(path: str) -> dict[str, dict[str, float]]:
 
 
 def graphs(events: Array, least_momentum: float, most_rapidity: float, radius: float) -> tuple[Array, Array, Array]:
-    """Return nodes (events, jets, 5), weights of edges (events, jets, jets) and what is to be told (events, jets)."""
+    """Return nodes (events, jets, 5), weights of edges (events, jets, jets) and labels (events, jets)."""
     momentum, rapidity, azimuth, b_like, truth = np.moveaxis(events.astype(float), -1, 0)
     kept = (momentum > least_momentum) & (np.abs(rapidity) < most_rapidity)
     nodes = np.stack([np.log(momentum / 50), rapidity, np.cos(azimuth), np.sin(azimuth), b_like], -1)
@@ -58,7 +58,7 @@ class Network:
         self.steps = 0
 
     def forward(self, nodes: Array, edges: Array) -> tuple[Array, list[tuple[Array, Array]]]:
-        """Return how likely each node is the top quark's, and what each layer was given."""
+        """Return the probability that each node belongs to the top quark, and the input of each layer."""
         given = []
         for number in range(self.layers):
             others = edges @ nodes
@@ -112,7 +112,7 @@ def train(settings: dict[str, float], nodes: Array, edges: Array, truth: Array) 
 
 
 def main() -> None:
-    """Train as the settings say."""
+    """Train with the settings."""
     parser = argparse.ArgumentParser(description="Train a graph network to find top quarks.")
     parser.add_argument("settings")
     parser.add_argument("events")
@@ -126,7 +126,7 @@ def main() -> None:
         found = graphs(np.load(options.events), **settings["preselection"], radius=chosen["radius"])
         network, accuracy = train(chosen, *found)
         np.savez(options.output, **network.weights)
-    print(f"{options.output}: {accuracy:.3f} of the jets are told rightly")
+    print(f"{options.output}: {accuracy:.3f} of the jets are classified correctly")
 
 
 if __name__ == "__main__":
