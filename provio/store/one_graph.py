@@ -5,31 +5,42 @@ Each run's statements about shared nodes are in its list (`statements`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from itertools import chain
 from operator import methodcaller
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import pyoxigraph as ox
 
 from provio.base.patterns import pattern
-from provio.base.vocab import NS, PREFIXES, PROV, RDF, RUN_BASE
-from provio.store import INDEX, implied, statements
+from provio.base.vocab import PREFIXES, PROV, RDF
+from provio.store import INDEX, implied
+
+if TYPE_CHECKING:
+    from provio.store import statements
 
 GRAPH = pattern(r"(?i)\bgraph\b")
-CONTENT = NS + "contentHash"
 BUNDLE = ox.NamedNode(PROV + "Bundle")
 PIECE = 1 << 20  # characters of an answer that are split into rows at once
 
 
 class Apart:
-    """A store and the lists of its runs, open for queries."""
+    """A store and the lists of its runs (`open_lists`), open for queries.
+
+    A query of all runs at once needs neither the lists nor the module that reads them, which is slow to import.
+    """
 
     as_of, going = "", frozenset[str]()
 
-    def __init__(self, store: ox.Store, lists: statements.Lists) -> None:
-        self.store, self.lists = store, lists
+    def __init__(self, store: ox.Store, open_lists: Callable[[], statements.Lists]) -> None:
+        self.store, self._open_lists = store, open_lists
         self._made: tuple[set[str], ox.Store] | None = None
+
+    @cached_property
+    def lists(self) -> statements.Lists:
+        """The lists of the runs."""
+        return self._open_lists()
 
     def query(
         self, sparql: str, graphs: Sequence[str] | None = None, named: Sequence[str] | None = None
@@ -40,7 +51,9 @@ class Apart:
         """
         if graphs is None:
             return self.store.query(sparql, prefixes=PREFIXES, use_default_graph_as_union=True)
-        if not GRAPH.search(sparql) and self._all_runs(graphs):
+        from provio.store import statements
+
+        if not GRAPH.search(sparql) and statements.list_names(self.store).keys() <= set(graphs):
             others = [ox.NamedNode(graph) for graph in graphs if statements.run_of_graph(graph) is None]
             return self.store.query(sparql, prefixes=PREFIXES, default_graph=[ox.DefaultGraph(), *others])
         default: list[ox.NamedNode | ox.BlankNode | ox.DefaultGraph] = [
@@ -54,10 +67,10 @@ class Apart:
 
     def run_graphs(self) -> list[str]:
         """Return the names of the index and of each graph that a query can address separately."""
-        return [INDEX, *dict.fromkeys((*map(value_of, self.store.named_graphs()), *list_names(self.store)))]
+        from provio.store import statements
 
-    def _all_runs(self, graphs: Sequence[str]) -> bool:
-        return list_names(self.store).keys() <= set(graphs)
+        separate = map(value_of, self.store.named_graphs())
+        return [INDEX, *dict.fromkeys((*separate, *statements.list_names(self.store)))]
 
     def _of_runs(self, graphs: set[str]) -> ox.Store:
         """Return a store in memory with these graphs, each run in a separate graph; it is cached for the next
@@ -74,11 +87,13 @@ class Apart:
         if graph == INDEX:
             yield from self._index()
             return
+        from provio.store import statements
+
         run, name = statements.run_of_graph(graph), ox.NamedNode(graph)
         if run is None or self.store.contains_named_graph(name):
             yield from self.store.quads_for_pattern(None, None, None, name)
             return
-        listed = list_name(self.store, graph)
+        listed = statements.list_name(self.store, graph)
         for quad in statements.run_quads(self.store, self.lists, run, listed) if listed else ():
             if quad.subject != name or quad.predicate.value == RDF + "type":  # otherwise it is an index entry
                 yield ox.Quad(quad.subject, quad.predicate, quad.object, name)
@@ -140,31 +155,6 @@ def bundles(store: ox.Store) -> Iterator[ox.NamedNode]:
     for quad in store.quads_for_pattern(None, ox.NamedNode(RDF + "type"), BUNDLE, ox.DefaultGraph()):
         if isinstance(quad.subject, ox.NamedNode):
             yield quad.subject
-
-
-def list_names(store: ox.Store) -> dict[str, str]:
-    """Return the names of the lists of the merged runs, by the names of their graphs."""
-    contents = store.quads_for_pattern(None, ox.NamedNode(CONTENT), None, ox.DefaultGraph())
-    named = ((value_of(quad.subject), value_of(quad.object)) for quad in contents)
-    runs = ((graph, statements.run_of_graph(graph), content) for graph, content in named)
-    return {graph: statements.name_of(run, content) for graph, run, content in runs if run}
-
-
-def list_name(store: ox.Store, graph: str) -> str | None:
-    """Return the name of a run's list; None if the graph is not that of a run or is not merged."""
-    run = statements.run_of_graph(graph)
-    found = store.quads_for_pattern(ox.NamedNode(graph), ox.NamedNode(CONTENT), None, ox.DefaultGraph())
-    content = next((value_of(quad.object) for quad in found), None)
-    return statements.name_of(run, content) if run and content else None
-
-
-def graph_of(quad: ox.Quad) -> str:
-    """Return the name of the graph that contains a statement, or that of its run's graph; empty for a statement about
-    shared nodes."""
-    if isinstance(quad.graph_name, ox.NamedNode):
-        return quad.graph_name.value
-    run = statements.owner(quad)
-    return f"{RUN_BASE}{run}{statements.BUNDLE}" if run else ""
 
 
 def value_of(term: ox.NamedNode | ox.BlankNode | ox.Literal | ox.Triple) -> str:

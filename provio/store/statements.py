@@ -26,12 +26,14 @@ import pyoxigraph as ox
 from provio.base.errors import StoreError
 from provio.base.vocab import NS, PROV, RDF, RUN_BASE
 from provio.graph import lines as graph_lines
+from provio.store.one_graph import value_of
 
 _ID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _OF_RUN = re.compile(
     rf"https://w3id\.org/provio/(?:run/({_ID})(?:/|$)|(?:pipe|socket)/.*/({_ID})/[^/]+$|entity/[^~]*~({_ID})\.)"
 )
 BUNDLE = "/bundle"
+CONTENT = ox.NamedNode(NS + "contentHash")
 NEW = "new"  # suffix of a list's name while the index does not name its run
 ENDING = ".gz"
 ID_LENGTH = 36
@@ -68,6 +70,31 @@ def owner(quad: ox.Quad) -> str | None:
     """Return the id of the run that a statement belongs to by its terms; None for a statement about shared nodes."""
     own = run_of(quad.subject.value) if isinstance(quad.subject, ox.NamedNode) else None
     return own or (run_of(quad.object.value) if isinstance(quad.object, ox.NamedNode) else None)
+
+
+def list_names(store: ox.Store) -> dict[str, str]:
+    """Return the names of the lists of the merged runs, by the names of their graphs."""
+    contents = store.quads_for_pattern(None, CONTENT, None, ox.DefaultGraph())
+    named = ((value_of(quad.subject), value_of(quad.object)) for quad in contents)
+    runs = ((graph, run_of_graph(graph), content) for graph, content in named)
+    return {graph: name_of(run, content) for graph, run, content in runs if run}
+
+
+def list_name(store: ox.Store, graph: str) -> str | None:
+    """Return the name of a run's list; None if the graph is not that of a run or is not merged."""
+    run = run_of_graph(graph)
+    found = store.quads_for_pattern(ox.NamedNode(graph), CONTENT, None, ox.DefaultGraph())
+    content = next((value_of(quad.object) for quad in found), None)
+    return name_of(run, content) if run and content else None
+
+
+def graph_of(quad: ox.Quad) -> str:
+    """Return the name of the graph that contains a statement, or that of its run's graph; empty for a statement about
+    shared nodes."""
+    if isinstance(quad.graph_name, ox.NamedNode):
+        return quad.graph_name.value
+    run = owner(quad)
+    return f"{RUN_BASE}{run}{BUNDLE}" if run else ""
 
 
 class Lists:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Container, Iterator
 from functools import partial
+from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
 
 from provio.base.errors import NothingKnown
 from provio.base.vocab import NS, RUN_BASE
 from provio.settings.home import Home
-from provio.store import Damaged, statements
+from provio.store import Damaged
 from provio.store.embedded import snapshots
 from provio.store.embedded.opening import EARLIER, StorePath, check_version, ensure_version, opened
 from provio.store.one_graph import Apart, rows_of
+
+if TYPE_CHECKING:
+    from provio.store import statements
 
 
 class StoreReader(Apart):
@@ -38,12 +42,18 @@ class StoreReader(Apart):
         name, fd = held
         self.let_go = partial(snapshots.let_go, home, name, fd)
         store = opened(ox.Store.read_only, self.path / f"snapshots/{name}", home.snapshots / name)
-        super().__init__(store, statements.Lists(home.kept))
+        super().__init__(store, partial(_lists, home))
 
     def __del__(self) -> None:
         """Release the snapshot."""
         if hasattr(self, "let_go"):
             self.let_go()
+
+
+def _lists(home: Home) -> statements.Lists:
+    from provio.store import statements
+
+    return statements.Lists(home.kept)
 
 
 def runs_of_earlier_version(home: Home, runs: Container[str]) -> Iterator[tuple[str, str, str, str]]:

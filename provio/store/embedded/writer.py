@@ -36,7 +36,8 @@ from provio.store.embedded.opening import (
 )
 from provio.store.embedded.reader import runs_of_earlier_version
 from provio.store.embedded.update_guard import apply_update
-from provio.store.one_graph import graph_of, list_name, list_names, rows_of, value_of
+from provio.store.one_graph import rows_of, value_of
+from provio.store.statements import graph_of, list_name, list_names
 
 if TYPE_CHECKING:
     from provio.store.versions import Versions

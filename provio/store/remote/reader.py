@@ -135,7 +135,7 @@ class RemoteReader:
         for name, place in found:
             graph = ox.NamedNode(name) if name else default
             store.bulk_load(self.server.get(place), ox.RdfFormat.N_TRIPLES, to_graph=graph, lenient=True)
-        return Apart(store, _Fetched(self.server, self.index))
+        return Apart(store, lambda: _Fetched(self.server, self.index))
 
     def run_graphs(self) -> list[str]:
         """Return the names of the index and of each graph that a query can address separately."""

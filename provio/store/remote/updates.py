@@ -14,12 +14,13 @@ from collections.abc import Iterable
 import pyoxigraph as ox
 
 from provio.store import INDEX
-from provio.store.one_graph import Apart, list_names, value_of
+from provio.store.one_graph import Apart, value_of
 from provio.store.remote import places, terms
 from provio.store.remote.lease import Lease
 from provio.store.remote.places import Record
 from provio.store.remote.reader import lists_of
 from provio.store.remote.server import Server
+from provio.store.statements import list_names
 
 LARGE = 100_000  # limit (statements) of one transaction on servers other than Virtuoso: each takes some 40 µs
 FEW = 500  # the most statements that Virtuoso removes from a queried graph

@@ -20,12 +20,12 @@ from provio.settings.home import Home, share
 from provio.settings.lock import Lock
 from provio.store.embedded.reader import StoreReader
 from provio.store.embedded.writer import StoreWriter
-from provio.store.one_graph import CONTENT
 from provio.store.remote import places
 from provio.store.remote.lease import Lease
 from provio.store.remote.places import Record
 from provio.store.remote.reader import connect, noted
 from provio.store.remote.updates import Change, Telling
+from provio.store.statements import CONTENT
 
 if TYPE_CHECKING:
     from provio.settings.schema import Config
@@ -131,5 +131,5 @@ class RemoteWriter(StoreWriter):
 
 def _state(store: ox.Store) -> str:
     """Return a digest of a record's index entries, which identifies its state."""
-    found = store.quads_for_pattern(None, ox.NamedNode(CONTENT), None, ox.DefaultGraph())
+    found = store.quads_for_pattern(None, CONTENT, None, ox.DefaultGraph())
     return hashlib.sha256("".join(sorted(str(quad.triple) for quad in found)).encode()).hexdigest()[:32]
