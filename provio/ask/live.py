@@ -29,7 +29,7 @@ from provio.base.errors import Busy, StoreError
 from provio.base.records import plain
 from provio.base.text import plural, span
 from provio.merge import intake
-from provio.merge.runs import Merge, Outcome, words
+from provio.merge.runs import Merge, Outcome, update_vocabulary
 from provio.settings.home import Home
 from provio.settings.lock import Lock
 from provio.settings.schema import Config
@@ -113,8 +113,8 @@ def _moment(runs: list[Going]) -> str:
 
 def words_of(outcome: Outcome) -> list[str]:
     """Return the messages about a merge that accompany an answer."""
-    shut = f"{plural(outcome.shut, 'run')} of others cannot be read yet: not in this answer"
-    return [shut] * bool(outcome.shut) + [f"damaged: {damage}" for damage in outcome.damages]
+    shut = f"{plural(outcome.unreadable, 'run')} of others cannot be read yet: not in this answer"
+    return [shut] * bool(outcome.unreadable) + [f"damaged: {damage}" for damage in outcome.damages]
 
 
 @plain()
@@ -251,7 +251,7 @@ def _built(
             if base and store.begun:
                 raise Damaged(f"what is published in {home.path} is damaged")
             store.large = LARGE
-            words(store, settings)
+            update_vocabulary(store, settings)
             merge = Merge(there, store, settings, kept=False)
             merge.all(runs, progress)
             store.hand_over()

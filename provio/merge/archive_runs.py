@@ -21,7 +21,6 @@ from provio.base.errors import ProvioError
 from provio.settings import home as homes
 from provio.settings import load, schema
 from provio.settings.home import PACKED, RUN_ID, Home
-from provio.system import child
 from provio.trace import run_source
 from provio.trace.run_source import TAKEN
 
@@ -37,7 +36,7 @@ QUEUED = 30 * 24 * 3600  # seconds that a submitted job may wait in a queue; it 
 ID = 36  # characters of a run id: the name of an archive is longer
 
 
-class Unfit(Exception):
+class NotArchivable(Exception):
     """The reason why a run is not archived."""
 
 
@@ -48,11 +47,11 @@ def due(home: Home, now: float) -> list[Path]:
         names = sorted(e.name for e in os.scandir(home.runs) if RUN_ID.fullmatch(e.name))
     except OSError:
         return []
-    old = [name for place, name in enumerate(names) if began(name) < now - AGE or place < len(names) - KEPT]
+    old = [name for place, name in enumerate(names) if start_time(name) < now - AGE or place < len(names) - KEPT]
     return [home.runs / name for name in old if (home.marks / name).exists() and not _tried(home, name, now)]
 
 
-def crowded(home: Home, now: float) -> bool:
+def has_too_many_folders(home: Home, now: float) -> bool:
     """Return whether there are more than `KEPT` run folders, and some of them can be archived."""
     try:
         left = sum(len(name) == ID for name in os.listdir(home.runs))
@@ -61,7 +60,7 @@ def crowded(home: Home, now: float) -> bool:
     return left > KEPT and bool(due(home, now))
 
 
-def began(run: str) -> float:
+def start_time(run: str) -> float:
     """Return when a run started (seconds since 1970), from its id (RFC 9562: it starts with the milliseconds)."""
     return int(run[:8] + run[9:13], 16) / 1000
 
@@ -75,6 +74,8 @@ def _tried(home: Home, run: str, now: float) -> bool:
 
 def begin(home: Home) -> None:
     """Start a process that archives the runs that are due, and return at once."""
+    from provio.system import child  # a query that finds no run to archive does not need it
+
     child.begin("provio.merge.archive_runs", str(home.path))
 
 
@@ -87,7 +88,7 @@ def main() -> None:
     from provio.store import served
 
     with contextlib.suppress(ProvioError, OSError):
-        pack(home, settings, _bounded(due(served(home, settings), time.time())))
+        archive(home, settings, _bounded(due(served(home, settings), time.time())))
 
 
 def _bounded(folders: Iterable[Path]) -> Iterator[Path]:
@@ -100,7 +101,7 @@ def _bounded(folders: Iterable[Path]) -> Iterator[Path]:
         yield folder
 
 
-def pack(home: Home, settings: schema.Config, folders: Iterable[Path], *, wait: bool = False) -> int:
+def archive(home: Home, settings: schema.Config, folders: Iterable[Path], *, wait: bool = False) -> int:
     """Archive the folders for which this is possible, and return their number; raises Busy if another process merges,
     unless `wait`."""
     from provio.settings.lock import Lock
@@ -109,18 +110,18 @@ def pack(home: Home, settings: schema.Config, folders: Iterable[Path], *, wait: 
 
     home = served(home, settings)  # its marks record which runs are merged
     reader = open_reader(home, settings)
-    hashes, awaited = _hashes(reader), _awaited(reader)
-    watched = liveness.started_runs()
+    hashes, queued = _hashes(reader), _runs_with_queued_jobs(reader)
+    started = liveness.started_runs()
     done = 0
     with contextlib.closing(Lock(home, wait)), home.closed():
-        tidy(home)
+        clean_up(home)
     for folder in folders:
         with contextlib.closing(Lock(home, wait)), home.closed():
             try:
-                if folder.name in awaited and time.time() - began(folder.name) < QUEUED:
-                    raise Unfit("a job that it submitted may begin")
-                _pack(home, folder, hashes.get(folder.name), settings, watched)
-            except (Unfit, OSError) as error:
+                if folder.name in queued and time.time() - start_time(folder.name) < QUEUED:
+                    raise NotArchivable("a job that it submitted may still start")
+                _archive(home, folder, hashes.get(folder.name), settings, started)
+            except (NotArchivable, OSError) as error:
                 (home.path / NOTES).mkdir(exist_ok=True)
                 (home.path / NOTES / folder.name).write_text(f"{error}\n", encoding="utf-8", errors="replace")
                 continue
@@ -129,7 +130,7 @@ def pack(home: Home, settings: schema.Config, folders: Iterable[Path], *, wait: 
     return done
 
 
-def tidy(home: Home) -> None:
+def clean_up(home: Home) -> None:
     """Delete the remains of a killed process: a partial archive, or a folder whose archive exists. The caller must
     hold the lock."""
     import shutil
@@ -152,7 +153,7 @@ def _hashes(reader: Reader) -> dict[str, str]:
     return {local_name(row["run"]): row["hash"] for row in reader.rows(query)}
 
 
-def _awaited(reader: Reader) -> set[str]:
+def _runs_with_queued_jobs(reader: Reader) -> set[str]:
     """Return the runs that submitted a job that is not observed yet (the Gap `submitted` of `lineage.unwatched`)."""
     from provio.base.vocab import NS, RUN_BASE
 
@@ -160,40 +161,40 @@ def _awaited(reader: Reader) -> set[str]:
     return {row["g"][len(RUN_BASE) :].partition("/")[0] for row in reader.rows(query)}
 
 
-def _pack(home: Home, folder: Path, merged: str | None, settings: schema.Config, watched: set[str]) -> None:
+def _archive(home: Home, folder: Path, merged: str | None, settings: schema.Config, started: set[str]) -> None:
     from provio.merge import intake
     from provio.trace import collect, liveness, run_archive
     from provio.trace.digests import content_hash
     from provio.trace.read import read_head
 
     if folder.stat().st_uid != os.geteuid():
-        raise Unfit("it is another user's")
+        raise NotArchivable("it is of another user")
     record = read_head(folder)
-    if liveness.in_progress(folder, record, started=watched) or not liveness.began_here(record):
-        raise Unfit("it still goes on, or it is another host's")
-    if "unattended" in record and "endedNs" not in record and time.time() - began(folder.name) < QUEUED:
-        raise Unfit("it has no end yet")
+    if liveness.in_progress(folder, record, started=started) or not liveness.began_here(record):
+        raise NotArchivable("it is in progress, or of another host")
+    if "unattended" in record and "endedNs" not in record and time.time() - start_time(folder.name) < QUEUED:
+        raise NotArchivable("its end is not recorded yet")
     if collect.has_uncollected(home, folder.name):
-        raise Unfit("it is not collected yet")
+        raise NotArchivable("it is not collected yet")
     if (home.path / "hashing" / folder.name).exists() or home.marked(folder) != "":
-        raise Unfit("it is not hashed or merged yet, or damaged")
+        raise NotArchivable("it is not hashed or merged yet, or damaged")
     if (home.path / "digesting" / folder.name).exists():
-        raise Unfit("the digest of its image follows")
+        raise NotArchivable("the digest of its image is pending")
     held = content_hash(folder, record)
     if merged is None or intake.hash_of(held, settings) != merged:
         (home.marks / folder.name).unlink(missing_ok=True)  # the next query merges it
-        raise Unfit("it holds what the store does not")
+        raise NotArchivable("its content differs from the store")
     changed, packed = run_source.Folder(folder).changed(), run_source.pack_of(folder)
     new = packed.with_name(packed.name + ".new")
     run_archive.write(folder, record, new)
     if content_hash(folder, record, run_source.packed_in(folder, new)) != held:
         new.unlink()
-        raise Unfit("it changed while it was packed")
+        raise NotArchivable("it changed during archiving")
     os.utime(new, ns=(changed, changed))
     new.replace(packed)
     run_archive.sync(home.runs)
     folder.rename(folder.with_name(folder.name + TAKEN))
-    tidy(home)
+    clean_up(home)
 
 
 if __name__ == "__main__":

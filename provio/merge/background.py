@@ -153,7 +153,7 @@ class Merger:
             self.at_work = False
         self.tried |= {folder.name for folder in folders}
         hashing.begin(self.home)
-        if self.settings.pack and archive_runs.crowded(served(self.home, self.settings), time.time()):
+        if self.settings.pack and archive_runs.has_too_many_folders(served(self.home, self.settings), time.time()):
             archive_runs.begin(self.home)
 
 

@@ -2,8 +2,8 @@
 progress.
 
 The lock is held during the copy, so no process merges, archives or removes runs. The published store is copied.
-Pending runs are copied as they are; a run whose files are in shared memory is archived in the copy, so that its files
-survive a reboot.
+Pending runs are copied as they are; a run with files in shared memory is archived in the copy, so that they survive
+a reboot.
 """
 
 from __future__ import annotations

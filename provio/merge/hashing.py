@@ -1,8 +1,9 @@
-"""SHA-256 of what runs wrote, after their end and out of their way: the runs that want it in, `hashes.ttl` out.
+"""Compute the SHA-256 of the files that runs wrote, after the runs and without delaying them.
 
-`ask` notes that a run wants it: an empty file named as the run in `.provio/hashing/`, which holds what is done so far.
-`begin` starts a process that works through these notes, alone for a `.provio`, at the lowest priority; whoever started
-it may end. One that was killed is begun again by the next merge; what it had done is kept.
+In: requests, one file for each run in `.provio/hashing/`, which also stores the progress. Out: `hashes.ttl` in the run.
+
+`request` creates a request. `begin` starts the only process for a `.provio` that executes the requests, with the lowest
+priority and independent of its parent. After a kill the next merge starts it again; the progress is kept.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from provio.base.vocab import NS
 from provio.lineage.conclusions import conclude
 from provio.lineage.identity import Identity
 from provio.lineage.model import FOREVER, Conclusions, Version
-from provio.merge.archive_runs import began
+from provio.merge.archive_runs import start_time
 from provio.merge.job import FAULTS
 from provio.merge.runs import merge
 from provio.settings import home as homes
@@ -36,20 +37,20 @@ from provio.trace.run_facts import Trace
 from provio.trace.run_source import folders_of, put
 
 NOTES = "hashing"
-TRIED = 24 * 3600  # seconds for which what the disk refuses is tried again
-Key = tuple[str, int, int, int, int]  # a version's, as `Facts.key` has it
+TRIED = 24 * 3600  # seconds for which a request is repeated after disk errors
+Key = tuple[str, int, int, int, int]  # `Facts.key` of a version
 NAMES = ("inode", "birthNs", "mtimeNs", "size")
 
 
-def ask(home: Home, run_id: str) -> None:
-    """Note that a run wants the SHA-256 of what it wrote."""
+def request(home: Home, run_id: str) -> None:
+    """Request the SHA-256 of the files that a run wrote."""
     with home.closed():
         (home.path / NOTES).mkdir(exist_ok=True)
         (home.path / NOTES / run_id).touch()
 
 
-def wanted(home: Home) -> list[str]:
-    """Return the ids of the runs that want hashes and have none yet, oldest first."""
+def requested(home: Home) -> list[str]:
+    """Return the ids of the runs with pending requests, oldest first."""
     try:
         return sorted(name for name in os.listdir(home.path / NOTES) if RUN_ID.fullmatch(name))
     except (FileNotFoundError, NotADirectoryError):
@@ -57,37 +58,37 @@ def wanted(home: Home) -> list[str]:
 
 
 def begin(home: Home, *, then_merge: bool = True) -> None:
-    """Start a process that computes what is wanted, unless one is at it; return at once."""
-    if not wanted(home) or not os.access(home.path / NOTES, os.W_OK):
+    """Start a process that executes the requests, unless one is running; return at once."""
+    if not requested(home) or not os.access(home.path / NOTES, os.W_OK):
         return
     try:
-        with _alone(home, wait=False):
+        with _lock(home, wait=False):
             pass
     except OSError:
-        return  # who is at it looks again before it ends
+        return  # the running process checks for new requests before it ends
     child.begin("provio.merge.hashing", str(home.path), *(() if then_merge else ("--no-merge",)))
 
 
 def finish(home: Home, settings: schema.Config, note: Callable[[str], None] = lambda _: None) -> list[str]:
-    """Compute what is wanted, here and now, after whoever is at it already; return the ids of the runs done."""
-    if not wanted(home) or not os.access(home.path / NOTES, os.W_OK):
+    """Execute the requests in this process, after a process that already does; return the ids of the completed runs."""
+    if not requested(home) or not os.access(home.path / NOTES, os.W_OK):
         return []
-    with home.closed(), _alone(home, wait=True):
-        return _work(home, settings, note)
+    with home.closed(), _lock(home, wait=True):
+        return _execute(home, settings, note)
 
 
 def main() -> None:
-    """Work through the notes of the `.provio` that is named; end where somebody else does, or none is left."""
+    """Execute the requests of the `.provio` in the arguments until none is left, or another process does it."""
     home, then_merge = Home(Path(sys.argv[1])), "--no-merge" not in sys.argv[2:]
     child.give_way()
     settings = load.load(homes.project_folders(home.project), forgive=lambda _: None)
     os.chdir("/")
     tried: set[str] = set()
-    while set(wanted(home)) - tried:
+    while set(requested(home)) - tried:
         try:
-            with home.closed(), _alone(home, wait=False):
-                tried |= set(wanted(home))
-                done = _work(home, settings)
+            with home.closed(), _lock(home, wait=False):
+                tried |= set(requested(home))
+                done = _execute(home, settings)
         except BlockingIOError:
             return
         if done and then_merge:
@@ -95,8 +96,8 @@ def main() -> None:
 
 
 @contextlib.contextmanager
-def _alone(home: Home, wait: bool) -> Iterator[None]:
-    """Hold the lock of those who hash for a `.provio`; raises BlockingIOError where another has it, unless `wait`."""
+def _lock(home: Home, wait: bool) -> Iterator[None]:
+    """Hold the lock for hashing in a `.provio`; raises BlockingIOError if another process holds it, unless `wait`."""
     with home.closed():
         fd = os.open(home.path / NOTES / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
@@ -106,20 +107,20 @@ def _alone(home: Home, wait: bool) -> Iterator[None]:
         os.close(fd)
 
 
-def _work(home: Home, settings: schema.Config, note: Callable[[str], None] = lambda _: None) -> list[str]:
+def _execute(home: Home, settings: schema.Config, note: Callable[[str], None] = lambda _: None) -> list[str]:
     done, sizes = [], _sizes(home, settings)
-    for run_id in wanted(home):
+    for run_id in requested(home):
         folder, progress = home.runs / run_id, home.path / NOTES / run_id
-        with contextlib.suppress(OSError):  # no room, perhaps: it is tried again
+        with contextlib.suppress(OSError):  # for example a full disk: the request stays
             try:
                 if folder.is_dir():
                     _hash_run(folder, progress, sizes, settings, note)
                     done.append(run_id)
             except OSError:
-                if time.time() - began(run_id) < TRIED:
+                if time.time() - start_time(run_id) < TRIED:
                     raise
             except (ProvioError, *FAULTS):
-                pass  # what is wrong with the run is so the next time, too
+                pass  # an invalid run would fail again
             progress.unlink()
     return done
 
@@ -127,7 +128,7 @@ def _work(home: Home, settings: schema.Config, note: Callable[[str], None] = lam
 def _hash_run(
     folder: Path, progress: Path, sizes: set[int], settings: schema.Config, note: Callable[[str], None]
 ) -> None:
-    """Write the `hashes.ttl` of this host for a run; `progress` keeps each line as it is done."""
+    """Write the `hashes.ttl` of this host for a run; each completed line is first appended to `progress`."""
     trace = read_run(folder)
     host = turtle.segment(environment.host())
     place = next((place for place in folders_of(trace.folder, trace.run) if place.name == host), None)
@@ -151,14 +152,14 @@ def _hash_run(
 
 
 def _lines(progress: Path) -> Iterator[tuple[str, str]]:
-    """What is done already, a line each; one that a kill cut short is not done."""
+    """Yield the completed lines as (subject, line); omit a partial line, which a kill may leave."""
     for line in progress.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True):
         if line.startswith("<") and line.endswith(" .\n"):
             yield line[1 : line.index(">")], line
 
 
 def _written(trace: Trace, conclusions: Conclusions, host: str) -> Iterator[Version]:
-    """The versions that processes of this host made, of content that is not empty."""
+    """Yield the versions, except empty ones, that processes of this host made."""
     devices = {o.facts.device for o in trace.openings() if o.process.host == host and o.writable}
     made = {contribution.iri.partition("~")[0] for contribution in conclusions.contributions}
     for version in conclusions.versions.values():
@@ -168,7 +169,8 @@ def _written(trace: Trace, conclusions: Conclusions, host: str) -> Iterator[Vers
 
 
 def _unknown(trace: Trace, conclusions: Conclusions, host: str, sizes: set[int]) -> Iterator[Version]:
-    """The inputs that the run did not write, as large as something whose hash is known: they may be copies of it."""
+    """Yield the inputs that the run did not write and that have the size of a version with a known hash: they may be
+    copies of it."""
     devices = {o.facts.device for o in trace.openings() if o.process.host == host and not o.writable}
     written = {version.iri for version in _written(trace, conclusions, host)}
     for version in conclusions.versions.values():
@@ -178,7 +180,7 @@ def _unknown(trace: Trace, conclusions: Conclusions, host: str, sizes: set[int])
 
 
 def _sizes(home: Home, settings: schema.Config) -> set[int]:
-    """The sizes of all versions whose hash is known."""
+    """Return the sizes of all versions with a known hash."""
     query = "SELECT DISTINCT ?size { ?version provio:sha256 ?hash ; provio:size ?size }"
     with contextlib.suppress(ProvioError):
         return {int(row["size"]) for row in open_reader(home, settings).rows(query)} - {0}
@@ -186,7 +188,7 @@ def _sizes(home: Home, settings: schema.Config) -> set[int]:
 
 
 def _line(subject: str, version: Version, keys: set[Key]) -> str:
-    """What to say of a version: its hash; that it changed before that was known; nothing where the run replaced it."""
+    """Return the line of a version: its hash, or a Gap if it changed too early; empty if the run replaced it."""
     facts, names = version.facts, dict.fromkeys([version.last_name, *version.names.values()])
     about = f"<{subject}> :device {turtle.literal(facts.device)}" + "".join(
         f" ; :{name} {value}" for name, value in zip(NAMES, facts.key[1:], strict=True)
@@ -206,7 +208,7 @@ def _line(subject: str, version: Version, keys: set[Key]) -> str:
 
 
 def _digest(path: bytes, key: Key, keys: set[Key]) -> str:
-    """The SHA-256 of a version, empty where the path holds another of the run's, which is not read for it; raises
+    """Return the SHA-256 of a version; empty, without reading, if the path contains another version of the run. Raises
     Unread."""
     found = None
     with contextlib.suppress(OSError):

@@ -1,6 +1,6 @@
-"""One run into the store, or out of it: a trace in, its graph and what follows from it and other runs out.
+"""Put one run's graph into the store or remove it, and update the conclusions from several runs.
 
-What fails in the middle leaves nothing of the run that is visible: neither its graph nor what was concluded from it.
+After a failure nothing of the run is visible: neither its graph nor conclusions from it.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from provio.settings.schema import Config
 from provio.store import Writer
 from provio.trace.run_facts import Trace
 
-RULES = 13  # raised where the same trace files give another graph: what an older provio merged is merged again
+RULES = 13  # increased when the same trace files give another graph: older merged runs are then merged again
 NUMBERED = pattern(rf"(?m)^<([^>]*)> <{NS}inode> ")
 MADE = pattern(rf"(?m)^<([^>]*)> <{PROV}wasGeneratedBy> ")
 
 
 @plain()
 class Prepared:
-    """What the store is to be told of a run: its graph, by name and in pieces (N-Triples), what the index says of that,
-    and the pipes and connections of which other runs may tell more."""
+    """A run for the store: the name of its graph, the graph in pieces and its index entries (both N-Triples), and the
+    pipes and connections about which other runs may contain more."""
 
     graph: str
     pieces: Iterable[str]
@@ -37,10 +37,11 @@ class Prepared:
 
 
 def put(store: Writer, run: Prepared, runs: cross_run.Runs, derived: cross_run.Derived) -> None:
-    """Put a run's graph in place of what there was, and conclude anew what follows from it and other runs.
+    """Put a run's graph into the store in place of its earlier one, and update the conclusions from several runs.
 
-    `runs` are those in the store, `derived` what follows from several; both are kept up to date but where this raises.
-    Raises OSError or a ProvioError where the store is to blame, anything else where the run is: it is then forgotten.
+    `runs` are the runs in the store, `derived` the conclusions from several; both are updated unless this raises.
+    Raises OSError or a ProvioError for a failure of the store, any other exception for an invalid run, which is then
+    removed from the store.
     """
     graph = run.graph
     keys = _concerned(store, graph, runs)
@@ -59,14 +60,14 @@ def put(store: Writer, run: Prepared, runs: cross_run.Runs, derived: cross_run.D
 
 
 def copy(store: Writer, graph: str, run: str, content_hash: str, document: str) -> None:
-    """Put a run's graph (N-Triples) as another store has it in place of what there was, and conclude as `put` does."""
-    pieces = itertools.chain([document], _noted(document))
+    """Put a run's graph from another store (N-Triples) into the store, like `put`."""
+    pieces = itertools.chain([document], _version_comments(document))
     there = Prepared(graph, pieces, _entry(graph, run, content_hash), set())
     put(store, there, cross_run.Runs.of(store), cross_run.Derived(store))
 
 
-def _noted(document: str) -> Iterator[str]:
-    """What `graph` notes of versions, of a graph in which they have the numbers of their inodes."""
+def _version_comments(document: str) -> Iterator[str]:
+    """Yield the version comments that `Graph.version` would add to a graph."""
     made, graph = set(MADE.findall(document)), Graph()
     for iri in NUMBERED.findall(document):
         graph.version(iri, 0 if iri in made else None)
@@ -74,13 +75,13 @@ def _noted(document: str) -> Iterator[str]:
 
 
 def forget(store: Writer, graphs: Iterable[str], progress: Callable[[int], None] = lambda _: None) -> None:
-    """Take runs' graphs out of the store, and all that followed from them; `progress` is told how many are out."""
+    """Remove runs' graphs and all conclusions from them; `progress` receives the number of removed graphs."""
     graphs, runs = list(graphs), cross_run.Runs.of(store)
     _forget(store, graphs, set(), cross_run.touched(store, *graphs), runs, progress)
 
 
 def _concerned(store: Writer, graph: str, runs: cross_run.Runs) -> set[str]:
-    """The versions and channels of which something else may follow without what the store has of a run."""
+    """Return the versions and channels with conclusions that may change when a run's present graph is removed."""
     if not store.listed(graph):
         return set()
     channels = store.members(graph, RDF + "type", NS + "Channel")
@@ -106,18 +107,18 @@ def _forget(
 
 
 def _renewed(store: Writer, graph: str, before: cross_run.Touched) -> list[str]:
-    """Say anew what equal content and equal values say; return what the index then says of that."""
+    """Update the conclusions from equal content and equal values; return their index entries."""
     return _bundle(CONTENT) if cross_run.renew(store, graph, before) else []
 
 
 def hash_of(content_hash: str, settings: Config) -> str:
-    """What a graph is known to be made from: the trace files, the rules of merge, and what the project sets that
-    conclusions turn on."""
+    """Return the hash of all inputs of a graph: trace files, the merge rules, and the project's settings that affect
+    conclusions."""
     return ".".join(filter(None, (content_hash, str(RULES), settings.conclusions)))
 
 
 def index_of(trace: Trace, settings: Config) -> list[str]:
-    """Return what the index says of a run's graph, as N-Triples lines."""
+    """Return the index entries of a run's graph as N-Triples lines."""
     return _entry(bundle_iri(trace.iri), trace.iri, hash_of(trace.content_hash, settings))
 
 

@@ -1,4 +1,7 @@
-"""One run read for the store: a run folder in, what the store is to be told of it out, or why that cannot be said."""
+"""Read one run for the store.
+
+In: a run folder. Out: the prepared run, or the reason why it cannot be merged.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +31,10 @@ if TYPE_CHECKING:
     from provio.trace.digests import Digests
     from provio.trace.fast.lone_files import Lone
 
-WHOLE = 40_000_000  # bytes of Turtle of one run, without what fills files up, that are concluded from at once
-MANY = 500  # files, on all hosts together
-PACKED = 32  # times as long is what was packed
-# What a run that is not what it should be may raise; a store that cannot be written is no fault of a run.
+# A run with more files (on all hosts) and more Turtle (bytes, without padding) than this is divided into partitions.
+MANY, WHOLE = 500, 40_000_000
+RATIO = 32  # approximate size of an archived run's Turtle: this multiple of the archive
+# The exceptions that an invalid run may raise; a store that cannot be written is no fault of the run.
 FAULTS = (
     ArithmeticError,
     AttributeError,
@@ -47,7 +50,7 @@ FAULTS = (
 
 @plain(frozen=True)
 class Job:
-    """A run to be read, the moment before that (ns since 1970), and the hash of what the store has of it."""
+    """A run to be read, the moment before the reading (ns since 1970), and the hash of the run in the store."""
 
     folder: Path
     moment: int
@@ -56,8 +59,12 @@ class Job:
 
 @plain()
 class Read:
-    """What came of it: nothing to put where the store has it; its damages; why it cannot be merged. `moment` tells of
-    which moment it is (ns since 1970), once it is put: the reading itself may have written what files are now."""
+    """The result: the prepared run (None if the store contains it already), its damages, or the reason why it cannot be
+    merged.
+
+    `moment` returns the moment for which the result holds (ns since 1970), after the run is put into the store:
+    reading may have written post-processing results into the run.
+    """
 
     prepared: Prepared | None
     damages: list[str]
@@ -68,9 +75,11 @@ class Read:
 def read(
     job: Job, home: Home, settings: Config, trace: Trace | None = None, *, written: bool = False, kept: bool = True
 ) -> Read:
-    """Read a run, whose trace may have been read already: a large one in parts, any other as one. The pieces of its
-    graph are made as they are taken. Those of a large one raise Changed where its files have changed meanwhile: it is
-    then to be read as one that is `written`. What is found out about a run is `kept` in its folder, or not."""
+    """Read a run, if its `trace` was not read already: a large one in partitions, any other as a whole.
+
+    The pieces of its graph are made when they are taken. Those of a large run raise Changed if its files have changed
+    since the survey: read it again as `written`. If `kept`, post-processing results are stored in the run folder.
+    """
     try:
         locked = partial(_locked, job.folder, home) if kept else _refused
         large = _surveyed(job, home, settings, locked, written) if trace is None and is_large(job.folder) else None
@@ -86,13 +95,14 @@ def read(
 
 
 def _moment(job: Job, record: Record, digests: Digests) -> int:
-    if not job.folder.is_dir():  # packed: nothing is written there
+    if not job.folder.is_dir():  # archived: it does not change
         return job.moment
     return trace_hash.unchanged_since(job.folder, record, digests)
 
 
 def _surveyed(job: Job, home: Home, settings: Config, locked: partitions.Locked, written: bool) -> Survey | None:
-    """Look through a run; one that is packed, or `written` meanwhile, as it is now."""
+    """Survey a large run; an archived run, or one that is still `written`, is first copied, so that both readings see
+    the same state."""
     from provio.merge.large import survey  # slow to import, and most runs are small
 
     source, ended = run_source.of(job.folder), rank_end.has_ended(job.folder)
@@ -100,9 +110,9 @@ def _surveyed(job: Job, home: Home, settings: Config, locked: partitions.Locked,
         if source.fixed or written:
             source = run_source.snapshot(source, traces.read_head(job.folder), home.path)
         found = survey.survey(source, settings.interpreters)
-    except survey.Written:
+    except survey.InProgress:
         return None if written else _surveyed(job, home, settings, locked, written=True)
-    except (survey.Indivisible, OSError):  # or there is no room to hold it
+    except (survey.Indivisible, OSError):  # or there is no room for the copy
         return None
     with contextlib.suppress(Busy, NotAllowed), locked():
         rank_end.note_end(found.whole, ended)
@@ -118,13 +128,13 @@ def _trace(folder: Path, home: Home, kept: bool) -> Trace:
             rank_end.note_end(trace, ended)
     else:
         post_run.inspect(trace, turtle.segment(environment.host()))
-    # Runs of another record are read without its lock: one that was packed meanwhile was not read whole.
+    # Runs of another record are read without its lock: one archived in the meantime was not read completely.
     return trace if run_source.of(folder).place == place else _trace(folder, home, kept)
 
 
 def lone_of(folder: Path, home: Home) -> Lone | None:
-    """Return what is to hold the lone files of a run with a large thread file; None of any other. The paths of those
-    that this host opened are looked at, as `settle` looks at those of others."""
+    """Return an object for the lone files of a run, if it has a large thread file, else None. Paths that this host
+    opened are resolved, as post-processing does for other files."""
     if not run_source.Folder(folder).has_large():
         return None
     from provio.trace.fast.lone_files import Lone  # slow to import, and most runs are small
@@ -135,27 +145,27 @@ def lone_of(folder: Path, home: Home) -> Lone | None:
 
 
 def _locked(folder: Path, home: Home) -> contextlib.AbstractContextManager[object]:
-    """Hold the lock of the record that a run lies in, to write there; raises Busy, NotAllowed."""
+    """Lock the record that contains a run, to write there; raises Busy, NotAllowed."""
     if folder.parent == home.runs:
         return contextlib.nullcontext()
     return contextlib.closing(Lock(Home(folder.parent.parent), wait=False))
 
 
 def _refused() -> contextlib.AbstractContextManager[object]:
-    """Hold nothing: nothing is to be written where a run lies."""
+    """Raise Busy: nothing may be written into run folders."""
     raise Busy("it is read only")
 
 
 def fault_of(error: BaseException) -> str:
-    """Return in one line what was raised."""
+    """Return an exception as one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def is_large(folder: Path) -> bool:
-    """Tell whether a run is much, of many processes: it is then better not read as a whole."""
+    """Return whether a run has so many processes and records that it should not be read as a whole."""
     try:
         if not folder.is_dir():
-            return run_source.pack_of(folder).stat().st_size * PACKED > WHOLE
+            return run_source.pack_of(folder).stat().st_size * RATIO > WHOLE
         few = sum(len(os.listdir(place)) for place in os.scandir(folder) if place.is_dir()) <= MANY
     except OSError:
         return False

@@ -1,8 +1,9 @@
-"""A run told part by part: its parts in, its graph in pieces out, as if it had been concluded from as a whole. Most
-runs are one part.
+"""Make the graph of a run, partition by partition; most runs are one partition (`large.survey` divides the others).
 
-What one part alone has to do with is told and let go. What several read is told once, at the end; and so is which
-phase of one part launched a process of another.
+In: the partitions of a run. Out: the graph in pieces, the same as for the whole run in one partition.
+
+A version that several partitions read is written once, at the end; so is the tie of a phase to the phase of another
+partition that launched it.
 """
 
 from __future__ import annotations
@@ -37,23 +38,24 @@ Locked = Callable[[], AbstractContextManager[object]]
 
 
 class Partitions:
-    """A run in parts that have nothing to do with each other; here one part, all of it.
+    """A run in independent partitions; in this class, one partition with all processes.
 
-    `whole` has its processes until the parts are taken, and none after that. `touching` is what was done by all of
-    them to files that many touched and one wrote, `wide` the inodes of these (by their hash), `common` those that
-    several parts read; `origins` what each image comes from (None: each comes from one in its own part); `after` what
-    was found after the run of openings and programs, by process."""
+    `whole` has its processes only until the first partition is taken. `wide` are the hashes of the inodes that many
+    processes used and at least one wrote, and `wide_accesses` all accesses to them; `common` are the inodes that
+    several partitions read. `origins` has the origin of each process image (None: all are in the image's partition),
+    `after` the facts that were recorded after the run, by process and record.
+    """
 
     def __init__(self, whole: Trace) -> None:
         self.whole = whole
-        self.touching: Trace | None = None
+        self.wide_accesses: Trace | None = None
         self.wide = frozenset[int]()
         self.common = set[int]()
         self.origins: dict[str, Origin] | None = None
         self.after: dict[str, dict[str, Packed]] = {}
 
     def each(self) -> Iterator[Trace]:
-        """Yield the parts."""
+        """Yield the partitions."""
         part = copying.copy(self.whole)
         self.whole = part_of(self.whole)
         self.whole.gaps = part.gaps
@@ -61,74 +63,81 @@ class Partitions:
 
 
 def part_of(whole: Trace) -> Trace:
-    """Return a trace of the same run in which nothing is."""
+    """Return an empty trace of the same run."""
     part = copying.copy(whole)
     part.processes, part.gaps, part.tasks, part.unwatched, part.declarations = {}, [], {}, [], Declarations()
     part.damages = []
     return part
 
 
-def prepare(found: Partitions, settings: Config, locked: Locked | None = None) -> Prepared:
-    """Conclude what follows from a run alone, as its pieces are taken; what it leaves open, and what the index says of
-    it, is known after the last. `locked` holds the lock of where the run lies; it may raise Busy, NotAllowed. Without
-    it nothing is looked at on the disk: that was done when the run was read."""
-    prepared = Prepared(bundle_iri(found.whole.iri), (), [], set())
-    pieces = _RunGraph(found, settings, prepared, locked).pieces()
-    # What is wrong with a run of one part shows before the store is changed.
+def prepare(partitions: Partitions, settings: Config, locked: Locked | None = None) -> Prepared:
+    """Prepare a run for the store; its pieces are made when they are taken, and `open` and `index` are complete after
+    the last one.
+
+    `locked` locks the record that contains the run, for post-processing; it may raise Busy, NotAllowed. Without it no
+    file of the machine is inspected: that was done when the run was read.
+    """
+    prepared = Prepared(bundle_iri(partitions.whole.iri), (), [], set())
+    pieces = _RunGraph(partitions, settings, prepared, locked).pieces()
+    # Take the first piece now: an invalid run of one partition is then detected before the store is changed.
     prepared.pieces = pieces if locked else chain([next(pieces)], pieces)
     return prepared
 
 
 class _RunGraph:
-    """What is kept of one part for the others."""
+    """Makes the graph, and keeps the facts about one partition that the others need."""
 
-    def __init__(self, found: Partitions, settings: Config, prepared: Prepared, locked: Locked | None) -> None:
-        self.found, self.settings, self.prepared = found, settings, prepared
-        whole = found.whole
+    def __init__(self, partitions: Partitions, settings: Config, prepared: Prepared, locked: Locked | None) -> None:
+        self.partitions, self.settings, self.prepared = partitions, settings, prepared
+        whole = partitions.whole
         self.host = turtle.segment(environment.host())
         self.locked = locked if os.access(whole.folder, os.W_OK) else None
-        self.late, self.stated = False, list[str]()
-        self.passing: set[str] = set()  # openings of which what was found is not to be kept
+        self.late, self.settled = False, list[str]()
+        self.provisional: set[str] = set()  # openings with post-processing results that are not stored
         self.identity = Identity(whole)
         self.redaction = redact.Redaction(settings.redact_add, settings.redact_keep)
         self.known = Known.of(whole, self.identity, settings)
-        self.known.origins, self.origins = found.origins, found.origins or {}
+        self.known.origins, self.origins = partitions.origins, partitions.origins or {}
         self._shared()
-        self.told = Whole(whole)
+        self.facts = Whole(whole)
         known = self.known.shared.out if self.known.shared else Conclusions({})
         self.common = Conclusions(
             self.known.programs, versions=dict(known.versions), owners=known.owners, clocks=known.clocks
         )
         self.common.gaps += known.gaps
         self.wanted = {origin.process.iri for origin in self.origins.values()}
-        self.starts: dict[str, array[int]] = {}  # when the phases began of what something comes from
-        self.apart: list[tuple[str, str]] = []  # (what comes from another part, the image that it is of)
+        self.starts: dict[str, array[int]] = {}  # process that is an origin → the starts of its phases
+        self.ties: list[tuple[str, str]] = []  # (phase or copy with an origin in another partition, its image)
 
     def _shared(self) -> None:
-        """Conclude from what all did to files that many have to do with."""
-        trace, self.found.touching = self.found.touching, None
+        """Draw the conclusions about the files that many processes used."""
+        trace, self.partitions.wide_accesses = self.partitions.wide_accesses, None
         if trace:
             if self.locked:
                 self.late |= post_run.inspect(trace, self.host)
-                self._settled(trace)
-            told = self.known.programs, self.known.noise, self.known.ends
-            self.known.shared = shared_inodes.conclude(trace, self.identity, *told, self.found.wide)
+                self._keep_settled(trace)
+            known = self.known
+            known.shared = shared_inodes.conclude(
+                trace, self.identity, known.programs, known.noise, known.ends, self.partitions.wide
+            )
             gc_pause.let_go()
 
-    def _settled(self, trace: Trace) -> None:
-        """Have parts find the same: what is written still would be another file each time."""
+    def _keep_settled(self, trace: Trace) -> None:
+        """Keep the results of post-processing for the partitions: a file that is still being written would give other
+        results each time."""
         for opening in trace.openings():
             if opening.settled:
-                after = self.found.after.setdefault(opening.process.iri, {})
+                after = self.partitions.after.setdefault(opening.process.iri, {})
                 known = after[opening.iri].record() if opening.iri in after else {}
                 after[opening.iri] = Packed(post_run.settled_values(opening.settled) | known)
             if opening.provisional:
-                self.passing.add(opening.iri)
+                self.provisional.add(opening.iri)
 
     def pieces(self) -> Iterator[str]:
         """Yield the graph."""
-        yield from chain.from_iterable(map(self._part, self.found.each()))  # each is let go before the next is read
-        whole = self.found.whole
+        parts = map(self._part, self.partitions.each())  # each is released before the next is read
+        yield from chain.from_iterable(parts)
+        whole = self.partitions.whole
         redact.trace(whole, self.redaction)
         yield ties(self._ties())
         for member in self.common.members.values():
@@ -136,34 +145,34 @@ class _RunGraph:
         hashed(whole, self.common)
         self.common.gaps += self.common.clocks.gaps()
         self.prepared.open |= cross_run.left_open(self.common)
-        yield from triples(whole, self.identity, self.common, self.told, of_run=True)
+        yield from triples(whole, self.identity, self.common, self.facts, of_run=True)
         if self.locked:
             with contextlib.suppress(Busy, NotAllowed), self.locked():
-                post_run.write_settled(whole, self.host, self.stated, self.late)
+                post_run.write_settled(whole, self.host, self.settled, self.late)
         self.prepared.index += intake.index_of(whole, self.settings)
 
     def _part(self, part: Trace) -> Iterator[str]:
-        for opening in part.openings() if self.passing else ():
-            opening.provisional = opening.iri in self.passing
+        for opening in part.openings() if self.provisional else ():
+            opening.provisional = opening.iri in self.provisional
         if self.locked:
             self.late |= post_run.inspect(part, self.host)
-            self.stated.append("".join(post_run.statements(part, self.host)))
-        part.gaps = self.found.whole.gaps
+            self.settled.append("".join(post_run.statements(part, self.host)))
+        part.gaps = self.partitions.whole.gaps
         redact.declarations(part, self.redaction)
         conclusions = conclude(part, self.identity, self.settings, self.known)
         part.gaps = []
         redact.processes(part, self.redaction)
         self._keep(part, conclusions)
         self.prepared.open |= cross_run.left_open(conclusions)
-        yield from triples(part, self.identity, conclusions, self.told)
-        for strand in conclusions.strands.values():  # what was noted of Tasks is of no use to others
+        yield from triples(part, self.identity, conclusions, self.facts)
+        for strand in conclusions.strands.values():  # no other partition needs the facts about Tasks
             self.known.programs.pop(strand.process.iri)
             self.known.ends.pop(strand.process.iri)
 
     def _keep(self, part: Trace, conclusions: Conclusions) -> None:
-        """Keep what concerns other parts."""
-        for version in conclusions.versions.values() if self.found.common else ():
-            if inode_hash(version.facts) in self.found.common:
+        """Keep the conclusions that other partitions or the end of the graph need."""
+        for version in conclusions.versions.values() if self.partitions.common else ():
+            if inode_hash(version.facts) in self.partitions.common:
                 conclusions.elsewhere.add(version.iri)
                 _add(version, self.common.versions)
         for member in conclusions.members.values():
@@ -179,36 +188,36 @@ class _RunGraph:
         for iri, phases in conclusions.phases.items():
             if iri in self.wanted:
                 self.starts[iri] = array("q", (phase.start for phase in phases))
-        self._keep_apart(part, conclusions)
+        self._keep_ties(part, conclusions)
 
-    def _keep_apart(self, part: Trace, conclusions: Conclusions) -> None:
-        """Keep which phases and copies come from an image of another part."""
-        apart: set[str] = set()
+    def _keep_ties(self, part: Trace, conclusions: Conclusions) -> None:
+        """Keep the phases and copies with an origin in another partition."""
+        images: set[str] = set()
         for iri in part.processes:
             origin = self.origins.get(iri)
             if origin and without_task(origin.process.iri) not in part.processes:
-                apart.add(iri)
+                images.add(iri)
                 finer = [conclusions.finer[iri][0].iri] if iri in conclusions.finer else []
-                self.apart += [(phase, iri) for phase in (f"{iri}phase/0", *finer)]
+                self.ties += [(phase, iri) for phase in (f"{iri}phase/0", *finer)]
         for copy in conclusions.copies:
             iri = without_task(copy.process.iri)
-            if iri in apart and not self.origins[iri].fork:
-                self.apart.append((copy.iri, iri))
+            if iri in images and not self.origins[iri].fork:
+                self.ties.append((copy.iri, iri))
 
     def _ties(self) -> Iterator[tuple[str, str, str]]:
-        for later, iri in self.apart:
+        for later, iri in self.ties:
             origin = self.origins[iri]
             yield later, "carriedFrom" if origin.fork else "launchedBy", self._phase(origin)
 
     def _phase(self, origin: Origin) -> str:
-        """The phase of another part that an image comes from."""
+        """Return the phase of another partition that launched an image."""
         starts, moment = self.starts[origin.process.iri], origin.moment
         number = len(starts) - 1 if moment is None else max(0, bisect_right(starts, moment) - 1)
         return f"{origin.process.iri}phase/{number}"
 
 
 def _add(version: Version, versions: dict[str, Version]) -> None:
-    """Add what one part knows of a version that several read."""
+    """Add the conclusions of one partition about a version that several partitions read."""
     known = versions.setdefault(version.iri, version)
     known.noise = known.noise and version.noise
     known.seen = min(known.seen, version.seen)
@@ -218,7 +227,7 @@ def _add(version: Version, versions: dict[str, Version]) -> None:
 
 
 def _add_member(member: MemberVersion, members: dict[str, MemberVersion]) -> None:
-    """Add what one part knows of an object in such a version."""
+    """Add the conclusions of one partition about an object in such a version."""
     known = members.setdefault(member.iri, member)
     if member.record and not known.record:
         known.kind, known.record = member.kind, member.record

@@ -1,7 +1,7 @@
-"""Brings runs into the store: run folders in, all that each states out. Doing it again changes nothing.
+"""Merge run folders into the store. A repeated merge changes nothing.
 
-A run counts as merged when the store's index has the hash of its files. What is merged is seen by nobody until it is
-published, whole; a merge that was cut short is undone by the next one, which does it again.
+A run is merged if the store's index contains the hash of its files. Readers see merged runs only after publication,
+and only as a whole; the next merge undoes and repeats an interrupted one.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from provio.trace import collect, digests, failed_start, liveness, rank_end
 from provio.trace import read as traces
 from provio.trace.run_facts import Trace
 
-BEAT = 1.0  # seconds between two signs that a merge goes on
-BETWEEN = 60.0  # seconds after which a long merge publishes what it has: so much at most is done again after a kill
+BEAT = 1.0  # seconds between two updates of the lock file's time
+BETWEEN = 60.0  # seconds between two publications of a long merge: at most this work is lost if it is killed
 
 
 @plain()
 class Outcome:
-    """What a merge did: the ids of the runs it brought in, how many were there already, what was damaged;
-    how many are of others who have not let us in, and how many go on."""
+    """The result of a merge: the ids of the merged runs, the damages as messages, and how many runs were unchanged,
+    were not readable for this user, or are in progress."""
 
     merged: list[str] = field(default_factory=list)
     unchanged: int = 0
     damages: list[str] = field(default_factory=list)
-    shut: int = 0
-    going: int = 0
+    unreadable: int = 0
+    in_progress: int = 0
 
 
 def merge(
@@ -61,30 +61,30 @@ def merge(
     between: float = BETWEEN,
     own: Path | None = None,
 ) -> Outcome:
-    """Merge run folders (all by default); `known` is a trace already read, `lock` one already held, `own` the run that
-    the caller is the end of. What goes on is left out, but for a server.
+    """Merge run folders (all by default), except runs in progress in the embedded store.
 
-    A store that was lost is given all runs, whatever was asked for; `rebuild` begins one anew, beside the old one until
-    it is whole. `publish` has a snapshot made even where nothing changed; what takes longer than `between` seconds is
-    published in between. Raises Busy unless `wait`, StoreError.
+    `known` is a trace that was read already, `lock` a lock that is held already, `own` the run that ends with this
+    call. A lost store receives all runs in any case; `rebuild` builds a new store next to the present one until it is
+    complete. `publish` publishes even if nothing changed; a long merge publishes every `between` seconds. Raises
+    StoreError, and Busy unless `wait`.
     """
     settings = settings or Config()
     home = served(home, settings)
     lock = lock or Lock(home, wait)
     begun = failed_start.without_failed(home, home.run_folders() if folders is None else folders)
-    asked = None if folders is None else begun
+    wanted = None if folders is None else begun
     late = collect.collect_here(
-        home, None if asked is None else (folder.name for folder in asked), settings.capture_dir
+        home, None if wanted is None else (folder.name for folder in wanted), settings.capture_dir
     )
-    with home.closed(), open_writer(home, settings, wait, lock, rebuild) as store, _signs_of_life(home, not rebuild):
+    with home.closed(), open_writer(home, settings, wait, lock, rebuild) as store, _lock_heartbeat(home, not rebuild):
         work = Merge(home, store, settings, known, None if rebuild else between)
         work.own = own or work.own
         work.outcome.damages += late
         work.unpublished = removal.forget(home, store)
-        work.unpublished |= words(store, settings)
-        work.earlier()
-        lost = store.begun and (home.snapshots / "current").exists()  # of a store that was: all is merged again
-        work.all(home.run_folders() if asked is None or lost else asked, progress)
+        work.unpublished |= update_vocabulary(store, settings)
+        work.copy_earlier()
+        lost = store.begun and (home.snapshots / "current").exists()  # the store was deleted: merge all runs again
+        work.all(home.run_folders() if wanted is None or lost else wanted, progress)
         if rebuild or publish or work.unpublished or not (home.snapshots / "current").exists():
             store.publish()
         if rebuild:
@@ -94,32 +94,32 @@ def merge(
     return work.outcome
 
 
-def words(store: Writer, settings: Config) -> bool:
-    """Keep in the store which classes imply which, and the user's own words as they are now; tell whether these were
-    others. Raises ConfigError for what is wrong with those."""
+def update_vocabulary(store: Writer, settings: Config) -> bool:
+    """Write the implied classes and the current user vocabulary into the store; return whether they changed. Raises
+    ConfigError for an invalid vocabulary."""
     changed = user_vocabulary.keep_graph(store, implied.CLASSES, implied.lines())
     if settings.ontology or implied.ONTOLOGY in store.indexed(provio("contentHash")):
         changed |= user_vocabulary.keep(store, user_vocabulary.of(settings))
     return changed
 
 
-def _tell(progress: Callable[[str], None], how_far: str, more: str = "") -> None:
-    progress(how_far + more)
+def _report(progress: Callable[[str], None], state: str, detail: str = "") -> None:
+    progress(state + detail)
 
 
 @contextlib.contextmanager
-def _signs_of_life(home: Home, wanted: bool) -> Iterator[None]:
-    """Give the lock's file the time of now each second: who waits for it sees that the merge goes on. A rebuild, which
-    publishes nothing before its end, is not to be waited for."""
+def _lock_heartbeat(home: Home, wanted: bool) -> Iterator[None]:
+    """Update the time of the lock file each second, if `wanted`: waiting processes see that the merge is running. (They
+    must not wait for a rebuild, which publishes nothing before its end.)"""
     over = threading.Event()
 
-    def give() -> None:
+    def update() -> None:
         while not over.wait(BEAT):
             with contextlib.suppress(OSError):
                 os.utime(home.lock)
 
     if wanted:
-        threading.Thread(target=give, daemon=True).start()
+        threading.Thread(target=update, daemon=True).start()
     try:
         yield
     finally:
@@ -127,8 +127,8 @@ def _signs_of_life(home: Home, wanted: bool) -> Iterator[None]:
 
 
 class Merge:
-    """A merge at work: what it has done so far, and what is known of the store. One that is not `kept` writes nothing
-    into run folders."""
+    """A merge in progress: its results so far, and the state of the store. If not `kept`, it writes nothing into run
+    folders."""
 
     def __init__(
         self, home: Home, store: Writer, settings: Config, known: Trace | None = None, between: float | None = None,
@@ -142,19 +142,19 @@ class Merge:
         self.marks: dict[Path, tuple[int, str]] = {}
         self.seen: set[Path] = set()
         self.unpublished = False
-        self.doing = "merging" if kept else "reading what goes on"
-        self.tell: Callable[..., None] = lambda *_: None
+        self.activity = "merging" if kept else "reading runs in progress"
+        self.report: Callable[..., None] = lambda *_: None
 
-    def earlier(self) -> None:
-        """Take over the runs of an earlier version's store whose folders are gone."""
+    def copy_earlier(self) -> None:
+        """Copy the runs without folders from the store of an earlier version."""
         folders = {folder.name for folder in self.home.run_folders()}
         for graph, run, content_hash, document in self.store.left_behind(folders):
             intake.copy(self.store, graph, run, content_hash, document)
             self.unpublished = True
 
     def all(self, folders: list[Path], progress: Callable[[str], None]) -> None:
-        """Merge run folders, one after the other; what fails of one costs no other. One at which a merge was killed
-        comes last, after the others are published: it may need more memory than there is."""
+        """Merge run folders, one after the other; a failure affects only its run. The run at which the last merge was
+        killed is merged last, after the others are published: it may need more memory than is available."""
         published, killed = time.monotonic(), self._killed_at()
         folders = sorted(folders, key=lambda folder: folder.name == killed)
         for job in self._jobs(folders, progress):
@@ -171,25 +171,25 @@ class Merge:
         progress("")
 
     def _killed_at(self) -> str:
-        """The run at which the last merge was killed, if it was."""
+        """Return the run at which the last merge was killed; empty if it was not."""
         try:
             return self.home.merging.read_text(encoding="utf-8", errors="surrogateescape")
         except OSError:
             return ""
 
     def _jobs(self, folders: list[Path], progress: Callable[[str], None]) -> Iterator[Job]:
-        """Yield the runs that the store does not hold as they are."""
+        """Yield the runs with a current state that is not in the store."""
         for number, folder in enumerate(folders):
-            self.tell = partial(_tell, progress, f"{self.doing}: {number} of {len(folders)} runs")
-            self.tell()
+            self.report = partial(_report, progress, f"{self.activity}: {number} of {len(folders)} runs")
+            self.report()
             moment = digests.moment()
             if owners.is_shut(folder):
-                self.outcome.shut += 1
+                self.outcome.unreadable += 1
                 continue
             self.seen.add(folder)
-            if self.kept and not self.settings.store and self._goes_on(folder):
-                self.outcome.going += 1
-                self.home.unmark(folder)  # its part in a store that was begun anew
+            if self.kept and not self.settings.store and self._is_in_progress(folder):
+                self.outcome.in_progress += 1
+                self.home.unmark(folder)  # a mark of a deleted store
                 continue
             job = Job(folder, moment, self.hashes.get(bundle_iri(RUN_BASE + folder.name)))
             try:
@@ -208,9 +208,9 @@ class Merge:
         content = digests.content_hash(job.folder, traces.read_head(job.folder))
         return job.known == intake.hash_of(content, self.settings)
 
-    def _goes_on(self, folder: Path) -> bool:
-        """Whether a run goes on: one that merges itself does where it left processes behind."""
-        with contextlib.suppress(OSError):  # it was removed meanwhile
+    def _is_in_progress(self, folder: Path) -> bool:
+        """Return whether a run is in progress; the own run, which merges itself, is if it has remaining processes."""
+        with contextlib.suppress(OSError):  # the run was removed during the merge
             if folder.is_dir():
                 record = traces.read_head(folder)
                 return (liveness.has_living_process if folder == self.own else liveness.seems_in_progress)(
@@ -218,16 +218,16 @@ class Merge:
                 )
         return False
 
-    def _left_pending(self, folder: Path) -> bool:
-        """Have a run that goes on be merged when it has ended; tell whether it is one."""
-        if self.settings.store or not self._goes_on(folder):
+    def _leave_pending(self, folder: Path) -> bool:
+        """Leave a run in progress pending; return whether it is in progress."""
+        if self.settings.store or not self._is_in_progress(folder):
             return False
         self.home.unmark(folder)
         return True
 
     @staticmethod
     def _has_ended(job: Job) -> bool:
-        """Whether the end of a run is to be noted: nothing else of it has changed."""
+        """Return whether the end of a run must be recorded, although its files have not changed."""
         return rank_end.awaits_end(job.folder) and rank_end.has_ended(job.folder)
 
     def _one(self, job: Job, found: Read) -> None:
@@ -237,12 +237,12 @@ class Merge:
             elif found.prepared is None:
                 self._unchanged(job, found)
             else:
-                self._put_or_again(job, found, found.prepared)
+                self._put_or_read_again(job, found, found.prepared)
         except merge_job.FAULTS as error:
             self._faulty(job, merge_job.fault_of(error))
 
-    def _put_or_again(self, job: Job, found: Read, prepared: Prepared) -> None:
-        """Put a run; one that changed between its two readings is read as it is then."""
+    def _put_or_read_again(self, job: Job, found: Read, prepared: Prepared) -> None:
+        """Put a run into the store; if it changed between its two readings, read it again from a copy."""
         with contextlib.suppress(digests.Changed):
             self._put(job, found, prepared)
             return
@@ -258,12 +258,12 @@ class Merge:
         self._note(job, found)
 
     def _counted(self, pieces: Iterable[str]) -> Iterator[str]:
-        """Tell of a run how many statements are made by now."""
+        """Pass on the pieces of a run's graph, and report the number of statements so far."""
         count = 0
         for piece in pieces:
             yield piece
             count += piece.count("\n")
-            self.tell(f", {count:,} statements")
+            self.report(f", {count:,} statements")
 
     def _unchanged(self, job: Job, found: Read) -> None:
         self.outcome.unchanged += 1
@@ -274,14 +274,14 @@ class Merge:
 
     def _note(self, job: Job, found: Read) -> None:
         self.outcome.damages += found.damages
-        # The end of processes changes no file, nor need what one that goes on records.
-        moment = 0 if rank_end.awaits_end(job.folder) or self._goes_on(job.folder) else found.moment()
+        # The end of a process changes no file; new records of a run in progress may not change any file's time.
+        moment = 0 if rank_end.awaits_end(job.folder) or self._is_in_progress(job.folder) else found.moment()
         self.marks[job.folder] = moment, "".join(" ".join(line.split()) + "\n" for line in found.damages)
 
     def mark(self) -> None:
-        """Note what was merged, and when it was read; where that cannot be noted it is looked at again."""
+        """Mark the merged runs with the moment of reading; a run that cannot be marked is checked again later."""
         with contextlib.suppress(OSError):
             for folder, (moment, damaged) in self.marks.items():
                 self.home.mark(folder, moment, damaged)
-            if all(folder in self.seen or self._left_pending(folder) for folder in self.home.run_folders()):
+            if all(folder in self.seen or self._leave_pending(folder) for folder in self.home.run_folders()):
                 self.home.mark_settings(self.settings.conclusions)

@@ -38,7 +38,7 @@ def recreate(recording: Recording, end: End) -> str:
 
 def _write(recording: Recording, end: End) -> None:
     if not recording.facts:  # who waited was told no more than what is needed then
-        started = int(archive_runs.began(recording.run_id) * 1000) * 1_000_000
+        started = int(archive_runs.start_time(recording.run_id) * 1000) * 1_000_000
         recording.facts = [("host", turtle.literal(environment.host())), ("startedNs", str(started))]
         recording.facts.append(("bootId", turtle.literal(environment.boot_id())))
     run = f"<{RUN_BASE}{recording.run_id}>"

@@ -306,7 +306,7 @@ def _merged(recording: Recording, lock: Lock, settings: Config) -> str:
     if settings.pack and len(os.listdir(recording.home.runs)) > MANY:
         from provio.merge import archive_runs  # slow to import, and seldom wanted
 
-        if archive_runs.crowded(served(recording.home, settings), time.time()):
+        if archive_runs.has_too_many_folders(served(recording.home, settings), time.time()):
             archive_runs.begin(recording.home)
     damaged = f"; {outcome.damages[0]}" if outcome.damages else ""
     damaged += _unlike_ranks(trace) if trace else ""
@@ -331,7 +331,7 @@ def _hashed(recording: Recording, settings: Config, when: str) -> str:
     from provio.merge import hashing
 
     if settings.hash:
-        hashing.ask(recording.home, recording.run_id)
+        hashing.request(recording.home, recording.run_id)
     if when != BACKGROUND:  # which hashes what it merged
         hashing.begin(recording.home, then_merge=when == WAIT)
     return "; hashes follow" if settings.hash else ""

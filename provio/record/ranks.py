@@ -155,7 +155,7 @@ def _made(recording: Recording, shared: Shared, call: Call, settings: Config) ->
     if settings.hash:
         from provio.merge import hashing  # it loads the store
 
-        hashing.ask(recording.home, recording.run_id)
+        hashing.request(recording.home, recording.run_id)
     homes.share(recording.home, recording.folder)
     trace = run.trace_variable(recording)
     for_others = trace.split(b";")

@@ -187,7 +187,7 @@ def test_a_run_that_waits_for_its_images_digest_is_not_packed(project: Project, 
             head.write(f'<{image.iri(run)}> a :Image ; :name "x" .\n')
         image.ask(home, run, str(path), key)
     project.provio("merge")
-    assert archive_runs.pack(home, load.load([project.path]), home.run_folders()) == 0
+    assert archive_runs.archive(home, load.load([project.path]), home.run_folders()) == 0
     assert {note.read_text() for note in (home.path / "unpacked").iterdir()} == {"the digest of its image follows\n"}
     head = home.runs / run / "run.ttl"
     ended = head.read_text()

@@ -159,7 +159,7 @@ def test_what_is_not_finished_is_not_packed(project: Project, how: str) -> None:
     if how == "a foreign file":
         (folder / "notes.txt").write_text("mine")
     if how == "a wish for hashes":
-        hashing.ask(Home(project.path / ".provio"), folder.name)
+        hashing.request(Home(project.path / ".provio"), folder.name)
     if how == "a change":
         merge(Home(project.path / ".provio"))
         victim = next(folder.glob("*/*.0.ttl"))
@@ -168,7 +168,7 @@ def test_what_is_not_finished_is_not_packed(project: Project, how: str) -> None:
         os.utime(victim, ns=(times, times))
     home = Home(project.path / ".provio")
     try:
-        assert archive_runs.pack(home, Config(), [folder]) == 0
+        assert archive_runs.archive(home, Config(), [folder]) == 0
         assert folder.is_dir()
         assert not run_source.pack_of(folder).exists()
         assert (home.path / "unpacked" / folder.name).read_text()
@@ -183,7 +183,7 @@ def test_a_run_waits_for_the_job_that_it_submitted(project: Project) -> None:
     project.watch("./sbatch", "job.sh")
     home = Home(project.path / ".provio")
     [folder] = home.run_folders()
-    assert archive_runs.pack(home, Config(), [folder]) == 0
+    assert archive_runs.archive(home, Config(), [folder]) == 0
     assert "job" in (home.path / "unpacked" / folder.name).read_text()
 
 
@@ -346,7 +346,7 @@ def test_a_run_that_is_packed_while_another_record_reads_it_is_read_whole(
     def packed_then(path: Path) -> bytes:
         data = read(path)
         monkeypatch.undo()
-        assert archive_runs.pack(home, Config(), [folder]) == 1
+        assert archive_runs.archive(home, Config(), [folder]) == 1
         return data
 
     (home.path / "together").mkdir()

@@ -275,7 +275,7 @@ def test_a_run_that_cannot_be_hashed_is_not_tried_for_ever(project: Project) -> 
         (host,) = (path for path in folder.iterdir() if path.is_dir())
         (host / "hashes.ttl").unlink()
         (host / "hashes.new").mkdir()
-        hashing.ask(home, folder.name)
+        hashing.request(home, folder.name)
     assert hashing.finish(home, Config()) == []
     assert notes(project) == [new.name]
     next(new.glob("*/hashes.new")).rmdir()

@@ -120,7 +120,7 @@ KILLED = """
 import os, sys
 from provio.merge import job
 from provio.merge.large import survey
-survey.PORTION, job.is_large, read = 1, lambda _: True, survey.Survey.read
+survey.PARTITION_SIZE, job.is_large, read = 1, lambda _: True, survey.Survey.read
 left = int(sys.argv.pop(1))
 def killed(found, portion):
     global left
@@ -168,8 +168,8 @@ def test_the_same_graph(project: Project, monkeypatch: pytest.MonkeyPatch, scrip
     """Told in as many portions as there are, all that is said is what is said of the whole, and so is what it leaves
     open and what the index says."""
     folder = folder_of(project, script)
-    monkeypatch.setattr(survey, "PORTION", 1)
-    assert len(divided(folder).portions) >= 5
+    monkeypatch.setattr(survey, "PARTITION_SIZE", 1)
+    assert len(divided(folder).groups) >= 5
     assert_same(folder)
 
 
@@ -196,8 +196,8 @@ def test_the_same_of_every_kind(project: Project, monkeypatch: pytest.MonkeyPatc
             common["x"], common["g/y"] = [1.0, 2.0, 3.0], [4]
             common["x"].attrs["unit"] = "m"
     folder = folder_of(project, KINDS[kind] + "\n" + ALONE)
-    monkeypatch.setattr(survey, "PORTION", 1)
-    assert len(divided(folder).portions) >= 4
+    monkeypatch.setattr(survey, "PARTITION_SIZE", 1)
+    assert len(divided(folder).groups) >= 4
     assert_same(folder)
 
 
@@ -227,8 +227,8 @@ def test_the_same_of_ranks(project: Project, monkeypatch: pytest.MonkeyPatch) ->
     finally:
         process.kill()
         process.wait()
-    monkeypatch.setattr(survey, "PORTION", 1)
-    assert len(divided(folder).portions) >= 5
+    monkeypatch.setattr(survey, "PARTITION_SIZE", 1)
+    assert len(divided(folder).groups) >= 5
     assert_same(folder)
 
 
@@ -274,13 +274,13 @@ def going_on(project: Project) -> Iterator[tuple[Path, Callable[[], None]]]:
 @pytest.mark.parametrize("large", [1 << 40, 1 << 10], ids=["whole files", "files in parts"])
 def test_the_same_of_a_run_that_goes_on(project: Project, monkeypatch: pytest.MonkeyPatch, large: int) -> None:
     """It is told as it was once, though it is read twice; and anew when it has ended."""
-    monkeypatch.setattr(survey, "PORTION", 1)
+    monkeypatch.setattr(survey, "PARTITION_SIZE", 1)
     monkeypatch.setattr(run_folder, "LARGE", large)
     home = Home(project.path / ".provio")
     with going_on(project) as (folder, end):
         with pytest.raises(Indivisible):
             divided(folder)
-        assert len(held(folder).portions) >= 4
+        assert len(held(folder).groups) >= 4
         assert_same(folder, held)
         with monkeypatch.context() as patch:
             patch.setattr(job, "is_large", lambda _: True)
@@ -299,11 +299,11 @@ def test_the_same_of_a_run_that_goes_on(project: Project, monkeypatch: pytest.Mo
 @pytest.mark.slow
 def test_a_file_that_changes_between_the_readings(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is open for writing is what it was found to be at first, for all who have to do with it."""
-    monkeypatch.setattr(survey, "PORTION", 1)
+    monkeypatch.setattr(survey, "PARTITION_SIZE", 1)
     monkeypatch.setattr(survey, "WIDE", 1)
     read = survey.Survey.read
 
-    def changed(found: survey.Survey, portion: list[survey.Files]) -> Trace:
+    def changed(found: survey.Survey, portion: list[survey.ProcessFiles]) -> Trace:
         with (project.path / "log").open("a") as file:
             file.write("more\n")
         return read(found, portion)
@@ -328,8 +328,8 @@ def test_the_same_of_programs_that_cannot_be_watched(
     if made.returncode:
         pytest.skip("needs a static C library")
     folder = folder_of(project, "./blind > blind.out; sort blind.out > seen\n" + ALONE)
-    monkeypatch.setattr(survey, "PORTION", 1)
-    assert len(divided(folder).portions) >= 4
+    monkeypatch.setattr(survey, "PARTITION_SIZE", 1)
+    assert len(divided(folder).groups) >= 4
     assert read_run(folder).unwatched
     assert_same(folder)
 
@@ -343,8 +343,8 @@ def test_the_same_where_mounts_differ(project: Project, monkeypatch: pytest.Monk
     (project.path / "data").mkdir()
     inside = "mount --bind data /mnt; cd /mnt; cp ../$PWD0/in a; sort a > b".replace("../$PWD0", str(project.path))
     folder = folder_of(project, f"unshare -m sh -c '{inside}'; cp data/b c; " + ALONE)
-    monkeypatch.setattr(survey, "PORTION", 1)
-    assert len(divided(folder).portions) >= 4
+    monkeypatch.setattr(survey, "PARTITION_SIZE", 1)
+    assert len(divided(folder).groups) >= 4
     assert read_run(folder).contained
     assert_same(folder)
 
@@ -358,7 +358,7 @@ def test_the_same_of_what_was_packed(project: Project, monkeypatch: pytest.Monke
     whole = quads(home)
     project.provio("merge", "--pack")
     assert not folder.exists()
-    monkeypatch.setattr(survey, "PORTION", 1)
+    monkeypatch.setattr(survey, "PARTITION_SIZE", 1)
     monkeypatch.setattr(job, "is_large", lambda _: True)
     found = job.read(job.Job(folder, 0, None), home, Config())
     assert isinstance(found.prepared.pieces, Generator)
@@ -372,12 +372,12 @@ def test_the_same_of_what_was_packed(project: Project, monkeypatch: pytest.Monke
 def test_a_run_that_changes_between_its_readings(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was told of it is not kept: it is read as it is then, held, and is so in the store."""
     folder = folder_of(project, ALONE)
-    monkeypatch.setattr(survey, "PORTION", 1)
+    monkeypatch.setattr(survey, "PARTITION_SIZE", 1)
     monkeypatch.setattr(job, "is_large", lambda _: True)
     read, last = survey.Survey.read, max(folder.rglob("*.0.ttl"))
     late = f"<{last.stem.rsplit('.', 1)[0]}/late> a <https://w3id.org/provio/ns#Gap> .\n"
 
-    def changed(found: survey.Survey, portion: list[survey.Files]) -> Trace:
+    def changed(found: survey.Survey, portion: list[survey.ProcessFiles]) -> Trace:
         if late not in last.read_text():
             with last.open("a") as file:
                 file.write(late)
@@ -401,7 +401,7 @@ def test_the_same_store(project: Project, monkeypatch: pytest.MonkeyPatch) -> No
     home = Home(project.path / ".provio")
     merge(home)
     whole = quads(home)
-    monkeypatch.setattr(survey, "PORTION", 1)
+    monkeypatch.setattr(survey, "PARTITION_SIZE", 1)
     monkeypatch.setattr(job, "is_large", lambda _: True)
     assert len(merge(home, rebuild=True).merged) == 1
     assert quads(home) == whole
@@ -416,7 +416,7 @@ def test_killed_between_portions(project: Project, monkeypatch: pytest.MonkeyPat
     project.provio("run", "--quiet", "--", "sort", "before", "-o", "after")
     project.provio("merge", "--quiet")
     monkeypatch.setattr(job, "is_large", lambda _: True)
-    monkeypatch.setattr(survey, "PORTION", 1)
+    monkeypatch.setattr(survey, "PARTITION_SIZE", 1)
     before = quads(home)
     project.provio("run", "--quiet", "--no-merge", "--name", "large", "--", "bash", "-c", ALONE)
     for number in (1, 3, 5):
@@ -456,7 +456,7 @@ def test_a_damaged_file_is_named(project: Project, monkeypatch: pytest.MonkeyPat
     lost, *_, damaged = sorted(folder.rglob("*.0.ttl"))
     damaged.write_bytes(damaged.read_bytes() + b" <a1> what is this .\n")
     lost.write_bytes(b"what is this\n")
-    monkeypatch.setattr(survey, "PORTION", 1)
+    monkeypatch.setattr(survey, "PARTITION_SIZE", 1)
     assert_same(folder)
     assert_same(folder, held)
     monkeypatch.setattr(job, "is_large", lambda _: True)

@@ -161,7 +161,7 @@ def test_the_words_of_a_removed_run_are_gone_from_the_disk(project: Project) -> 
 
 
 KILLED = "import os, sys; from provio.cli import main as cli; from provio.merge import removal; "
-KILLED += "removal._take_words = lambda *_: os.kill(os.getpid(), 9); "
+KILLED += "removal._remove_terms = lambda *_: os.kill(os.getpid(), 9); "
 KILLED += "sys.argv = ['provio', 'rm', '--yes', 'last']; cli.main()"
 
 

@@ -19,7 +19,7 @@ import pytest
 from concurrent_runs import start, wait_for
 from conftest import ROOT, Project, new_project, provio_command
 
-from provio.interceptors.python import rank as layer
+from provio.interceptors.python.writer import rank as layer
 from provio.merge import job
 from provio.merge.large import survey
 from provio.merge.runs import merge
@@ -497,7 +497,7 @@ def test_the_end_of_ranks_that_are_read_in_portions(project: Project, monkeypatc
     """It is noted before the first portion is told, and merging again finds nothing new."""
     script = "for rank in 0 1; do PMI_RANK=$rank provio run --quiet -- touch out$rank; done"
     assert started(project, script) == ""
-    monkeypatch.setattr(survey, "PORTION", 1)
+    monkeypatch.setattr(survey, "PARTITION_SIZE", 1)
     monkeypatch.setattr(job, "is_large", lambda _: True)
     home = Home(project.path / ".provio")
     assert len(merge(home).merged) == 1

@@ -52,13 +52,13 @@ def command(runs: tuple[str, ...], rebuild: bool, pack: bool, only_collect: bool
     for damage in outcome.damages:
         terminal.complain(f"damaged: {damage}")
     if not quiet:
-        shut = f", {outcome.shut} of others cannot be read yet" if outcome.shut else ""
-        shut += f", {outcome.going} left until it ends: it goes on" if outcome.going == 1 else ""
-        shut += f", {outcome.going} left until they end: they go on" if outcome.going > 1 else ""
+        shut = f", {outcome.unreadable} of others cannot be read yet" if outcome.unreadable else ""
+        shut += f", {outcome.in_progress} left until it ends: it goes on" if outcome.in_progress == 1 else ""
+        shut += f", {outcome.in_progress} left until they end: they go on" if outcome.in_progress > 1 else ""
         terminal.note(f"{plural(len(outcome.merged), 'run')} merged, {outcome.unchanged} unchanged{shut}")
     if pack:
         found = [folder for folder in folders or home.run_folders() if folder.is_dir()]
-        count = archive_runs.pack(home, settings, found, wait=True)
+        count = archive_runs.archive(home, settings, found, wait=True)
         if not quiet:
             terminal.note(f"{plural(count, 'run')} packed")
     return 1 if outcome.damages else 0

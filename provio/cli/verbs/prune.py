@@ -58,7 +58,7 @@ def command(before: datetime | None, dry_run: bool, yes: bool, lost: bool, fast:
     with terminal.working() as note:
         note("looking at what they take")
         taken, files = session.extent(folders)
-        rest, litter = removal.litter(home)
+        rest, litter = removal.leftovers(home)
     what = f"{plural(len(folders), 'run')}, {plural(files + rest, 'file')}, {size(taken + litter)}"
     if dry_run:
         terminal.out("".join(f"{folder.name}\n" for folder in folders))
@@ -81,7 +81,7 @@ def _old(home: Home, before: datetime, lost: bool) -> list[Path]:
     from provio.trace import liveness, read
 
     ends = {run: row.get("end") for run, row in session.own_runs(home).items()}
-    began = [run for run in sorted(ends) if archive_runs.began(run) < before.timestamp()]
+    began = [run for run in sorted(ends) if archive_runs.start_time(run) < before.timestamp()]
     old = [run for run in began if datetime.fromisoformat(ends.get(run) or "1970-01-01T00:00:00Z") < before]
     folders = [home.runs / run for run in old]
     heads = [(folder, read.read_head(folder)) for folder in folders]

@@ -41,7 +41,7 @@ def check_clock(place: Place) -> Iterator[Finding]:
                 f"the clock of {place.folder}'s server is {abs(skew):.0f} s {direction} this host's", CLOCK_REMEDY
             )
     runs = place.home.run_folders()
-    ahead = archive_runs.began(runs[-1].name) - time.time() if runs else 0.0
+    ahead = archive_runs.start_time(runs[-1].name) - time.time() if runs else 0.0
     if ahead > CLOCK_SKEW:
         yield note(
             f"the newest run starts {ahead:.0f} s in the future: this clock was set back, or is behind", CLOCK_REMEDY

@@ -105,7 +105,7 @@ def check_store(place: Place) -> Iterator[Finding]:
         message, _, remedy = str(error).rpartition(": ")
         yield problem(message or remedy, remedy)
         return
-    files, litter = removal.litter(place.home)
+    files, litter = removal.leftovers(place.home)
     if files:
         yield note(f"{plural(files, 'file')}, {size(litter)}, left by interrupted commands", "provio prune")
     if place.home.words_left.exists():

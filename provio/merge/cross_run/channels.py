@@ -61,7 +61,7 @@ def conclude(facts: Facts, channel: str) -> list[str]:
     known = names(facts, channel)
     told, reads = segments(facts, known), {name: facts.all(name, "wasReadBy") for name in known}
     runs = {run for _, run in (*told, *(one for found in reads.values() for one in found))}
-    if told and len(runs) == 1:  # its own graph already contains what it read
+    if told and len(runs) == 1:  # the graph of the run already contains its reads
         return []
     written = [(_segment(facts, known, segment), teller) for segment, teller in told]
     for name in known:

@@ -1,5 +1,7 @@
-"""What a survey of a large run finds: what is to be known of all of it before any of it is concluded from, and the
-portions of it that have nothing to do with each other.
+"""Survey a large run: read its processes one after the other, keep the facts that conclusions about several processes
+need, and divide the processes into independent partitions.
+
+In: the files of a run. Out: a `Survey`, which reads each partition when it is requested.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from provio.lineage.code import is_history, script_opening
 from provio.lineage.model import inode_hash
 from provio.lineage.ranks import of_ranks
 from provio.lineage.spans import PROT_READ
-from provio.merge.large.partition import TOGETHER, Descent, Ties, concerning, origins_of, outline
+from provio.merge.large.partition import SINGLE_GROUP, Ancestry, Groups, origins_of, outline, restrict
 from provio.merge.partitions import Partitions, part_of
 from provio.settings.types import Interpreter
 from provio.system import jobs
@@ -35,87 +37,83 @@ from provio.trace.run_source import RunFile, RunFiles
 
 
 class Indivisible(Exception):
-    """A run of which what follows from its files cannot be told portion by portion."""
+    """The run cannot be merged in partitions."""
 
 
-class Written(Indivisible):
-    """One whose files are written meanwhile: as they were once, they may be."""
+class InProgress(Indivisible):
+    """Files of the run are still being written; a copy of them can be divided."""
 
 
 @plain(slots=True)
-class Files:
-    """The files of all images of one process: the folder that they lie in, and their names."""
+class ProcessFiles:
+    """The files of all images of one process: their folder and their names."""
 
     place: Path
     names: tuple[str, ...]
 
     def all(self, named: Callable[[Path, str], RunFile]) -> Iterator[RunFile]:
-        """Yield each."""
+        """Return the files."""
         return (named(self.place, name) for name in self.names)
 
 
 class Survey(Partitions):
-    """A large run in parts, which are read when they are wanted; of its processes `whole` has only what concerns
-    others; a portion is the files of a part."""
+    """A large run in partitions, each read when it is requested; `groups` are the files of each partition. The
+    processes of `whole` have only the facts that other processes need."""
 
     def __init__(self, whole: Trace, source: RunFiles) -> None:
         super().__init__(whole)
         self.source, self.tables = source, MountTables(whole.mounts)
-        self.portions: list[list[Files]] = []
+        self.groups: list[list[ProcessFiles]] = []
 
     def each(self) -> Iterator[Trace]:
-        """Yield the parts; raises Changed where the files of one are not what they were."""
+        """Yield the partitions; raises Changed if files of one have changed since the survey."""
         for process in self.whole.processes.values():
             process.record, process.events, process.openings = {}, [], []
             process._arguments = None
         self.whole.processes = {}
-        for portion in self.portions:
-            yield self.read(portion)
+        for group in self.groups:
+            yield self.read(group)
             gc_pause.let_go()
 
-    def read(self, portion: Iterable[Files]) -> Trace:
-        """Return the trace of a portion; raises Changed where its files are not what they were."""
+    def read(self, group: Iterable[ProcessFiles]) -> Trace:
+        """Return the trace of a partition; raises Changed if its files have changed since the survey."""
         trace = part_of(self.whole)
         trace.digests = Digests()
-        files = [file for files in portion for file in files.all(self.source.named)]
+        files = [file for files in group for file in files.all(self.source.named)]
         traces.read_files(trace, files, self.after, self.tables)
         traces.add_lost_processes(trace)
         if not trace.digests.equal(self.whole.digests, ((file.host, file.name) for file in files)):
-            raise OSError(errno.EIO, "what was read of it is lost") if self.source.fixed else Changed
+            raise OSError(errno.EIO, "the copy of its files is damaged") if self.source.fixed else Changed
         own = {program.gap: program for program in trace.unwatched}
         trace.unwatched = [own.get(program.gap, program) for program in self.whole.unwatched]
         return trace
 
 
-# A large run looked through, one process after the other: run files in; a Survey out, with the portions that have
-# nothing to do with each other (`dividing`).
-
-
-LOOKS = frozenset({"Stat", "List"})  # events that leave a file as it is
-PORTION = 150  # processes that are told at once, where each has nothing to do with the others
-WIDE = 100  # processes, of which more have to do with a file that is told before they are
-COPIED = re.compile(rb"/__pycache__/[^/]+$")  # what is kept compiled is a copy of what was compiled
-STEP = 100  # processes, after which what was read of them is let go
+READ_ONLY = frozenset({"Stat", "List"})  # events that do not change a file
+PARTITION_SIZE = 150  # processes in a partition, if they are independent of each other
+WIDE = 100  # a written file that more processes than this used is evaluated before the partitions
+COMPILED = re.compile(rb"/__pycache__/[^/]+$")  # byte code: a copy of its source
+STEP = 100  # processes after which the memory of read files is released
 
 
 def survey(source: RunFiles, interpreters: Mapping[str, Interpreter]) -> Survey:
-    """Look through a run; raises Indivisible where it says nothing of itself, Written where it goes on."""
+    """Survey a run; raises Indivisible if it has no record of itself, InProgress if it is still in progress."""
     whole, head = traces.start_trace(source)
     if not whole.run:
         raise Indivisible
     here = "endedNs" not in whole.run and liveness.began_here(whole.run)
     if here and not source.fixed and liveness.in_progress(source.place, whole.run):
-        raise Written
+        raise InProgress
     traces.add_run_gaps(whole, head)
-    if whole.processes:  # of which the run itself says something
+    if whole.processes:  # the run's own record describes some
         raise Indivisible
     found = _Surveyor(Survey(whole, source), interpreters)
-    mine = (file for file in source.files(whole.run) if not found.is_beside(file))
+    mine = (file for file in source.files(whole.run) if not found.is_shared(file))
     for file in source.files(whole.run):
-        found.beside(file)
+        found.read_shared(file)
     hosts.correct_run(whole.run, whole.iri, whole.hosts, whole.gaps)
     for number, (_, files) in enumerate(groupby(mine, key=_image)):
-        found.look(list(files))
+        found.read_process(list(files))
         if number % STEP == 0:
             gc_pause.let_go()
     found.divide()
@@ -124,35 +122,35 @@ def survey(source: RunFiles, interpreters: Mapping[str, Interpreter]) -> Survey:
 
 
 def _image(file: RunFile) -> tuple[str, str]:
-    """What the files of all images of one process have in common; in the order of names they follow each other."""
+    """Return the key that the files of all images of a process share; sorted by name, they are adjacent."""
     return file.host, ".".join(file.name.split(".", 2)[:2])
 
 
 class _Surveyor:
-    """Looks through the processes of a run, and notes which have to do with each other."""
+    """Reads the processes of a run and groups those that depend on each other."""
 
     def __init__(self, found: Survey, interpreters: Mapping[str, Interpreter]) -> None:
         self.survey, self.whole, self.interpreters = found, found.whole, interpreters
-        self.files: list[Files] = []
+        self.files: list[ProcessFiles] = []
         self.places: dict[str, Path] = {}
-        self.ties = Ties(WIDE)
+        self.groups = Groups(WIDE)
         self.number_of: dict[str, int] = {}  # process → its number
-        self.shared: set[str] = set()  # processes of which the files of several speak
-        self.inside: set[str] = set()  # those that met objects inside files
-        self.piped: list[str] = []
-        self.kept: dict[int, tuple[frozenset[int], list[Process]]] = {}  # what some did to files likely to be wide
+        self.split: set[str] = set()  # processes with records in the files of several processes
+        self.object_users: set[str] = set()  # processes that used objects inside files
+        self.channel_users: list[str] = []
+        self.kept: dict[int, tuple[frozenset[int], list[Process]]] = {}  # accesses to files that are probably wide
         self.scripts: dict[str, Facts | None] = {}  # process → the script that it runs
-        self.above: list[tuple[int, str]] = []  # (who, what a Task of it was begun in)
-        self.meant: list[Use] = []  # of what lies at a path
+        self.above: list[tuple[int, str]] = []  # (process, the process in which its Task was started)
+        self.declared_paths: list[Use] = []
 
     @staticmethod
-    def is_beside(file: RunFile) -> bool:
-        """Tell whether a file is of no process."""
+    def is_shared(file: RunFile) -> bool:
+        """Return whether a file belongs to no single process."""
         return file.name in (*traces.AFTER, MARK) or file.name.startswith((PREFIX, jobs.PREFIX))
 
-    def beside(self, file: RunFile) -> None:
-        """Take in what a file of no process says: mounts, what was found after the run."""
-        if not self.is_beside(file):
+    def read_shared(self, file: RunFile) -> None:
+        """Read a file that belongs to no single process: mounts, jobs, facts recorded after the run."""
+        if not self.is_shared(file):
             return
         records = traces.records_of(self.whole, file)
         if file.name == MARK:
@@ -170,32 +168,32 @@ class _Surveyor:
                 process = iri.rpartition("/")[0] + "/"
                 self.survey.after.setdefault(process, {})[iri] = Packed(record)
 
-    def look(self, files: list[RunFile]) -> None:
-        """Look at what one process did."""
-        number = self.ties.sets.add()
+    def read_process(self, files: list[RunFile]) -> None:
+        """Read the files of one process."""
+        number = self.groups.sets.add()
         place = files[0].path.parent
         place = self.places.setdefault(str(place), place)
-        self.files.append(Files(place, tuple(file.name for file in files)))
+        self.files.append(ProcessFiles(place, tuple(file.name for file in files)))
         part = self._part(files, self.whole.digests)
         self.whole.gaps += part.gaps
         self.whole.damages += part.damages
         traces.add_lost_processes(part)
-        self._said(part.declarations, number)
+        self._declarations(part.declarations, number)
         for process in part.processes.values():
             self._process(process, part, number)
         if part.tasks or part.unwatched or part.declarations.uses:
-            self.ties.bound.add(number)
+            self.groups.excluded.add(number)
         for task in part.tasks.values():
             if not task.part_of.startswith(task.process.iri):
                 self.above.append((number, task.part_of.rpartition("/")[0] + "/"))
         self._keep(part, number)
 
     def _keep(self, part: Trace, number: int) -> None:
-        """Keep what will be asked for, most likely: it then need not be read once more."""
+        """Keep the accesses that `_wide_accesses` will probably need, so that the files need not be read again."""
         openings = (inode_hash(one.facts) for process in part.processes.values() for one in process.openings)
-        hot = frozenset(filter(self.ties.is_hot, openings))
-        if hot:
-            self.kept[number] = hot, [concerning(process, hot) for process in part.processes.values()]
+        probably_wide = frozenset(filter(self.groups.is_wide_so_far, openings))
+        if probably_wide:
+            self.kept[number] = probably_wide, [restrict(process, probably_wide) for process in part.processes.values()]
 
     def _part(self, files: Iterable[RunFile], digests: Digests) -> Trace:
         part = part_of(self.whole)
@@ -203,44 +201,44 @@ class _Surveyor:
         traces.read_files(part, files, self.survey.after, self.survey.tables, Loose)
         return part
 
-    def _said(self, said: Declarations, number: int) -> None:
-        if said.entities or said.uses:  # their states have one order in all of the run
-            self.ties.sets.join(TOGETHER, number)
+    def _declarations(self, said: Declarations, number: int) -> None:
+        if said.entities or said.uses:  # their states have one order in the whole run
+            self.groups.sets.join(SINGLE_GROUP, number)
         for use in said.uses:
             if use.path is not None:
-                self.meant.append(use)
+                self.declared_paths.append(use)
             if use.facts:
-                self.ties.touch(use.facts, number, use.made)
+                self.groups.add_use(use.facts, number, use.made)
         if said.configurations or said.metrics:
-            self.ties.told.add(number)
-        self.ties.saved += [(number, one.path) for one in said.checkpoints]
+            self.groups.declarers.add(number)
+        self.groups.checkpoints += [(number, one.path) for one in said.checkpoints]
 
     def _process(self, process: Process, part: Trace, number: int) -> None:
         known = self.number_of.setdefault(process.iri, number)
         if known != number:
-            self.ties.sets.join(known, number)
-            self.ties.bound |= {known, number}
-            self.shared.add(process.iri)
-        self._outlined(process, part)
+            self.groups.sets.join(known, number)
+            self.groups.excluded |= {known, number}
+            self.split.add(process.iri)
+        self._outline(process, part)
         mapped = {e.record.get("object") for e in process.events
                   if e.kind == "Map" and e.number("protection") & PROT_READ}  # fmt: skip
         for opening in process.openings:
             if opening.kind == "Socket" or (opening.kind == "Pipe" and (opening.reads() or opening.writes())):
-                self.ties.channel(opening, number)
-                self.piped.append(process.iri)
+                self.groups.add_channel(opening, number)
+                self.channel_users.append(process.iri)
             elif opening.kind == "FileVersion" and not of_ranks(opening):
-                self.ties.touch(opening.facts, number, not _only_read(opening, mapped))
-                if opening.copied_from or opening.copied_to or COPIED.search(opening.path or b""):
-                    self.ties.tied.add(inode_hash(opening.facts))
+                self.groups.add_use(opening.facts, number, not _only_read(opening, mapped))
+                if opening.copied_from or opening.copied_to or COMPILED.search(opening.path or b""):
+                    self.groups.excluded_inodes.add(inode_hash(opening.facts))
                 for path in {opening.path, opening.name}:
-                    self.ties.lies(path, number)
+                    self.groups.add_path(path, number)
         for container in process.containers:
             self._container(container, number)
         for event in process.events:
-            if event.kind not in LOOKS:
-                self.ties.change(event, number)
+            if event.kind not in READ_ONLY:
+                self.groups.add_event(event, number)
 
-    def _outlined(self, process: Process, part: Trace) -> None:
+    def _outline(self, process: Process, part: Trace) -> None:
         script = script_opening(process, self.interpreters)
         found = outline(process, script)
         if script:
@@ -255,107 +253,107 @@ class _Surveyor:
                 self.whole.unwatched.append(Unwatched(found, one.gap, one.name, one.started))
 
     def _container(self, container: Opening, number: int) -> None:
-        """An object is where its file is; what it shows of others has to do with whoever touches those."""
-        self.inside.add(container.process.iri)
+        """Add the objects of a file: an object is in the group of its file and of the files with the data it shows."""
+        self.object_users.add(container.process.iri)
         if container.facts.inode:
             changed = any(member.changes() for member in container.members)
-            self.ties.touch(container.facts, number, changed or not _still(container))
+            self.groups.add_use(container.facts, number, changed or not _still(container))
         for source in (source for member in container.members for source in member.shows):
-            self.ties.touch(source.file.facts, number, True)
-            self.ties.tied.add(inode_hash(source.file.facts))
+            self.groups.add_use(source.file.facts, number, True)
+            self.groups.excluded_inodes.add(inode_hash(source.file.facts))
 
     def divide(self) -> None:
-        """Put together what has to do with each other."""
-        for iri in self.shared:
-            self._look_again(iri)
+        """Join the processes that depend on each other, and set the survey's partitions."""
+        for iri in self.split:
+            self._read_again(iri)
         self.whole.gaps += traces.damage_gaps(self.whole)
         traces.note_mount_namespaces(self.whole, self.survey.tables)
         if os.access(self.whole.folder, os.W_OK):
             post_run.inspect(self.whole, turtle.segment(environment.host()))
-        descent = Descent(origins_of(self.whole), self.number_of, self.ties)
-        self.survey.origins = descent.origins
+        ancestry = Ancestry(origins_of(self.whole), self.number_of, self.groups)
+        self.survey.origins = ancestry.origins
         for iri, process in self.whole.processes.items():
             if "inode" in process.record:
                 self._runs(Facts.of(process.record), self.number_of[iri])
-            script = descent.script(iri, self.scripts)
+            script = ancestry.script(iri, self.scripts)
             if script:
                 self._runs(script, self.number_of[iri])
-        self._mean()
-        self.ties.close()
-        if self.meant and self.ties.moved:
-            raise Indivisible  # what lies below has other paths than those that anybody saw
+        self._join_declared_paths()
+        self.groups.join()
+        if self.declared_paths and self.groups.folder_renamed:
+            raise Indivisible  # files below the folder have paths that no process used
         for number, above in self.above:
-            self.ties.sets.join(number, self.number_of.get(above, number))
+            self.groups.sets.join(number, self.number_of.get(above, number))
         unwatched = {self.number_of[one.process.iri] for one in self.whole.unwatched}
-        descent.join_lines(self.piped, self.inside, unwatched)
-        self.survey.common, self.survey.wide = self.ties.common, frozenset(self.ties.wide)
-        self.survey.touching = self._touching() if self.ties.wide else None
-        self.survey.portions = list(self._portions())
+        ancestry.join(self.channel_users, self.object_users, unwatched)
+        self.survey.common, self.survey.wide = self.groups.common, frozenset(self.groups.wide)
+        self.survey.wide_accesses = self._wide_accesses() if self.groups.wide else None
+        self.survey.groups = list(self._partitions())
 
-    def _mean(self) -> None:
-        """Put together with who said by path what it used or made all that saw anything there, or below: that may be
-        meant. By which paths is known when each is read once more."""
-        below = tuple({one.path.rstrip(b"/") + b"/" for one in self.meant if one.path})
-        there = {one.path for one in self.meant if not one.facts}
-        for number, files in enumerate(self.files if self.meant else (), start=1):
+    def _join_declared_paths(self) -> None:
+        """Join the processes that declared inputs or outputs by path with all that used this path or a path below it.
+        The used paths are only known after all files are read again."""
+        below = tuple({one.path.rstrip(b"/") + b"/" for one in self.declared_paths if one.path})
+        there = {one.path for one in self.declared_paths if not one.facts}
+        for number, files in enumerate(self.files if self.declared_paths else (), start=1):
             part = self._part(files.all(self.survey.source.named), Digests())
             if os.access(self.whole.folder, os.W_OK):
                 post_run.inspect(part, turtle.segment(environment.host()))
             if any(path in there or path.startswith(below) for path in _paths(part)):
-                self.ties.bound.add(number)
-                self.ties.sets.join(TOGETHER, number)
+                self.groups.excluded.add(number)
+                self.groups.sets.join(SINGLE_GROUP, number)
             if number % STEP == 0:
                 gc_pause.let_go()
 
     def _runs(self, code: Facts, number: int) -> None:
-        """A process runs what lies in a file."""
-        self.ties.touch(code, number, False)
-        self.ties.tied.add(inode_hash(code))
+        """Add the use of a file as code."""
+        self.groups.add_use(code, number, False)
+        self.groups.excluded_inodes.add(inode_hash(code))
 
-    def _touching(self) -> Trace:
-        """Return what processes did to files that many of them have to do with; what was not kept is read once more."""
+    def _wide_accesses(self) -> Trace:
+        """Return the accesses to wide files; those that were not kept are read again."""
         found, digests = part_of(self.whole), Digests()
-        for step, (number, keys) in enumerate(sorted(self.ties.touched_wide().items())):
-            hot, kept = self.kept.pop(number, (frozenset(), []))
-            if keys <= hot:
-                found.processes.update((one.iri, concerning(one, self.survey.wide)) for one in kept)
+        for step, (number, keys) in enumerate(sorted(self.groups.users_of_wide().items())):
+            probably_wide, kept = self.kept.pop(number, (frozenset(), []))
+            if keys <= probably_wide:
+                found.processes.update((one.iri, restrict(one, self.survey.wide)) for one in kept)
                 continue
             files = list(self.files[number - 1].all(self.survey.source.named))
             part = self._part(files, digests)
             traces.add_lost_processes(part)
             for process in part.processes.values():
-                found.processes[process.iri] = concerning(process, self.survey.wide)
+                found.processes[process.iri] = restrict(process, self.survey.wide)
             if not digests.equal(self.whole.digests, ((file.host, file.name) for file in files)):
-                raise Written
+                raise InProgress
             if step % STEP == 0:
                 gc_pause.let_go()
         return found
 
-    def _look_again(self, iri: str) -> None:
-        """Look at a process once more, by all files that speak of it."""
-        number = self.ties.sets.find(self.number_of[iri])
-        files = [files for place, files in enumerate(self.files, start=1) if self.ties.sets.find(place) == number]
+    def _read_again(self, iri: str) -> None:
+        """Read a process again, from all files that contain records of it."""
+        number = self.groups.sets.find(self.number_of[iri])
+        files = [files for place, files in enumerate(self.files, start=1) if self.groups.sets.find(place) == number]
         part = self._part((file for one in files for file in one.all(self.survey.source.named)), Digests())
         traces.add_lost_processes(part)
         self.whole.unwatched = [one for one in self.whole.unwatched if one.process.iri != iri]
-        self._outlined(part.processes[iri], part)
+        self._outline(part.processes[iri], part)
 
-    def _portions(self) -> Iterator[list[Files]]:
-        """Yield portions of such as belong together, the small ones several at a time."""
-        sets: dict[int, list[Files]] = {}
+    def _partitions(self) -> Iterator[list[ProcessFiles]]:
+        """Yield the files of each partition; small groups share a partition."""
+        sets: dict[int, list[ProcessFiles]] = {}
         for number, files in enumerate(self.files, start=1):
-            sets.setdefault(self.ties.sets.find(number), []).append(files)
-        portion = sets.pop(TOGETHER, [])
-        for together in sets.values():
-            if portion and len(portion) + len(together) > PORTION:
-                yield portion
-                portion = []
-            portion += together
-        yield portion
+            sets.setdefault(self.groups.sets.find(number), []).append(files)
+        partition = sets.pop(SINGLE_GROUP, [])
+        for group in sets.values():
+            if partition and len(partition) + len(group) > PARTITION_SIZE:
+                yield partition
+                partition = []
+            partition += group
+        yield partition
 
 
 def _paths(part: Trace) -> Iterator[bytes]:
-    """The paths at which a part of a run saw anything."""
+    """Yield the paths that the processes of a trace used."""
     for process in part.processes.values():
         seen = [process.executable]
         for opening in process.openings:
@@ -368,12 +366,12 @@ def _paths(part: Trace) -> Iterator[bytes]:
 
 
 def _still(opening: Opening) -> bool:
-    """Tell whether a file was not open for writing, and remained what it was."""
+    """Return whether a file was not open for writing and did not change."""
     return not opening.writable and (opening.at_close is None or opening.at_close.key == opening.facts.key)
 
 
 def _only_read(opening: Opening, mapped: set[str | None]) -> bool:
-    """Tell whether a file was read, and no more, and remained what it was: then its reader knows the version."""
+    """Return whether a file was only read and did not change: its reader then knows the version."""
     if not _still(opening) or is_history(opening):
         return False
     read = any(access.first_read for access in opening.accesses) or opening.copied_to
