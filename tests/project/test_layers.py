@@ -4,8 +4,6 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 PACKAGE = Path(__file__).resolve().parent.parent.parent / "provio"
 
 # The packages in the order of imports, which is nearly the path of the data.
@@ -44,22 +42,20 @@ def imported(path: Path) -> Iterator[str]:
         yield from (name.split(".")[1] for name in names if name.startswith("provio."))
 
 
-def name_of(path: Path) -> str:
-    return str(path.relative_to(PACKAGE))
+def test_a_package_imports_only_from_those_above_it() -> None:
+    upward = []
+    for path in modules():
+        own = package_of(path)
+        place = ORDER.index(own) if own in ORDER else len(ORDER)
+        later = {name for name in imported(path) if name in ORDER and ORDER.index(name) > place}
+        upward += [f"{path.relative_to(PACKAGE)} imports from {name}" for name in sorted(later)]
+    assert upward == []
 
 
-@pytest.mark.parametrize("path", modules(), ids=name_of)
-def test_a_package_imports_only_from_those_above_it(path: Path) -> None:
-    own = package_of(path)
-    place = ORDER.index(own) if own in ORDER else len(ORDER)
-    below = {name for name in imported(path) if name in ORDER and ORDER.index(name) > place}
-    assert not below, f"{name_of(path)} imports from a later package: {', '.join(sorted(below))}"
-
-
-def test_every_module_lies_in_a_package_of_the_list() -> None:
+def test_every_module_is_in_a_package_of_the_list() -> None:
     assert {package_of(path) for path in modules()} - FLAT == set(ORDER)
 
 
-@pytest.mark.parametrize("path", modules(), ids=name_of)
-def test_every_module_has_a_docstring(path: Path) -> None:
-    assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+def test_every_module_has_a_docstring() -> None:
+    parsed = {path: ast.parse(path.read_text(encoding="utf-8")) for path in modules()}
+    assert [str(path.relative_to(PACKAGE)) for path, tree in parsed.items() if not ast.get_docstring(tree)] == []
