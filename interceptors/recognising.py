@@ -1,43 +1,43 @@
-"""Waits, in a watched Python, for the libraries that say what it does: their calls in, what the program says of itself
-out (`python/said.py`), as if it had said so.
+"""Wait for the import of known libraries in an observed Python, and turn their calls into declarations
+(`python/declarations.py`), as if the program had made them.
 
-Each file of `recognise/` is about the library of its name. It has a table `WATCHED`: the name of a module, and a
-function that is given that module once it is imported, and `follow`. Nothing is read but what is imported, and nothing
-of this is in `sys.modules` before something is said. Every Python that starts carries this out: it imports nothing that
-is not there already, so that it has no annotations either.
+Each file of `recognise/` handles the library of its name. Its table `WATCHED` maps the name of a module to a function,
+which is called with that module once it is imported, and with `follow`. A file is read only when its library is
+imported, and `sys.modules` is not changed before the first declaration. Every Python executes this file at its start:
+it imports no module that is not loaded already, and therefore has no annotations.
 """
 
 import posix
 import sys
 from _thread import _local
 
-PLACE = []  # of the interceptors
-ALIKE = {"pytorch_lightning": "lightning", "tensorboardX": "tensorboard"}  # theirs is another one's as well
-INSIDE = _local()  # what another call that is followed does is said by that one
+PLACE = []  # the folder of the interceptors
+ALIKE = {"pytorch_lightning": "lightning", "tensorboardX": "tensorboard"}  # handled by the file of another library
+INSIDE = _local()  # set during a wrapped call: wrapped calls inside it declare nothing
 
 
 def begin(place):
-    """Wait for what there are recognisers for."""
+    """Wait for the libraries of `recognise/`; `place` is the folder of the interceptors."""
     off = posix.environ.get(b"PROVIO_RECOGNISE", b"").decode("ascii", "replace").split(",")
     waiting = any(type(finder).__name__ == Waiting.__name__ for finder in sys.meta_path)
     if sys.version_info < (3, 8) or waiting or "off" in off or posix.environ.get(b"PROVIO_OFF"):
         return
     PLACE.append(place)
     names = [name[:-3] for name in posix.listdir(place + "/recognise") if name[-3:] == ".py" and name[0] != "_"]
-    waits = dict(zip(names + list(ALIKE), names + list(ALIKE.values())))
-    waiting_for = {name: of for name, of in waits.items() if "-" + of not in off}
+    files = dict(zip(names + list(ALIKE), names + list(ALIKE.values())))
+    waiting_for = {name: file for name, file in files.items() if "-" + file not in off}
     sys.meta_path.insert(0, Waiting({"h5py": _unseen_hdf5, **waiting_for}))
 
 
 class Waiting:
-    """A finder that finds nothing: it sees a module asked for that somebody waits for."""
+    """A finder that finds nothing itself: it notices the import of a module in `waits`."""
 
     def __init__(self, waits):
-        self.waits = waits  # by module: a function; of a library, its recogniser's name until that was read
+        self.waits = waits  # by module: a function; by library: the name of its file, until the file is read
         self.busy = set()
 
     def find_spec(self, name, path=None, target=None):
-        """Find nothing, where nobody waits for it; else what the other finders find."""
+        """Return None for a module that is not in `waits`, else the spec that the other finders find."""
         if name not in self.waits or name in self.busy:
             return None
         self.busy.add(name)
@@ -46,13 +46,13 @@ class Waiting:
                 self.waits.update(_run("recognise/" + self.waits.pop(name))["WATCHED"])
             return self.found(name, path, target) if name in self.waits else None
         except Exception as error:
-            _of_provio(error)
+            _reraise_from_program(error)
             return None
         finally:
             self.busy.discard(name)
 
     def found(self, name, path, target):
-        """Return the module's spec, with a loader that tells when it is executed."""
+        """Return the module's spec, with a loader that calls the function of `waits` after execution."""
         for finder in sys.meta_path:
             spec = finder.find_spec(name, path, target)
             if spec is not None:
@@ -71,15 +71,15 @@ def _when_executed(loader, watch):
         try:
             watch(module, follow)
         except Exception as error:
-            _of_provio(error)
+            _reraise_from_program(error)
 
-    # The lines of a traceback that belong to the import system are not shown; this is one of them.
+    # Tracebacks do not show frames of the import system; this name makes the frame one of them.
     exec_module.__code__ = exec_module.__code__.replace(co_filename="<frozen importlib._bootstrap>")
     loader.exec_module = exec_module
 
 
 def _run(name):
-    """Carry out one of the interceptors' files; its byte code is read where it lies, but never written."""
+    """Execute a file of the interceptors outside of sys.modules; byte code is read, but not written."""
     from _frozen_importlib_external import SourceFileLoader
 
     module = "_provio." + name.replace("/", ".")
@@ -90,36 +90,34 @@ def _run(name):
     return names
 
 
-def _of_provio(error):
-    """Raise an exception again unless it is provio's own: a handler of a signal of the program's raised it."""
-    if _run("python/raised")["by_a_handler"](error):
-        raise error
+def _reraise_from_program(error):
+    _run("python/guard")["reraise_from_program"](error)
 
 
-def follow(owners, name, tell):
-    """Put a function in the place of a function or method (of each of some owners) that calls it and then tells.
+def follow(owners, name, report):
+    """Wrap a function or method of one owner or several, so that `report` is called after each successful call.
 
-    `tell` is given what says things (`said`), the result, and the arguments of the call.
+    `report` gets the module `declarations`, the result, and the arguments of the call.
     """
     owners = owners if isinstance(owners, tuple) else (owners,)
     original = getattr(owners[0], name, None)
     if original is None or hasattr(original, "provio"):
         return
-    followed = _followed(original, tell)
+    wrapped = _wrapped(original, report)
     for owner in owners:
         if getattr(owner, name, None) is original:
-            setattr(owner, name, followed)
+            setattr(owner, name, wrapped)
 
 
-def _followed(original, tell):
-    def followed(*arguments, **keywords):
+def _wrapped(original, report):
+    def wrapped(*arguments, **keywords):
         outermost = not hasattr(INSIDE, "call")
         if outermost:
             INSIDE.call = True
         try:
             result = original(*arguments, **keywords)
         except BaseException as error:
-            # Without this function's own line; in no variable, which would hold all that the caller has.
+            # Without the line of this function; not kept in a variable, which would keep the caller's objects.
             error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
             raise
         finally:
@@ -128,17 +126,17 @@ def _followed(original, tell):
         if outermost:
             try:
                 with _silent():
-                    tell(sys.modules["_provio.python.said"], result, *arguments, **keywords)
+                    report(sys.modules["_provio.python.declarations"], result, *arguments, **keywords)
             except Exception as error:
-                _of_provio(error)
+                _reraise_from_program(error)
         return result
 
-    _take_after(followed, original)
-    return followed
+    _update_wrapper(wrapped, original)
+    return wrapped
 
 
-def _take_after(function, original):
-    """As functools.wraps, which is not imported everywhere."""
+def _update_wrapper(function, original):
+    """Do the same as functools.update_wrapper; `functools` is not always loaded."""
     for name in ("__module__", "__name__", "__qualname__", "__doc__"):
         if hasattr(original, name):
             setattr(function, name, getattr(original, name))
@@ -148,18 +146,18 @@ def _take_after(function, original):
 
 
 def _unseen_hdf5(h5py, _):
-    """Have the layer in Python follow an h5py whose calls of HDF5 pass the shim by: loaded with RTLD_DEEPBIND, say."""
+    """Wrap an h5py whose calls of HDF5 do not reach the shim, such as one loaded with RTLD_DEEPBIND."""
     import ctypes
 
     calls = ctypes.CDLL(None).provio_hdf5_calls
     before = calls()
     h5py.h5.get_libversion()
     if calls() == before:
-        _loaded("hdf5", then=lambda layer: layer.watch(h5py))
+        _loaded("python.h5py.follow", then=lambda layer: layer.follow(h5py))
 
 
 def _loaded(*names, then=None):
-    """Load modules of the interceptors' without leaving byte code; `then` is given the last one."""
+    """Import modules of the interceptors without writing byte code; `then` is called with the last one."""
     if "_provio" not in sys.modules:
         package = type(sys)("_provio")
         package.__path__ = [PLACE[0]]
@@ -175,7 +173,7 @@ def _loaded(*names, then=None):
 
 
 def _silent():
-    """Load what says things; the program did not say them, and is not warned of what is wrong with them."""
+    """Return a context in which declarations cause no warnings: the program did not make them."""
     if "_provio.recognise" not in sys.modules:
-        _loaded("python.said", "recognise")
-    return sys.modules["_provio.python.warned"].silent()
+        _loaded("python.declarations", "recognise")
+    return sys.modules["_provio.python.warn"].silent()

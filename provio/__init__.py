@@ -25,10 +25,12 @@ if TYPE_CHECKING:
     from typing import Any
 
     from provio.api import Store as Store
-    from provio.interceptors.python import said
+    from provio.interceptors.python import declarations
 
-    activity, task, configuration, metric = said.activity, said.task, said.configuration, said.metric
-    checkpoint, entity, used, generated = said.checkpoint, said.entity, said.used, said.generated
+    activity, task = declarations.activity, declarations.task
+    configuration, metric = declarations.configuration, declarations.metric
+    checkpoint, entity = declarations.checkpoint, declarations.entity
+    used, generated = declarations.used, declarations.generated
 
 __version__ = "0.1.0"
 _loaded = os.getpid()  # a fork of this process belongs to the same run
@@ -47,7 +49,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     for _ in range(3):  # a signal handler that imports may undo the state of the import that it interrupts
         try:
-            globals().update(_said())
+            globals().update(_declarations())
             return globals()[name]
         except KeyError:
             pass
@@ -56,7 +58,7 @@ def __getattr__(name: str) -> Any:
     return {"activity": _Unheard, "task": _as_it_is}.get(name, _nothing)
 
 
-def _said() -> dict[str, Any]:
+def _declarations() -> dict[str, Any]:
     """Return the declaration functions by name."""
     import importlib
     import sys
@@ -66,9 +68,9 @@ def _said() -> dict[str, Any]:
         package = types.ModuleType("_provio")
         package.__path__ = [__path__[0] + "/interceptors"]
         sys.modules["_provio"] = package
-    said = importlib.import_module("_provio.python.said")
-    found = {each: getattr(said, each) for each in SAID}
-    said.recorder.beginning = _begin
+    declarations = importlib.import_module("_provio.python.declarations")
+    found = {each: getattr(declarations, each) for each in DECLARATIONS}
+    declarations.recorder.begin_run = _begin
     return found
 
 

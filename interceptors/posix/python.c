@@ -59,7 +59,7 @@ void python_look(void) {
 }
 
 // Its byte code is read where it lies, but never written: the program's user may not be provio's. What is raised
-// meanwhile is the program's, where a handler of a signal raised it (../python/raised.py).
+// meanwhile is the program's, where a handler of a signal raised it (../python/guard.py).
 static const char beginning[] = "def load(name):\n"
                                 "    from _frozen_importlib_external import SourceFileLoader\n"
                                 "    loader = SourceFileLoader('_provio.' + name, place + '/' + name + '.py')\n"
@@ -71,7 +71,7 @@ static const char beginning[] = "def load(name):\n"
                                 "    load('recognising')['begin'](place)\n"
                                 "except Exception as error:\n"
                                 "    try:\n"
-                                "        programs = load('python/raised')['by_a_handler'](error)\n"
+                                "        programs = load('python/guard')['raised_by_handler'](error)\n"
                                 "    except Exception:\n"
                                 "        programs = False\n"
                                 "    if programs:\n"

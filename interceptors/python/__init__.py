@@ -1,1 +1,4 @@
-"""What runs inside a watched Python: standard library alone, Python 3.8 or later; provio is not importable there."""
+"""The part of provio that runs inside an observed Python: Python 3.8 or later, standard library only.
+
+The package `provio` is not importable there: modules import each other relatively.
+"""

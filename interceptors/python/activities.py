@@ -1,6 +1,6 @@
-"""Activities: what a program calls a part of what it does in, Tasks that its threads enter and leave out.
+"""Activities: parts of a program's work that the program names, recorded as Tasks that its threads enter and leave.
 
-Nothing that goes wrong here reaches the program. Where nothing is recorded, `NOTHING` stands for all of them.
+No exception of this module reaches the program. `NOTHING` is the activity where nothing is recorded.
 """
 
 from __future__ import annotations
@@ -9,32 +9,34 @@ import _thread
 import itertools
 
 from . import recorder, tasks
-from .following import follow_loaded
-from .foreign import is_programs, of_provio
-from .settings import say_attributes
-from .words import text
+from .encoding import encode, encode_optional
+from .guard import is_from_program, reraise_from_program
+from .propagation import propagate_loaded
+from .settings import declare_attributes
 
-TYPE_CHECKING = False  # what is for types alone is dear to load
+TYPE_CHECKING = False  # `typing` is slow to import
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
 MOST_LEFT = 1000
-# Activities that ended elsewhere, or before one within them: what who is in one goes back to.
+# Activities that another thread or context ended, or that ended before an inner one: the Task to go back to instead.
 _left: dict[int, int] = {}
 
 
-def _going(task: int) -> int:
+def _in_progress(task: int) -> int:
     while task in _left:
         task = _left[task]
     return task
 
 
 class Activity:
-    """A part of what the program does, begun and entered by `with`; `number` is its Task's, 0 where nothing records.
+    """A part of the program's work, from the start to the end of a `with` block; `number` is that of its Task, 0 where
+    nothing is recorded.
 
-    One that is entered while it goes on, or by several threads, is several, each with a Task of its own: `_others`, by
-    their numbers. Whoever has `_entering` is the only one to enter this one itself; nobody ever waits for it.
+    An activity that is entered again while it is in progress, by this thread or another, becomes several, each with a
+    Task of its own: `_others`, by number. Only the thread that holds `_entering` enters this object itself; no thread
+    waits for the lock.
     """
 
     __slots__ = ("_before", "_entering", "_others", "_scope", "attributes", "kind", "name", "number")
@@ -63,15 +65,15 @@ class Activity:
             found = recorder.recorder()
             if found is None:
                 return self
-            follow_loaded()
+            propagate_loaded()
             before = found.task_now()
-            number = found.task_in(text(self.name), None if self.kind is None else text(self.kind))
+            number = found.task_in(encode(self.name), encode_optional(self.kind))
             if number:
                 self._before, self.number, self._scope = before, number, tasks.SCOPE.set(number)
                 if self.attributes:
-                    say_attributes(found, number, self.attributes)
+                    declare_attributes(found, number, self.attributes)
         except BaseException as error:
-            if is_programs(error):  # which never comes into its block
+            if is_from_program(error):  # the block of the `with` does not run, so __exit__ is not called
                 if self._scope is not None:
                     self.__exit__(type(error), error, None)
                 elif before is not None:
@@ -90,14 +92,14 @@ class Activity:
         try:
             self._leave(b"ok" if kind is None else tasks.status(kind, value))
         except BaseException as error:
-            if is_programs(error):
-                self.__exit__(kind, value, trace)  # as far as it did not come
+            if is_from_program(error):
+                self.__exit__(kind, value, trace)  # does the steps that were interrupted
                 raise
 
     def _leave(self, status: bytes) -> None:
         number, found, before = self.number, recorder.recorder(), self._before
-        here, before = tasks.SCOPE.get(), _going(before)
-        if _going(here) == number:  # else one within it goes on, or it ends elsewhere
+        here, before = tasks.SCOPE.get(), _in_progress(before)
+        if _in_progress(here) == number:  # else an inner activity is in progress, or another context ends this one
             self._reset(before)
         if found.task_now() == number:
             found.task_out(number, before, status)
@@ -125,8 +127,8 @@ class Activity:
         return other
 
     def _mine(self) -> Activity:
-        """Return the one that was entered here: in this thread, or this task of asyncio; else the last one. It is not
-        one of the others any more."""
+        """Return the activity that this thread, or this task of asyncio, entered, else the last one; and remove it from
+        the others."""
         here = tasks.SCOPE.get()
         if self._scope is not None and self.number == here:
             return self
@@ -134,30 +136,30 @@ class Activity:
         if mine is None:
             try:
                 _, mine = self._others.popitem()
-            except KeyError:  # another thread left it meanwhile
+            except KeyError:  # another thread left it at the same time
                 return self
         return mine
 
     def say(self, **attributes: Any) -> None:
-        """Say more of it: settings that were not known when it began."""
+        """Declare more settings, which were not known when the activity began."""
         if self.number:
             try:
-                say_attributes(recorder.recorder(), self.number, attributes)
+                declare_attributes(recorder.recorder(), self.number, attributes)
             except Exception as error:
-                of_provio(error)
+                reraise_from_program(error)
 
 
 class Nothing:
-    """An activity that nothing records."""
+    """An activity that is not recorded."""
 
     __slots__ = ()
     number = 0
 
     def say(self, **_: Any) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
 
 NOTHING = Nothing()
-# Functions of C, which `with` calls in a third of the time: one returns NOTHING, the other something false.
+# C functions, which `with` calls in a third of the time: the first returns NOTHING, the second a false value.
 Nothing.__enter__ = itertools.repeat(NOTHING).__next__  # type: ignore[attr-defined]
 Nothing.__exit__ = "".format  # type: ignore[attr-defined]

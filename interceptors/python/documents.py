@@ -1,7 +1,7 @@
-"""Configuration files: a path or a text in, what it holds and its name out. TOML, YAML, JSON, INI.
+"""Read configuration files: a path or a text in, its content and its name out. TOML, YAML, JSON, INI.
 
-A path's ending says which it is; of a text each is tried. YAML and, before Python 3.11, TOML are read where a library
-for them is there. Values of INI files are texts: what is written like a number, `true` or `false` is taken for one.
+The format of a path is given by its ending; for a text, each format is tried. YAML and, before Python 3.11, TOML need
+an installed library. Values of INI files are texts: one written like a number, `true` or `false` is converted.
 """
 
 from __future__ import annotations
@@ -10,27 +10,29 @@ import configparser
 import importlib
 import json
 import os
+import re
 import stat
 from collections.abc import Callable
 from typing import Any
 
-from .foreign import Refused, asked, of_provio
-from .ini import sections
+from .guard import CallFailed, guarded, reraise_from_program
 
 MOST = 16 * 1024 * 1024  # bytes
+INTEGER = re.compile(r"[+-]?(0|[1-9][0-9]{0,17})")
+REAL = re.compile(r"[+-]?([0-9]+\.[0-9]*|\.[0-9]+|[0-9]+(?=[eE]))([eE][+-]?[0-9]+)?|[+-]?(inf|nan)")
 
 
 class Unreadable(Exception):
-    """It cannot be read; the message says why."""
+    """A configuration cannot be read; the message gives the reason."""
 
 
-def read(what: Any) -> tuple[str | None, Any]:
-    """Return the name of a configuration file (None: of a text) and what it holds; raises Unreadable."""
+def read(source: Any) -> tuple[str | None, Any]:
+    """Return the name of a configuration file (None for a text) and its content; raise Unreadable."""
     try:
-        text = asked(os.fsdecode, what)
-    except Refused:
+        text = guarded(os.fsdecode, source)
+    except CallFailed:
         raise Unreadable("it has no path") from None
-    named = not isinstance(what, str) or not ("\n" in text or text.lstrip()[:1] in ("{", "["))
+    named = not isinstance(source, str) or not ("\n" in text or text.lstrip()[:1] in ("{", "["))
     if named and (ending_of(text) or os.path.isfile(text)):
         return os.path.basename(text), parsed(_content(text), ending_of(text))
     if named and "=" not in text and ":" not in text:
@@ -39,14 +41,14 @@ def read(what: Any) -> tuple[str | None, Any]:
 
 
 def ending_of(path: str) -> str:
-    """Return the ending of a path, where it is that of a format."""
+    """Return the ending of a path if a format has it, else an empty string."""
     ending = os.path.splitext(path)[1].lower().lstrip(".")
     return ending if ending in FORMATS else ""
 
 
 def _content(path: str) -> str:
     try:
-        # A FIFO would keep the program waiting.
+        # Without O_NONBLOCK, opening a FIFO would block the program.
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
             data = file.read(MOST + 1) if regular else b""
@@ -60,24 +62,20 @@ def _content(path: str) -> str:
 
 
 def parsed(text: str, ending: str) -> Any:
-    """Return what a text of a format holds (empty: of any); raises Unreadable."""
+    """Return the content of a text in the format of an ending (empty: in any); raise Unreadable."""
     wrong = "it is no TOML, YAML, JSON or INI"
-    for one in (FORMATS[ending],) if ending else (_json, _toml, _ini, _yaml):
+    for one in (FORMATS[ending],) if ending else (json.loads, _toml, _ini, _yaml):
         try:
             found = one(text)
         except ImportError as error:
             wrong = f"{error.name} is not installed"
         except Exception as error:
-            of_provio(error)
+            reraise_from_program(error)
             wrong = f"{type(error).__name__}: {error}" if ending else wrong
         else:
             if isinstance(found, (dict, list)):
                 return found
     raise Unreadable(wrong)
-
-
-def _json(text: str) -> Any:
-    return json.loads(text)
 
 
 def _toml(text: str) -> Any:
@@ -97,9 +95,25 @@ def _ini(text: str) -> Any:
     parser = configparser.RawConfigParser(strict=False)
     parser.optionxform = str  # type: ignore[assignment, method-assign]
     parser.read_string(text)
-    return sections(parser)
+    return ini_sections(parser)
+
+
+def ini_sections(parser: Any) -> Any:
+    """Return the sections of a parsed INI file, each with its values and those of DEFAULT."""
+    found = {name: parser.items(name, raw=True) for name in parser.sections()} or {
+        "DEFAULT": list(parser.defaults().items())
+    }
+    return {name: {key: _ini_value(text) for key, text in pairs} for name, pairs in found.items()}
+
+
+def _ini_value(text: Any) -> Any:
+    if type(text) is not str:  # a key without a value
+        return text
+    if INTEGER.fullmatch(text):
+        return int(text)
+    return float(text) if REAL.fullmatch(text) else {"true": True, "false": False}.get(text.lower(), text)
 
 
 FORMATS: dict[str, Callable[[str], Any]] = {
-    "json": _json, "toml": _toml, "yaml": _yaml, "yml": _yaml, "ini": _ini, "cfg": _ini, "conf": _ini,
+    "json": json.loads, "toml": _toml, "yaml": _yaml, "yml": _yaml, "ini": _ini, "cfg": _ini, "conf": _ini,
 }  # fmt: skip

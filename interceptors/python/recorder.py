@@ -1,8 +1,7 @@
-"""Who records what this process says of itself: the environment in, the shim, the writer in Python, or nobody out.
+"""Find the recorder of this process: the environment in; the shim, the writer in Python, or None out.
 
-Under `provio run` it is the shim, or the writer where the shim is not in the process. Elsewhere a run of the program's
-own is begun, where whoever imported this set `beginning`; its children join that run. `PROVIO_OFF` switches all of it
-off.
+Under `provio run` it is the shim, or the writer if the shim is not in this process. Elsewhere an implicit run begins,
+if the importer of this module set `begin_run`; child processes join it. `PROVIO_OFF` disables all of it.
 """
 
 from __future__ import annotations
@@ -11,51 +10,51 @@ import ctypes
 import os
 from _thread import allocate_lock, get_ident
 
-from .foreign import of_provio
-from .warned import warn
+from .guard import reraise_from_program
+from .warn import warn
 
-TYPE_CHECKING = False  # what is for types alone is dear to load
+TYPE_CHECKING = False  # `typing` is slow to import
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
 OFF = "PROVIO_OFF"
 TRACE = "PROVIO_TRACE"
-beginning: Callable[[], str | None] | None = None  # begins a run; returns what PROVIO_TRACE is to be then
-_found: list[Any] = []  # the one of this process, or None; empty until it was looked for
-_looking = [allocate_lock()]
-_looks: list[int] = []  # the thread that looks
+begin_run: Callable[[], str | None] | None = None  # begins an implicit run; returns the value of PROVIO_TRACE
+_found: list[Any] = []  # the recorder of this process, or None; empty until the first search
+_lock = [allocate_lock()]
+_searching: list[int] = []  # the thread that searches
 
 
 def off() -> bool:
-    """Whether the user wants nothing of it."""
-    return bool(os.environ.get(OFF))  # whatever it is, as recognisers have it
+    """Whether the user disabled recording."""
+    return bool(os.environ.get(OFF))  # any value, as in `recognising.py`
 
 
 def recorder() -> Any:
-    """Return what records: an object with the functions of `provio.h` without their prefix; None where nothing does."""
-    return _found[0] if _found else _look()
+    """Return the recorder, an object with the functions of `provio.h` without their prefix; None: nothing records."""
+    return _found[0] if _found else _search()
 
 
-def _look() -> Any:
-    """Look for it, once for all threads; a handler of a signal that interrupts that is not recorded."""
-    if _looks == [get_ident()]:
+def _search() -> Any:
+    """Search once for all threads; a signal handler that interrupts the search is not recorded."""
+    if _searching == [get_ident()]:
         return None
-    with _looking[0]:
+    with _lock[0]:
         if not _found:
-            _looks.append(get_ident())
+            _searching.append(get_ident())
             try:
-                found = _which()
+                found = _find()
             except Exception as error:
-                of_provio(error)
+                reraise_from_program(error)
                 found = None
             finally:
-                _looks.clear()
+                _searching.clear()
             _found.append(found)
     return _found[0]
 
 
-def _which() -> Any:
+def _find() -> Any:
     if off():
         return None
     from . import shim
@@ -64,35 +63,34 @@ def _which() -> Any:
     if library is not None:
         return shim.Shim(library)
     if os.environ.get(TRACE):
-        # It may be there and silent: then so is all else of its process.
+        # The shim may be in the process and not record: then nothing of the process is recorded.
         return None if hasattr(ctypes.PyDLL(None), "provio_recording") else _writer()
-    begun = _begun()
-    if not begun:
+    trace = _begin_run()
+    if not trace:
         return None
-    os.environ[TRACE] = begun
+    os.environ[TRACE] = trace
     return _writer()
 
 
 def _writer() -> Any:
-    from . import writer
+    from .writer import writer
 
     return writer.found()
 
 
-def _begun() -> str | None:
-    """Begin a run of the program's own; return what PROVIO_TRACE is to be."""
+def _begin_run() -> str | None:
     try:
-        return beginning() if beginning else None
+        return begin_run() if begin_run else None
     except Exception as error:
-        of_provio(error)
-        warn("run", f"what the program says is not recorded: {error}")
+        reraise_from_program(error)
+        warn("run", f"the program's declarations are not recorded: {error}")
         return None
 
 
 def _forked() -> None:
-    """Nobody else looks in a child: the thread that did is its parent's."""
-    _looking[0] = allocate_lock()
-    _looks.clear()
+    """Unlock in a child: the thread that searches is one of the parent's."""
+    _lock[0] = allocate_lock()
+    _searching.clear()
 
 
 os.register_at_fork(after_in_child=_forked)

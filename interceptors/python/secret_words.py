@@ -1,29 +1,36 @@
-"""What is a secret by its name: the name of an option or of a setting in, whether its value is to be kept out, out.
+"""Recognise secrets: the name of an option or setting in, whether its value is secret out; and remove passwords from
+URLs.
 
-`interceptors/posix/secret.c` goes by the same words.
+`interceptors/posix/secret.c` uses the same words. `provio/trace/redact.py` uses this module too.
 """
 
 from __future__ import annotations
 
+TYPE_CHECKING = False  # `typing` and `re` are slow to import
+if TYPE_CHECKING:
+    import re
+
 REDACTED = "REDACTED"
-# A number is no token (`pad_token_id 50256`), but may be a password.
+# The value is secret even if it is a number. A number is no token (`pad_token_id 50256`), but may be a password.
 SURE = frozenset(
     "secret secrets password passwords passwd pwd passphrase passphrases credential credentials apikey apikeys".split()
 )
-LONGEST = 64  # bytes of a word; a longer one is none
-ENDS_SURE, ENDS = ("password", "passwd", "secret"), ("token",)  # of a word that something is joined with
+LONGEST = 64  # bytes; a longer word is not compared
+ENDS_SURE, ENDS = ("password", "passwd", "secret"), ("token",)  # of compound words
 WORDS = SURE | frozenset("token auth authorization bearer cookie".split())
-# `key` alone is what one sorts by, and so is one of these.
+# `key` alone, or after one of these words, is a key of data (a sort key, a primary key).
 OF_DATA = frozenset(
     "column dict feature foreign group hash index join lookup map order partition primary row sort".split()
 )
-KEYS_OF = frozenset("access api private secret ssh".split())  # whose `keys` are secrets
-# `pass` and its like; one digit is which pass of an encoder it is.
+KEYS_OF = frozenset("access api private secret ssh".split())  # `keys` after one of these is secret
+# Words before `pass` that make it a password. A single digit as the value is the number of a pass of an encoder.
 OWNERS = frozenset("admin cert db database ftp http key login proxy root smtp user".split())
+# Each part has a maximal length: the text may have megabytes, and be made to take long.
+URL = r"(//)([^/?#@\s:'\"]{0,256})(:?)([^/?#\s'\"]{0,4096})@"
 
 
 def words_of(name: str) -> list[str]:
-    """Return the words of a name, as they are joined by `-`, `_` or `.`, or each begun by a capital."""
+    """Return the words of a name, which are separated by `-`, `_`, `.` or a capital letter."""
     parted, before = [], ""
     for letter in name:
         if "a" <= before <= "z" and "A" <= letter <= "Z":
@@ -38,14 +45,14 @@ def _ends(words: list[str], ends: tuple[str, ...]) -> bool:
 
 
 def is_pass(words: list[str]) -> bool:
-    """Whether it is a `pass`, or that of something that has one."""
+    """Whether a name is `pass`, or `pass` of an account."""
     if len(words) == 2:
         return words[1] == "pass" and words[0] in OWNERS
     return len(words) == 1 and words[0].endswith("pass") and (words[0] == "pass" or words[0][:-4] in OWNERS)
 
 
 def is_secret(name: str, value: str = "", number: bool = False) -> bool:
-    """Whether a name is that of a secret; of a value that is a `number`, only where it surely is."""
+    """Whether a name is that of a secret; if the value is a `number`, only for the words of SURE."""
     words = words_of(name)
     if is_pass(words):
         return len(value) != 1 or not "0" <= value <= "9"
@@ -58,7 +65,8 @@ def is_secret(name: str, value: str = "", number: bool = False) -> bool:
 
 
 def parts_of(name: str) -> list[str]:
-    """Return the names that a nested setting's is joined of: `.` within one has a backslash before it."""
+    """Return the keys that the name of a nested setting joins with `.`; a `.` inside a key has a backslash before
+    it."""
     parts, at = [""], 0
     while at < len(name):
         if name[at] == "\\":
@@ -73,5 +81,19 @@ def parts_of(name: str) -> list[str]:
 
 
 def hides(name: str, value: str, number: bool = False) -> bool:
-    """Whether the value of a setting is to be kept out: one of the names that its name is joined of is a secret's."""
+    """Whether the value of a setting must not be recorded: one of the keys in its name is that of a secret."""
     return value != "" and any(is_secret(part, value, number) for part in parts_of(name))
+
+
+def without_passwords(text: str) -> str:
+    """Return a text without the passwords of URLs in it; a user name without a password stays, except in a web URL,
+    where it is a token."""
+    import re
+
+    return re.sub(URL, _without_password, text)
+
+
+def _without_password(match: re.Match[str]) -> str:
+    user = match[2] + ":" if match[3] else ""
+    web = match.string.endswith(("http:", "https:"), 0, match.start())
+    return match[0] if not (match[3] or web) else f"{match[1]}{user}REDACTED@"

@@ -1,10 +1,10 @@
-"""The writer that is the shim itself, where it was preloaded: Python values in, records in the thread's file out."""
+"""The preloaded shim as a recorder: Python values in, records in the thread's file out."""
 
 from __future__ import annotations
 
 import ctypes
 
-TYPE_CHECKING = False  # what is for types alone is dear to load
+TYPE_CHECKING = False  # `typing` is slow to import
 if TYPE_CHECKING:
     from typing import Any
 
@@ -45,7 +45,7 @@ class Task(ctypes.Structure):
 _pointer, _text, _int = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int
 _time = _bytes = _handle = ctypes.c_uint64
 _integer, _real = ctypes.c_int64, ctypes.c_double
-# Name: result, parameters; as in provio.h.
+# Name: result, parameters; as in provio.h and layer.h.
 FUNCTIONS: dict[str, Any] = {
     "task_begin": (_handle, ctypes.POINTER(Task)),
     "task_enter": (_handle, _handle),
@@ -93,7 +93,7 @@ def _encoded(value: Any) -> bytes | None:
 
 
 class Shim:
-    """The functions of provio.h without their prefix."""
+    """The functions of provio.h and layer.h without their prefix."""
 
     def __init__(self, library: Any) -> None:
         for name, (result, *parameters) in FUNCTIONS.items():
@@ -106,25 +106,25 @@ class Shim:
         self._function, self._member = library.provio_function, library.provio_member
 
     def function(self, name: str, term: str) -> int:
-        """Return the number of a function whose calls are of a class of the ontology."""
+        """Return a number for a function; `term` is the ontology class of its calls."""
         if name not in self._numbers:
             self._numbers[name] = self._function(name.encode(), term.encode())
         return self._numbers[name]
 
     def begin(self, name: Any = None, kind: Any = None, source: Any = None, number: int = 0) -> int:
-        """Begin a Task within the one that the thread is in; return its number. It is not entered yet."""
+        """Begin a Task as a part of the thread's Task, without entering it; return its number."""
         task = Task(_encoded(name), _encoded(kind), _encoded(source), number)
         return int(self._begin(ctypes.byref(task)))
 
-    def member(self, file: Any, **told: Any) -> Any:
-        """Say what there is to know of a member of a file."""
-        member = Member(**{name: _encoded(value) for name, value in told.items()})
+    def member(self, file: Any, **facts: Any) -> Any:
+        """Declare an object of a file; `facts` are the fields of `Member`."""
+        member = Member(**{name: _encoded(value) for name, value in facts.items()})
         return self._member(file, ctypes.byref(member))
 
 
 def found() -> Any | None:
-    """Return the library, where it is in this process and records."""
-    library = ctypes.PyDLL(None)  # which keeps Python's lock: these calls are shorter than giving it away
+    """Return the library if it is in this process and records."""
+    library = ctypes.PyDLL(None)  # keeps the GIL: releasing it would take longer than these calls
     try:
         return library if library.provio_recording() else None
     except AttributeError:

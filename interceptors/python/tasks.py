@@ -1,6 +1,6 @@
-"""Tasks, as a thread of Python enters and leaves them: names in, numbers that the recorder gave them out (provio.h).
+"""Tasks as the threads of a Python program enter and leave them; the recorder gives each Task its number (`provio.h`).
 
-Where nothing is recorded, every function does nothing and a Task is 0.
+Without a recorder every function does nothing, and the number of a Task is 0.
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 import contextvars
 
 from . import recorder
-from .words import optional, text
+from .encoding import encode, encode_optional
 
-TYPE_CHECKING = False  # what is for types alone is dear to load
+TYPE_CHECKING = False  # `typing` is slow to import
 if TYPE_CHECKING:
     from typing import Any
 
@@ -19,61 +19,61 @@ SCOPE: contextvars.ContextVar[int] = contextvars.ContextVar("provio_task", defau
 
 
 def begin(name: Any, kind: Any = None, source: str | None = None, number: int = 0) -> int:
-    """Begin a Task within the one that this thread is in, if any; return its number. It is not entered yet."""
+    """Begin a Task as a part of this thread's Task, if any, without entering it; return its number."""
     found = recorder.recorder()
     if found is None:
         return 0
-    return int(found.begin(text(name), optional(kind), optional(source), max(0, number)))
+    return int(found.begin(encode(name), encode_optional(kind), encode_optional(source), max(0, number)))
 
 
 def enter(task: int) -> int:
-    """What this thread does from here on belongs to a Task (0: to none); return what it was in, to go back to."""
+    """Enter a Task in this thread (0: leave the current one); return the previous Task, to which to go back."""
     found = recorder.recorder()
     return int(found.task_enter(task)) if found else 0
 
 
 def enter_handed(task: int) -> int:
-    """Enter a Task to do what was handed over in it: whoever ends it meanwhile, this thread stays in it."""
+    """Enter the Task in which some work was handed over; the thread stays in it even if another thread ends it."""
     return enter(task | HANDED if task else 0)
 
 
 def now() -> int:
-    """Return the Task that this thread is in; 0: none."""
+    """Return the Task of this thread; 0: none."""
     found = recorder.recorder()
     return int(found.task_now()) if found else 0
 
 
 def end(task: int, status: str | bytes | None = None) -> None:
-    """Say that a Task is over, and how: `ok`, `error`. Threads that were made in it leave it."""
+    """End a Task with a status: `ok` or `error`. Threads that inherited it leave it."""
     found = recorder.recorder() if task else None
     if found:
-        found.task_end(task, optional(status))
+        found.task_end(task, encode_optional(status))
 
 
 def status(kind: Any, value: Any) -> bytes:
-    """Return how a Task is over that ends with an exception, or without (None)."""
+    """Return the status of a Task that ends with an exception, or without one (None)."""
     if kind is None or kind is GeneratorExit:
         return b"ok"
     return b"ok" if kind is SystemExit and getattr(value, "code", 1) in (None, 0) else b"error"
 
 
-class task:  # noqa: N801 (a function, to who uses it)
-    """Do what follows in a Task of its own: begun, entered, left and ended here; `error` where an exception ends it."""
+class task:  # noqa: N801 (used like a function)
+    """Run the block of a `with` in a Task of its own; an exception gives it the status `error`."""
 
-    __slots__ = ("_before", "_scope", "begun", "said")
+    __slots__ = ("_before", "_declared", "_scope", "number")
 
     def __init__(self, name: str, kind: str | None = None, source: str | None = None, number: int = 0) -> None:
-        self.said = name, kind, source, number
-        self.begun = 0
+        self._declared = name, kind, source, number
+        self.number = 0
 
     def __enter__(self) -> int:
-        self.begun = begin(*self.said)
-        if self.begun:
-            self._before, self._scope = enter(self.begun), SCOPE.set(self.begun)
-        return self.begun
+        self.number = begin(*self._declared)
+        if self.number:
+            self._before, self._scope = enter(self.number), SCOPE.set(self.number)
+        return self.number
 
     def __exit__(self, kind: Any, value: Any, trace: Any) -> None:
-        if self.begun:
+        if self.number:
             SCOPE.reset(self._scope)
             enter(self._before)
-            end(self.begun, status(kind, value))
+            end(self.number, status(kind, value))

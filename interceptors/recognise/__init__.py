@@ -1,10 +1,11 @@
-"""Who says what a program does: a file for each library, named as it is imported (see `recognising.py`); and what
-several of them ask of the arguments of a call.
+"""Turn calls of libraries into declarations: a file for each library, named as it is imported (see `recognising.py`).
+
+This file has the functions that several of them need.
 """
 
 
 def path_of(target):
-    """Return the path that something is saved to or loaded from: a path as it is, an open file's; None: it has none."""
+    """Return the path of a file that is saved or loaded: the path itself, or that of an open file, or None."""
     if isinstance(target, (str, bytes)) or hasattr(target, "__fspath__"):
         return target
     name = getattr(target, "name", None)
@@ -12,7 +13,7 @@ def path_of(target):
 
 
 def step_of(value):
-    """Return the step at which what is saved was taken, where it is a dictionary that says so."""
+    """Return the step of a saved state, if it is a dictionary with a step; else None."""
     for name in ("iteration", "global_step", "step", "epoch"):
         step = value.get(name) if isinstance(value, dict) else None
         if isinstance(step, int) and not isinstance(step, bool) and step >= 0:
@@ -20,8 +21,8 @@ def step_of(value):
     return None
 
 
-def metrics(said, values, step):
-    """Say the quantities among some values by name."""
+def metrics(declare, values, step):
+    """Declare the numbers among named values as metrics."""
     for name, value in values.items():
         if name != "epoch" and not isinstance(value, (str, bytes, bool)):
-            said.metric(str(name), value, step=step)
+            declare.metric(str(name), value, step=step)

@@ -1,10 +1,10 @@
-"""absl: the flags of the program, as its command line sets them, are a Configuration; absl's own are left out."""
+"""absl: the parsed flags of the program are a Configuration; absl's own flags are omitted."""
 
 
-def _parsed(said, result, flags, argv, *_, **__):
+def _parsed(declare, result, flags, argv, *_, **__):
     by_module = flags.flags_by_module_dict().items()
     values = {flag.name: flag.value for module, of in by_module if not module.startswith("absl.") for flag in of}
-    said.configuration(values, name=str(argv[0]).rpartition("/")[2])
+    declare.configuration(values, name=str(argv[0]).rpartition("/")[2])
 
 
 def _watch(flagvalues, follow):

@@ -1,9 +1,9 @@
-"""argparse: the values that a command line was parsed into, defaults too, are a Configuration."""
+"""argparse: the values of a parsed command line, with defaults, are a Configuration."""
 
 
-def _parsed(said, result, parser, *_, **__):
+def _parsed(declare, result, parser, *_, **__):
     values = result[0] if isinstance(result, tuple) else result
-    said.configuration(vars(values), name=parser.prog)
+    declare.configuration(vars(values), name=parser.prog)
 
 
 def _watch(argparse, follow):

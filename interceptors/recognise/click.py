@@ -1,9 +1,9 @@
-"""click (and what stands on it, such as typer): the parameters of a command, defaults too, are a Configuration."""
+"""click (and libraries that use it, such as typer): the parameters of a command, with defaults, are a Configuration."""
 
 
-def _made(said, context, *_, **__):
+def _made(declare, context, *_, **__):
     if context.params and not context.resilient_parsing:
-        said.configuration(context.params, name=context.command_path)
+        declare.configuration(context.params, name=context.command_path)
 
 
 def _watch(core, follow):

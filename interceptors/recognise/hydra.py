@@ -1,20 +1,20 @@
-"""Hydra: what a job is composed of, without Hydra's own part, is a Configuration, for each job of a sweep its own."""
+"""Hydra: the configuration of each job, also in a sweep, is a Configuration, without Hydra's own part."""
 
 LATEST = {}
 
 
-def _set(said, result, instance, composed, *_, **__):
+def _set(declare, result, instance, composed, *_, **__):
     from omegaconf import OmegaConf
 
     values = OmegaConf.masked_copy(composed, [key for key in composed if key != "hydra"])
     try:
         plain = OmegaConf.to_container(values, resolve=True)
-    except Exception:  # what it refers to is known only within the job
+    except Exception:  # an interpolation that can be resolved only in the job
         plain = OmegaConf.to_container(values, resolve=False)
     name = composed.hydra.job.name
-    if LATEST.get(name) != plain:  # a launcher sets what the job that it launches sets again
+    if LATEST.get(name) != plain:  # a launcher and the job that it starts set the same
         LATEST[name] = plain
-        said.configuration(plain, name=name)
+        declare.configuration(plain, name=name)
 
 
 def _watch(hydra_config, follow):

@@ -1,20 +1,20 @@
-"""joblib: what `dump` writes is a checkpoint, and what `load` reads was used."""
+"""joblib: `dump` writes a checkpoint; a file that `load` reads is used."""
 
 
-def _dumped(said, result, value, filename, *_, **__):
+def _dumped(declare, result, value, filename, *_, **__):
     from _provio.recognise import path_of, step_of
 
     path = path_of(filename)
     if path is not None:
-        said.checkpoint(path, step=step_of(value))
+        declare.checkpoint(path, step=step_of(value))
 
 
-def _loaded(said, result, filename, *_, **__):
+def _loaded(declare, result, filename, *_, **__):
     from _provio.recognise import path_of
 
     path = path_of(filename)
     if path is not None:
-        said.used(path)
+        declare.used(path)
 
 
 def _watch(numpy_pickle, follow):

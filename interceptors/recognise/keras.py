@@ -1,22 +1,22 @@
-"""Keras: what `model.save` writes is a checkpoint, what is loaded was used, and the logs of an epoch are metrics."""
+"""Keras: `model.save` writes a checkpoint, a loaded file is used, and the logs of an epoch are metrics."""
 
 
-def _saved(said, result, model, filepath, *_, **__):
-    said.checkpoint(filepath)
+def _saved(declare, result, model, filepath, *_, **__):
+    declare.checkpoint(filepath)
 
 
-def _loaded(said, result, filepath, *_, **__):
-    said.used(filepath)
+def _loaded(declare, result, filepath, *_, **__):
+    declare.used(filepath)
 
 
-def _loaded_into(said, result, model, filepath, *_, **__):
-    said.used(filepath)
+def _loaded_into(declare, result, model, filepath, *_, **__):
+    declare.used(filepath)
 
 
-def _ended(said, result, history, epoch, logs=None, *_, **__):
+def _ended(declare, result, history, epoch, logs=None, *_, **__):
     from _provio.recognise import metrics
 
-    metrics(said, logs or {}, epoch)
+    metrics(declare, logs or {}, epoch)
 
 
 def _watch(saving_api, follow):

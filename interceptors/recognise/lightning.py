@@ -1,25 +1,25 @@
-"""Lightning: its hyperparameters are a Configuration, what it logs are metrics, what the trainer saves a checkpoint."""
+"""Lightning: hyperparameters are a Configuration, logged values are metrics, and the trainer saves checkpoints."""
 
 
-def _logged(said, result, connector, values, step=None, *_, **__):
+def _logged(declare, result, connector, values, step=None, *_, **__):
     from _provio.recognise import metrics
 
     values = dict(values)
     given = values.pop("step", None)
     step = step if step is not None else given
-    metrics(said, values, int(step) if step is not None else connector.trainer.global_step)
+    metrics(declare, values, int(step) if step is not None else connector.trainer.global_step)
 
 
-def _begun(said, result, trainer, *_, **__):
+def _began(declare, result, trainer, *_, **__):
     for holder in (trainer.lightning_module, trainer.datamodule):
         values = dict(holder.hparams_initial) if holder is not None else {}
         if values:
-            said.configuration(values, kind="Hyperparameter", name=type(holder).__name__)
+            declare.configuration(values, kind="Hyperparameter", name=type(holder).__name__)
 
 
-def _saved(said, result, trainer, filepath, *_, **__):
+def _saved(declare, result, trainer, filepath, *_, **__):
     if trainer.is_global_zero:
-        said.checkpoint(filepath, step=trainer.global_step)
+        declare.checkpoint(filepath, step=trainer.global_step)
 
 
 def _watch_connector(connector, follow):
@@ -27,7 +27,7 @@ def _watch_connector(connector, follow):
 
 
 def _watch_trainer(module, follow):
-    follow(module, "_log_hyperparams", _begun)
+    follow(module, "_log_hyperparams", _began)
     follow(module.Trainer, "save_checkpoint", _saved)
 
 

@@ -1,14 +1,14 @@
-"""NumPy: what `savez` writes is a checkpoint."""
+"""NumPy: `savez` writes a checkpoint."""
 
 
-def _saved(said, result, /, file, *_, **__):  # whose other keywords are names of arrays: any
+def _saved(declare, result, /, file, *_, **__):  # other keywords are names of arrays
     from _provio.recognise import path_of
 
     path = path_of(file)
     if path is not None and path is file and not str(path).endswith(".npz"):
         path = str(path) + ".npz"
     if path is not None:
-        said.checkpoint(path)
+        declare.checkpoint(path)
 
 
 def _watch(numpy, follow):

@@ -1,12 +1,12 @@
-"""safetensors: the files that its Rust part writes for each framework are checkpoints; those it reads were used."""
+"""safetensors: the files that it writes for each framework are checkpoints; files that it reads are used."""
 
 
-def _saved(said, result, tensors, filename, *_, **__):
-    said.checkpoint(filename)
+def _saved(declare, result, tensors, filename, *_, **__):
+    declare.checkpoint(filename)
 
 
-def _loaded(said, result, filename, *_, **__):
-    said.used(filename)
+def _loaded(declare, result, filename, *_, **__):
+    declare.used(filename)
 
 
 def _watch(framework, follow):

@@ -1,8 +1,8 @@
-"""TensorBoard: the scalars that its writer puts into an event file, whoever gave them, are metrics at once."""
+"""TensorBoard: the scalars that its writer puts into an event file are metrics, for any library that writes them."""
 
 
 def _scalar(value):
-    """Return the number of a summary's value; None: it holds something else."""
+    """Return the number of a summary's value; None if it is no number."""
     if value.WhichOneof("value") == "simple_value":
         return value.simple_value
     plugin = value.metadata.plugin_data.plugin_name
@@ -12,11 +12,11 @@ def _scalar(value):
     return None
 
 
-def _added(said, result, writer, event, *_, **__):
+def _added(declare, result, writer, event, *_, **__):
     for value in event.summary.value:
         number = _scalar(value)
         if number is not None:
-            said.metric(value.tag, number, step=event.step)
+            declare.metric(value.tag, number, step=event.step)
 
 
 def _watch(event_file_writer, follow):

@@ -1,20 +1,20 @@
-"""PyTorch: what `torch.save` and `torch.distributed.checkpoint` write is a checkpoint, and what they load was used."""
+"""PyTorch: `torch.save` and `torch.distributed.checkpoint` write checkpoints; files that they load are used."""
 
 
-def _saved(said, result, obj, f, *_, **__):
+def _saved(declare, result, obj, f, *_, **__):
     from _provio.recognise import path_of, step_of
 
     path = path_of(f)
     if path is not None:
-        said.checkpoint(path, step=step_of(obj))
+        declare.checkpoint(path, step=step_of(obj))
 
 
-def _loaded(said, result, f, *_, **__):
+def _loaded(declare, result, f, *_, **__):
     from _provio.recognise import path_of
 
     path = path_of(f)
     if path is not None:
-        said.used(path)
+        declare.used(path)
 
 
 def _place(arguments, storage):
@@ -23,31 +23,31 @@ def _place(arguments, storage):
 
 
 def _is_first():
-    """Whether this rank speaks for all, which save together."""
+    """Whether this rank declares a checkpoint that all ranks save together."""
     import torch
 
     distributed = torch.distributed
     return not (distributed.is_available() and distributed.is_initialized()) or distributed.get_rank() == 0
 
 
-def _saved_together(said, result, state_dict, storage_writer=None, *_, **named):
+def _saved_together(declare, result, state_dict, storage_writer=None, *_, **named):
     from _provio.recognise import step_of
 
     place = _place(named, named.get("storage_writer", storage_writer))
     if place is not None and _is_first():
-        said.checkpoint(place, step=step_of(state_dict))
+        declare.checkpoint(place, step=step_of(state_dict))
 
 
-def _loaded_together(said, result, state_dict, storage_reader=None, *_, **named):
+def _loaded_together(declare, result, state_dict, storage_reader=None, *_, **named):
     place = _place(named, named.get("storage_reader", storage_reader))
     if place is not None:
-        said.used(place)
+        declare.used(place)
 
 
-def _hyperparameters(said, result, writer, hparam_dict, metric_dict=None, *_, **__):
-    said.configuration(hparam_dict, kind="Hyperparameter", name="hparams")
+def _hyperparameters(declare, result, writer, hparam_dict, metric_dict=None, *_, **__):
+    declare.configuration(hparam_dict, kind="Hyperparameter", name="hparams")
     for name, value in (metric_dict or {}).items():
-        said.metric(name, value)
+        declare.metric(name, value)
 
 
 def _watch(torch, follow):

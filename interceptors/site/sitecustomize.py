@@ -1,14 +1,14 @@
-"""Waits for the import of h5py and of what `recognising.py` waits for, in a Python where nothing else does; then comes
-the program's own sitecustomize.
+"""Wait for the import of h5py and of the libraries of `recognising.py`, in a Python without the shim; then import the
+program's own sitecustomize.
 
-This folder is on PYTHONPATH for such a Python alone. Nothing of it is left in sys.path or sys.modules.
+This folder is on PYTHONPATH only for such a Python. It leaves no entry in sys.path or sys.modules.
 """
 
 import sys
 
 
-class _Waiting(object):  # noqa: UP004 (an older Python, which has nothing to do with this, must be able to read it)
-    """A finder that finds nothing: it sees h5py asked for, and is gone."""
+class _Waiting(object):  # noqa: UP004 (a Python 2 must be able to read this file)
+    """A finder that finds nothing itself: it notices the import of h5py, and removes itself."""
 
     here = __file__
 
@@ -17,36 +17,36 @@ class _Waiting(object):  # noqa: UP004 (an older Python, which has nothing to do
             return None
         try:
             sys.meta_path.remove(self)
-            return self.followed(name, path, target)
+            return self.found(name, path, target)
         except Exception:
             return None
 
-    def followed(self, name, path, target):
+    def found(self, name, path, target):
         for finder in sys.meta_path:
             spec = finder.find_spec(name, path, target)
             if spec is not None:
                 if spec.loader is not None and spec.origin:
-                    self.follow(spec.loader)
+                    self.observe(spec.loader)
                 return spec
         return None
 
-    def follow(self, loader):
+    def observe(self, loader):
         execute, here = loader.exec_module, self.here
 
         def exec_module(module):
             vars(loader).pop("exec_module", None)
             execute(module)
             try:
-                _watch(here, module)
+                _follow(here, module)
             except Exception:
                 pass
 
-        # The lines of a traceback that belong to the import system are not shown; this is one of them.
+        # Tracebacks do not show frames of the import system; this name makes the frame one of them.
         exec_module.__code__ = exec_module.__code__.replace(co_filename="<frozen importlib._bootstrap>")
         loader.exec_module = exec_module
 
 
-def _watch(here, module):
+def _follow(here, module):
     import importlib
     import os
     import types
@@ -54,7 +54,7 @@ def _watch(here, module):
     package = types.ModuleType("_provio")
     package.__path__ = [os.path.dirname(os.path.dirname(here))]
     sys.modules["_provio"] = package
-    importlib.import_module("_provio.hdf5").watch(module)
+    importlib.import_module("_provio.python.h5py.follow").follow(module)
 
 
 def _load(place, name):
@@ -78,10 +78,9 @@ def _begin():
         try:
             _load(place, "recognising")["begin"](place)
         except Exception as error:
-            if _load(place, "python/raised")["by_a_handler"](error):
-                raise
+            _load(place, "python/guard")["reraise_from_program"](error)
 
 
 _begin()
 sys.modules.pop(__name__, None)
-import sitecustomize  # noqa: E402, F401 (the next one on the path, or the ImportError that says there is none)
+import sitecustomize  # noqa: E402, F401 (the next one on the path; an ImportError if there is none)

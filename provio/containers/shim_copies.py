@@ -22,7 +22,7 @@ from provio.system import shims
 from provio.trace.recording import uuid7
 
 KEPT = "shims"  # folder in `.provio` with the copies
-PYTHON = ("site", "python", "recognise")  # folders of the interceptors that a watched Python reads
+PYTHON = ("site", "python", "python/h5py", "python/writer", "recognise")  # folders of the interceptors that a watched Python reads
 
 
 def place(home: Home, shim: Path) -> Path:

@@ -100,7 +100,7 @@ def _together(loaded: int) -> tuple[int, str]:
 
 def _job(env: Mapping[str, str]) -> str:
     """The name of the parallel program that this process is a rank of."""
-    from provio.interceptors.python.rank import rank
+    from provio.interceptors.python.writer.rank import rank
 
     if rank(dict(env)) is None:
         return ""

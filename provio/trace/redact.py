@@ -15,6 +15,7 @@ from urllib.parse import unquote
 from provio.base import turtle
 from provio.base.patterns import pattern
 from provio.base.records import plain
+from provio.interceptors.python import secret_words
 from provio.interceptors.python.secret_words import is_secret, parts_of
 from provio.trace.values import TEXT, Value
 
@@ -287,9 +288,7 @@ def without_passwords(text: str) -> str:
     there it is a token."""
     if "@" not in text:
         return text
-    from provio.interceptors.python import addresses  # slow to import, and seldom needed
-
-    return addresses.without_passwords(text)
+    return secret_words.without_passwords(text)
 
 
 def said(found: Trace, redaction: Redaction) -> None:

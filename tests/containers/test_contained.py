@@ -24,7 +24,7 @@ from hostile_names import NAMES
 from portable_shims import TARGETS, compiled, made_shims, needed
 from posix_trace import Trace, counts, name_of
 from test_portable import NAMES_IN_C, from_text
-from test_same import SAME, Program, compare, preload, run
+from test_transparency import SAME, Program, compare, preload, run
 
 Word = str | bytes | Path
 C_PROGRAMS = ("vfork.c", "execl.c", "clearenv.c", "sudden_ends.c", "key_destructor.c", "many_threads.c")

@@ -315,9 +315,11 @@ h5py.File("a.h5", "w")["x"] = 1
     assert Story(trace.facts()).moved() == [Act("write", "a.h5", "/x", 1, 8)]
 
 
-ALONE = [SITE.parent / f"{name}.py" for name in ("hdf5", "recognising")]
 LAYER = sorted(
-    [*ALONE, *(path for folder in ("python", "recognise", "site") for path in SITE.parent.glob(folder + "/*.py"))]
+    [
+        SITE.parent / "recognising.py",
+        *(path for name in ("python", "python/*", "recognise", "site") for path in SITE.parent.glob(f"{name}/*.py")),
+    ]
 )
 
 

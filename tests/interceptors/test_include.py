@@ -11,7 +11,7 @@ import pytest
 from conftest import Project
 from posix_trace import Trace, name_of
 
-from interceptors.python import surroundings
+from interceptors.python.writer import environment
 from provio.base.errors import ConfigError
 from provio.record import driver
 
@@ -46,7 +46,7 @@ def test_folders_and_globs_mean_what_they_mean_in_python(trace: Trace, work: Pat
         mine = Trace(trace.root / str(number), trace.shim, limits=(f"{sign}{work}/{glob}",))
         told[glob] = (opened(mine, work), mine)
     for glob, (found, mine) in told.items():
-        settings = surroundings.settings(mine.environment())
+        settings = environment.trace_settings(mine.environment())
         assert settings is not None
         expected = {name for name in names if not settings.leaves_out(bytes(work) + b"/" + name)}
         assert found == expected, glob

@@ -21,7 +21,7 @@ import filesystems
 import pytest
 from posix_trace import Trace, counts, of_class, parsed
 
-TOLD = Path(__file__).parent.parent / "programs" / "told.py"
+CALLS = Path(__file__).parent.parent / "programs" / "recorder_calls.py"
 INTERCEPTORS = Path(__file__).parent.parent.parent / "interceptors"
 Steps = list[list[Any]]
 
@@ -162,11 +162,11 @@ WITHIN: Steps = [
 def tell(trace: Trace, kind: str, steps: Steps, work: Path, code: int = 0, python: str = sys.executable) -> list[str]:
     """Have a story told, by the shim or by the writer; return what the trace holds of it."""
     own = Trace(trace.root / kind, trace.shim, detail=trace.detail)
-    env = own.environment(TELLER=kind)
+    env = own.environment(RECORDER=kind)
     if kind == "writer":
         del env["LD_PRELOAD"]
     told = json.dumps(steps)
-    done = subprocess.run([python, TOLD], input=told, cwd=work, env=env, capture_output=True, timeout=120, text=True)
+    done = subprocess.run([python, CALLS], input=told, cwd=work, env=env, capture_output=True, timeout=120, text=True)
     assert (done.returncode, done.stderr) == (code, "")
     return story(own)
 
@@ -340,7 +340,7 @@ def test_nothing_is_lost_by_a_kill(trace: Trace, work: Path) -> None:
 THREADS = """
 import sys, threading
 sys.path.insert(0, sys.argv[1])
-from python import writer
+from python.writer import writer
 told = writer.found()
 read, opening = told.function("layer.read", "Read"), told.function("layer.open", "Open")
 dataset = told.member(told.file(opening, "data.h5", 2, told.now()), kind="Dataset", path="/d")
@@ -376,7 +376,7 @@ HEIRS = """
 import os, sys, threading
 sys.path.insert(0, sys.argv[1])
 if sys.argv[2] == "writer":
-    from python import writer
+    from python.writer import writer
     told = writer.found()
 else:
     from python import shim
@@ -419,7 +419,7 @@ def test_threads_are_in_tasks_of_their_own_or_in_those_they_were_made_in(trace: 
 HANDLER = """
 import os, signal, sys
 sys.path.insert(0, sys.argv[1])
-from python import writer
+from python.writer import writer
 told = writer.found()
 read, opening = told.function("layer.read", "Read"), told.function("layer.open", "Open")
 file = told.file(opening, "data.h5", 2, told.now())
@@ -452,7 +452,7 @@ def test_a_handler_in_the_middle_loses_nothing(trace: Trace, work: Path) -> None
 NOTICED = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
-from python import writer
+from python.writer import writer
 told = writer.found()
 before = os.listdir("/proc/self/fd")
 read, opening = told.function("layer.read", "Read"), told.function("layer.open", "Open")
@@ -519,5 +519,7 @@ def test_no_room_at_all(trace: Trace, work: Path) -> None:
 def test_without_a_run_there_is_no_writer(value: str | None) -> None:
     """No run, or none that is understood: nothing writes."""
     env = {**os.environ, **({} if value is None else {"PROVIO_TRACE": value})}
-    script = "import sys; sys.path.insert(0, sys.argv[1]); from python import writer; assert writer.found() is None"
+    script = (
+        "import sys; sys.path.insert(0, sys.argv[1]); from python.writer import writer; assert writer.found() is None"
+    )
     subprocess.run([sys.executable, "-c", script, INTERCEPTORS], env=env, check=True)

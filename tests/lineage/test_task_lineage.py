@@ -277,8 +277,8 @@ def test_what_a_task_set_going_reads_after_its_end(tasks: Any) -> None:
     """A coroutine belongs to the Task that it was made in, also after that ended; a Task between has nothing of it."""
     project = tasks("""
 import asyncio
-from provio.interceptors.python.following import follow
-follow()
+from provio.interceptors.python.propagation import propagate
+propagate()
 
 async def later():
     await asyncio.sleep(0.2)
@@ -307,8 +307,8 @@ def test_asyncio_tasks_and_a_pool(tasks: Any) -> None:
     """Two coroutines by turns in one thread, and two calls in a pool: each has its own file, exactly."""
     project = tasks("""
 import asyncio, concurrent.futures
-from provio.interceptors.python.following import follow
-follow()
+from provio.interceptors.python.propagation import propagate
+propagate()
 
 async def copy(one, other):
     with task(other):

@@ -165,7 +165,7 @@ NUMBERS = frozenset({"integer", "real"})
 
 def read(path: str, redaction: Redaction) -> dict[str, Value]:
     """Return the settings of a file, as `provio.configuration` takes them; raises ProvioError where it cannot."""
-    from provio.interceptors.python import documents, values
+    from provio.interceptors.python import documents, settings
 
     if not os.path.isfile(path):
         raise ProvioError(f"{path} is no file: name the TOML, YAML, JSON or INI file that a program would read")
@@ -176,7 +176,7 @@ def read(path: str, redaction: Redaction) -> dict[str, Value]:
         raise ProvioError(f"{path}: {error}: {remedy}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ProvioError(f"{path} cannot be read ({getattr(error, 'strerror', None) or 'not UTF-8 text'})") from None
-    return {name: _kept(name, sort, value, redaction) for name, sort, value in values.Taken().settings(found)}
+    return {name: _kept(name, sort, value, redaction) for name, sort, value in settings.Flattened().settings(found)}
 
 
 def _kept(name: str, sort: str, value: Value, redaction: Redaction) -> Value:
