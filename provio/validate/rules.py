@@ -1,9 +1,9 @@
 """The rules, read from `queries/constraints` and `queries/lints`, and their application to a graph.
 
-Each file is one SELECT whose solutions are the errors. Its header has `name`, `title`, `severity` (violation, lint),
-`says` (the message, with variables in braces), and if applicable `number` (in the W3C recommendation), `clocks` (two
-variables: the activities whose clocks are compared), `order` (two variables, the first of which must precede the
-second; a loop with a `?strict` step is an error) and `meaning` (for readers). The folder is the registry.
+Each file is one SELECT that returns the errors. Its header has `name`, `title`, `severity` (violation, lint),
+`message` (with variables in braces), and if applicable `number` (in the W3C recommendation), `clocks` (two variables
+with activities: compare the clocks of their hosts), `order` (two variables, the first of which must precede the second;
+a loop with a `?strict` step is an error) and `meaning` (for readers). The folder is the registry.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ VIOLATION, LINT = "violation", "lint"
 # A store states this sub-property without the wider property.
 USED, WIDER = re.compile(rf"(?:\bprov:used|<{PROV}used>)(?= [?<])"), "(prov:used|provio:usedAsNoise)"
 
-# The host whose clock the times of an activity come from, if the graph contains it.
+# The host with the clock of an activity's times, if the graph contains it.
 HOST = "SELECT ?host WHERE {{ {} provio:partOf* ?whole . ?whole provio:host ?host }} LIMIT 1"
 
 
@@ -91,12 +91,12 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True)
 class Rule:
-    """A query whose answers are the errors."""
+    """A query that returns the errors."""
 
     name: str
     title: str
     severity: str
-    says: str
+    message: str
     query: str
     number: str = ""
     clocks: tuple[str, ...] = ()
@@ -119,7 +119,7 @@ def _read(path: Path) -> Rule:
     text = path.read_text(encoding="utf-8")
     head = dict(re.findall(r"^# ([a-z]+): (.*)$", text, re.MULTILINE))
     return Rule(
-        head["name"], head["title"], head["severity"], head["says"], text, head.get("number", ""),
+        head["name"], head["title"], head["severity"], head["message"], text, head.get("number", ""),
         tuple(head.get("clocks", "").split()), tuple(head.get("order", "").split()),
     )  # fmt: skip
 
@@ -191,7 +191,7 @@ def _broken(graph: Graph, rule: Rule) -> Iterator[Finding]:
         if rule.clocks and _two_clocks(graph, *(row[name] for name in rule.clocks)):
             label, severity = f"clock skew ({label})", LINT
         nodes = tuple(term.value for term in row.values() if not isinstance(term, ox.Literal))
-        yield Finding(label, rule.title, severity, _say(rule.says, row), nodes, graph.label)
+        yield Finding(label, rule.title, severity, _filled(rule.message, row), nodes, graph.label)
 
 
 def onward(rule: Rule) -> str:
@@ -212,8 +212,8 @@ def _two_clocks(
     return len(hosts) == 2 and None not in hosts
 
 
-def _say(says: str, row: dict[str, ox.NamedNode | ox.BlankNode | ox.Literal]) -> str:
-    return re.sub(r"\{(\w+)\}", lambda match: shown(row.get(match[1])), says)
+def _filled(message: str, row: dict[str, ox.NamedNode | ox.BlankNode | ox.Literal]) -> str:
+    return re.sub(r"\{(\w+)\}", lambda match: shown(row.get(match[1])), message)
 
 
 def shown(term: ox.NamedNode | ox.BlankNode | ox.Literal | None) -> str:

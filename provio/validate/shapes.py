@@ -55,9 +55,9 @@ class _Compiler:
             shape, name = ox.NamedNode(iri), iri.rpartition("#")[2]
             self.target = self._target(shape)
             for what, part in self._parts(shape, "?this"):
-                query, says = f"SELECT DISTINCT ?this WHERE {{ {self._broken(part)} }}", "{this}: " + what
+                query, message = f"SELECT DISTINCT ?this WHERE {{ {self._broken(part)} }}", "{this}: " + what
                 needs = (self.target, part[1]) if part[0] == "wrong" else (self.target,)
-                yield Rule(f"shape {name}", f"A well-formed {name}", VIOLATION, says, query, needs=needs)
+                yield Rule(f"shape {name}", f"A well-formed {name}", VIOLATION, message, query, needs=needs)
 
     def _broken(self, part: Part) -> str:
         """Return the pattern of the nodes that violate a part.
