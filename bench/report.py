@@ -17,25 +17,25 @@ from variants import PASS
 
 BEGIN, END = "<!-- written by `make bench` from here", "to here -->"
 
-INTRODUCTION = """# What watching costs
+INTRODUCTION = """# The cost of recording
 
-Each benchmark is run bare, under a preload that only passes every call on (`bench/passthrough.c`: what any preload
-costs), and under provio at each level of detail: `file` (who touched what), `op` (the default: counters for each file
-that a thread uses), `call` (besides, every single call). The variants take turns. A figure is the median over the
-rounds of the difference to the bare run of the same round, or of the ratio with it; behind it stands the range from
-the lower to the upper quartile. Programs time themselves, the quickest of ten batches. The Python that `provio run`
-itself is comes once a run and has a line of its own.
+Each benchmark runs bare, under a preload library that only passes every call on (`bench/passthrough.c`: the cost of
+any preload library), and under provio at each level of detail: `file` (the files of each process), `op` (the default:
+counters for each file that a thread uses), `call` (in addition every single call). The variants take turns. A figure
+is the median, over the rounds, of the difference from the bare run of the same round, or of the ratio to it. The range
+from the lower to the upper quartile follows it. Programs time themselves, the fastest of ten batches. The Python of
+`provio run` itself starts once for each run and has a line of its own.
 
-![what each level costs, beside its bound](cost.svg)
+![the cost of each level, and its bound](cost.svg)
 
-What asking costs is measured in stores that are made up for it (`bench/invented.py`: merge's own code makes them, the
-I/O activities left out), in processor time; what is compared takes turns.
+The cost of queries is measured in synthetic stores (`bench/invented.py`: the code of the merge makes them, without the
+I/O activities), in processor time; compared variants take turns.
 
-`make bench` measures all this anew and writes this page; `make bench CASES=b1,tar ROUNDS=9` runs a part and only
-prints; with `WRITE=1` that part's rows are replaced here and the others stay. Each row says when it was measured, and
-how many cores others kept busy meanwhile: where these are many, wall time says little. A bound is what provio must
-keep: "missed" (a bug) where the median does not keep it, "held" where the upper quartile keeps it too, "not shown"
-where only the median does.
+`make bench` repeats all measurements and writes this page. `make bench CASES=b1,tar ROUNDS=9` runs a part and only
+prints; with `WRITE=1` it replaces the rows of that part here, and the others stay. Each row has the date of its
+measurement, and the number of cores that other processes kept busy: if these are many, wall time means little. A bound
+is a limit that provio must keep: "missed" (a bug) if the median does not keep it, "held" if the upper quartile keeps
+it too, "not shown" if only the median does.
 """
 
 

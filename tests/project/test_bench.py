@@ -60,7 +60,7 @@ def test_the_page_is_replaced_between_its_marks(tmp_path: Path) -> None:
     page.write_text(page.read_text() + "\nwritten by hand\n")
     report.write(page, "second")
     text = page.read_text()
-    assert text.startswith("# What watching costs\n")
+    assert text.startswith("# The cost of recording\n")
     assert "\n\nsecond\n" in text
     assert "first" not in text
     assert text.endswith("\nwritten by hand\n")
