@@ -1,9 +1,8 @@
-"""Builds the C shim and the waiter into the package: `interceptors/` goes in, `provio/libprovio.so` and `provio/waiter`
-come out.
+"""Build the C shim and the waiter into the package. In: `interceptors/`. Out: `provio/libprovio.so`, `provio/waiter`.
 
-With PROVIO_WHEEL=<machine>-<C library> nothing is compiled: the wheel is one for such systems, of any age, and holds
-the shims of all kinds, as `make shims` left them in `provio/preload`. It has the same bytes wherever and whenever it is
-made. Everything else about the package is said in `pyproject.toml`.
+With PROVIO_WHEEL=<machine>-<C library> nothing is compiled: the wheel is for all such systems, also old ones, and
+contains the shims of all kinds from `provio/preload` (see `make shims`). Its bytes are reproducible. All other
+properties of the package are in `pyproject.toml`.
 """
 
 import os
@@ -29,12 +28,12 @@ TAGS = {
     "x86_64-musl": "musllinux_1_2_x86_64",
     "aarch64-musl": "musllinux_1_2_aarch64",
 }
-OLDEST = "315532800"  # the time that all files of such a wheel have: 1980, for a zip knows none before
+OLDEST = "315532800"  # the time of all files of such a wheel: 1980, the earliest time in a zip file
 REMEDY = "on Debian or Ubuntu: apt-get install gcc libc6-dev"
 
 
 def compiler() -> str:
-    """Return the command of a C compiler that finds the C headers: `$CC`, else the first of cc, gcc, clang."""
+    """Return the command of a working C compiler: `$CC`, else the first of cc, gcc, clang."""
     named = os.environ.get("CC")
     command = named or next((name for name in ("cc", "gcc", "clang") if shutil.which(name)), None)
     if command is None:
@@ -51,15 +50,16 @@ def compiler() -> str:
 
 
 class BuildShim(build_ext):
-    """Compiles the shim with its own script, so that it is built one way wherever it is built."""
+    """Compiles the shim with its own `build` script, as all other builds do."""
 
     def get_ext_filename(self, fullname: str) -> str:
-        """The shim is preloaded, never imported: its name carries no Python version. The waiter is a program."""
+        """Return the file name: without a Python version, as the shim is preloaded and not imported; the waiter is a
+        program."""
         path = Path(*fullname.split("."))
         return str(path if path.name == WAITER.name else path.with_suffix(".so"))
 
     def build_extension(self, ext: Extension) -> None:
-        """Run `build OUTPUT` of the folder that its sources lie in."""
+        """Run `build OUTPUT` in the folder of the sources."""
         output = Path(self.get_ext_fullpath(ext.name)).resolve()
         output.parent.mkdir(parents=True, exist_ok=True)
         if PORTABLE:
@@ -68,15 +68,15 @@ class BuildShim(build_ext):
         folder = WAITER if ext.name.endswith(f".{WAITER.name}") else POSIX
         script = [str(ROOT / folder / "build"), str(output)]
         if subprocess.run(script, env={**os.environ, "CC": compiler()}, check=False).returncode:
-            sys.exit("provio: the C shim did not compile; the compiler's own words are above")
+            sys.exit("provio: the C shim did not compile; see the compiler's messages above")
 
     def take_portable(self, output: Path) -> None:
-        """Copy what was compiled before: the kind's own shim or waiter, and once the shims of all kinds."""
+        """Copy compiled files: the shim or waiter of this kind, and, with the shim, the shims of all kinds."""
         missing = [
             kind for kind in (*TAGS, PORTABLE) if kind not in TAGS or not (PRELOAD / kind / output.name).exists()
         ]
         if missing:
-            sys.exit(f"provio: PROVIO_WHEEL: no {output.name} for {missing[0]} in {PRELOAD}; make shims builds it")
+            sys.exit(f"provio: PROVIO_WHEEL: no {output.name} for {missing[0]} in {PRELOAD}: run make shims")
         shutil.copy(PRELOAD / PORTABLE / output.name, output)
         for kind in TAGS if output.suffix else ():
             (output.parent / "preload" / kind).mkdir(parents=True, exist_ok=True)
@@ -84,14 +84,14 @@ class BuildShim(build_ext):
 
 
 class ShimWheel(bdist_wheel):
-    """A wheel for any Python 3 on this platform: the shim needs a C library and no Python."""
+    """A wheel for any Python 3 on this platform: the shim needs a C library, but no Python."""
 
     def get_tag(self) -> tuple[str, str, str]:
         """Return (python, ABI, platform)."""
         return "py3", "none", TAGS.get(PORTABLE) or super().get_tag()[2]
 
     def write_wheelfile(self, folder: str) -> None:  # type: ignore[override]
-        """Write what is said of the wheel; its files are to have the same rights whoever checked them out."""
+        """Write the metadata, and give the files the same permissions on every machine."""
         super().write_wheelfile(folder)
         for file in Path(self.bdist_dir).rglob("*"):
             executable = file.is_dir() or file.stat().st_mode & stat.S_IXUSR
