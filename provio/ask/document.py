@@ -201,35 +201,35 @@ def _rank(edge: Edge) -> int:
 
 
 class Lineage:
-    """An indexed document: `node` by IRI, and by the local name of each predicate the objects of a subject and vice
-    versa."""
+    """An indexed document: `node` by IRI; `outgoing` maps a subject, `incoming` an object to the local name of each
+    predicate to the other ends of its edges."""
 
     def __init__(self, document: LineageDocument) -> None:
         self.document = document
         self.node: dict[str, Node] = {node["iri"]: node for node in document["nodes"]}
-        self._objects: dict[str, dict[str, list[str]]] = {}
-        self._subjects: dict[str, dict[str, list[str]]] = {}
+        self.outgoing: dict[str, dict[str, list[str]]] = {}
+        self.incoming: dict[str, dict[str, list[str]]] = {}
         self.reasons: dict[str, list[str]] = defaultdict(list)
         names = {predicate: local_name(predicate) for predicate in {edge["predicate"] for edge in document["edges"]}}
         for edge in document["edges"]:
             subject, object_, name = edge["subject"], edge["object"], names[edge["predicate"]]
             if subject in self.node and object_ in self.node:
-                self._objects.setdefault(subject, {}).setdefault(name, []).append(object_)
-                self._subjects.setdefault(object_, {}).setdefault(name, []).append(subject)
+                self.outgoing.setdefault(subject, {}).setdefault(name, []).append(object_)
+                self.incoming.setdefault(object_, {}).setdefault(name, []).append(subject)
         for gap in document["gaps"]:
             self.reasons[gap["about"]].append(gap["reason"])
 
     def objects(self, subject: str, *predicates: str) -> list[str]:
         """Return the objects of `subject` by these predicates, each once, in the document's order."""
-        return _each(self._objects.get(subject), predicates)
+        return _each(self.outgoing.get(subject), predicates)
 
     def subjects(self, object_: str, *predicates: str) -> list[str]:
         """Return the subjects that point to `object_` by these predicates, each once, in the document's order."""
-        return _each(self._subjects.get(object_), predicates)
+        return _each(self.incoming.get(object_), predicates)
 
     def is_end(self, iri: str, forward: bool) -> bool:
         """Return whether a node is an end of the graph: of most files only users, or only makers, are known."""
-        onward, back = (self._subjects, self._objects) if forward else (self._objects, self._subjects)
+        onward, back = (self.incoming, self.outgoing) if forward else (self.outgoing, self.incoming)
         return iri not in onward and back.get(iri, {}).keys() <= ({"wasGeneratedBy"} if forward else {"used", "ran"})
 
     def program(self, activity: str) -> Node | None:
@@ -249,8 +249,8 @@ class Lineage:
         return best.values()
 
 
-def _each(ways: dict[str, list[str]] | None, predicates: tuple[str, ...]) -> list[str]:
-    return list(dict.fromkeys(iri for name in predicates for iri in ways.get(name, ()))) if ways else []
+def _each(edges: dict[str, list[str]] | None, predicates: tuple[str, ...]) -> list[str]:
+    return list(dict.fromkeys(iri for name in predicates for iri in edges.get(name, ()))) if edges else []
 
 
 def targets(document: LineageDocument) -> list[str]:

@@ -248,7 +248,7 @@ def _built(
         if base:
             _under(home, base[0], there)
         with there.closed(), StoreWriter(there, wait=False, lock=lock) as store:
-            if base and store.begun:
+            if base and store.is_new:
                 raise Damaged(f"what is published in {home.path} is damaged")
             store.large = LARGE
             update_vocabulary(store, settings)

@@ -224,8 +224,12 @@ def describe(reader: Reader, iris: set[str], known: Nodes | None = None) -> list
     wholes = {iri.partition("#")[0] for iri in iris if is_member(iri)}
     known.of(wholes)
     upper = {_whole(other) for iri in iris | wholes for name in UPPER for other in said[iri].get(name, ())}
-    known.of(upper | {without_task(iri) for iri in upper})
-    nodes = [_node(iri, said) for iri in iris]
+    tasks = {iri: without_task(iri) for iri in upper}
+    known.of(upper.union(tasks.values()))
+    classes = {frozenset(said[iri].get(TYPE, ())) for iri in iris | wholes}
+    specific = {types: most_specific(types) for types in classes}
+    kinds = {types: local_name(kind) if kind else "" for types, kind in specific.items()}
+    nodes = [_node(iri, said, tasks, kinds) for iri in iris]
     for node in nodes:
         if node["iri"].startswith(CONFIGURATION):
             node["label"] = configuration_summary(reader, node["iri"], node["label"])
@@ -242,31 +246,33 @@ def _whole(iri: str) -> str:
     return iri[: found.start() + 1] if "/phase/" in iri and (found := PHASE.search(iri)) else iri
 
 
-def _node(iri: str, said: Mapping[str, Properties]) -> Node:
+def _node(
+    iri: str, said: Mapping[str, Properties], tasks: Mapping[str, str], kinds: Mapping[frozenset[str], str]
+) -> Node:
+    """Return a node from its properties; `tasks` maps each Task to its process, `kinds` classes to the name of
+    the most specific one."""
     row = said[iri]
     node: dict[str, object] = {}
     for name in UPPER:
         if name in row:
             whole = _whole(min(row[name]))
-            node.update(_fields(said[without_task(whole)]))
+            node.update(_fields(said[tasks[whole]]))
     if PART_OF in row:
-        node["process"] = without_task(whole)
+        node["process"] = tasks[whole]
         if whole != node["process"]:
             node.update(_fields(said[whole]), task=whole, label=_label(whole, said[whole], {}))
     node.update(_fields(row))
     if is_member(iri):
-        _place(iri, node, said)
-    kind = most_specific(row.get(TYPE, ()))
-    node["iri"], node["type"] = iri, local_name(kind) if kind else _class_by_name(iri)
+        _place(iri, node, _node(iri.partition("#")[0], said, tasks, kinds))
+    node["iri"], node["type"] = iri, kinds[frozenset(row.get(TYPE, ()))] or _class_by_name(iri)
     node["label"] = node.get("label") or _label(iri, row, node)
     if "/run/" in iri and (run := RUN.match(iri)):
         node["run"] = run[0]
     return node  # type: ignore[return-value]
 
 
-def _place(iri: str, node: dict[str, object], said: Mapping[str, Properties]) -> None:
+def _place(iri: str, node: dict[str, object], whole: Node) -> None:
     """Name an object after its file, and an attribute after its object."""
-    whole = _node(iri.partition("#")[0], said)
     names = [unquote_to_bytes(part).decode("utf-8", "replace") for part in iri.partition("#")[2].split("@")]
     node["path"] = "@".join([f"{whole.get('path', whole['label'])}#{names[0]}", *names[1:]])
     if "pathEncoded" in node or "pathEncoded" in whole:

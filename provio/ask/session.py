@@ -3,6 +3,7 @@ out."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -59,7 +60,7 @@ def files(paths: Sequence[str], which: Which = Which()) -> Asked:
         raise click.UsageError("--at and --run both say which version is meant: say one of them")
     if not paths:
         raise click.UsageError("no file was named")
-    if _apart(paths):
+    if len(paths) > 1 and _apart(paths):
         raise click.UsageError(
             "these files lie in different projects, each with its own .provio: ask one at a time, or name the others "
             "in the setting stores"
@@ -154,7 +155,6 @@ def opened(own: Home, configured: Config, say: Say, progress: Callable[[], Say])
 def merged(own: Home, configured: Config, say: Say, progress: Callable[[], Say]) -> tuple[Home, Config, Store]:
     """Merge what has ended; return the `.provio` to be asked, its settings, and its store as `opened` does."""
     from provio.store import Damaged, is_earlier, open_reader, pending
-    from provio.trace import collect
 
     home = own
     if configured.ontology:
@@ -164,10 +164,10 @@ def merged(own: Home, configured: Config, say: Say, progress: Callable[[], Say])
     if configured.stores:
         configured = replace(configured, store="")  # all together are asked here, wherever each of them is kept
         home = _together(own, configured, say)
-    for word in collect.collect_here(own, setting=configured.capture_dir):
-        say(word)
-    earlier = not configured.store and is_earlier(home)  # then all is merged again, whether it has a folder or not
-    more = _merge_pending(home, pending(home, configured), configured, (say, progress), publish=earlier)
+    _collect(own, configured, say)
+    earlier = not configured.store and is_earlier(home)  # if so, all runs are merged again, with or without a folder
+    folders = home.run_folders() if earlier else pending(home, configured)
+    more = _merge_pending(home, folders, configured, (say, progress), publish=earlier)
     _pack(own, configured)
     try:
         store = _with(home, *more, configured, (say, progress)) or open_reader(home, configured)
@@ -176,6 +176,22 @@ def merged(own: Home, configured: Config, say: Say, progress: Callable[[], Say])
         more = _merge_pending(home, home.run_folders(), configured, (say, progress), publish=True)
         store = _with(home, *more, configured, (say, progress)) or open_reader(home, configured)
     return home, configured, store
+
+
+def _collect(own: Home, configured: Config, say: Say) -> None:
+    """Collect the files that runs of this host have outside `.provio`: on the node's own disk, or in shared memory."""
+    from provio.system.node_local import NOTES
+    from provio.trace import run_source
+
+    runs, names = own.runs, []
+    with contextlib.suppress(OSError):
+        names = os.listdir(run_source.shared_memory())
+    outside = configured.capture_dir or (own.path / NOTES).is_dir()
+    if outside or any((runs / name.partition(".")[0]).is_dir() for name in names):
+        from provio.trace import collect
+
+        for line in collect.collect_here(own, setting=configured.capture_dir):
+            say(line)
 
 
 def unmerged(home: Home, configured: Config) -> tuple[list[Path], list[Path], str]:
@@ -247,7 +263,7 @@ def _together(home: Home, configured: Config, say: Say) -> Home:
 
 
 def _apart(paths: Sequence[str]) -> bool:
-    """Whether files lie in projects that are not asked together."""
+    """Return whether files are in projects that are not queried together."""
     found = {home.path: home for home in map(_home, paths)}
     if len(found) == 1:
         return False

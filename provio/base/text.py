@@ -60,6 +60,17 @@ def cut_end(text: str, room: int, unicode: bool = True) -> str:
     return _head(text, room - len(mark)) + mark
 
 
+def fit(text: str, facts: str, room: int, unicode: bool, path: bool) -> tuple[str, str]:
+    """Return a printable text (a path is cut in the middle) and facts to show after it, in at most `room` columns."""
+    text, facts = printable(text, unicode), printable(facts, unicode)
+    free = room - columns(facts) - 2
+    if facts and free < min(columns(text), 20):
+        facts = cut_end(facts, max(room - min(columns(text), 20) - 2, 0), unicode)
+        free = room - columns(facts) - 2
+    cut = cut_path if path else cut_end
+    return cut(text, free if facts else room, unicode), facts
+
+
 def folded(text: str, room: int, unicode: bool = True, most: int = 6) -> list[str]:
     """Return `text` in at most `most` lines of at most `room` columns, broken at spaces; the rest is cut."""
     lines: list[str] = []

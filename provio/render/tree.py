@@ -35,7 +35,7 @@ from provio.ask.document import (
     stale_reason,
     targets,
 )
-from provio.base.text import columns, cut_end, cut_path, duration, moment, plural, printable, shorter_path, size
+from provio.base.text import duration, fit, moment, plural, shorter_path, size
 
 _COLOURS = {"file": "1", "program": "32", "faint": "2", "warning": "33", "bad": "31"}
 _LEAST_TEXT = 40
@@ -90,35 +90,19 @@ def render(
     `width` is the terminal's, in columns (None: nothing is cut); paths are shown relative to `folder` where that is
     shorter; without `unicode` the text is ASCII. `fold` has many files of a folder on one line.
     """
-    lines = _Tree(Lineage(document), unicode, folder, fold).lines(width)
+    lines = list(_Tree(Lineage(document), unicode, folder, fold).lines(width))
     room = width if width is not None else 1_000_000
-    pens = _Painter(room, color, unicode)
-    return "".join(pens.paint(strokes, line) + "\n" for strokes, line in lines)
-
-
-@dataclass
-class _Painter:
-    room: int
-    color: bool
-    unicode: bool
-
-    def paint(self, strokes: str, line: Line) -> str:
-        """One line of output, cut to the room there is."""
-        room = max(self.room - len(strokes), 20)
-        text = printable(line.text, self.unicode)
-        facts = printable(line.facts, self.unicode)
-        free = room - columns(facts) - 2
-        if facts and free < min(columns(text), 20):
-            facts = cut_end(facts, max(room - min(columns(text), 20) - 2, 0), self.unicode)
-            free = room - columns(facts) - 2
-        cut = cut_path if line.path else cut_end
-        text = cut(text, free if facts else room, self.unicode)
+    cut = [fit(line.text, line.facts, max(room - len(strokes), 20), unicode, line.path) for strokes, line in lines]
+    page = []
+    for (strokes, line), (text, facts) in zip(lines, cut, strict=True):
         gap = "  " if text and facts else ""
-        return (self._dyed(strokes, "faint") + self._dyed(text, line.style) + gap
-                + self._dyed(facts, line.facts_style)).rstrip()  # fmt: skip
+        parts = [(strokes, "faint"), (text, line.style), (gap, ""), (facts, line.facts_style)]
+        page.append("".join(_dyed(*part) if color else part[0] for part in parts).rstrip() + "\n")
+    return "".join(page)
 
-    def _dyed(self, text: str, style: str) -> str:
-        return f"\x1b[{_COLOURS[style]}m{text}\x1b[0m" if self.color and style and text else text
+
+def _dyed(text: str, style: str) -> str:
+    return f"\x1b[{_COLOURS[style]}m{text}\x1b[0m" if style and text else text
 
 
 @dataclass
@@ -148,6 +132,16 @@ class _Tree:
     def noted(self) -> set[str]:
         """What there is more to say of than what it is."""
         return {*self.asked, *self.stale, *self.lineage.reasons}
+
+    def _objects(self, iri: str, *predicates: str) -> list[str]:
+        """Return the objects of a node by these predicates, each once."""
+        known = self.lineage.outgoing.get(iri, {})
+        return list(dict.fromkeys(end for name in predicates for end in known.get(name, ())))
+
+    def _subjects(self, iri: str, *predicates: str) -> list[str]:
+        """Return the subjects that point to a node by these predicates, each once."""
+        known = self.lineage.incoming.get(iri, {})
+        return list(dict.fromkeys(end for name in predicates for end in known.get(name, ())))
 
     @property
     def many(self) -> bool:
@@ -197,7 +191,7 @@ class _Tree:
         folder = fold.folder_of(node)
         if folder is None or iri in self.noted or node.get("changed") or node.get("checkpoints") or self._next(iri):
             return None
-        made = not self.forward and self.lineage.objects(iri, "wasGeneratedBy")
+        made = not self.forward and self._objects(iri, "wasGeneratedBy")
         return None if made else (step.how, folder)
 
     def _folded(self, steps: Sequence[Step]) -> Line:
@@ -218,7 +212,7 @@ class _Tree:
         if node["type"] in ACTIVITIES:
             lines += _command(node)
         elif not self.forward:
-            for maker in self.lineage.objects(step.iri, "wasGeneratedBy"):
+            for maker in self._objects(step.iri, "wasGeneratedBy"):
                 lines += self._maker(maker)
         return lines + self._warnings(node)
 
@@ -242,7 +236,7 @@ class _Tree:
             reasons = [*([changed] if changed else []), *reasons]
             if "only" in document:
                 return [*map(_warning, reasons), *self._nothing(node["iri"])]
-            if not self._next(node["iri"]) and not self.lineage.objects(node["iri"], "wasGeneratedBy"):
+            if not self._next(node["iri"]) and not self._objects(node["iri"], "wasGeneratedBy"):
                 return [*map(_warning, reasons), Line(f"no recorded {'use' if self.forward else 'origin'}", "faint")]
         return [_warning(reason) for reason in reasons]
 
@@ -322,42 +316,40 @@ class _Tree:
 
     def _origins(self, iri: str) -> Iterator[Step]:
         """What a file's content came from: its makers' inputs, and the contents it kept."""
-        ways = self.lineage
-        start = [iri] if ways.node[iri]["type"] in ACTIVITIES else ways.objects(iri, "wasGeneratedBy")
-        for how, activity in self._activities(start, ways.objects):
-            yield from (Step(used, how) for used in ways.objects(activity, "used"))
-            yield from (Step(program, "code") for program in ways.objects(activity, "ran"))
-        shown = ways.objects(iri, "mapsOnto")
+        start = [iri] if self.lineage.node[iri]["type"] in ACTIVITIES else self._objects(iri, "wasGeneratedBy")
+        for how, activity in self._activities(start, self._objects):
+            yield from (Step(used, how) for used in self._objects(activity, "used"))
+            yield from (Step(program, "code") for program in self._objects(activity, "ran"))
+        shown = self._objects(iri, "mapsOnto")
         yield from (Step(source, "shown") for source in shown)
-        for old in ways.objects(iri, "wasRevisionOf", "wasDerivedFrom"):
+        for old in self._objects(iri, "wasRevisionOf", "wasDerivedFrom"):
             if old not in shown:
                 yield Step(old, "part" if old.startswith((iri + "#", iri + "/")) else "revised")
-        yield from (Step(first, "same content") for first in ways.objects(iri, "contentFrom"))
+        yield from (Step(first, "same content") for first in self._objects(iri, "contentFrom"))
         yield from self._beside(iri)
-        yield from (Step(whole, "part") for whole in ways.subjects(iri, "hadMember"))
+        yield from (Step(whole, "part") for whole in self._subjects(iri, "hadMember"))
 
     def _uses(self, iri: str) -> Iterator[Step]:
         """What a file was made into: the activities that used it, its revisions."""
-        ways = self.lineage
-        yield from (Step(activity) for activity in ways.subjects(iri, "used"))
-        yield from (Step(activity, "code") for activity in ways.subjects(iri, "ran"))
-        shown = ways.subjects(iri, "mapsOnto")
+        yield from (Step(activity) for activity in self._subjects(iri, "used"))
+        yield from (Step(activity, "code") for activity in self._subjects(iri, "ran"))
+        shown = self._subjects(iri, "mapsOnto")
         yield from (Step(virtual, "shown") for virtual in shown)
-        for new in ways.subjects(iri, "wasRevisionOf", "wasDerivedFrom"):
+        for new in self._subjects(iri, "wasRevisionOf", "wasDerivedFrom"):
             if new not in shown:
                 yield Step(new, "as a whole" if iri.startswith(new + "#") else "revised")
-        yield from (Step(copy, "same content") for copy in ways.subjects(iri, "contentFrom"))
+        yield from (Step(copy, "same content") for copy in self._subjects(iri, "contentFrom"))
         yield from self._beside(iri)
-        yield from (Step(part, "part") for part in ways.objects(iri, "hadMember"))
+        yield from (Step(part, "part") for part in self._objects(iri, "hadMember"))
 
     def _beside(self, iri: str) -> Iterable[Step]:
-        same = chain(self.lineage.objects(iri, "alternateOf"), self.lineage.subjects(iri, "alternateOf"))
+        same = chain(self._objects(iri, "alternateOf"), self._subjects(iri, "alternateOf"))
         return (Step(other, "same content") for other in same)
 
     def _outputs(self, iri: str) -> Iterator[Step]:
         """What an activity made, itself (data), in a later phase (carried) or by what it launched (control)."""
-        for how, activity in self._activities([iri], self.lineage.subjects):
-            yield from (Step(made, how) for made in self.lineage.subjects(activity, "wasGeneratedBy"))
+        for how, activity in self._activities([iri], self._subjects):
+            yield from (Step(made, how) for made in self._subjects(activity, "wasGeneratedBy"))
 
     def _activities(self, start: list[str], neighbours: _Neighbours) -> Iterator[tuple[str, str]]:
         """(how, activity) for all that an activity's data may have passed through: itself, carried, control."""

@@ -93,11 +93,11 @@ class Store(Reader, Protocol):
 
 
 class Writer(Protocol):
-    """The only writer of a store, a context manager. `begun` is true if the store was empty, `anew` if the writer
-    builds a new store next to the published one."""
+    """The only writer of a store, a context manager. `is_new` is true if the store was empty, `rebuild` if the
+    writer builds a new store next to the published one."""
 
-    begun: bool
-    anew: bool
+    is_new: bool
+    rebuild: bool
 
     @property
     def versions(self) -> Versions:
@@ -211,21 +211,21 @@ def open_writer(
     settings: Config | None,
     wait: bool,
     lock: Lock | None = None,
-    anew: bool = False,
+    rebuild: bool = False,
 ) -> Writer:
     """Open the store of a `.provio` exclusively for a merge, under the caller's `lock` or else a lock of its own.
 
-    `anew` builds an empty store next to the existing one and replaces that at publication. Raises Busy if another
+    `rebuild` builds an empty store next to the existing one and replaces that at publication. Raises Busy if another
     process holds the lock and `wait` is false, StoreError if the store cannot be opened.
     """
     if settings and settings.store:
         from provio.settings.lock import Lock
         from provio.store.remote.writer import RemoteWriter
 
-        return RemoteWriter(served(home, settings), settings, wait, lock or Lock(home, wait), anew)
+        return RemoteWriter(served(home, settings), settings, wait, lock or Lock(home, wait), rebuild)
     from provio.store.embedded.writer import StoreWriter
 
-    return StoreWriter(home, wait, lock, anew)
+    return StoreWriter(home, wait, lock, rebuild)
 
 
 @contextlib.contextmanager
@@ -235,8 +235,8 @@ def writing(home: Home) -> Iterator[None]:
         yield
     except OSError as error:
         raise StoreError(
-            f"cannot write the store in {home.path} ({error.strerror or error}): make room, or see who may write "
-            "there; what was published is as before, and no run is lost"
+            f"cannot write the store in {home.path} ({error.strerror or error}): make room, or check the "
+            "permissions; the published store is unchanged, and no run is lost"
         ) from error
 
 
@@ -261,10 +261,11 @@ def is_earlier(home: Home) -> bool:
 
 
 def pending(home: Home, settings: Config) -> list[Path]:
-    """Return the run folders whose current state is not in the store, as far as modification times show it."""
-    found = run_source.pending(served(home, settings), settings.conclusions)
-    if not settings.store:
-        return home.run_folders() if is_earlier(home) else found
-    from provio.store.remote.reader import behind
+    """Return the run folders with changes that are not in the store, as far as modification times show it."""
+    if settings.store:
+        from provio.store.remote.reader import behind
 
-    return home.run_folders() if behind(home, settings) else found
+        outdated = behind(home, settings)
+    else:
+        outdated = is_earlier(home)
+    return home.run_folders() if outdated else run_source.pending(served(home, settings), settings.conclusions)
