@@ -46,17 +46,17 @@ class Graph:
         """Add properties to a subject; values are N-Triples terms."""
         self.lines += [f"<{iri}> {term(name)} {value} .\n" for name, value in pairs if value is not None]
 
-    def version(self, iri: str, begun: int | None) -> None:
+    def version(self, iri: str, start: int | None) -> None:
         """Add a comment with a version for the index of versions (`provio.store.versions`).
 
-        `begun` is the earliest moment at which its writer may have started (ns since 1970); None where it has no
+        `start` is the earliest moment at which its writer may have started (ns since 1970); None where it has no
         writer.
         """
-        self.lines.append(_note(iri, begun))
+        self.lines.append(_note(iri, start))
 
 
-def _note(iri: str, begun: int | None) -> str:
-    return f"#version <{iri}> {'' if begun is None else begun}\n"
+def _note(iri: str, start: int | None) -> str:
+    return f"#version <{iri}> {'' if start is None else start}\n"
 
 
 class RunGraph(Graph):
@@ -85,9 +85,9 @@ class RunGraph(Graph):
                 time = _ZEROS.sub("Z", value) if value.endswith(_ZERO_TIME) else value
                 self.shared.append(f"<{iri}> {term(name)} {time} .\n")
 
-    def version(self, iri: str, begun: int | None) -> None:
+    def version(self, iri: str, start: int | None) -> None:
         """Add a comment with a version to the shared lines; the run's list keeps it."""
-        self.shared.append(_note(iri, begun))
+        self.shared.append(_note(iri, start))
 
     def take(self) -> str:
         """Return all lines, those of the run and the shared ones each after their mark, and clear them."""

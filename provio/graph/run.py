@@ -55,7 +55,7 @@ class Whole:
 
     def __init__(self, trace: Trace) -> None:
         self.ends, self.ranks = Ends(trace), Ranks(trace)
-        self.begun = min((process.started for process in trace.processes.values()), default=0) - TICK - 1
+        self.start = min((process.started for process in trace.processes.values()), default=0) - TICK - 1
 
 
 def triples(
@@ -375,7 +375,7 @@ class _Writer:
         if version.generated_by is None:
             return None
         earlier = (int(found["mtime"]) for found in map(VERSION.match, version.revision_of) if found)
-        return max(earlier, default=self.whole.begun)  # the kept content existed before the writer started
+        return max(earlier, default=self.whole.start)  # the kept content existed before the writer started
 
     def _made_in(self, entity: str) -> str | None:
         """Return the finer phase that finished an entity; None where its process has no finer phases."""

@@ -121,8 +121,8 @@ class Merger:
 
     def wait(self) -> None:
         """Wait until no run has ended for `QUIET` seconds, but at most `LONGEST` seconds."""
-        begun = time.monotonic()
-        while time.monotonic() - self.last_end < QUIET and time.monotonic() - begun < LONGEST:
+        started = time.monotonic()
+        while time.monotonic() - self.last_end < QUIET and time.monotonic() - started < LONGEST:
             time.sleep(QUIET / 10)
 
     def pending(self) -> list[Path]:
@@ -181,7 +181,7 @@ def main() -> None:
         if tell_merger(home.path, RUN + b" " + os.fsencode(home.path)):
             return
     give_way()  # except the thread that listens
-    begun = time.monotonic()
+    started = time.monotonic()
     while left() >= ROOM:
         merger.wait()
         runs = merger.pending()
@@ -192,9 +192,9 @@ def main() -> None:
             continue
         try:
             merger.merge(runs)
-            begun = time.monotonic()
+            started = time.monotonic()
         except Busy:  # the other process may leave runs pending
-            if time.monotonic() - begun > LONGEST:
+            if time.monotonic() - started > LONGEST:
                 return
             merger.last_end = time.monotonic()
         except (OSError, ProvioError):

@@ -22,11 +22,10 @@ from provio.merge import cross_run, intake, removal
 from provio.merge import job as merge_job
 from provio.merge.intake import Prepared
 from provio.merge.job import Job, Read
-from provio.settings.home import Home
+from provio.settings.home import Home, is_shut
 from provio.settings.lock import Lock
 from provio.settings.schema import Config
 from provio.store import Writer, implied, open_writer, served, user_vocabulary, writing
-from provio.system import owners
 from provio.trace import collect, digests, failed_start, liveness, rank_end
 from provio.trace import read as traces
 from provio.trace.run_facts import Trace
@@ -71,8 +70,8 @@ def merge(
     settings = settings or Config()
     home = served(home, settings)
     lock = lock or Lock(home, wait)
-    begun = failed_start.without_failed(home, home.run_folders() if folders is None else folders)
-    wanted = None if folders is None else begun
+    started = failed_start.without_failed(home, home.run_folders() if folders is None else folders)
+    wanted = None if folders is None else started
     late = collect.collect_here(
         home, None if wanted is None else (folder.name for folder in wanted), settings.capture_dir
     )
@@ -83,7 +82,7 @@ def merge(
         work.unpublished = removal.forget(home, store)
         work.unpublished |= update_vocabulary(store, settings)
         work.copy_earlier()
-        lost = store.begun and (home.snapshots / "current").exists()  # the store was deleted: merge all runs again
+        lost = store.is_new and (home.snapshots / "current").exists()  # the store was deleted: merge all runs again
         work.all(home.run_folders() if wanted is None or lost else wanted, progress)
         if rebuild or publish or work.unpublished or not (home.snapshots / "current").exists():
             store.publish()
@@ -159,7 +158,7 @@ class Merge:
         folders = sorted(folders, key=lambda folder: folder.name == killed)
         for job in self._jobs(folders, progress):
             due = job.folder.name == killed or time.monotonic() - published > (self.between or 0)
-            if due and self.between is not None and not self.store.anew and self.unpublished:
+            if due and self.between is not None and not self.store.rebuild and self.unpublished:
                 self.store.publish()
                 self.unpublished, published = False, time.monotonic()
             with contextlib.suppress(OSError):
@@ -183,7 +182,7 @@ class Merge:
             self.report = partial(_report, progress, f"{self.activity}: {number} of {len(folders)} runs")
             self.report()
             moment = digests.moment()
-            if owners.is_shut(folder):
+            if is_shut(folder):
                 self.outcome.unreadable += 1
                 continue
             self.seen.add(folder)

@@ -62,7 +62,7 @@ def run_of(iri: str) -> str | None:
 
 
 def run_of_graph(graph: str) -> str | None:
-    """Return the id of the run whose graph has this name; None for any other graph."""
+    """Return the id of the run that has this graph; None for any other graph."""
     return run_of(graph) if graph.startswith(RUN_BASE) and graph.endswith(BUNDLE) else None
 
 
@@ -128,8 +128,8 @@ class Lists:
                 yield cast("IO[bytes]", file)
         except (FileNotFoundError, EOFError, gzip.BadGzipFile, zlib.error) as error:
             raise StoreError(
-                f"the list {self.path(name)} cannot be read ({error}): ask again (a merge may have ended meanwhile), "
-                "or provio merge --rebuild, which makes it again"
+                f"the list {self.path(name)} cannot be read ({error}): try again (a merge may have just ended), "
+                "or run provio merge --rebuild"
             ) from error
 
     def sync(self, names: Iterable[str]) -> None:
@@ -270,7 +270,7 @@ def _inward(store: ox.Store, shared: set[str], run: str) -> Iterator[str]:
 
 
 def run_quads(store: ox.Store, lists: Lists, run: str, name: str) -> Quads:
-    """Yield all statements of a run, whose list has this name."""
+    """Yield all statements of the run with this list."""
     yield from own_quads(store, run)
     with lists.open(name) as file:
         yield from ox.parse(file, ox.RdfFormat.N_TRIPLES, lenient=True)

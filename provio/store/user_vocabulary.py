@@ -114,8 +114,8 @@ def _below_ours(name: str, above: Iterable[str], words: Words) -> None:
         waiting = {other for one in waiting for other in words.parents.get(one, ())} - seen
     if not any(one.startswith(NS) or one in PROV_CLASSES for one in seen):
         raise ConfigError(
-            f"ontology: <{name}> lies below no class of provio or PROV: say rdfs:subClassOf provio:Configuration of "
-            "it, or another"
+            f"ontology: <{name}> is a subclass of no class of provio or PROV: add rdfs:subClassOf with one, such as "
+            "provio:Configuration"
         )
 
 

@@ -32,8 +32,8 @@ NUMBERS = 1 << 63  # SQLite's limit for integers; a larger number is stored as a
 # The versions at which conclusions from a list together with other lists are possible: those without a writer in the
 # list's run that are not the inode's only version; those with one, if another list has a version modified between
 # `since` (the earliest start of a writer of the version in any run) and the version's own time; versions without a
-# writer that were modified in that interval; later versions whose writers may have started before the list's version
-# was modified; and the next later version, if it has no writer.
+# writer that were modified in that interval; later versions, if one of their writers may have started before the list's
+# version was modified; and the next later version, if it has no writer.
 NEIGHBOURS = """
     WITH own AS (SELECT * FROM versions WHERE list = ?),
     made AS (SELECT own.*, (
@@ -163,7 +163,7 @@ class Versions:
         found = self.tables.execute(query, self._row(version)[:3]).fetchone()
         return int(found[0]) if found else None
 
-    def begun(self, version: str) -> int:
+    def writer_start(self, version: str) -> int:
         """Return the earliest moment (ns) at which a writer of a version may have started; for a version without a
         writer, its modification time."""
         query = """SELECT min(coalesce(begun, modified)) FROM versions
@@ -178,7 +178,7 @@ class Versions:
         return list(self._iris(query, domain, inode, _fit(since), modified))
 
     def reaching(self, version: str) -> list[str]:
-        """Return the later versions of the inode whose writers may have started by the modification time of this
+        """Return the later versions of the inode that may have a writer that started by the modification time of this
         version."""
         domain, inode, modified, _ = self._row(version)
         query = """SELECT DISTINCT domain, inode, modified, rest FROM versions

@@ -97,13 +97,13 @@ def _read(path: Path) -> Iterator[ox.Quad]:
         line, column = getattr(error, "position", (error.lineno, error.offset))
         reason = " ".join(str(error.msg).split())
         place = f"{path}:{line}:{column}" if line is not None else path
-        raise ProvioError(f"{place}: {reason}: mend the file, or name its format by its ending") from error
+        raise ProvioError(f"{place}: {reason}: correct the file, or give it the suffix of its format") from error
     except FileNotFoundError as error:
         raise NothingKnown(f"there is no file {path}") from error
     except RecursionError as error:
         raise ProvioError(f"{path}: nested too deeply to be read") from error
     except (AttributeError, TypeError, ValueError, ElementTree.ParseError) as error:
-        raise ProvioError(f"{path}: not what its ending says: {' '.join(str(error).split())}") from error
+        raise ProvioError(f"{path}: not in the format of its suffix: {' '.join(str(error).split())}") from error
 
 
 def _complete(store: ox.Store) -> None:

@@ -27,7 +27,7 @@ Term = ox.NamedNode | ox.BlankNode | ox.Literal
 class Kind(NamedTuple):
     """The form of a statement in PROV-O: its two ends, its qualified form, the properties of its other arguments.
 
-    `needs` are the required arguments; `absent` those whose absence means that they do not exist.
+    `needs` are the required arguments; `absent` the optional ones that do not exist if they are not given.
     """
 
     subject: str
@@ -108,8 +108,7 @@ def quads(statements: Iterator[Statement]) -> Iterator[ox.Quad]:
 
 
 def _say_none(one: Statement) -> None:
-    """Add the arguments whose absence means that they do not exist; a derivation that names its activity has none of
-    these."""
+    """Add the `absent` arguments that are not given; a derivation that names its activity has none of these."""
     absent = RELATIONS[one.kind].absent if one.kind in RELATIONS else ()
     if one.kind == "wasDerivedFrom" and "activity" in one.arguments:
         absent = ()

@@ -107,8 +107,8 @@ def test_what_is_only_added_to_is_not_rewritten(tmp_path: Path, monkeypatch: pyt
 def test_a_store_is_written_on_after_it_was_published(tmp_path: Path) -> None:
     """By the same writer, be it one that was made anew; each snapshot has what there was."""
     home = Home(tmp_path)
-    for anew in (False, True):
-        with StoreWriter(home, wait=True, anew=anew) as store:
+    for rebuild in (False, True):
+        with StoreWriter(home, wait=True, rebuild=rebuild) as store:
             for number in range(3):
                 store.replace(f"{GRAPH}/{number}", pieces(0, 10))
                 store.publish()

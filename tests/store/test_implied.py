@@ -88,5 +88,5 @@ def test_the_graph_of_classes_is_no_run_s(project: Project) -> None:
         exported = project.provio("export", "--as", form).stdout
         assert "impliesClass" not in exported and "Entity" in exported and implied.CLASSES not in exported
     refused = project.provio("query", "--update", f"DROP GRAPH <{implied.CLASSES}>", code=1)
-    assert "it would change what provio keeps" in refused.stderr
+    assert "the update would change provio's own data" in refused.stderr
     assert project.rows(inside) == whole

@@ -56,7 +56,7 @@ def test_one_that_let_others_merge(oxigraph: Server) -> None:
     mine = lease.Lease(there, wait=False)
     oxigraph.update(f"CLEAR GRAPH <{lease.GRAPH}>")
     mine.renewed -= lease.EXPIRES
-    with pytest.raises(StoreError, match="let others merge"):
+    with pytest.raises(StoreError, match="the lease of this merge expired"):
         mine.hold()
 
 

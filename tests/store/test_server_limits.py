@@ -74,7 +74,7 @@ def broken(connection: socket.socket) -> None:
 def test_an_endless_answer(speaks: Callable[[Speaker], str], monkeypatch: pytest.MonkeyPatch) -> None:
     """It is given up at a limit, be it an answer or what the server says as a greeting."""
     monkeypatch.setattr(server, "LARGEST", 1 << 24)
-    with pytest.raises(StoreError, match="ask for less"):
+    with pytest.raises(StoreError, match="query less data"):
         server.Server(speaks(endless), None, None)
 
 

@@ -68,9 +68,9 @@ class Latest:
         own = sorted(uses(store, "?u", iris(store.members(graph, SERIES))), key=lambda use: (use.series, use))
         self.own = {name: list(found) for name, found in groupby(own, lambda use: use.series)}
         self.before = {name: self._before(name, found) for name, found in self.own.items()}
-        self.begun = {use.version: use for use in sorted(own, reverse=True)}  # the run's first use of each version
-        self.first = self._first({*self.begun, *(use.version for use in self.before.values() if use)})
-        for version, use in self.begun.items():
+        self.first_uses = {use.version: use for use in sorted(own, reverse=True)}  # the run's first use of each version
+        self.first = self._first({*self.first_uses, *(use.version for use in self.before.values() if use)})
+        for version, use in self.first_uses.items():
             if any(at >= use.at for at in self.first[version].values()):
                 raise Unclear
 
@@ -121,15 +121,15 @@ class Latest:
         if before and self._earlier(before.version, use.version):
             earlier = f"<{before.version}>"
             graph.say(use.version, ("prov:wasRevisionOf", earlier), ("prov:wasDerivedFrom", earlier))
-        if not self.first[use.version] and self.begun[use.version].series == use.series:
+        if not self.first[use.version] and self.first_uses[use.version].series == use.series:
             graph.say(use.version, ("version", turtle.integer(number)))
 
     def _earlier(self, one: str, other: str) -> bool:
         """Return whether a version was first used before another."""
         if not self.first[one] and not self.first[other]:
-            return self.begun[one] < self.begun[other]
+            return self.first_uses[one] < self.first_uses[other]
         when, then = (
-            min(self.first[each].values()) if self.first[each] else self.begun[each].at for each in (one, other)
+            min(self.first[each].values()) if self.first[each] else self.first_uses[each].at for each in (one, other)
         )
         if when == then:
             raise Unclear

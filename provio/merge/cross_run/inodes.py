@@ -178,7 +178,7 @@ def _join(facts: Facts, graph: Graph, version: Version) -> None:
     versions = facts.store.versions
     kept = max(map(_mtime, version.earlier), default=None)
     since = kept if kept is not None else min((one.start for one in _writings(facts, version)), default=version.mtime)
-    for iri in versions.between(version.iri, versions.begun(version.iri)):
+    for iri in versions.between(version.iri, versions.writer_start(version.iri)):
         other = _version(facts, iri)
         if other.made_by:
             follows = other.mtime > since and not other.made_by.keys() & version.made_by.keys()

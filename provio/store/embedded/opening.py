@@ -41,7 +41,7 @@ class StorePath:
 
 
 def new_store_folder(home: Home) -> Path:
-    """Return the folder of a new store (`anew`) while it is incomplete."""
+    """Return the folder of a new store (`rebuild`) while it is incomplete."""
     return home.kept / "store.new"
 
 
@@ -66,11 +66,11 @@ def opened(how: Callable[[str], ox.Store], path: str, shown: Path) -> ox.Store:
     try:
         return how(path)
     except OSError as error:
-        what = remedy(error, "make room, or see who may write there")
+        advice = remedy(error, "make room, or check the permissions")
         why = str(error).partition(". Run")[0]  # the message contains a remedy of its own
-        raise StoreError(f"cannot open the store {shown} ({why}): {what}") from error
+        raise StoreError(f"cannot open the store {shown} ({why}): {advice}") from error
     except Exception as error:
-        raise Damaged(f"the store {shown} is damaged ({error}): delete it, provio merge makes it again") from error
+        raise Damaged(f"the store {shown} is damaged ({error}): delete it; provio merge builds it again") from error
 
 
 def check_links(home: Home) -> None:
@@ -79,8 +79,8 @@ def check_links(home: Home) -> None:
     for folder in (home.store, home.snapshots):
         if folder.is_symlink():
             raise StoreError(
-                f"{folder} is a symbolic link: delete it, and where the store is to lie elsewhere put all of "
-                f"{home.path} there (PROVIO_HOME, or a link to the whole)"
+                f"{folder} is a symbolic link: delete it; to keep the store in another place, move all of "
+                f"{home.path} there (PROVIO_HOME, or a link to the whole folder)"
             )
 
 

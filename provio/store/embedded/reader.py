@@ -34,7 +34,7 @@ class StoreReader(Apart):
         held = snapshots.hold(home)
         if held is None:
             recorded = len(home.run_folders())
-            said = f"{recorded} recorded in {home.path}, none merged: provio merge says why" if recorded else ""
+            said = f"{recorded} recorded in {home.path}, none merged: provio merge shows the reason" if recorded else ""
             raise NothingKnown(
                 said or f"nothing is recorded in {home.path} yet: record something (provio run -- COMMAND)"
             )

@@ -18,7 +18,7 @@ def apply_update(store: ox.Store, sparql: str) -> None:
     before = _own_digests(store)
     store.update(sparql, prefixes=PREFIXES)
     if _own_digests(store) != before:
-        raise BadQuery("refused: it would change what provio keeps: name a graph of your own (GRAPH <…> { … })")
+        raise BadQuery("refused: the update would change provio's own data: name a graph of your own (GRAPH <…> { … })")
 
 
 def _own_digests(store: ox.Store) -> dict[str, str]:

@@ -53,14 +53,14 @@ SHARED = frozenset({NS + "identifier", RDF + "type"})  # properties that are que
 class StoreWriter:
     """The only writer: a context manager that holds the lock of a `.provio`.
 
-    It moves a damaged store out of the way and starts an empty one (`begun` is then true), because the run folders
+    It moves a damaged store out of the way and starts an empty one (`is_new` is then true), because the run folders
     contain everything. Raises Busy if another process holds the lock and `wait` is false, StoreError if the store
     cannot be opened.
     """
 
-    def __init__(self, home: Home, wait: bool, lock: Lock | None = None, anew: bool = False) -> None:
+    def __init__(self, home: Home, wait: bool, lock: Lock | None = None, rebuild: bool = False) -> None:
         self.home = home
-        self.anew = anew
+        self.rebuild = rebuild
         self.lock = lock or Lock(home, wait)
         self.path = StorePath(home.kept)
         self.lists = statements.Lists(home.kept)
@@ -78,10 +78,10 @@ class StoreWriter:
                     snapshots.restore(home)
                 if new_store_folder(home).exists():
                     snapshots.take_away(new_store_folder(home))  # it was never complete
-            self.anew = anew = anew or check_version(home) in EARLIER
-            self.begun = anew or not (home.store / CURRENT).exists()
+            self.rebuild = rebuild = rebuild or check_version(home) in EARLIER
+            self.is_new = rebuild or not (home.store / CURRENT).exists()
             self._open()
-            if self.begun and not anew:
+            if self.is_new and not rebuild:
                 snapshots.take_away(home.marks)  # they describe a removed store: all runs are pending again
         except BaseException:
             self.lock.close()
@@ -91,7 +91,7 @@ class StoreWriter:
         try:
             _ = self.store
         except Damaged:
-            self.begun = True
+            self.is_new = True
             self._folder.rename(self._folder.with_name(f"store.damaged-{time.time_ns()}"))
             _ = self.store
 
@@ -106,11 +106,11 @@ class StoreWriter:
 
     @property
     def _folder(self) -> Path:
-        return new_store_folder(self.home) if self.anew else self.home.store
+        return new_store_folder(self.home) if self.rebuild else self.home.store
 
     def _change(self) -> None:
         """Record that the store contains unpublished changes from here on."""
-        if not self.changed and not self.anew:
+        if not self.changed and not self.rebuild:
             self.home.unfinished.touch()
         self.changed = True
 
@@ -368,19 +368,19 @@ class StoreWriter:
                 while piece := list(islice(quads, PIECE)):
                     fresh.bulk_extend(piece)
                     done += len(piece)
-                    progress(f"taking their words out of the store: {100 * done // total} %")
+                    progress(f"removing their terms from the store: {100 * done // total} %")
             except OSError:
                 snapshots.take_away(folder)
                 raise
         progress("")
-        self.store, self.anew = fresh, True
+        self.store, self.rebuild = fresh, True
 
     def publish(self) -> None:
-        """Publish a snapshot for readers; a new store (`anew`) replaces the old one."""
+        """Publish a snapshot for readers; a new store (`rebuild`) replaces the old one."""
         self.rewritten()
         lists = self.list_names()
         with writing(self.home):
-            if self.anew:
+            if self.rebuild:
                 self.home.unfinished.touch()
             self.store.flush()
             if self.dropped:
@@ -393,11 +393,11 @@ class StoreWriter:
             if "versions" in vars(self):
                 self.versions.commit()
             snapshots.publish(self.home, self._folder)
-            if self.anew:
+            if self.rebuild:
                 snapshots.take_away(self.home.store)
                 new_store_folder(self.home).rename(self.home.store)
                 note_version(self.home)
-                self.anew = False
+                self.rebuild = False
             self.home.unfinished.unlink(missing_ok=True)
             self.lists.keep(lists)
         self.changed = self.dropped = False

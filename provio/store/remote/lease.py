@@ -53,7 +53,7 @@ class Lease:
         if time.monotonic() - self.renewed < RENEW:
             return
         if time.monotonic() - self.renewed > EXPIRES / 2 and self.me not in [row["who"] for row in self._all()]:
-            raise StoreError(f"{self.server.url} waited too long and let others merge: ask again")
+            raise StoreError(f"{self.server.url}: the lease of this merge expired, another may merge: try again")
         self._say()
         self.renewed = time.monotonic()
 
@@ -103,6 +103,6 @@ def _seconds(instant: str) -> float:
     """Parse a time of the server; a time without a zone counts as UTC, because only differences matter."""
     parts = re.fullmatch(r"([^.]*?T[\d:]+)(?:\.(\d+))?(Z|[+-]\d\d:\d\d)?", instant)
     if parts is None:
-        raise StoreError(f"the server says that it is {instant[:40]!r}: see docs/servers.md")
+        raise StoreError(f"the server returned the time {instant[:40]!r}, which is invalid: see docs/servers.md")
     zone = "+00:00" if parts[3] in (None, "Z") else parts[3]
     return datetime.fromisoformat(f"{parts[1]}.{(parts[2] or '0')[:6]:0<6}{zone}").timestamp()

@@ -71,7 +71,7 @@ class _Fetched(statements.Lists):
         found = terms.rows(self.server.own(f"SELECT ?p ?o {{ <{INDEX}#{name}> ?p ?o }}", self.graphs or [NOTHING]))
         parts = {places.number(row["p"]): row["o"] for row in found}
         if not parts:
-            raise StoreError(f"{self.server.url} has not the list {name}: ask again (a merge may have ended meanwhile)")
+            raise StoreError(f"{self.server.url} has no list {name}: try again (a merge may have just ended)")
         data = base64.b64decode("".join(parts[part] for part in sorted(parts)))
         with gzip.open(io.BytesIO(data)) as file:
             yield cast("IO[bytes]", file)

@@ -160,7 +160,7 @@ class Server:
             )
         if "X-SQL-State" in answer.headers:
             raise StoreError(
-                f"{self.url} stopped at a limit of its own: ask for less, or see MaxQueryExecutionTime there"
+                f"{self.url} stopped at a limit of its own: query less data, or see MaxQueryExecutionTime there"
             )
 
     def _count(self, graph: str, found: IO[bytes]) -> None:
@@ -183,7 +183,7 @@ class Server:
             for piece in answer.iter_content(PIECE):
                 file.write(piece)
                 if file.tell() > LARGEST:
-                    raise StoreError(f"{self.url} answers with more than {LARGEST >> 30} GB: ask for less (LIMIT)")
+                    raise StoreError(f"{self.url} answers with more than {LARGEST >> 30} GB: query less data (LIMIT)")
         except requests.exceptions.RequestException as error:
             raise StoreError(f"{self.url} {_reason(error)}") from None
         except OSError as error:
@@ -229,7 +229,7 @@ class Server:
                 f"{self.url} wants a name and password (401): put them into ~/.netrc, or see docs/servers.md"
             )
         if code == 403:
-            raise StoreError(f"{self.url} forbids that (403): ask who runs it for the right to read and write")
+            raise StoreError(f"{self.url} forbids that (403): its administrator must allow reading and writing")
         if code == 404:
             raise StoreError(
                 f"{self.url} has nothing at {urlsplit(answer.url).path} (404): set `servers` (docs/servers.md)"
@@ -270,14 +270,14 @@ def _reason(error: Exception) -> str:
     if isinstance(error, requests.exceptions.SSLError):
         return "has a certificate that is not trusted: name its authority's file in REQUESTS_CA_BUNDLE"
     for sign, reason in (
-        ("timed out", "does not answer in time: see whether it is overloaded, or ask later"),
+        ("timed out", "does not answer in time: check whether it is overloaded, or try later"),
         ("refused", "refuses connections: is the server running?"),
-        ("NameResolution", "has no address: see the host's name"),
-        ("unreachable", "cannot be reached: see the network"),
+        ("NameResolution", "has no address: check the host's name"),
+        ("unreachable", "cannot be reached: check the network"),
     ):
         if sign in text:
             return reason
-    return f"broke off the connection ({type(error).__name__}): see whether the server still runs"
+    return f"broke off the connection ({type(error).__name__}): check whether the server is still running"
 
 
 # Limit the total time of an answer, and not only the time without data.
@@ -315,7 +315,7 @@ class _Received(io.RawIOBase):
 
 
 class _Answer(http.client.HTTPResponse):
-    """An answer whose time limit starts when the request has been sent."""
+    """An answer with a time limit that starts when the request has been sent."""
 
     def __init__(self, sock: socket.socket, *arguments: Any, **named: Any) -> None:
         super().__init__(sock, *arguments, **named)

@@ -97,7 +97,7 @@ def _wrong(answer: IO[bytes]) -> StoreError:
     """Return the error for an invalid answer: Oxigraph's server ends an answer at its time limit with a sentence."""
     answer.seek(-min(answer.seek(0, os.SEEK_END), 100), os.SEEK_END)
     if b"cancelled" in answer.read():
-        return StoreError("the server stopped at a limit of its own: ask for less, or see --timeout-s there")
+        return StoreError("the server stopped at a limit of its own: query less data, or see --timeout-s there")
     return StoreError("the server does not speak SPARQL (it answers with no results): see docs/servers.md")
 
 

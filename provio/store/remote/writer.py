@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 class RemoteWriter(StoreWriter):
     """The only writer: a context manager that holds the lock, and the server's lease during the transfer.
 
-    `anew` writes all runs of the `.provio` again. Raises Busy if `wait` is false and another process holds the lock
+    `rebuild` writes all runs of the `.provio` again. Raises Busy if `wait` is false and another process holds the lock
     or the lease.
     """
 
-    def __init__(self, home: Home, settings: Config, wait: bool, lock: Lock, anew: bool = False) -> None:
+    def __init__(self, home: Home, settings: Config, wait: bool, lock: Lock, rebuild: bool = False) -> None:
         try:
             self.server, self.wait = connect(settings, wait), wait
             with home.closed():
@@ -49,9 +49,11 @@ class RemoteWriter(StoreWriter):
             raise
         self.said: dict[str, IO[bytes]] = {}  # graph → N-Triples that were added to it or removed from it
         self.whole = True
-        super().__init__(home, wait, lock, anew)
+        super().__init__(home, wait, lock, rebuild)
         try:
-            if not self.begun and not anew and (self.home.snapshots / "current").exists():  # otherwise send everything
+            if (
+                not self.is_new and not rebuild and (self.home.snapshots / "current").exists()
+            ):  # otherwise send everything
                 self._tell(None)
                 self.whole = False
         except BaseException:
@@ -79,8 +81,8 @@ class RemoteWriter(StoreWriter):
         """Refuse: only after an update is it known whether it changes provio's own data, and a server cannot
         undo it."""
         raise BadQuery(
-            f"provio updates only the store on this disk, where it can undo what would change a run: send it to "
-            f"{self.server.url}{self.server.endpoints.update} yourself"
+            f"provio updates only the store on this disk, where it can undo changes of its own data: send the "
+            f"update to {self.server.url}{self.server.endpoints.update} yourself"
         )
 
     def publish(self) -> None:
