@@ -27,7 +27,6 @@ from provio.settings.home import Home
 from provio.settings.lock import Lock
 from provio.settings.schema import Config
 from provio.store import Store, check_version, implied, open_reader, open_writer, user_vocabulary
-from provio.system import owners
 
 NAME = "together"
 
@@ -175,7 +174,7 @@ def _source(home: Home, name: str, trusted: bool) -> Home:
     if not (path / "runs").is_dir():
         os.listdir(path)  # raises the OSError with the reason, if there is one
         raise StoreError("is no .provio, nor has one")
-    if not trusted and not owners.is_ours(path.stat()):
+    if not trusted and not homes.is_ours(path.stat()):
         raise StoreError(f"belongs to user {path.stat().st_uid}: name it in PROVIO_STORES to use it all the same")
     os.listdir(path / "runs")
     check_version(Home(path))

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 from provio.base.errors import NotAllowed, NothingKnown, remedy
 from provio.base.patterns import pattern
 from provio.base.records import plain
-from provio.system import owners
 
 NAME = ".provio"
+SHARED = stat.S_ISGID | stat.S_IRWXG  # rwxrws---: `provio init --shared`
 PACKED = ".tar.xz"  # suffix of a packed run
 RUN_ID = pattern(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 CACHEDIR_TAG = (
@@ -24,7 +25,7 @@ CACHEDIR_TAG = (
 )
 
 
-LEFT_WORDS = "words of runs that were removed are left in the store's tables"
+LEFT_WORDS = "words of removed runs are still in the store's tables"
 
 
 @plain(frozen=True)
@@ -47,7 +48,7 @@ class Home:
     def shared(self) -> bool:
         """Whether the folder is shared with a group, from its mode (`rwxrws---`)."""
         try:
-            return owners.is_shared(self.path.stat())
+            return is_shared(self.path.stat())
         except OSError:
             return False
 
@@ -172,7 +173,7 @@ def find(target: Path | None = None) -> Home:
     named = os.environ.get("PROVIO_HOME")
     if named:
         if not Path(named).is_dir():
-            raise NothingKnown(f"PROVIO_HOME names {named}, which is no folder: unset it, or record a run first")
+            raise NothingKnown(f"PROVIO_HOME names {named}, which is not a folder: unset it, or record a run first")
         return Home(Path(named).absolute())
     found = (target and _nearest(target)) or _nearest(current())
     if not found:
@@ -241,10 +242,10 @@ def make(home: Home) -> None:
                     (home.path / name).write_text(text, encoding="utf-8")
     except OSError as error:
         raise NotAllowed(
-            f"cannot write {home.path} ({error.strerror}): {remedy(error, 'set PROVIO_HOME to a folder of yours')}"
+            f"cannot write {home.path} ({error.strerror}): {remedy(error, 'set PROVIO_HOME to a folder that you own')}"
         ) from error
     if not os.access(home.runs, os.W_OK | os.X_OK):
-        raise NotAllowed(f"cannot write {home.runs}: set PROVIO_HOME to a folder of yours")
+        raise NotAllowed(f"cannot write {home.runs}: set PROVIO_HOME to a folder that you own")
 
 
 def share(home: Home, folder: Path) -> None:
@@ -289,14 +290,61 @@ def _git_root(start: Path) -> Path:
 def _owned(path: Path) -> Home:
     """Return a `.provio` that may be trusted: one's own, or one that its owner shares with a group of this user."""
     found = path.stat()
-    if owners.is_ours(found):
-        open_to_all = owners.open_to_all(path)
-        if open_to_all:
-            raise NotAllowed(f"anybody may write in {open_to_all}: chmod o-w it, and see what it holds")
+    if is_ours(found):
+        unsafe = open_to_all(path)
+        if unsafe:
+            raise NotAllowed(f"all users can write in {unsafe}: chmod o-w it, and check its files")
         return Home(path)
-    if owners.is_shared(found):
+    if is_shared(found):
         raise NotAllowed(
-            f"{path} is shared by user {found.st_uid} with group {found.st_gid}, which you are not in: ask to be "
-            "added, or set PROVIO_HOME to a folder of yours"
+            f"{path} is shared by user {found.st_uid} with group {found.st_gid}, which you are not in: join the "
+            "group, or set PROVIO_HOME to a folder that you own"
         )
-    raise NotAllowed(f"{path} belongs to user {found.st_uid}: set PROVIO_HOME={path} to use it all the same")
+    raise NotAllowed(f"{path} belongs to user {found.st_uid}: set PROVIO_HOME={path} to use it anyway")
+
+
+# Owners and permissions.
+
+
+def is_shared(found: os.stat_result) -> bool:
+    """Return whether a `.provio` is shared with a group, from its mode."""
+    return found.st_mode & SHARED == SHARED
+
+
+def is_ours(found: os.stat_result) -> bool:
+    """Return whether a `.provio` belongs to this user, or is shared by its owner with a group of this user."""
+    if found.st_uid == os.geteuid():
+        return True
+    return is_shared(found) and found.st_gid in (os.getegid(), *os.getgroups())
+
+
+def open_to_all(home: Path) -> Path | None:
+    """Return the folder in a `.provio` (or the `.provio` itself) that any user may write; None if there is none."""
+    for folder in (home, *(home / name for name in ("runs", "store", "snapshots", "hashing"))):
+        try:
+            if folder.stat().st_mode & stat.S_IWOTH:
+                return folder
+        except OSError:
+            continue
+    return None
+
+
+def trusted_beside(folder: Path) -> set[int]:
+    """Return the users with trusted settings files next to a `.provio`: this user, root, and an owner who shares it
+    with us."""
+    try:
+        found = folder.stat()
+    except OSError:
+        return {0, os.geteuid()}
+    return {0, os.geteuid(), *([found.st_uid] if is_ours(found) else [])}
+
+
+def is_shut(run_folder: Path) -> bool:
+    """Return whether a run of another user is not readable (yet: its live files are private until the run ends)."""
+    try:
+        if run_folder.stat().st_uid == os.geteuid():
+            return False
+    except OSError:  # the run is packed
+        return False
+    inside = (Path(path, name) for path, folders, files in os.walk(run_folder) for name in (*folders, *files))
+    return not all(os.access(path, os.R_OK) or path.is_symlink() for path in (run_folder, *inside))

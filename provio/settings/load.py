@@ -18,9 +18,9 @@ from typing import Any
 
 from provio.base.errors import ConfigError
 from provio.base.records import plain
+from provio.settings.home import trusted_beside
 from provio.settings.schema import FIELDS, FILE, KEEP_OUT, KEYS, OTHER_VARIABLES, VARIABLES, Config, Key, user_file
 from provio.settings.types import FILES, among, suggestion
-from provio.system.owners import trusted_beside
 
 MOST = 1 << 26
 
@@ -32,7 +32,7 @@ def content(path: Path) -> bytes:
     found = os.fstat(fd)
     if not stat.S_ISREG(found.st_mode):
         os.close(fd)
-        raise OSError(errno.EINVAL, "is no plain file")
+        raise OSError(errno.EINVAL, "is no regular file")
     with open(fd, "rb") as file:
         data = file.read(MOST + 1) if found.st_size <= MOST else b""  # a file of /proc has size 0, yet content
         if len(data) > MOST or found.st_size > MOST:
@@ -140,20 +140,18 @@ def _checked(found: _Found, below: Mapping[str, Any]) -> Any:
 def _keep_secret(found: _Found) -> None:
     path = user_file()
     if found.where.rpartition(":")[0] != str(path) and found.where != str(path):
-        raise ValueError(f"is for {path} alone, where nobody else reads it")
+        raise ValueError(f"is only allowed in {path}, which other users cannot read")
     if path.stat().st_mode & 0o077:
-        raise ValueError(f"others can read or write {path}: chmod 600 {path}")
+        raise ValueError(f"other users can read or write {path}: chmod 600 {path}")
 
 
 def _keep_at_home(key: Key, value: Any, below: Mapping[str, Any]) -> None:
     """Forbid a project's file to open a connection to a server that the user's own settings do not know, or to declare
     that a secret is not one. `below` contains the settings of the user's own file."""
     if key.name == "redact.keep":
-        raise ValueError(
-            f"is for {user_file()}, or PROVIO_REDACT_KEEP: a project's file does not say what is no secret"
-        )
+        raise ValueError(f"is not allowed in a project's file: set it in {user_file()} or PROVIO_REDACT_KEEP")
     if key.name == "servers":
-        raise ValueError(f"is for {user_file()}, or PROVIO_SERVERS: a project's file does not say where servers are")
+        raise ValueError(f"is not allowed in a project's file: set it in {user_file()} or PROVIO_SERVERS")
     known = {*below.get("servers", {}), *below.get("credentials", {})}
     named = {"store": (value,), "stores": value}.get(key.name, ())
     for server in (one for one in named if re.match("https?://", one)):
@@ -252,7 +250,7 @@ def _text(path: Path, trusted: bool) -> str:
     forever.)"""
     found = path.stat()
     if not trusted and found.st_uid not in trusted_beside(path.parent / ".provio"):
-        raise ValueError(f"belongs to user {found.st_uid}: set PROVIO_CONFIG={path} to use it all the same")
+        raise ValueError(f"belongs to user {found.st_uid}: set PROVIO_CONFIG={path} to use it anyway")
     try:
         return content(path).decode("utf-8")
     except UnicodeDecodeError as error:

@@ -76,8 +76,8 @@ def among(word: str, words: Iterable[str], see: str = "") -> str:
     (`see`)."""
     words = list(words)
     known = f"known: {', '.join(words)}"
-    said = known if len(known) <= LIST else f"{see} all" * bool(see)
-    return suggestion(word, words) + f" ({said})" * bool(said)
+    listed = known if len(known) <= LIST else f"{see} all" * bool(see)
+    return suggestion(word, words) + f" ({listed})" * bool(listed)
 
 
 def _wrong(value: object, allowed: str, words: Iterable[str] = ()) -> ValueError:
@@ -119,7 +119,7 @@ def _text(value: object) -> str:
 def _place(value: object) -> str:
     if value == "" or (isinstance(value, str) and _is_line(value) and value[0] in "/~$"):
         return str(value)
-    raise _wrong(value, "a folder from the root, from ~, or from a variable such as $TMPDIR")
+    raise _wrong(value, "an absolute path, or one that starts with ~ or a variable such as $TMPDIR")
 
 
 def texts(
@@ -172,7 +172,7 @@ def _domains(value: object) -> Mapping[str, str]:
     for folder, name in value.items():
         path = os.path.expanduser(folder)
         if not path.startswith("/") or not is_path(path):
-            raise ValueError(f"{folder!r} is not allowed (allowed: a folder from the root, or from ~)")
+            raise ValueError(f"{folder!r} is not allowed (allowed: an absolute path, or one that starts with ~)")
         if not isinstance(name, str) or not _is_line(name):
             raise ValueError(f"{folder}: {_wrong(name, 'a name, the same on every host')}")
         found[os.path.normpath(path)] = name.strip()
@@ -193,7 +193,7 @@ def toml(text: str) -> object:
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except (tomllib.TOMLDecodeError, KeyError):
-        raise ValueError(f"{text!r} is no value as provio.toml has it") from None
+        raise ValueError(f"{text!r} is no TOML value") from None
 
 
 def _split(separator: str) -> Callable[[str], object]:
@@ -231,7 +231,7 @@ RECOGNISED = Kind(LIBRARIES, _recognised, _recognised_text)
 BOOLEAN = Kind("true or false", boolean, lambda text: YES_OR_NO.get(text.strip().lower(), text))
 SECONDS = Kind("a number of seconds, 0 for no limit", _seconds, _number)
 TEXT = Kind("a text of one line", _text)
-PLACE = Kind("a folder from the root, from ~, or from a variable such as $TMPDIR", _place)
+PLACE = Kind("an absolute path, or one that starts with ~ or a variable such as $TMPDIR", _place)
 FOLDERS = Kind(
     "a list of folders or globs (in a variable with `:` between)",
     texts("a list of folders or globs", is_path, os.path.expanduser),
@@ -247,7 +247,7 @@ NAMES = Kind(
     texts("a list of names or globs", _is_line, str.strip),
     _split(","),
 )
-DOMAINS = Kind("a table of folders and what the storage they lie on is called", _domains, toml, both, True)
+DOMAINS = Kind("a table of folders and names of the storage below them", _domains, toml, both, True)
 INTERPRETERS = Kind("a table of tables with the keys value, no-script, script", _interpreters, toml, both, True)
 
 
@@ -289,7 +289,7 @@ def _server(value: object) -> str:
     if parts is None or parts.scheme not in ("http", "https") or parts.query or parts.fragment or port == 0:
         raise ValueError(f"is not allowed (allowed: {URL})")
     if "@" in parts.netloc:
-        raise ValueError("a name or a password in a URL is seen by others: put them into ~/.netrc, or `credentials`")
+        raise ValueError("other users can see a name or password in a URL: put them into ~/.netrc, or `credentials`")
     if not re.fullmatch(HOST, parts.netloc):
         raise ValueError(f"names no host and port (allowed: {URL})")
     return str(value).rstrip("/")
@@ -328,6 +328,11 @@ SERVERS = Kind(
 ACCOUNTS = Kind("a table of tables with the keys user, password", lambda v: _table_of(Account, v), toml, both, True)
 STORES = Kind(
     "a list of folders and servers (in a variable with `:` between)",
-    texts("a list of servers, and of folders, each a .provio or what holds one", is_path, _store),
+    texts("a list of servers, and of folders, each a .provio or its parent", is_path, _store),
     lambda text: re.findall(URL_PLACE, text),
 )
+
+
+DETAIL = choice("file", "op", "call")
+HDF5 = choice("auto", "h5py", "off")
+MERGE = choice("background", "wait", "ask")

@@ -15,7 +15,7 @@ from provio.doctor.checks import machine
 from provio.merge import removal
 from provio.settings import home as homes
 from provio.settings import load, schema
-from provio.system import mounts, owners
+from provio.system import mounts
 from provio.trace import environment, run_source
 from provio.trace.recording import SAFE_FOR_MAPS
 
@@ -93,7 +93,7 @@ def check_store(place: Place) -> Iterator[Finding]:
     """Yield whether the store can be opened, how many runs are pending, and which files can be removed."""
     if not place.home.path.is_dir():
         return
-    open_to_all = owners.open_to_all(place.home.path)
+    open_to_all = homes.open_to_all(place.home.path)
     if open_to_all:
         yield problem(
             f"{open_to_all} is writable by all users", f"chmod o-w {open_to_all}, and check its files for changes"
