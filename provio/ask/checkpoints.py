@@ -16,9 +16,8 @@ from provio.ask.comparison import Difference, Value, differences, last_part, sam
 from provio.ask.document import Metric, SavedAs, Under
 from provio.ask.experiments import Checkpoint, Configuration
 from provio.ask.nodes import batches
-from provio.ask.target import find_target
+from provio.ask.target import current_version, find_target
 from provio.base.errors import NothingKnown
-from provio.lineage import current_file
 from provio.settings.types import among
 from provio.store import Reader
 
@@ -142,7 +141,7 @@ def _versions_in(folder: str) -> Iterator[str]:
     for place, folders, names in os.walk(os.fsencode(os.path.realpath(folder))):
         folders.sort()
         for name in sorted(names):
-            version = current_file.version(os.path.join(place, name))
+            version = current_version(os.path.join(place, name))
             if version:
                 yield version
 

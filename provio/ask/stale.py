@@ -15,8 +15,8 @@ from provio.ask import run_uses
 from provio.ask.document import ACTIVITIES, Lineage, LineageDocument, Stale, targets
 from provio.ask.nodes import batches
 from provio.ask.paths import Ways, made_from, order
+from provio.ask.target import current_version, domain_of
 from provio.base.vocab import RUN_BASE
-from provio.lineage import current_file
 from provio.store import Reader
 
 
@@ -83,7 +83,7 @@ class Names:
     def holds(self, path: bytes) -> str | None:
         """Return the version that a path holds now."""
         if path not in self.now:
-            self.now[path] = current_file.version(path)
+            self.now[path] = current_version(path)
         return self.now[path]
 
     def same(self, version: str, other: str | None) -> bool:
@@ -184,7 +184,7 @@ class _Finder:
         if path in {other for _, other in self.names.known.get(product, ())}:
             return "gone"
         now = self.names.holds(path)
-        if now is None and file.startswith(f"file://{current_file.domain_of(path)}/"):
+        if now is None and file.startswith(f"file://{domain_of(path)}/"):
             return "gone"
         if now is None or not file.startswith(f"file://{now.split('/')[-2]}/"):  # a file of another machine
             now = self.newest.of(file)

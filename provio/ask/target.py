@@ -6,11 +6,17 @@ import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 
 from provio.base.errors import NothingKnown
 from provio.base.turtle import literal, path_iri
-from provio.lineage import current_file
+from provio.lineage.identity import domain_segment, version_iri
+from provio.settings import load
+from provio.settings.home import project_folders
 from provio.store import Reader
+from provio.system import statx
+from provio.system.statx import Facts
+from provio.trace import environment
 
 
 @dataclass(frozen=True)
@@ -35,7 +41,7 @@ def find_target(reader: Reader, text: str) -> Target:
     path = os.fsencode(text)
     path = path.rstrip(b"/") or path  # the kernel knows no file by a name that ends with a slash
     full = os.path.abspath(path)
-    iri = current_file.version(path)
+    iri = current_version(path)
     if iri and _exists(reader, iri):
         return Target(iri, None, full.decode("utf-8", "replace"))
     newest = _newest_of(reader, _names([full, os.path.realpath(path)]))
@@ -110,3 +116,43 @@ def is_iri(text: str) -> bool:
 
 def _show(path: bytes) -> str:
     return path.decode("utf-8", "backslashreplace")
+
+
+# The version that a path contains now, identified by `stat` alone.
+
+
+def current_version(path: bytes) -> str | None:
+    """Return the IRI of the version that a path contains now; None where there is no file."""
+    try:
+        facts = statx.facts(path)
+    except (OSError, ValueError):
+        return None
+    return version_iri(domain(os.path.realpath(path), facts), facts) if facts else None
+
+
+def domain_of(path: bytes) -> str | None:
+    """Return the storage domain of a path, or if it does not exist, of its nearest existing parent folder; None if
+    there is none."""
+    while True:
+        try:
+            facts = statx.facts(path)
+        except (OSError, ValueError):
+            facts = None
+        if facts:
+            return domain(os.path.realpath(path), facts)
+        if os.path.dirname(path) == path:
+            return None
+        path = os.path.dirname(path)
+
+
+def domain(path: bytes, facts: Facts) -> str:
+    """Return the storage domain of a real path, by the mounts that this machine has now."""
+    known = [mount for mount in _mounts(facts.device) if path.startswith(mount.point)]
+    named = max(known, key=lambda mount: len(mount.point), default=None)
+    return domain_segment(named.domain if named else f"{environment.machine_domain()}.{facts.device}")
+
+
+@cache
+def _mounts(device: str) -> list[environment.Mount]:
+    domains = load.load(project_folders(), forgive=lambda _: None).domains
+    return list(environment.mounts({device}, domains))

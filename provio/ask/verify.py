@@ -19,8 +19,8 @@ from dataclasses import dataclass, replace
 from urllib.parse import unquote_to_bytes
 
 from provio.ask import run_uses, suggestions
+from provio.ask.target import current_version, domain_of
 from provio.base.turtle import literal, path_iri
-from provio.lineage import current_file
 from provio.lineage.identity import BASE
 from provio.store import Reader
 from provio.system import statx
@@ -241,7 +241,7 @@ class Verifier:
         found = max(last_held(self.reader, paths=names), key=lambda one: one.seen, default=None)
         if found:
             return self._compare(found, removed(found, self.gone))
-        version = current_file.version(full)
+        version = current_version(full)
         for one in names_of(self.reader, version) if version else ():
             return self._compare(replace(one, path=full))
         as_of = suggestions.as_of_words(self.reader)
@@ -253,7 +253,7 @@ class Verifier:
 
     def _state(self, one: Recorded, gone: Removal | None) -> tuple[str, str]:
         domain, tail = one.version.removeprefix(f"{BASE}version/").partition("~")[0].split("/")
-        here = current_file.domain_of(one.path) == domain
+        here = domain_of(one.path) == domain
         try:
             mode, facts = os.stat(one.path).st_mode, statx.facts(one.path)
         except (FileNotFoundError, NotADirectoryError):
@@ -284,6 +284,6 @@ class Verifier:
 
     def _by(self, one: Recorded) -> str:
         """Who changed it, where that was recorded."""
-        now = current_file.version(one.path)
+        now = current_version(one.path)
         makers = recorded_makers(self.reader, now) if now else []
         return f"overwritten by run {makers[-1]}" if makers and makers[-1] != one.run else ""

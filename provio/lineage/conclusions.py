@@ -20,7 +20,7 @@ The modules, in the order in which `conclude` uses them on the trace of a run or
   unwatched      possible effects of programs that provio could not watch; submitted jobs that are not observed
   ranks          data of launchers and ranks that is not followed
 
-`identity` computes the IRIs, `model` has the types of the conclusions, `current_file` identifies a file as it is now.
+`identity` computes the IRIs, `model` has the types of the conclusions.
 """
 
 from __future__ import annotations
