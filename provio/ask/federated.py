@@ -18,7 +18,7 @@ from pathlib import Path
 import pyoxigraph as ox
 
 from provio.base.errors import ProvioError, StoreError
-from provio.base.records import plain, replace
+from provio.base.records import frozen, replace
 from provio.base.vocab import RUN_BASE, local_name, provio
 from provio.graph.lines import bundle_iri
 from provio.merge import intake, removal
@@ -39,7 +39,7 @@ class Served:
     runs: dict[str, tuple[str, str]]
 
 
-@plain(frozen=True)
+@frozen
 class Together(Home):
     """The folder of the combined store; `sources` are the records whose runs it holds."""
 

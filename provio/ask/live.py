@@ -26,7 +26,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 from provio.base.errors import Busy, StoreError
-from provio.base.records import plain
+from provio.base.records import frozen, plain
 from provio.base.text import plural, span
 from provio.merge import intake
 from provio.merge.runs import Merge, Outcome, update_vocabulary
@@ -48,7 +48,7 @@ PATIENCE = 2.0  # seconds allowed for the copy of the index of versions
 TRIES = 3  # another process may publish at the same time
 
 
-@plain(frozen=True)
+@frozen
 class Going:
     """A run in progress: its id and, if it runs on other hosts, these hosts and the seconds since their last sign of
     life."""

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from provio.base import turtle
 from provio.base.errors import BadQuery
-from provio.base.records import plain
+from provio.base.records import frozen
 from provio.settings import load
 from provio.settings.types import among
 
@@ -50,7 +50,7 @@ KINDS = {  # the valid values of each type, in words; `provio.ask.parameters` ma
 }
 
 
-@plain(frozen=True)
+@frozen
 class Parameter:
     """A parameter: its name, its type, whether it is required, its default value, its description."""
 
@@ -61,7 +61,7 @@ class Parameter:
     says: str
 
 
-@plain(frozen=True)
+@frozen
 class Question:
     """A stored query: its name, title, description (`about`), parameters in order, example and SPARQL text.
 

@@ -68,8 +68,8 @@ class TimedOut(ProvioError):
     exit_code = 124
 
     def __init__(self, seconds: float) -> None:
-        remedy = "ask for less (--campaign, --depth, LIMIT), or allow more with --timeout"
-        super().__init__(f"stopped: no answer within {seconds:g} s: {remedy}")
+        remedy = "query less data (--campaign, --depth, LIMIT), or raise --timeout"
+        super().__init__(f"stopped: no result within {seconds:g} s: {remedy}")
 
 
 class ConfigError(ProvioError):

@@ -1,18 +1,22 @@
-"""Record classes: like `dataclass`, at a fifth of its start-up cost.
+"""Record classes and regular expressions that are compiled at their first use.
 
 `dataclass` compiles up to six methods per class, which took a seventh of the time of `provio run -- true`. Here only
 `__init__` is compiled; all classes share the other methods. Only mypy checks that no code assigns to a frozen
-instance.
+instance. Compiling the patterns of redaction and of vocabulary terms took a third of the time of a `provio run` that
+uses none of them.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from functools import partial
 from operator import attrgetter
-from typing import Any, TypeVar, dataclass_transform
+from typing import Any, AnyStr, TypeVar, cast, dataclass_transform
 
 Class = TypeVar("Class", bound=type)
 MISSING = object()
+METHODS = ("findall", "finditer", "fullmatch", "match", "search", "split", "sub")
 
 
 class Field:
@@ -31,23 +35,30 @@ def field(*, default_factory: Callable[[], Any]) -> Any:
 
 @dataclass_transform(field_specifiers=(field,))
 def plain(*, frozen: bool = False, slots: bool = False) -> Callable[[Class], Class]:
-    """Make a class from its annotated names. Instances are equal if all values are equal, and hashable if `frozen`."""
+    """Return a decorator that makes a record class from the annotated names of a class. Instances are equal if all
+    values are equal, and hashable if `frozen`."""
+    return partial(_record_class, is_frozen=frozen, slots=slots)
 
-    def make(cls: Class) -> Class:
-        names = tuple(cls.__annotations__)
-        defaults = {name: cls.__dict__[name] for name in names if name in cls.__dict__}
-        methods: dict[str, Any] = {"__eq__": _equal, "__repr__": _shown, "__hash__": _hash if frozen else None}
-        methods |= {"_names": names, "_values": staticmethod(attrgetter(*names))}
-        kept = {name: value for name, value in cls.__dict__.items() if name not in names}
-        if slots:
-            kept = {name: value for name, value in kept.items() if name not in ("__dict__", "__weakref__")}
-            cls = type(cls)(cls.__name__, cls.__bases__, {**kept, "__slots__": names})
-        for name, value in methods.items():
-            setattr(cls, name, value)
-        _make_later(cls, names, defaults)
-        return cls
 
-    return make
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def frozen(cls: Class) -> Class:
+    """Make a record class with immutable, hashable instances."""
+    return _record_class(cls, is_frozen=True, slots=False)
+
+
+def _record_class(cls: Class, is_frozen: bool, slots: bool) -> Class:
+    names = tuple(cls.__annotations__)
+    defaults = {name: cls.__dict__[name] for name in names if name in cls.__dict__}
+    methods: dict[str, Any] = {"__eq__": _equal, "__repr__": _shown, "__hash__": _hash if is_frozen else None}
+    methods |= {"_names": names, "_values": staticmethod(attrgetter(*names))}
+    kept = {name: value for name, value in cls.__dict__.items() if name not in names}
+    if slots:
+        kept = {name: value for name, value in kept.items() if name not in ("__dict__", "__weakref__")}
+        cls = type(cls)(cls.__name__, cls.__bases__, {**kept, "__slots__": names})
+    for name, value in methods.items():
+        setattr(cls, name, value)
+    _make_later(cls, names, defaults)
+    return cls
 
 
 Instance = TypeVar("Instance")
@@ -104,3 +115,19 @@ def _hash(self: Any) -> int:
 
 def _shown(self: Any) -> str:
     return f"{type(self).__qualname__}({', '.join(f'{name}={getattr(self, name)!r}' for name in self._names)})"
+
+
+class _Pattern:
+    def __init__(self, text: str | bytes, flags: int) -> None:
+        self._text, self._flags = text, flags
+
+    def __getattr__(self, name: str) -> Any:
+        compiled = re.compile(self._text, self._flags)
+        for method in METHODS:  # later calls find the methods directly
+            setattr(self, method, getattr(compiled, method))
+        return getattr(compiled, name)
+
+
+def pattern(text: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
+    """Return an object with the methods of `re.Pattern` that compiles its text at first use."""
+    return cast("re.Pattern[AnyStr]", _Pattern(text, flags))

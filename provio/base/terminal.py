@@ -63,7 +63,7 @@ def out(answer: str | bytes | Iterator[str]) -> None:
             left = left[sys.stdout.buffer.write(left) :]
     sys.stdout.buffer.flush()
     if left_out:
-        note(f"and {left_out} lines more: a pipe (| less) or a file gets all")
+        note(f"and {left_out} more lines: use a pipe (| less) or a file to see all")
 
 
 def _first(answer: str) -> tuple[str, int]:
@@ -82,11 +82,11 @@ def note(line: str) -> None:
 def confirm(question: str) -> None:
     """Require a confirmation from the user at the terminal; raises ProvioError without one, or without a terminal."""
     if not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
-        raise ProvioError("nobody can be asked here: say --yes to do it without being asked")
+        raise ProvioError("no terminal to confirm on: pass --yes")
     sys.stderr.write(f"{_shown(question)} [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise ProvioError("nothing was done: the answer was not yes")
+        raise ProvioError("not confirmed: nothing was done")
 
 
 def complain(message: str, hint: str = "") -> None:
@@ -105,7 +105,7 @@ def complaint(message: str, hint: str = "") -> str:
 
 def _clear() -> str:
     """Return the escape sequence that clears a progress line left by the parent process."""
-    return "\r\x1b[K" if time_limit.is_apart() and _rewrites() else ""
+    return "\r\x1b[K" if time_limit.is_child() and _rewrites() else ""
 
 
 def _shown(text: str) -> str:

@@ -18,7 +18,7 @@ from provio.base.errors import ProvioError, TimedOut
 
 # Messages of the child: it merges, which no timeout ends; it answers from now on; it reports its progress itself; it
 # is about to print.
-MERGES, ANSWERS, SAYS, PRINTS = b"m", b"a", b"s", b"p"
+MERGES, ANSWERS, REPORTS, PRINTS = b"m", b"a", b"s", b"p"
 TICK = 0.5  # seconds
 PR_SET_PDEATHSIG = 1  # sys/prctl.h
 
@@ -26,10 +26,10 @@ PR_SET_PDEATHSIG = 1  # sys/prctl.h
 class _Parent:
     """The child's two pipe ends, from and to its parent; -1 in any other process."""
 
-    heard = told = -1
+    read_end = write_end = -1
 
 
-def apart(seconds: float, note: Callable[[str], None] = lambda _: None) -> int | None:
+def run_in_child(seconds: float, note: Callable[[str], None] = lambda _: None) -> int | None:
     """Fork. Return None in the child; in the parent wait for it, at most `seconds` (0: no limit), and return its exit
     code.
 
@@ -38,21 +38,21 @@ def apart(seconds: float, note: Callable[[str], None] = lambda _: None) -> int |
     Raises TimedOut in the parent at the time limit, KeyboardInterrupt at Ctrl-C, ProvioError if a signal ended the
     child. The child has ended by then.
     """
-    leave, give = os.pipe()
-    listen, tell = os.pipe()
+    child_reads, parent_writes = os.pipe()
+    parent_reads, child_writes = os.pipe()
     parent = os.getpid()
     child = os.fork()
     if child == 0:
-        os.close(give)
-        os.close(listen)
-        _Parent.heard, _Parent.told = leave, tell
+        os.close(parent_writes)
+        os.close(parent_reads)
+        _Parent.read_end, _Parent.write_end = child_reads, child_writes
         _end_with(parent)
         return None
-    os.close(leave)
-    os.close(tell)
+    os.close(child_reads)
+    os.close(child_writes)
     _clear_at_end(note)
     try:
-        _attend(listen, give, seconds, note)
+        _serve(parent_reads, parent_writes, seconds, note)
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     except BaseException:
         note("")
@@ -61,7 +61,7 @@ def apart(seconds: float, note: Callable[[str], None] = lambda _: None) -> int |
         raise
     if code < 0:
         name = signal.Signals(-code).name
-        raise ProvioError(f"the question was ended by {name} (memory ran out, or it nests too deeply): ask for less")
+        raise ProvioError(f"the query was ended by {name} (no memory left, or nested too deeply): query less data")
     return code
 
 
@@ -82,44 +82,44 @@ def _clear_at_end(note: Callable[[str], None]) -> None:
 @contextlib.contextmanager
 def not_counted() -> Iterator[None]:
     """Exclude a block from the time limit, which starts again after it."""
-    _tell(MERGES)
+    _send(MERGES)
     try:
         yield
     finally:
-        _tell(ANSWERS)
+        _send(ANSWERS)
 
 
-def says() -> None:
+def report_own_progress() -> None:
     """Declare that this process reports its progress itself from now on."""
-    _tell(SAYS)
+    _send(REPORTS)
 
 
-def is_apart() -> bool:
+def is_child() -> bool:
     """Return whether this is such a child that has not printed yet: its parent may have written the terminal's last
     line."""
-    return _Parent.told >= 0
+    return _Parent.write_end >= 0
 
 
 def may_print() -> None:
     """Wait for permission to print the answer; no timeout follows."""
-    if _Parent.told < 0:
+    if _Parent.write_end < 0:
         return
-    _tell(PRINTS)
-    if not os.read(_Parent.heard, 1):
-        _vanish()
-    os.close(_Parent.told)
-    _Parent.told = -1
+    _send(PRINTS)
+    if not os.read(_Parent.read_end, 1):
+        _exit_silently()
+    os.close(_Parent.write_end)
+    _Parent.write_end = -1
 
 
-def _tell(what: bytes) -> None:
-    if _Parent.told >= 0:
+def _send(message: bytes) -> None:
+    if _Parent.write_end >= 0:
         try:
-            os.write(_Parent.told, what)
+            os.write(_Parent.write_end, message)
         except OSError:
-            _vanish()
+            _exit_silently()
 
 
-def _vanish() -> NoReturn:
+def _exit_silently() -> NoReturn:
     """Exit: no process waits for the answer."""
     os._exit(1)
 
@@ -140,24 +140,24 @@ def _end_with(parent: int) -> None:
         signal.signal(signal.SIGINT, lambda *_: None)
 
 
-def _attend(listen: int, give: int, seconds: float, note: Callable[[str], None]) -> None:
+def _serve(reads: int, writes: int, seconds: float, note: Callable[[str], None]) -> None:
     """Process the child's messages until it ends or prints."""
-    begun = time.monotonic()
-    deadline, told = begun + seconds if seconds else None, ANSWERS
+    start = time.monotonic()
+    deadline, message = start + seconds if seconds else None, ANSWERS
     while True:
         left = TICK if deadline is None else max(0.0, min(TICK, deadline - time.monotonic()))
-        if not select.select([listen], [], [], left)[0]:
+        if not select.select([reads], [], [], left)[0]:
             if deadline is not None and time.monotonic() >= deadline:
                 raise TimedOut(seconds)
-            if told == ANSWERS:
-                note(f"answering: {time.monotonic() - begun:.0f} s")
+            if message == ANSWERS:
+                note(f"running the query: {time.monotonic() - start:.0f} s")
             continue
-        told = os.read(listen, 1)
+        message = os.read(reads, 1)
         note("")
-        if told == PRINTS:
+        if message == PRINTS:
             with contextlib.suppress(BrokenPipeError):
-                os.write(give, b".")
-        if told in (PRINTS, b""):
+                os.write(writes, b".")
+        if message in (PRINTS, b""):
             return
-        if told != SAYS:
-            deadline = time.monotonic() + seconds if seconds and told == ANSWERS else None
+        if message != REPORTS:
+            deadline = time.monotonic() + seconds if seconds and message == ANSWERS else None

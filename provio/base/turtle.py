@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from urllib.parse import quote, quote_from_bytes
 
-from provio.base.patterns import pattern
+from provio.base.records import pattern
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 PATH_SAFE = "/-._~!$&'()*+,;=:@"

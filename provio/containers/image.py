@@ -21,7 +21,7 @@ from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 
 from provio.base import turtle
-from provio.base.records import plain
+from provio.base.records import frozen
 from provio.base.vocab import RUN_BASE
 from provio.merge.job import FAULTS
 from provio.settings import home as homes
@@ -42,7 +42,7 @@ LABEL_FILES = (".singularity.d/labels.json", "ch/metadata.json")
 RECIPE_FILES = (".singularity.d/Singularity", "ch/Dockerfile")
 
 
-@plain(frozen=True)
+@frozen
 class Known:
     """The known facts of an image; unknown ones are empty. `root` is the folder of its content, if there is one."""
 
@@ -255,14 +255,14 @@ def _alone(kept: Path, wait: bool) -> Iterator[None]:
             os.close(fd)
 
 
-def ask(home: Home, run_id: str, path: str, key: str) -> None:
+def request_digest(home: Home, run_id: str, path: str, key: str) -> None:
     """Leave a note that the digest of a run's image is pending."""
     with contextlib.suppress(OSError), home.closed():
         (home.path / NOTES).mkdir(exist_ok=True)
         put(home.path / NOTES / run_id, f"{key}\n{quote(os.fsencode(path))}")
 
 
-def waited_for(home: Home) -> list[str]:
+def pending(home: Home) -> list[str]:
     """Return the runs with a pending digest, oldest first."""
     try:
         return sorted(run for run in os.listdir(home.path / NOTES) if RUN_ID.fullmatch(run))
@@ -270,7 +270,7 @@ def waited_for(home: Home) -> list[str]:
         return []
 
 
-def begin(home: Home, *, then_merge: bool) -> None:
+def start_background(home: Home, *, then_merge: bool) -> None:
     """Start a process that computes the pending digests; return at once."""
     child.begin("provio.containers.image", str(home.path), *(() if then_merge else ("--no-merge",)))
 
@@ -280,7 +280,7 @@ def main() -> None:
     home = Home(Path(sys.argv[1]))
     os.nice(19)
     os.chdir("/")
-    done = [run for run in waited_for(home) if _state(home, run)]
+    done = [run for run in pending(home) if _state(home, run)]
     if done and "--no-merge" not in sys.argv[2:]:
         from provio.merge.runs import merge
 

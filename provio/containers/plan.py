@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from provio.base.errors import ProvioError
-from provio.base.records import plain
+from provio.base.records import frozen
 from provio.containers import image, runtimes
 from provio.containers.image import Known
 from provio.containers.runtimes import FOLDER, NAME, SIF, SQUASHFS, Runtime, Start
@@ -28,8 +28,8 @@ ELSEWHERE = "work where names have none"
 INSPECTION = 20  # seconds that a runtime may take to inspect an image
 
 
-@plain(frozen=True)
-class Asked:
+@frozen
+class Request:
     """The requested container; `options` are for the runtime."""
 
     mode: str
@@ -38,12 +38,12 @@ class Asked:
     runtime: str | None = None
 
 
-@plain(frozen=True)
+@frozen
 class Plan:
     """The plan for a requested container: the runtime, the form of the image, its facts, the shim and, if the first
     program cannot be observed, the reason."""
 
-    asked: Asked
+    request: Request
     runtime: Runtime
     form: str
     known: Known
@@ -53,36 +53,40 @@ class Plan:
 
     def start(self, recording: Recording, dry: bool = False) -> Start:
         """Return the Start for the runtime; raises ProvioError if the shim cannot be made visible in the container."""
-        told = {os.fsdecode(name): os.fsdecode(value) for name, value in run.session_variables(recording).items()}
-        told |= {"LD_PRELOAD": str(self.shim)}
+        variables = {os.fsdecode(name): os.fsdecode(value) for name, value in run.session_variables(recording).items()}
+        variables |= {"LD_PRELOAD": str(self.shim)}
         shells = [shell for shell in ("/bin/bash", "/bin/sh") if os.path.exists(self.known.root + shell)]
         start = Start(
-            self.runtime.program, self.asked.mode, self.asked.image, self.form, self.command, self.asked.options,
-            (), told, os.getcwd(), os.isatty(0), shells[0] if self.known.root and shells else "/bin/sh",
+            self.runtime.program, self.request.mode, self.request.image, self.form, self.command, self.request.options,
+            (), variables, os.getcwd(), os.isatty(0), shells[0] if self.known.root and shells else "/bin/sh",
         )  # fmt: skip
         wanted, shown = [start.cwd, str(recording.home.path), _traces(recording)], self._shown(start)
         place = self._has_place([*shown, *wanted])
         own = [str(shims.HERE), os.path.realpath(shims.HERE / "interceptors")]  # a symbolic link in a checkout
-        start = start.showing(_binds(shown, [*wanted, *own] if place else wanted))
+        start = start.with_binds(_binds(shown, [*wanted, *own] if place else wanted))
         if not place:
-            self._keep(recording, dry, told)
-        if _splits(told["LD_PRELOAD"]):
-            raise ProvioError(f"the loader splits LD_PRELOAD at a space or colon: {told['LD_PRELOAD']}: {ELSEWHERE}")
+            self._keep(recording, dry, variables)
+        if _splits(variables["LD_PRELOAD"]):
+            raise ProvioError(
+                f"the loader splits LD_PRELOAD at a space or colon: {variables['LD_PRELOAD']}: {ELSEWHERE}"
+            )
         return start
 
-    def _keep(self, recording: Recording, dry: bool, told: dict[str, str]) -> None:
+    def _keep(self, recording: Recording, dry: bool, variables: dict[str, str]) -> None:
         """Point the container's variables to copies of the shims; make the copies unless `dry`."""
         from provio.containers import shim_copies  # slow to import, and most images can bind provio's folder
 
         home, shim = recording.home, self.shim
-        kept = shim_copies.place(home, shim) if dry else shim_copies.made(home, shim, recording.run_id)
-        told["LD_PRELOAD"] = str(kept / self.shim.relative_to(shims.HERE))
-        if "PYTHONPATH" in told:
-            told["PYTHONPATH"] = told["PYTHONPATH"].replace(str(run.SITE), str(kept / "interceptors" / "site"))
+        kept = shim_copies.folder_of(home, shim) if dry else shim_copies.make_copies(home, shim, recording.run_id)
+        variables["LD_PRELOAD"] = str(kept / self.shim.relative_to(shims.HERE))
+        if "PYTHONPATH" in variables:
+            variables["PYTHONPATH"] = variables["PYTHONPATH"].replace(
+                str(run.SITE), str(kept / "interceptors" / "site")
+            )
 
     def _shown(self, start: Start) -> list[str]:
         """Return the folders of the host that the runtime shows by itself."""
-        shown = self.runtime.asked("seen", lambda _: [], start)
+        shown = self.runtime.call_hook("visible_folders", lambda _: [], start)
         return [str(folder) for folder in shown] if isinstance(shown, list) else []
 
     def _has_place(self, shown: list[str]) -> bool:
@@ -90,7 +94,7 @@ class Plan:
         own = str(shims.HERE)
         if _splits(own):
             return False
-        if not getattr(self.runtime.module, "NEEDS_FOLDERS", False) or any(_lies_in(own, other) for other in shown):
+        if not getattr(self.runtime.module, "NEEDS_FOLDERS", False) or any(_is_below(own, other) for other in shown):
             return True
         return bool(self.known.root) and os.path.isdir(self.known.root + own)
 
@@ -111,50 +115,50 @@ def _splits(path: str) -> bool:
     return bool(set(path) & {" ", ":"})
 
 
-def planned(asked: Asked, command: tuple[str, ...]) -> Plan:
+def make_plan(request: Request, command: tuple[str, ...]) -> Plan:
     """Plan the start of an image; raises ProvioError if it cannot be started."""
     homes.current()  # relative paths are relative to this folder
-    form = runtimes.form_of(asked.image)
-    runtime = runtimes.chosen(asked.image, form, asked.runtime)
-    if asked.mode == "exec" and not command:
-        raise ProvioError("say after -- what to run in the container")
-    known = _known(runtime, asked.image, form)
-    shim, unseen = _shim(asked, known, command)
-    return Plan(asked, runtime, form, known, shim, command, unseen)
+    form = runtimes.form_of(request.image)
+    runtime = runtimes.chosen(request.image, form, request.runtime)
+    if request.mode == "exec" and not command:
+        raise ProvioError("no command for the container: give one after --")
+    known = _known(runtime, request.image, form)
+    shim, unseen = _shim(request, known, command)
+    return Plan(request, runtime, form, known, shim, command, unseen)
 
 
 def _known(runtime: Runtime, name: str, form: str) -> Known:
-    folder = name if form == FOLDER else runtime.asked("root", lambda _: None, name) if form == NAME else None
+    folder = name if form == FOLDER else runtime.call_hook("root", lambda _: None, name) if form == NAME else None
     if isinstance(folder, str):
         return image.of_folder(name, folder)
     if form in (SIF, SQUASHFS):
         return image.of_file(name)
-    asking = runtime.asked("facts", lambda *_: None, runtime.program, name)
+    asking = runtime.call_hook("facts", lambda *_: None, runtime.program, name)
     if not isinstance(asking, list):
         return Known(name)
     try:
-        told = subprocess.run(
+        variables = subprocess.run(
             asking, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=INSPECTION,
             check=False,
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError):
         return Known(name)
-    return image.of_inspection(name, told.stdout)
+    return image.of_inspection(name, variables.stdout)
 
 
-def _shim(asked: Asked, known: Known, command: tuple[str, ...]) -> tuple[Path, Unwatchable | None]:
+def _shim(request: Request, known: Known, command: tuple[str, ...]) -> tuple[Path, Unwatchable | None]:
     """Return the shim for the first program in the container; its children choose their own. A statically linked
     program can load none."""
     if not known.root:
         return shims.of(known.machine or os.uname().machine, known.libc or "glibc"), None
-    program = command[0] if command and asked.mode != "shell" else "/bin/sh"
+    program = command[0] if command and request.mode != "shell" else "/bin/sh"
     try:
         return shims.for_program(program, known.root), None
     except shims.Static as error:
         return shims.of(os.uname().machine, "glibc"), Unwatchable(os.fsencode(error.file), STATIC)
 
 
-def _lies_in(folder: str, other: str) -> bool:
+def _is_below(folder: str, other: str) -> bool:
     return folder == other or folder.startswith(other.rstrip("/") + "/")
 
 
@@ -163,7 +167,7 @@ def _binds(shown: list[str], wanted: list[str]) -> list[str]:
     ProvioError for a folder that cannot be bound."""
     found = list(shown)
     for folder in sorted(dict.fromkeys(wanted), key=len):
-        if any(_lies_in(folder, other) for other in found):
+        if any(_is_below(folder, other) for other in found):
             continue
         if "," in folder or ":" in folder:
             raise ProvioError(f"{folder} has a comma or colon, at which runtimes split binds: work elsewhere")

@@ -12,14 +12,14 @@ from importlib import import_module
 from pathlib import Path
 from typing import Literal
 
-from provio.base.records import plain
+from provio.base.records import frozen
 from provio.settings.home import Home
 
 Level = Literal["ok", "note", "problem"]
 LEVELS: tuple[Level, ...] = ("ok", "note", "problem")
 
 
-@plain(frozen=True)
+@frozen
 class Place:
     """The `.provio` in which a run would be recorded, and the command to check, if one was given."""
 
@@ -32,7 +32,7 @@ class Place:
         return next(folder for folder in (self.home.path, *self.home.path.parents) if folder.is_dir())
 
 
-@plain(frozen=True)
+@frozen
 class Finding:
     """One result of a check: `note` is worth knowing, `problem` prevents a part of the record."""
 

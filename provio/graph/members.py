@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator
 
 from provio.base import turtle
-from provio.base.records import plain
+from provio.base.records import frozen
 from provio.graph.lines import Pair, named
 from provio.lineage.identity import member_iri
 from provio.lineage.model import Conclusions, MemberVersion, Phase
@@ -16,7 +16,7 @@ TEXTS = ("shape", "datatype", "chunks", "filters")
 SUMMED = frozenset({"Close"})  # summed over all objects: only the total time matters
 
 
-@plain(frozen=True)
+@frozen
 class Hand:
     """The functions of `provio.graph.run` for writing: a typed node and its properties, an I/O activity, an access's
     counters, a program where programs are recorded."""
@@ -44,13 +44,13 @@ class MemberGraph:
     def _member(self, member: MemberVersion) -> None:
         record = member.record if member.kind == "Dataset" else {}
         wider = record.get("maxShape") if record.get("maxShape") != record.get("shape") else None
-        told = [(name, turtle.literal(record[name])) for name in TEXTS if record.get(name)]
+        texts = [(name, turtle.literal(record[name])) for name in TEXTS if record.get(name)]
         self.hand.node(
             member.iri,
             member.kind or ("Attribute" if member.name is not None else "DataObject"),
             turtle.text_or_encoded("path", member.path),
             turtle.text_or_encoded("name", member.name) if member.name is not None else ("name", None),
-            *told,
+            *texts,
             ("maxShape", turtle.literal(wider) if wider else None),
             ("prov:wasGeneratedBy", named(member.generated_by) if member.generated_by else None),
             ("prov:wasAttributedTo", self.hand.program(member.program) if member.program else None),
@@ -101,7 +101,7 @@ class MemberGraph:
                 side = kind.lower()
                 api = access.counts.get(side + "Api", side)
                 counters = self.hand.counters(access, side)
-                self._said(access, f"{access.iri}/{side}", kind, api, counters, (first, last), entity)
+                self._activity(access, f"{access.iri}/{side}", kind, api, counters, (first, last), entity)
         if access.count("count") and access.operation not in SUMMED and access.counts["a"] == "Access":
             self._called(access, access.operation, made or read)
         elif access.count("count") and access.counts["a"] == "Copy":
@@ -120,7 +120,7 @@ class MemberGraph:
             if counters["count"] > 1:
                 counters["maxElapsed"] = max(part.count("longest") for part in parts)
             moments = min(part.moments()[0] for part in parts), max(part.moments()[1] for part in parts)
-            self._said(parts[0], parts[0].iri + "/call", parts[0].operation, api, counters, moments, None)
+            self._activity(parts[0], parts[0].iri + "/call", parts[0].operation, api, counters, moments, None)
 
     def _called(self, access: Access, kind: str, entity: str | None) -> None:
         names: tuple[str, ...] = ("count", "bytes", "elapsed")
@@ -128,9 +128,9 @@ class MemberGraph:
         if counters["count"] > 1:
             counters["maxElapsed"] = access.count("longest")
         api = access.counts.get("api", "")
-        self._said(access, access.iri + "/call", kind, api, counters, access.moments(), entity)
+        self._activity(access, access.iri + "/call", kind, api, counters, access.moments(), entity)
 
-    def _said(
+    def _activity(
         self, access: Access, iri: str, kind: str, api: str, counters: dict[str, int], moments: tuple[int, int],
         entity: str | None,
     ) -> None:  # fmt: skip

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from provio.base import turtle
-from provio.base.patterns import pattern
-from provio.base.records import plain
+from provio.base.records import frozen, pattern
 from provio.system.statx import Facts, Record
 
 if TYPE_CHECKING:  # slow to import, and a query needs none of them
@@ -30,7 +29,7 @@ FILES = 4096  # file names in the cache
 LOOPBACK = pattern(r"127\.|\[0:0:0:0:0:0:0:1\]")
 
 
-@plain(frozen=True)
+@frozen
 class Place:
     """The attributes of a mount that identity needs."""
 

@@ -7,9 +7,9 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from provio.base.records import field, plain
+from provio.base.records import field, frozen, plain
 from provio.lineage.clocks import Clocks
-from provio.lineage.declared import Sayings
+from provio.lineage.declared import DeclaredFacts
 from provio.lineage.identity import member_iri
 from provio.system.statx import Facts, Record
 from provio.trace.facts import Opening, Process
@@ -34,7 +34,7 @@ def inode_hash(facts: Facts) -> int:
     return hash(inode_of(facts))
 
 
-@plain(frozen=True)
+@frozen
 class Code:
     """A version of a program's executable or of the script that it ran; `installed`: the executable interprets a
     script."""
@@ -46,7 +46,7 @@ class Code:
     installed: bool = False
 
 
-@plain(frozen=True)
+@frozen
 class ProgramFacts:
     """The program of a process: its IRI, label and path, and the known code that ran (the script, if any, then the
     executable). The first code is the program's plan."""
@@ -80,8 +80,8 @@ class Span:
 
     `truncated` is when it emptied the file. `final` is the file's state at the end, where it was observed. `sources`
     are the versions that the kernel alone copied from (`copied_only`: nothing else was written). `mapped`: written
-    through a shared writable map. `by_the_way`: not a product of the process, so it does not end a phase. `apart` is
-    by how much moments of other hosts may be out of order with these (ns).
+    through a shared writable map. `by_the_way`: not a product of the process, so it does not end a phase.
+    `clock_error` is by how much moments of other hosts may be out of order with these (ns).
     """
 
     process: Process
@@ -96,7 +96,7 @@ class Span:
     copied_only: bool = False
     mapped: bool = False
     by_the_way: bool = False
-    apart: int = 0
+    clock_error: int = 0
 
     @property
     def wrote_content(self) -> bool:
@@ -113,14 +113,14 @@ class Span:
 
         The kernel's clock for mtimes may lag by a tick, or have a resolution of one second.
         """
-        early = self.first - self.apart - (SECOND if version.facts.mtime % SECOND == 0 else TICK)
-        mtime = version.facts.mtime - self.apart
-        begun = self.first <= self.seen(version) and version.since <= self.last and self.first < version.until
-        return early <= version.facts.mtime and mtime <= max(self.last, self.end) and begun
+        early = self.first - self.clock_error - (SECOND if version.facts.mtime % SECOND == 0 else TICK)
+        mtime = version.facts.mtime - self.clock_error
+        existed = self.first <= self.seen(version) and version.since <= self.last and self.first < version.until
+        return early <= version.facts.mtime and mtime <= max(self.last, self.end) and existed
 
     def seen(self, version: Version) -> int:
         """Return the latest moment, by the clock of this span's process, at which the version was first observed."""
-        return version.seen + (0 if version.host == self.process.host else self.apart)
+        return version.seen + (0 if version.host == self.process.host else self.clock_error)
 
     def wrote(self, version: Version, earliest: bool = False) -> int:
         """Return the moment at which this span had written a version: its last write, or for an intermediate version,
@@ -133,9 +133,9 @@ class Span:
             return self.last
         made = max(version.facts.mtime, self.first) + TICK
         if earliest:
-            made, seen = made - self.apart, 2 * version.seen - self.seen(version)
+            made, seen = made - self.clock_error, 2 * version.seen - self.seen(version)
         else:
-            made, seen = made + self.apart, self.seen(version)
+            made, seen = made + self.clock_error, self.seen(version)
         return min(made, max(seen, self.first), self.last)
 
 
@@ -239,7 +239,7 @@ class Strand:
     """
 
     process: Process
-    begun_in: Process
+    started_in: Process
     started: int
     ended: int
     ended_in: Process
@@ -303,7 +303,7 @@ class Conclusions:
     finished: dict[str, tuple[int, ...]] = field(default_factory=dict)  # process → when it finished an output
     forks: dict[str, tuple[Process, int]] = field(default_factory=dict)  # process → (its parent, when it was forked)
     strands: dict[str, Strand] = field(default_factory=dict)  # Task → its strand
-    begun: dict[str, list[int]] = field(default_factory=dict)  # process → when Tasks started in it
+    task_starts: dict[str, list[int]] = field(default_factory=dict)  # process → when Tasks started in it
     joins: dict[str, list[int]] = field(default_factory=dict)  # process → when Tasks with inputs ended in it
     finer: dict[str, list[Phase]] = field(default_factory=dict)  # process → its finer phases (by objects)
     made_in: dict[str, str] = field(default_factory=dict)  # entity → the finer phase that made it
@@ -311,7 +311,7 @@ class Conclusions:
     read_as: dict[str, str] = field(default_factory=dict)  # a process's object → the version read
     made_as: dict[str, str] = field(default_factory=dict)  # … → the version that it made
     shown: dict[tuple[str, str], None] = field(default_factory=dict)  # (version, version that it maps in part)
-    said: Sayings = field(default_factory=Sayings)
+    declared: DeclaredFacts = field(default_factory=DeclaredFacts)
     known: set[str] = field(default_factory=set)  # versions with recorded changes of the objects inside
     elsewhere: set[str] = field(default_factory=set)  # versions that another partition of the run describes
     clocks: Clocks = field(default_factory=Clocks)
@@ -319,7 +319,7 @@ class Conclusions:
     # Of files about which conclusions are drawn before those about the processes (`shared_inodes`): their inodes (as
     # hashes); when each process finished outputs that others read; contribution → its version; the versions described
     # here, with makers that other partitions describe; the ranks that only took part in creating an object.
-    apart: frozenset[int] = frozenset()
+    separate: frozenset[int] = frozenset()
     seen: dict[str, set[int]] = field(default_factory=dict)
     owners: Mapping[str, str] = field(default_factory=dict)
     contributed: set[str] = field(default_factory=set)
@@ -336,11 +336,11 @@ class Conclusions:
         number = self.copied[process.iri] = self.copied.get(process.iri, -1) + 1
         return f"{process.iri}copy/{number}"
 
-    def is_apart(self, facts: Facts | None) -> bool:
+    def is_separate(self, facts: Facts | None) -> bool:
         """Return whether the conclusions about a file are drawn before those about the processes."""
-        return bool(self.apart) and facts is not None and inode_hash(facts) in self.apart
+        return bool(self.separate) and facts is not None and inode_hash(facts) in self.separate
 
-    def told(self) -> list[Version]:
+    def described(self) -> list[Version]:
         """Return the versions that this partition describes."""
         return [version for iri, version in self.versions.items() if iri not in self.elsewhere]
 

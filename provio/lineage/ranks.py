@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Container, Iterable
 
-from provio.base.patterns import pattern
+from provio.base.records import pattern
 from provio.lineage.model import Conclusions, inode_of
 from provio.trace.facts import Member, Opening, Process
 from provio.trace.run_facts import Trace

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from operator import itemgetter
 
-from provio.base.patterns import pattern
+from provio.base.records import pattern
 from provio.lineage.code import Noise, is_history
 from provio.lineage.identity import Identity
 from provio.lineage.model import SECOND, TICK, Conclusions, Input, Span, Version, inode_of
@@ -87,7 +87,7 @@ class _Collector:
         written = _written(process)
         for event in process.events:
             by_name = event.kind == "Truncate" and "object" not in event.record
-            if not (by_name or event.kind == "SetTimes") or self.out.is_apart(event.facts()):
+            if not (by_name or event.kind == "SetTimes") or self.out.is_separate(event.facts()):
                 continue
             if by_name:
                 self._truncated_by_name(event)
@@ -100,8 +100,8 @@ class _Collector:
         maps = _by_opening(process, "Map", "object")
         cuts = _by_opening(process, "Truncate", "object")
         for opening in process.openings:
-            apart = of_ranks(opening) or is_history(opening) or self.out.is_apart(opening.facts)
-            if opening.kind == "FileVersion" and not apart:
+            separate = of_ranks(opening) or is_history(opening) or self.out.is_separate(opening.facts)
+            if opening.kind == "FileVersion" and not separate:
                 mapped = maps.get(opening.iri, [])
                 if self.identity.version(opening.facts) not in code:
                     reads = opening.reads()
@@ -161,9 +161,9 @@ class _Collector:
         if grown is None or opening.writable or grown.key == opening.facts.key:
             inputs.append(Input(opening.process, version.iri, first, last, noise))
             return
-        apart = self.out.clocks.apart
-        before = [moment for moment in moments if moment < grown.mtime + apart]
-        after = [moment for moment in moments if moment >= grown.mtime - apart]
+        error = self.out.clocks.clock_error
+        before = [moment for moment in moments if moment < grown.mtime + error]
+        after = [moment for moment in moments if moment >= grown.mtime - error]
         inputs.append(Input(opening.process, version.iri, first, max(before, default=first), noise))
         if after:
             version = self.version(grown, opening, noise, opening.closed)
@@ -190,7 +190,7 @@ class _Collector:
         span = Span(
             opening.process, inode_of(opening.facts), min(moments), end if shared else max(moments), end,
             truncated, final, opening, tuple(self.identity.version(copy.source.facts) for copy in copies),
-            bool(copies) and not own, bool(shared), apart=self.out.clocks.apart,
+            bool(copies) and not own, bool(shared), clock_error=self.out.clocks.clock_error,
         )  # fmt: skip
         source = self._compiled_from(opening) if own else None
         if source:
@@ -208,8 +208,9 @@ class _Collector:
         end, final = max(ends, key=lambda known: known[0])
         if final is None and opening.settled and opening.settled.mtime <= end:
             final = opening.settled
-        elif final is None and opening.settled and opening.settled.mtime > self.over + TICK + self.out.clocks.apart:
-            self.changed_later.append(opening)
+        elif final is None and opening.settled:
+            if opening.settled.mtime > self.over + TICK + self.out.clocks.clock_error:
+                self.changed_later.append(opening)
         return end, final
 
     def _compiled_from(self, opening: Opening) -> Opening | None:
@@ -239,7 +240,7 @@ class _Collector:
                 life,
                 final=found,
                 opening=opening,
-                apart=self.out.clocks.apart,
+                clock_error=self.out.clocks.clock_error,
             )
             self._add(span, opening)
 
@@ -269,7 +270,16 @@ class _Collector:
             end = event.at + event.number("elapsed")
             empty = event.at if event.number("length", 1) == 0 else None
             self.out.spans.append(
-                Span(event.process, inode_of(after), event.at, end, end, empty, after, apart=self.out.clocks.apart)
+                Span(
+                    event.process,
+                    inode_of(after),
+                    event.at,
+                    end,
+                    end,
+                    empty,
+                    after,
+                    clock_error=self.out.clocks.clock_error,
+                )  # fmt: skip
             )
             path = event.text("path")
             version = self.version(after, None, False, end)
@@ -354,8 +364,8 @@ class Writing:
         """Return the spans that enclose a version's time."""
         spans = self.spans
         if len(spans) > FEW:
-            mtime, apart = version.facts.mtime, spans[0].apart
-            spans = self._in_order(self._by_end.reaching(min(mtime + SECOND, version.seen) + apart, mtime - apart))
+            mtime, error = version.facts.mtime, spans[0].clock_error
+            spans = self._in_order(self._by_end.reaching(min(mtime + SECOND, version.seen) + error, mtime - error))
         return [span for span in spans if span.encloses(version)]
 
     def emptied_by(self, moment: int, host: str) -> tuple[int, Span | None]:
@@ -365,7 +375,7 @@ class Writing:
         while place:
             at, number = self._emptied[place - 1]
             span = self.spans[number]
-            if at <= moment - (0 if span.process.host == host else span.apart):
+            if at <= moment - (0 if span.process.host == host else span.clock_error):
                 return at, span
             place -= 1
         return 0, None
@@ -414,11 +424,11 @@ class _Stretches:
 
     def reaching(self, moment: int, until: int) -> Iterator[int]:
         """Yield the number of each interval that had started by `moment` and ends at `until` or later."""
-        begun = bisect_right(self.firsts, moment)
+        started = bisect_right(self.firsts, moment)
         open_ = [(len(self.latest) - 1, 0)]
         while open_:
             level, place = open_.pop()
-            if place << level >= begun or self.latest[level][place] < until:
+            if place << level >= started or self.latest[level][place] < until:
                 continue
             if level == 0:
                 yield self.numbers[place]

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from provio.base import turtle
 from provio.base.errors import ProvioError
-from provio.base.patterns import pattern
-from provio.base.records import plain
+from provio.base.records import pattern, plain
 from provio.base.vocab import NS, PROV, RDF
 from provio.graph.lines import Graph, bundle_iri
 from provio.merge import cross_run
@@ -125,7 +124,7 @@ def index_of(trace: Trace, settings: Config) -> list[str]:
 def _entry(bundle: str, run: str, content_hash: str) -> list[str]:
     graph = Graph()
     graph.lines += _bundle(bundle) + _bundle(cross_run.DERIVED)
-    graph.say(bundle, ("ofRun", f"<{run}>"), ("contentHash", turtle.literal(content_hash)))
+    graph.add(bundle, ("ofRun", f"<{run}>"), ("contentHash", turtle.literal(content_hash)))
     return graph.lines
 
 

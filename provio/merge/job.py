@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from provio.base import turtle
 from provio.base.errors import Busy, NotAllowed
-from provio.base.records import plain
+from provio.base.records import frozen, plain
 from provio.merge import intake, partitions
 from provio.merge.intake import Prepared
 from provio.settings.home import Home
@@ -48,7 +48,7 @@ FAULTS = (
 )
 
 
-@plain(frozen=True)
+@frozen
 class Job:
     """A run to be read, the moment before the reading (ns since 1970), and the hash of the run in the store."""
 

@@ -14,14 +14,14 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 
-from provio.base.records import plain
+from provio.base.records import frozen
 from provio.trace import environment, run_source
 from provio.trace.recording import SAFE_FOR_MAPS
 
 SECONDS_TO_END = 60  # between the first word of a time limit and the last
 
 
-@plain(frozen=True)
+@frozen
 class Job:
     """What a job runs and asks for; an empty string or 1 is what is not asked for."""
 
@@ -40,7 +40,7 @@ class Job:
     capture: str = ""  # where, if the settings do not say it
 
 
-@plain(frozen=True)
+@frozen
 class System:
     """A batch system: how a line begins that asks it for something, what is asked for, and how tasks are started."""
 

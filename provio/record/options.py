@@ -6,13 +6,13 @@ takes the words of a plain call, for to load click takes twice as long as a Pyth
 
 from __future__ import annotations
 
-from provio.base.records import plain
+from provio.base.records import frozen
 from provio.settings.record_classes import SWITCHES
 
 CLASSES = tuple(SWITCHES)
 
 
-@plain(frozen=True)
+@frozen
 class Option:
     """An option: how it is written, which part of a `Call` it sets, and what is said of it.
 
@@ -51,7 +51,7 @@ OPTIONS = (
 WRITTEN = {word: option for option in OPTIONS for word in (option.written, option.off) if word}
 
 
-@plain(frozen=True)
+@frozen
 class Call:
     """A call of `provio run`; None is what was not said."""
 

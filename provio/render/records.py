@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from provio.base.records import plain
+from provio.base.records import frozen
 from provio.base.table import align
 from provio.base.text import printable
 from provio.render import rows as terms
@@ -32,7 +32,7 @@ class Column(NamedTuple):
     says: str
 
 
-@plain(frozen=True)
+@frozen
 class Table:
     """What a verb prints in rows: its columns; what its JSON is, where that is more than a list of the rows."""
 

@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from provio.base.errors import NotAllowed, NothingKnown, remedy
-from provio.base.patterns import pattern
-from provio.base.records import plain
+from provio.base.records import frozen, pattern
 
 NAME = ".provio"
 SHARED = stat.S_ISGID | stat.S_IRWXG  # rwxrws---: `provio init --shared`
@@ -28,7 +27,7 @@ CACHEDIR_TAG = (
 LEFT_WORDS = "words of removed runs are still in the store's tables"
 
 
-@plain(frozen=True)
+@frozen
 class Home:
     """A `.provio` folder; `server` is the URL of the server that its store is for, if any."""
 

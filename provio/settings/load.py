@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from provio.base.errors import ConfigError
-from provio.base.records import plain
+from provio.base.records import frozen
 from provio.settings.home import trusted_beside
 from provio.settings.schema import FIELDS, FILE, KEEP_OUT, KEYS, OTHER_VARIABLES, VARIABLES, Config, Key, user_file
 from provio.settings.types import FILES, among, suggestion
@@ -40,7 +40,7 @@ def content(path: Path) -> bytes:
         return data
 
 
-@plain(frozen=True)
+@frozen
 class _Found:
     """A value from a layer: its key, its place, whether a project's file sets it, and whether the user chose it. A
     project's file may come with the project, from anyone."""

@@ -13,15 +13,18 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from provio.base.records import field, plain
+from provio.base.records import field, frozen
 from provio.settings.record_classes import RECORD
 from provio.settings.types import (
     ACCOUNTS,
     BOOLEAN,
+    DETAIL,
     DOMAINS,
     FILES,
     FOLDERS,
+    HDF5,
     INTERPRETERS,
+    MERGE,
     NAMES,
     PLACE,
     RECOGNISED,
@@ -34,7 +37,6 @@ from provio.settings.types import (
     Endpoints,
     Interpreter,
     Kind,
-    choice,
 )
 
 FILE = "provio.toml"
@@ -43,14 +45,14 @@ FILE = "provio.toml"
 OTHER_VARIABLES = ("PROVIO_HOME", "PROVIO_CONFIG", "PROVIO_TRACE", "PROVIO_OFF", "PROVIO_RUN", "PROVIO_TOKEN")
 
 
-@plain(frozen=True)
+@frozen
 class Key:
     """One setting: its dotted name in a file, its type, its description, its default, and whether conclusions depend
-    on it; a secret is allowed in the user's own file alone."""
+    on it; a secret is allowed only in the user's own file."""
 
     name: str
     kind: Kind
-    says: str
+    description: str
     default_factory: Callable[[], object]
     concludes: bool = False
     secret: bool = False
@@ -61,11 +63,13 @@ class Key:
         return "PROVIO_" + self.name.replace(".", "_").replace("-", "_").upper()
 
 
-def _row(name: str, kind: Kind, default: object, says: str, concludes: bool = False, secret: bool = False) -> Any:
-    return Key(name, kind, says, lambda: default, concludes, secret)
+def _row(
+    name: str, kind: Kind, default: object, description: str, concludes: bool = False, secret: bool = False
+) -> Any:
+    return Key(name, kind, description, lambda: default, concludes, secret)
 
 
-@plain(frozen=True)
+@frozen
 class Config:
     """The values of all settings. Each row defines a key; docs/settings.md is generated from them.
 
@@ -73,119 +77,120 @@ class Config:
     none.
     """
 
-    name: str = _row("name", TEXT, "", "what a run is called, to find it again")
+    name: str = _row("name", TEXT, "", "the name of a run, to find it again")
     campaign: str = _row("campaign", TEXT, "", "the campaign that a run belongs to")
-    detail: str = _row("detail", choice("file", "op", "call"), "op", "how much of each file is recorded")
-    record: Mapping[str, bool] = _row("record", RECORD, MappingProxyType({}), "which classes are recorded, or not")
-    include: tuple[str, ...] = _row(
-        "include", FOLDERS, (), "if any are named, files of these places alone are recorded"
+    detail: str = _row("detail", DETAIL, "op", "how much of each file is recorded")
+    record: Mapping[str, bool] = _row("record", RECORD, MappingProxyType({}), "the classes to record or not to record")
+    include: tuple[str, ...] = _row("include", FOLDERS, (), "if set, only files in these places are recorded")
+    exclude: tuple[str, ...] = _row(
+        "exclude", FOLDERS, (), "files in these places are not recorded; takes precedence over `include`"
     )
-    exclude: tuple[str, ...] = _row("exclude", FOLDERS, (), "files of these places are not recorded; over `include`")
     hdf5: str = _row(
         "hdf5",
-        choice("auto", "h5py", "off"),
+        HDF5,
         "auto",
-        "who says what is done inside HDF5 files: whoever can, the Python layer alone, or nobody (docs/hdf5.md)",
+        "the layer that records accesses inside HDF5 files: any possible one, only the Python layer, or none "
+        "(docs/hdf5.md)",
     )
     recognise: str = _row(
-        "recognise", RECOGNISED, "on", "whether the calls of libraries say what a program does (docs/recognised.md)"
+        "recognise",
+        RECOGNISED,
+        "on",
+        "whether calls of known libraries are recorded as declarations of the program (docs/recognised.md)",
     )
     merge: str = _row(
         "merge",
-        choice("background", "wait", "ask"),
+        MERGE,
         "background",
-        "when a run that ended is merged into the store: soon, by a process in the background; before `provio run` "
-        "ends; or when somebody asks (docs/merge.md)",
+        "when an ended run is merged into the store: soon, by a background process; before `provio run` ends; or by the "
+        "next query (docs/merge.md)",
     )
     hash: bool = _row(
         "hash",
         BOOLEAN,
         False,
-        "SHA-256 of what a run wrote, and of inputs of unknown origin that may be copies of it, computed after it",
+        "compute, after a run, the SHA-256 of its products and of inputs of unknown origin that may be copies of them",
     )
     own_runs: bool = _row(
         "own_runs",
         BOOLEAN,
         True,
-        "a program that says what it does, and was not started by `provio run`, has a run of its own "
-        "(docs/how-to/python-programs.md)",
+        "a program that declares something outside `provio run` starts an implicit run (docs/how-to/python-programs.md)",
     )
     capture_dir: str = _row(
         "capture_dir",
         PLACE,
         "",
-        "a folder of each node's own, such as $TMPDIR, where what is recorded lies until the end (docs/how-to/mpi.md)",
+        "a folder on the node's own disk, such as $TMPDIR, that holds the traces until the end (docs/how-to/mpi.md)",
     )
-    pack: bool = _row(
-        "pack", BOOLEAN, True, "a run that is finished and merged becomes one compressed file (docs/upkeep.md)"
-    )
+    pack: bool = _row("pack", BOOLEAN, True, "pack a finished and merged run into one compressed file (docs/upkeep.md)")
     stores: tuple[str, ...] = _row(
-        "stores", STORES, (), "other records that are asked together with the own (docs/stores.md)"
+        "stores", STORES, (), "other records to query together with your own (docs/stores.md)"
     )
     queries: tuple[str, ...] = _row(
         "queries",
         FOLDERS,
         (),
-        "folders with named questions of your own (docs/queries.md); "
-        "one takes the place of another of its name in a folder before it",
+        "folders with your own named queries (docs/queries.md); "
+        "a query replaces one with the same name in an earlier folder",
     )
     timeout: float = _row(
-        "timeout", SECONDS, 0.0, "how long a question may take; 0: as long as it takes, for Ctrl-C ends it at any time"
+        "timeout", SECONDS, 0.0, "the time limit of a query in seconds; 0: none (Ctrl-C ends it at any time)"
     )
     noise_add: tuple[str, ...] = _row(
-        "noise.add", FOLDERS, (), "what is here counts as the system's own files: hidden where it was only read", True
+        "noise.add", FOLDERS, (), "files in these places are system files: hidden if they were only read", True
     )
     noise_keep: tuple[str, ...] = _row(
         "noise.keep",
         FOLDERS,
         (),
-        "what is here never counts as the system's own; over `noise.add` and the built-in list",
+        "files in these places are never system files; takes precedence over `noise.add` and the built-in list",
         True,
     )
     redact_add: tuple[str, ...] = _row(
         "redact.add",
         NAMES,
         (),
-        "variables and options whose values are secrets, beside the usual ones (docs/privacy.md)",
+        "additional variables and options that hold secrets (docs/privacy.md)",
         True,
     )
     redact_keep: tuple[str, ...] = _row(
         "redact.keep",
         NAMES,
         (),
-        "variables and options whose values are kept; over `redact.add` and the usual ones",
+        "variables and options that hold no secret; takes precedence over `redact.add` and the built-in list",
         True,
     )
     domains: Mapping[str, str] = _row(
         "domains",
         DOMAINS,
         MappingProxyType({}),
-        "what the storage is called that a folder lies on: the same on every host that has it mounted",
+        "names of the storage below folders: the same name on every host that mounts it",
     )
     ontology: tuple[str, ...] = _row(
-        "ontology", FILES, (), "Turtle files with classes of your own, below provio's and PROV's", True
+        "ontology", FILES, (), "Turtle files with your own classes, as subclasses of provio's and PROV's", True
     )
     interpreters: Mapping[str, Interpreter] = _row(
         "interpreters",
         INTERPRETERS,
         MappingProxyType({}),
-        "programs whose argument is the script that they run, beside those provio knows",
+        "additional interpreters: programs with an argument that names the script to run",
         True,
     )
     store: str = _row(
-        "store", SERVER, "", "the server that keeps the graphs, in place of `.provio/store` (docs/servers.md)"
+        "store", SERVER, "", "the server that stores the graphs, instead of `.provio/store` (docs/servers.md)"
     )
     servers: Mapping[str, Endpoints | None] = _row(
         "servers",
         SERVERS,
         MappingProxyType({}),
-        "the servers that are yours, and where they answer, if not at /query, /update, /store below their URL",
+        "your servers, with their endpoints if these are not /query, /update, /store below the URL",
     )
     credentials: Mapping[str, Account] = _row(
         "credentials",
         ACCOUNTS,
         MappingProxyType({}),
-        "who you are to a server",
+        "your user name and password for a server",
         secret=True,
     )
     conclusions: str = ""

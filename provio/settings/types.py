@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from provio.base.records import plain
+from provio.base.records import frozen
 
 LONGEST = 1e9  # seconds: thirty years
 LIBRARIES = "on, off, or a list of libraries, - before each to leave out"
@@ -24,7 +24,7 @@ def _replace(_below: Any, above: Any) -> Any:
     return above
 
 
-@plain(frozen=True)
+@frozen
 class Kind:
     """The type of a key: its description, and how to check a value, to parse a variable's text, and to combine two
     layers.

@@ -13,7 +13,7 @@ from os.path import dirname
 from statistics import median
 from typing import TYPE_CHECKING
 
-from provio.base.records import plain
+from provio.base.records import frozen
 from provio.base.text import binary, elapsed, plural
 from provio.stats.activity import HDF5, POSIX, SIZES, Activity, File, Recorded, process_of
 from provio.stats.tally import what_file
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from provio.stats.activity import Recorded
 
 
-@plain(frozen=True)
+@frozen
 class Bottleneck:
     """One finding: which rule, where, what shows it, what to do, and how long the calls took that it is about."""
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 import pyoxigraph as ox
 
-from provio.base.patterns import pattern
+from provio.base.records import pattern
 from provio.base.vocab import PREFIXES, PROV, RDF
 from provio.store import INDEX, implied
 

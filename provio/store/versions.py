@@ -15,7 +15,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from provio.base.patterns import pattern
+from provio.base.records import pattern
 from provio.lineage.identity import VERSION
 
 NOTE = pattern(rb"(?m)([^>\n]*)> (-?\d*)$")

@@ -11,7 +11,7 @@ import struct
 import sys
 from collections.abc import Iterator
 
-from provio.base.records import plain
+from provio.base.records import frozen
 
 PAGE, SCRIPTS = 4096, 5
 PT_INTERP, PT_NOTE, ET_EXEC, ET_DYN = 3, 4, 2, 3
@@ -24,7 +24,7 @@ PRIVILEGED = "gains rights when it starts, so that its loader takes no preload"
 GO = "is a Go program, which makes its system calls itself"
 
 
-@plain(frozen=True)
+@frozen
 class Unwatchable:
     """A program that cannot be watched: its file, the reason, and whether its loader refuses a preload or complains
     about it."""
@@ -34,7 +34,7 @@ class Unwatchable:
     refuses: bool = False
 
 
-@plain(frozen=True)
+@frozen
 class _Part:
     """A program header: type, offset and size in the file."""
 

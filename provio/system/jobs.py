@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from provio.base.records import plain
+from provio.base.records import frozen
 from provio.system.statx import Record
 
 HOSTS_FILE_ROOM = 1 << 20  # bytes read of a list of hosts
 PREFIX = "0.job."  # prefix of the files that contain a job's variables; they sort before thread files
 
 
-@plain(frozen=True)
+@frozen
 class System:
     """A batch system: the variables that give a job's facts (the first that is set counts), and the requested
     resources by name."""

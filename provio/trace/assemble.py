@@ -1,12 +1,11 @@
-"""The parts of a trace: the records of a file in; threads, openings, accesses, events and failures out, each at its
-process."""
+"""Builds typed facts from the records of a file: threads, openings, accesses, events and failures of processes."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
 
-from provio.base.patterns import pattern
+from provio.base.records import pattern
 from provio.base.vocab import local_name
 from provio.system.statx import Facts, Record
 from provio.trace.decode import path_of
@@ -17,30 +16,26 @@ from provio.trace.read_declarations import USES, DeclarationReader
 from provio.trace.records import Records
 from provio.trace.run_facts import Task, Trace
 
-# The objects inside hierarchical files: a thread file's records in, the members of the files that a library opened
-# out, with who read, wrote, made and copied them (`docs/trace-format.md`); nothing is concluded here.
-
-
 KINDS = frozenset({"Group", "Dataset", "Attribute", "Datatype", "NamedLink"})
 
 
 class Members:
-    """What a run says of the objects inside files: records are given file by file, then put together. `hold` is how
-    the records of accesses are kept."""
+    """The objects in hierarchical files: takes their records, file by file, then assembles them. `hold` is the class
+    that stores the records of accesses."""
 
     def __init__(self, hold: type[Packed] = Packed) -> None:
         self.hold = hold
         self.containers: dict[str, Opening] = {}
         self.records: Records = {}
         self.found: dict[str, Member] = {}
-        self.shown: list[tuple[str, str]] = []  # a virtual dataset, and a source of it
+        self.sources: list[tuple[str, str]] = []  # a virtual dataset, and a source of it
 
     def takes(self, iri: str, record: Record) -> bool:
-        """Keep what a record says, if it is of an object inside a file."""
+        """Take a record of an object in a file; return whether it was one."""
         if not ("inFile" in record or "virtualSource" in record):
             return False
         if "virtualSource" in record and "object" in record:
-            self.shown.append((record["object"], record["virtualSource"]))
+            self.sources.append((record["object"], record["virtualSource"]))
             return True
         if record.get("a") in KINDS and "inFile" in record:
             self.records.setdefault(iri, {}).update(record)
@@ -48,7 +43,7 @@ class Members:
         return False
 
     def place(self) -> None:
-        """Give each object to the file that it was met in, now that all openings are known."""
+        """Assign each object to its file, once all openings are known."""
         of_file: dict[str, list[Member]] = {}
         for iri, record in self.records.items():
             file, path = self.containers.get(record["inFile"]), path_of(record, "path")
@@ -59,19 +54,19 @@ class Members:
         for iri, members in of_file.items():
             self.containers[iri].members = members
         own = [(iri, record["virtualSource"]) for iri, record in self.records.items() if "virtualSource" in record]
-        for iri, source in self.shown + own:
+        for iri, source in self.sources + own:
             if iri in self.found and source in self.found:
                 self.found[iri].shows.append(self.found[source])
 
-    def told_later(self, iri: str, record: Record) -> bool:
-        """Add what another thread said of an object."""
+    def update(self, iri: str, record: Record) -> bool:
+        """Add the properties that another thread recorded of an object; return whether it is one."""
         member = self.found.get(iri)
         if member and "a" not in record:
             member.record.update({name: value for name, value in record.items() if name not in member.record})
         return member is not None
 
     def access(self, thread: Thread, iri: str, record: Record) -> Access | None:
-        """Note what one thread did to an object by one function; None where the record is of none."""
+        """Add the access of one thread to an object by one function; None if the record is of no object."""
         member = self.found.get(record.get("object", ""))
         if member is None:
             self._summed(thread, iri, record)
@@ -89,7 +84,7 @@ class Members:
             thread.process.summed.append(Access(iri[len(thread.iri) :], thread, file, self.hold(record)))
 
     def failure(self, thread: Thread, iri: str, record: Record, kind: str, numbers: tuple[int, int]) -> bool:
-        """Note calls that failed on an object."""
+        """Add the failed calls on an object; return whether the record is of one."""
         member = self.found.get(record.get("object", ""))
         if member:
             failure = Failure(iri, thread, None, kind, record.get("api", ""), *numbers, member)
@@ -97,7 +92,7 @@ class Members:
         return member is not None
 
     def event(self, event: Event) -> bool:
-        """Note what befell a name inside a file."""
+        """Add the event of a name in a file; return whether it is one."""
         record = event.record
         if "inFile" not in record and record.get("object") not in self.found:
             return False
@@ -106,12 +101,12 @@ class Members:
 
 
 def is_container(record: Record) -> bool:
-    """Tell whether an opening is of a library that knows what is inside the file."""
+    """Return whether an opening is by a library that knows the file's objects."""
     return "format" in record
 
 
 def adopt(process: Process) -> None:
-    """Where nobody saw the library's own openings, its word stands for them."""
+    """Add the library's openings to the process if the process's own openings of these files were not observed."""
     seen = {opening.facts.lasting for opening in process.openings if opening.kind == "FileVersion"}
     shown = {source.iri for file in process.containers for member in file.members for source in member.shows}
     for file in process.containers:
@@ -120,7 +115,7 @@ def adopt(process: Process) -> None:
 
 
 def _named_only(file: Opening, shown: set[str]) -> bool:
-    """Tell whether a file was never opened: a virtual dataset named it as the place of its sources."""
+    """Return whether a file was only named as a source by a virtual dataset, and never opened."""
     return bool(file.members) and all(one.iri in shown and not one.accesses for one in file.members)
 
 
@@ -130,10 +125,10 @@ OPENED = frozenset({"FileVersion", "Directory", "Pipe", "Socket", "File"})
 
 
 def assemble(trace: Trace, records: Records, members: Members, declarations: DeclarationReader) -> dict[str, Packed]:
-    """Make processes, threads, openings and events of a file's records; return its accesses and closes for later."""
+    """Add a file's processes, threads, openings and declarations; return the other records for `attach`."""
     later: dict[str, Packed] = {}
     for iri, record in records.items():
-        kind = record.get("a") or _left_out(record)
+        kind = record.get("a") or _kind_without_class(record)
         if kind == "Process":
             process = process_at(trace, iri)
             if process:
@@ -159,8 +154,8 @@ def _task(trace: Trace, iri: str, record: Record) -> None:
         trace.tasks[iri] = Task(iri, process, record)
 
 
-def _left_out(record: Record) -> str:
-    """What a record is of that says what ties others to it and no more: its class is one that was left out."""
+def _kind_without_class(record: Record) -> str:
+    """Return the kind of a record without a class: only its links to others are recorded, by the settings."""
     return "Process" if "image" in record else "Thread" if "epochNs" in record else ""
 
 
@@ -184,10 +179,10 @@ def _open(trace: Trace, iri: str, record: Record, members: Members) -> None:
 
 def attach(
     trace: Trace, later: dict[str, Packed], openings: dict[str, Opening], threads: dict[str, Thread],
-    beside: tuple[Members, DeclarationReader],
+    readers: tuple[Members, DeclarationReader],
 ) -> None:  # fmt: skip
-    """Give accesses and closes to their openings, events to their processes, wherever they were written."""
-    members, declarations = beside
+    """Add accesses and closes to their openings and events to their processes, in any order of files."""
+    members, declarations = readers
     accesses: dict[str, Access] = {}
     for iri, packed in later.items():
         record = packed.record()
@@ -198,10 +193,10 @@ def attach(
         elif kind in USES:
             declarations.add_use_of_thread(thread, record)
         elif kind is None or "closedNs" in record:
-            _told_later(trace, iri, record, openings, members)
+            _update(trace, iri, record, openings, members)
         elif kind == "AccessSizes":
             access, _, side = iri.rpartition("/")
-            if access in accesses:  # which comes before it, in the same file
+            if access in accesses:  # it precedes its sizes in the same file
                 unusual = accesses[access].unusual = accesses[access].unusual or {}
                 unusual[side] = record
         elif kind == "Turn":
@@ -210,10 +205,10 @@ def attach(
             _of_thread(openings, thread, iri, record, accesses, members)
 
 
-def _told_later(trace: Trace, iri: str, record: Record, openings: dict[str, Opening], members: Members) -> None:
+def _update(trace: Trace, iri: str, record: Record, openings: dict[str, Opening], members: Members) -> None:
     if "a" not in record and iri in trace.tasks:
         trace.tasks[iri].record.update(record)
-    elif not (members.found and members.told_later(iri, record)):
+    elif not (members.found and members.update(iri, record)):
         _close(openings.get(iri), record)
 
 
@@ -284,7 +279,7 @@ def _access(
 
 
 def _with(known: Sequence[CopyCalls], copy: CopyCalls) -> Sequence[CopyCalls]:
-    """Add to what most openings have none of."""
+    """Add a copy; most openings have none, and share an empty tuple."""
     if not isinstance(known, list):
         return [copy]
     known.append(copy)

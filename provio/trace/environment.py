@@ -1,5 +1,4 @@
-"""Facts about the machine, the job and the checkout a run takes place in: the system's own files in, plain facts
-out."""
+"""Facts about the machine, the batch job and the Git checkout of a run, read from the system's files."""
 
 from __future__ import annotations
 
@@ -11,12 +10,12 @@ import struct
 from collections.abc import Container, Mapping
 from pathlib import Path
 
-from provio.base.records import plain
+from provio.base.records import frozen
 from provio.system import mounts as storage
 
-# Of batch jobs: those that begin so, and go on in capitals.
+# Prefixes of the variables of batch systems; the rest of the name is in capitals.
 JOB_FAMILIES = tuple("SLURM_ PBS_ LSB_ LSF_ FLUX_ PALS_ OMPI_COMM_WORLD_ PMI_ PMIX_".split())
-# Loaded modules, and the roots that installed software names: lineage hides what was read below them.
+# Variables with the root folders of installed software: lineage hides files below them.
 SOFTWARE_FAMILIES = ("EBROOT", "R_LIBS")
 VARIABLES = frozenset(
     "COBALT_JOBID JOB_ID SGE_TASK_ID "
@@ -33,9 +32,9 @@ NOT_STORAGE = frozenset(
 )
 
 
-@plain(frozen=True)
+@frozen
 class Mount:
-    """A line of `/proc/self/mountinfo`; paths as bytes. `domain` names the storage, the same wherever it is mounted."""
+    """A line of `/proc/self/mountinfo`; paths as bytes. `domain` identifies the storage, equal for all its mounts."""
 
     id: int
     device: str
@@ -46,9 +45,9 @@ class Mount:
     domain: str
 
 
-@plain(frozen=True)
+@frozen
 class MountLine:
-    """What a line of a mount table says of storage; paths as bytes, nothing concluded."""
+    """The storage facts of a line of a mount table; paths as bytes."""
 
     id: int
     parent: int
@@ -66,7 +65,7 @@ def boot_id() -> str:
 
 
 def mount_namespace() -> int:
-    """The number of the mount namespace that this process is in; 0 where the system does not say."""
+    """Return the number of this process's mount namespace; 0 if the system does not provide it."""
     try:
         return os.stat("/proc/self/ns/mnt").st_ino
     except OSError:
@@ -74,13 +73,13 @@ def mount_namespace() -> int:
 
 
 def machine_domain() -> str:
-    """The prefix of a storage domain that nothing but this boot of this machine can name."""
+    """Return the prefix of storage domains that are known to this boot of this machine only."""
     machine = _read("/etc/machine-id") or os.uname().nodename
     return f"{machine}.{boot_id()}"
 
 
 def user_name() -> str:
-    """The name of the user, or the number where it has none."""
+    """Return the user's name, or the number if there is no name."""
     try:
         return pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:
@@ -113,15 +112,15 @@ def job_id() -> str | None:
 
 
 def in_container() -> str:
-    """Return what tells that this is inside a container; nothing where it seems not to be."""
-    said = os.environ.get("container", "")  # noqa: SIM112 (so systemd and podman call it)
-    return next((sign for sign in CONTAINER_SIGNS if os.path.exists(sign)), said)
+    """Return the sign that this process is in a container; empty if there is none."""
+    variable = os.environ.get("container", "")  # noqa: SIM112 (so systemd and podman call it)
+    return next((sign for sign in CONTAINER_SIGNS if os.path.exists(sign)), variable)
 
 
 def git_state(folder: Path) -> tuple[str, bool] | None:
-    """The commit checked out in `folder` and whether tracked files differ from it; None outside a checkout.
+    """Return the commit checked out in `folder` and whether tracked files differ from it; None outside a checkout.
 
-    Git is asked only where a `.git` is found above, and never takes a lock.
+    Git is called only if there is a `.git` in the folder or above, and takes no lock.
     """
     if not any((above / ".git").exists() for above in (folder, *folder.parents)):
         return None
@@ -132,8 +131,8 @@ def git_state(folder: Path) -> tuple[str, bool] | None:
 
 
 def mounts(devices: Container[str] | None = None, domains: Mapping[str, str] | None = None) -> list[Mount]:
-    """The mounts that hold files (those of `devices`, or all), each with its storage domain: the name that `domains`
-    gives what a folder lies on, or its own."""
+    """Return the mounts that hold files (those of `devices`, or all), each with its storage domain: from `domains`
+    (folder → name) if a folder is on its device, else its own."""
     found = []
     named = _named_devices(domains) if domains else {}
     for line in parsed(Path("/proc/self/mountinfo").read_bytes()):
@@ -144,8 +143,8 @@ def mounts(devices: Container[str] | None = None, domains: Mapping[str, str] | N
 
 
 def parsed(table: bytes) -> list[MountLine]:
-    """Return the mounts that hold files, of a text as `/proc/self/mountinfo` has it (proc(5)); what is cut short is
-    left out."""
+    """Return the mounts that hold files in a table with the format of `/proc/self/mountinfo` (proc(5)); incomplete
+    lines are skipped."""
     found = []
     for line in table.splitlines():
         left, _, right = line.partition(b" - ")
@@ -155,17 +154,17 @@ def parsed(table: bytes) -> list[MountLine]:
             continue
         name = _octal(source).decode("utf-8", "replace")
         if "@" in name:
-            from provio.trace.redact import without_passwords  # slow to import, and seldom needed
+            from provio.trace.redact import without_passwords  # slow to import, and rarely needed
 
             name = without_passwords(name)
         numbers, places = (int(fields[0]), int(fields[1]), fields[2].decode()), (_octal(fields[3]), _octal(fields[4]))
-        said = _octal(options).decode("utf-8", "replace")
-        found.append(MountLine(*numbers, *places, file_system, name, said))
+        text = _octal(options).decode("utf-8", "replace")
+        found.append(MountLine(*numbers, *places, file_system, name, text))
     return found
 
 
 def _named_devices(domains: Mapping[str, str]) -> dict[str, str]:
-    """The names of the devices that folders lie on; a folder that is not there names none."""
+    """Return the names of devices, from the names of folders on them; missing folders are skipped."""
     found: dict[str, str] = {}
     for folder, name in sorted(domains.items()):
         try:
@@ -177,7 +176,7 @@ def _named_devices(domains: Mapping[str, str]) -> dict[str, str]:
 
 
 def mount_of(folder: Path) -> Mount | None:
-    """Return the mount that a folder lies on; None where it holds no files of its own kind."""
+    """Return the mount of a folder; None if it is on no mount that holds files."""
     real = os.path.realpath(os.fsencode(folder))
     above = [m for m in mounts() if m.point in (b"/", real) or real.startswith(m.point + b"/")]
     return max(reversed(above), key=lambda mount: len(mount.point), default=None)
@@ -190,7 +189,7 @@ def _domain(line: MountLine) -> str:
 
 
 def _uuid(point: bytes, device: str) -> str | None:
-    """The file system's UUID by ioctl, where the kernel knows it, and the mount point still shows that device."""
+    """Return the file system's UUID by ioctl, if the kernel knows it and the mount point still has that device."""
     try:
         fd = os.open(point, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -222,7 +221,7 @@ def _read(path: str) -> str:
 
 
 def _os_name() -> str:
-    """As os-release(5) has it: a file of assignments, as a shell reads them."""
+    """Return the name in os-release(5), a file of shell assignments; else the kernel's name."""
     text = _read("/etc/os-release") or _read("/usr/lib/os-release")
     found = [line[len(NAMED) :] for line in text.splitlines() if line.startswith(NAMED)]
     if not found:
@@ -233,12 +232,12 @@ def _os_name() -> str:
 
 
 def _cpu() -> str:
-    said = (line.partition(":") for line in _read("/proc/cpuinfo").splitlines())
-    return next((value.strip() for name, _, value in said if name.rstrip() in CPU and value), os.uname().machine)
+    fields = (line.partition(":") for line in _read("/proc/cpuinfo").splitlines())
+    return next((value.strip() for name, _, value in fields if name.rstrip() in CPU and value), os.uname().machine)
 
 
 def _git(folder: Path, *arguments: str) -> str | None:
-    import subprocess  # slow to import, and most questions need none
+    import subprocess  # slow to import, and rarely needed
 
     command = ["git", "--no-optional-locks", "-C", str(folder), *arguments]
     try:

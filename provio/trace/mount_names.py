@@ -1,7 +1,7 @@
-"""Names that processes saw in another mount namespace, as in a container, in; the names of the same things outside out.
+"""Translates the paths of processes in another mount namespace, as in a container, to paths outside.
 
-A path is followed through the mounts there to the file system and the folder of it that is meant, and from these back
-through the mounts of the run. What is not mounted outside keeps the name that it has inside.
+A path is resolved through the mounts inside to a file system and a folder in it, and then through the mounts of the run
+to a path. If the folder is not mounted outside, the path stays.
 """
 
 from __future__ import annotations
@@ -10,19 +10,19 @@ import os
 from collections.abc import Iterable, Iterator
 from urllib.parse import quote, unquote_to_bytes
 
-from provio.base.records import plain
+from provio.base.records import frozen
 from provio.system.statx import Record
 from provio.trace import environment
 
 PATHS = ("path", "from", "to", "executable", "cwd")
-UNKNOWN = "its mounts are not known: what it read and wrote may have other names outside"
-GONE = b"//deleted"  # what is mounted though it was deleted
-PREFIX = "0.mounts."  # of the names of files that hold tables: they come before those of threads
-KEPT = 4096  # folders whose names outside are at hand
+UNKNOWN = "its mounts are not known: files that it read and wrote may have other names outside"
+DELETED = b"//deleted"  # ending of the root of a mount that was deleted
+PREFIX = "0.mounts."  # of the names of files with mount tables: they sort before thread files
+CACHED = 4096  # folders with a known name outside
 
 
 class MountTables:
-    """The tables of a run, and which of its processes saw which."""
+    """The mount tables of a run, and the table of each process."""
 
     def __init__(self, mounts: Iterable[Record]) -> None:
         self.run = [_seen_outside(record) for record in mounts]
@@ -31,8 +31,8 @@ class MountTables:
         self.unknown: list[str] = []
 
     def takes(self, records: dict[str, Record], name: str, host: str) -> bool:
-        """Take the tables of a file that states some, or give the paths of a thread file of that name and host's folder
-        the names that they have outside; return whether it was one of the first."""
+        """Take the tables of a file, or translate the paths of a thread file, given its name and host's folder; return
+        whether the file had tables."""
         if name.startswith(PREFIX):
             self._add(records)
         else:
@@ -47,24 +47,24 @@ class MountTables:
                 self.tables[iri] = Table(environment.parsed(known), self.run)
 
     def roots(self) -> set[bytes]:
-        """The folders outside that are a root inside: of images."""
+        """Return the folders outside that are a root inside: of images."""
         return {table.outside(b"/") for table in self.of_process.values()} - {b"/"}
 
     def devices(self) -> set[str]:
-        """The devices of roots that are not mounted outside: of images."""
+        """Return the devices of roots that are not mounted outside: of images."""
         tables = self.of_process.values()
         return {table.root.device for table in tables if table.root and table.root.device not in table.run}
 
     def gaps(self) -> Iterator[tuple[str, str, str]]:
-        """The Gaps of images whose mounts are others, and not known: name, image, reason."""
+        """Yield a gap (IRI, process image, reason) for each process image with unknown mounts."""
         for image in self.unknown:
             yield image + "mounts-unknown", image, UNKNOWN
 
     def _translate(self, records: dict[str, Record], name: str, host: str) -> None:
         image = f"{host}{'.'.join(name.split('.')[:3])}/"
-        said = records.get(image, {}).get("mounts")
-        if said:
-            known = self.tables.get(f"{host}mounts/{said}")
+        number = records.get(image, {}).get("mounts")
+        if number:
+            known = self.tables.get(f"{host}mounts/{number}")
             if known:
                 self.of_process[image] = known
             else:
@@ -78,7 +78,7 @@ class MountTables:
                     _renamed(record, word, table)
 
 
-@plain(frozen=True)
+@frozen
 class _Outside:
     """A mount as the run saw it."""
 
@@ -93,7 +93,7 @@ def _seen_outside(record: Record) -> _Outside:
 
 
 class Table:
-    """One mount table: `outside` is asked for the name of a path."""
+    """One mount table; `outside` translates a path."""
 
     def __init__(self, mounts: list[environment.MountLine], run: list[_Outside]) -> None:
         self.mounts = {mount.id: mount for mount in mounts}
@@ -108,7 +108,7 @@ class Table:
         self.folders: dict[bytes, bytes] = {}
 
     def outside(self, path: bytes) -> bytes:
-        """Return the name that an absolute path has outside; the same where what it leads to is not there."""
+        """Return the name of an absolute path outside; the same path if it is not mounted there."""
         if not path.startswith(b"/"):
             return path
         if path in self.points or path == b"/":
@@ -119,14 +119,14 @@ class Table:
     def _folder(self, folder: bytes) -> bytes:
         known = self.folders.get(folder)
         if known is None:
-            if len(self.folders) >= KEPT:
+            if len(self.folders) >= CACHED:
                 self.folders.clear()
             known = self.folders[folder] = self._found(os.path.normpath(folder)) or folder
         return known
 
     def _found(self, folder: bytes) -> bytes | None:
         mount = self._mount_of(folder)
-        if mount is None or mount.root.endswith(GONE):
+        if mount is None or mount.root.endswith(DELETED):
             return None
         inside = (mount.root.rstrip(b"/") + b"/" + folder[len(mount.point) :].lstrip(b"/")).rstrip(b"/")
         names = [
@@ -137,12 +137,12 @@ class Table:
         return folder if folder in names else min(names, key=len, default=None)
 
     def _mount_of(self, folder: bytes) -> environment.MountLine | None:
-        """The mount that a folder lies on: from the root on, at each step the last that was mounted there."""
+        """Return the mount of a folder: from the root on, at each step the last mount at that point."""
         mount = self.root
         parts = [part for part in folder.split(b"/") if part]
         for depth in range(len(parts) + 1):
             point = b"/" + b"/".join(parts[:depth])
-            for _ in self.mounts:  # a table may lie
+            for _ in self.mounts:  # a hostile table may have cycles
                 over = mount and self.below.get((mount.id, point))
                 if not over:
                     break

@@ -1,24 +1,23 @@
-"""The processes of a trace: an IRI in, the process out; those of which little is left have their place all the same,
-and what could not be seen of them is a gap."""
+"""The processes of a trace by IRI, including those with lost or missing records, and the gaps about them."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
 
-from provio.base.patterns import pattern
+from provio.base.records import pattern
 from provio.system.statx import Record
 from provio.trace.decode import path_of
 from provio.trace.facts import Process, Thread
 from provio.trace.run_facts import Damage, Trace, Unwatched
 from provio.trace.run_source import RunFile
 
-RANKS = "/ranks"  # how the name of the gap ends that says that variables of launchers contradict each other
+RANKS = "/ranks"  # ending of the IRI of the gap for contradictory variables of launchers
 IMAGE = pattern(r"/([A-Za-z0-9._~%-]+)/([0-9]{1,20})\.([0-9]{1,20})\.([0-9a-z]{1,20})/")
 
 
 def process_at(trace: Trace, iri: str) -> Process | None:
-    """The process of an IRI `…/run/RUN/HOST/PID.TICK.N/`."""
+    """Return the process of an IRI `…/run/RUN/HOST/PID.TICK.N/`, created if needed; None for any other IRI."""
     process = trace.processes.get(iri)
     if process is None:
         name = IMAGE.fullmatch(iri, len(trace.iri)) if iri.startswith(trace.iri + "/") else None
@@ -30,14 +29,14 @@ def process_at(trace: Trace, iri: str) -> Process | None:
 
 
 def parent_of(iri: str) -> str:
-    """Return the IRI that another lies below: of a thread's, the process's."""
+    """Return the parent of an IRI: for a thread, its process."""
     return iri.rstrip("/").rpartition("/")[0] + "/"
 
 
 def gap(trace: Trace, thread: Thread | None, iri: str, record: Record) -> None:
-    """What could not be seen. A program that could not be watched has its place among the processes all the same."""
+    """Add a gap to the trace. A program that could not be watched also becomes a process."""
     about, reason = record.get("about", trace.iri), record.get("reason", "unknown")
-    if iri.endswith(RANKS):  # which all its processes have: it is said once
+    if iri.endswith(RANKS):  # each process has it: it is stated once
         iri, about = trace.iri + RANKS, trace.iri
         if any(found[0] == iri for found in trace.gaps):
             return
@@ -52,21 +51,21 @@ def gap(trace: Trace, thread: Thread | None, iri: str, record: Record) -> None:
     started = thread.epoch + int(record.get("at", 0)) if thread else int(record.get("startedNs", 0))
     trace.unwatched.append(Unwatched(process, iri, name.strip() or "a program", started))
     if "image" not in process.record:
-        told = {key: record[key] for key in ("argv", "executable", "executableEncoded") if key in record}
+        facts = {key: record[key] for key in ("argv", "executable", "executableEncoded") if key in record}
         own = {"image": "exec", "startedNs": str(started), "host": process.host}
         place = {key: value for key, value in before.items() if key in ("cwd", "cwdEncoded")}
-        process.record.update(told | own | place)
+        process.record.update(facts | own | place)
 
 
 def file_gap(trace: Trace, file: RunFile, reason: str) -> None:
-    """Note that a process could open no file."""
+    """Add the gap of a process that could not open its thread file."""
     iri = f"{trace.iri}/{file.host}/{file.name.rsplit('.', 2)[0]}/"
     if process_at(trace, iri):
         trace.gaps.append((iri + "gap", iri, reason))
 
 
 def damage_gaps(trace: Trace) -> Iterator[tuple[str, str, str]]:
-    """Yield the gaps that damage leaves: one for all that was lost of a process, whose file it was, or of the run."""
+    """Yield a gap for each process with damaged files, or for the run."""
     found: dict[str, list[Damage]] = {}
     for damage in trace.damages:
         process = process_at(trace, f"{trace.iri}/{damage.path.parent.name}/{damage.path.name.rsplit('.', 2)[0]}/")
@@ -78,14 +77,14 @@ def damage_gaps(trace: Trace) -> Iterator[tuple[str, str, str]]:
 
 
 def add_lost_processes(trace: Trace) -> None:
-    """Give processes of which damage has left nothing their place."""
+    """Add the processes of which only damaged files are left."""
     if trace.damages:
         deque(damage_gaps(trace), maxlen=0)
         date_lost_processes(trace)
 
 
 def date_lost_processes(trace: Trace) -> None:
-    """A process of which nothing is left but its file's name began after the images before it, and with the run."""
+    """Set the start of processes without records: the end of the earlier image of the process, or the run's start."""
     lost: list[Process] = []
     ends: dict[tuple[str, int, int], int] = {}
     for process in trace.processes.values():

@@ -1,4 +1,4 @@
-"""A run being recorded: a command in, a run folder with its `run.ttl` out, and in that later how the command ended."""
+"""A run being recorded: makes the run folder and its `run.ttl`, and notes later how the command ended."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from pathlib import Path
 
 from provio.base import turtle
 from provio.base.errors import CannotRecord, ProvioError, remedy
-from provio.base.patterns import pattern
-from provio.base.records import field, plain
+from provio.base.records import field, frozen, pattern, plain
 from provio.base.vocab import NS, RUN_BASE
 from provio.settings.home import Home, find_or_make
 from provio.system import proc, ranks
@@ -22,31 +21,31 @@ from provio.trace.redact import Redaction
 from provio.trace.run_source import put
 
 SHIM = Path(__file__).parent.parent / "libprovio.so"
-# File systems whose shared maps a kill -9 and a full disk leave intact.
+# File systems on which shared memory maps survive kill -9 and a full disk.
 SAFE_FOR_MAPS = frozenset({"ext2", "ext3", "ext4", "xfs", "tmpfs"})
-NEW = ".new"  # a run folder that is not filled yet
+NEW = ".new"  # ending of a run folder that is not complete yet
 NOTED = pattern(r" ; :endedNs \d+ ; :(exitCode|signal) \d+$")
 
 
-@plain(frozen=True)
+@frozen
 class Detail:
-    """How much is recorded: a level, and what is other than usual: `stat` is added, `-pipe` is left out."""
+    """How much is recorded: a level, and changes of record classes: `stat` is added, `-pipe` is left out."""
 
     level: str = "op"
     classes: frozenset[str] = frozenset()
-    limits: tuple[str, ...] = ()  # `-` or `+` and a folder or glob: what alone is recorded, or is not
+    limits: tuple[str, ...] = ()  # `+` or `-` and a folder or glob: only these paths are recorded, or all but these
 
     def __str__(self) -> str:
         return ",".join((self.level, *sorted(self.classes)))
 
     def leaves_out(self, word: str) -> bool:
-        """Whether a class of record is switched off."""
+        """Return whether a record class is off."""
         return "-" + word in self.classes
 
     def gap_reason(self) -> str:
-        """Why lineage may end too early, where it stands on what is left out; nothing where it does not."""
+        """Return the reason of the gap that the left-out classes and paths leave; empty if there is none."""
         words = [word for word in ("file", "pipe", "socket", "entity") if self.leaves_out(word)]
-        words += ["what include and exclude leave out"] if self.limits else []
+        words += ["files that include and exclude leave out"] if self.limits else []
         return f"by its settings this was not recorded: {', '.join(words)}" if words else ""
 
 
@@ -80,7 +79,7 @@ class Recording:
         return self.home.runs / self.run_id
 
 
-@plain(frozen=True)
+@frozen
 class End:
     """How the command ended: exactly one of the two is set."""
 
@@ -89,17 +88,17 @@ class End:
 
     @classmethod
     def of(cls, code: int) -> End:
-        """The end that `waitstatus_to_exitcode` tells of."""
+        """Return the end for a result of `os.waitstatus_to_exitcode`."""
         return cls(code, None) if code >= 0 else cls(None, -code)
 
     def facts(self) -> list[tuple[str, str]]:
-        """What `run.ttl` says of it, now."""
+        """Return the properties of this end for `run.ttl`, with the present time."""
         how = ("exitCode", str(self.exit_code)) if self.signal is None else ("signal", str(self.signal))
         return [("endedNs", str(time.time_ns())), how]
 
 
 def uuid7() -> str:
-    """Return a UUID version 7 (RFC 9562): 48 bits of milliseconds, then random: such names sort by time."""
+    """Return a UUID version 7 (RFC 9562): 48 bits of milliseconds, then random bits, so that names sort by time."""
     value = (time.time_ns() // 1_000_000) << 80 | int.from_bytes(os.urandom(10), "big")
     value = value & ~(0xF << 76) & ~(0x3 << 62) | 0x7 << 76 | 0x2 << 62
     text = f"{value:032x}"
@@ -118,14 +117,14 @@ def prepare(
     recognise: str = "on",
     shared: bool = False,
 ) -> Recording:
-    """Make the run folder and write `run.ttl`, in the `.provio` that is found from here or in one that needs no shim;
-    one that is to be `shared` has the sign that nobody knows of it. Raises CannotRecord with the reason where that
-    cannot be."""
+    """Make the run folder and write `run.ttl`, in the `.provio` found from the current folder, or in `home`, which
+    needs no shim. A `shared` run has the mark that it is not announced to other ranks yet. Raises CannotRecord with
+    the reason."""
     if home is None and not SHIM.exists():
         raise CannotRecord(
             f"the shim {SHIM} is missing: install provio again with a C compiler (pip install --force-reinstall provio)"
         )
-    _look_at_host()
+    _check_host_name()
     try:
         home = home or find_or_make()
         run_id = uuid7()
@@ -136,7 +135,7 @@ def prepare(
             recording = Recording(home, run_id, command, name, started, trace_folder, detail, campaign, redaction)
             recording.hdf5, recording.recognise = hdf5, recognise
             recording.lock_fd = liveness.lock(new)
-            if shared and liveness.is_locked(new):  # else nothing tells whether it is being made
+            if shared and liveness.is_locked(new):  # without locks, other processes cannot see that it is being made
                 (new / ranks.UNBEGUN).touch()
             _place_in(new, recording).mkdir()
             recording.facts = _facts(recording)
@@ -151,7 +150,7 @@ def prepare(
     return recording
 
 
-def _look_at_host() -> None:
+def _check_host_name() -> None:
     try:
         ranks.host()
     except ValueError as error:
@@ -160,8 +159,8 @@ def _look_at_host() -> None:
 
 @contextlib.contextmanager
 def _removed_on_failure(folder: Path) -> Iterator[Path]:
-    """Make a run folder under another name, which is its own once it is filled: whatever kills who makes it, it is no
-    damaged run."""
+    """Make a run folder under a temporary name, and rename it once it is complete: a process that is killed in between
+    leaves no damaged run."""
     new = folder.with_name(folder.name + NEW)
     new.mkdir()
     try:
@@ -176,8 +175,8 @@ def _removed_on_failure(folder: Path) -> Iterator[Path]:
 
 
 def note_unwatched(recording: Recording, blind: Unwatchable, pid: int) -> None:
-    """Keep for run.ttl that the command itself (or the shell around it) is not watched, under the name that it would
-    have had."""
+    """Add to run.ttl the gap that the command itself (or the surrounding shell) is not watched, under the IRI that its
+    process would have."""
     with contextlib.suppress(OSError):
         tick = proc.start_tick(pid)
         host = turtle.segment(environment.host())
@@ -195,7 +194,7 @@ def note_unwatched(recording: Recording, blind: Unwatchable, pid: int) -> None:
 
 
 def write_run(recording: Recording, end: End | None) -> None:
-    """Write `run.ttl`, as a whole or not at all."""
+    """Write `run.ttl` atomically."""
     with recording.home.closed():
         put(recording.folder / run_source.HEAD, _text(recording, end))
 
@@ -204,9 +203,9 @@ def _text(recording: Recording, end: End | None) -> str:
     pairs = list(recording.facts)
     pairs += end.facts() if end else []
     text = [f"@prefix : <{NS}> .\n", _statement(f"<{RUN_BASE}{recording.run_id}>", "Run", pairs), recording.statements]
-    lost = recording.detail.gap_reason()
-    if lost:
-        gap = [("about", f"<{RUN_BASE}{recording.run_id}>"), ("reason", turtle.literal(lost))]
+    reason = recording.detail.gap_reason()
+    if reason:
+        gap = [("about", f"<{RUN_BASE}{recording.run_id}>"), ("reason", turtle.literal(reason))]
         text.append(_statement(f"<{RUN_BASE}{recording.run_id}/left-out>", "Gap", gap))
     if recording.gap:
         text.append(_statement(f"<{RUN_BASE}{recording.run_id}/unwatched>", "Gap", recording.gap))
@@ -214,15 +213,15 @@ def _text(recording: Recording, end: End | None) -> str:
 
 
 def note_end(recording: Recording, end: End) -> None:
-    """Note in `run.ttl` how a run ended that another process began, unless it is noted."""
+    """Add the end to the `run.ttl` of a run that another process started, unless it has one."""
     head = recording.folder / "run.ttl"
-    subject, said = f"<{RUN_BASE}{recording.run_id}> a :Run", head.read_text(encoding="utf-8")
-    before, begun, after = said.partition(subject)
+    subject, text = f"<{RUN_BASE}{recording.run_id}> a :Run", head.read_text(encoding="utf-8")
+    before, found, after = text.partition(subject)
     line, full_stop, rest = after.partition(" .\n")
-    if begun and not NOTED.search(line):
+    if found and not NOTED.search(line):
         facts = "".join(f" ; :{name} {value}" for name, value in end.facts())
         with recording.home.closed():
-            put(head, before + begun + line + facts + full_stop + rest)
+            put(head, before + found + line + facts + full_stop + rest)
 
 
 def _statement(subject: str, kind: str, pairs: list[tuple[str, str]]) -> str:
@@ -258,7 +257,7 @@ def _facts(recording: Recording) -> list[tuple[str, str]]:
 def _job() -> dict[str, str]:
     if environment.job_id() is None:
         return {}
-    from provio.system import jobs  # outside of jobs nobody pays for it
+    from provio.system import jobs  # slow to import
 
     return jobs.facts(os.environ)
 
@@ -303,18 +302,19 @@ def _mount_statements(recording: Recording, mounts: list[environment.Mount]) -> 
 
 
 def host_folder(recording: Recording) -> Path:
-    """Return where the live files of a run on this host lie."""
+    """Return the folder of a run's live files on this host."""
     return recording.trace_folder / turtle.segment(environment.host())
 
 
 def _place_in(new: Path, recording: Recording) -> Path:
-    """Where the live files of this host are to lie, while the run folder has another name."""
+    """Return the folder of this host's live files while the run folder has its temporary name."""
     place = host_folder(recording)
     return new / place.name if recording.trace_folder == recording.folder else place
 
 
 def _trace_folder(folder: Path, mounts: list[environment.Mount]) -> Path:
-    """Where live files go: the run folder, or shared memory where the run folder's file system is not to be trusted."""
+    """Return the folder for live files: the run folder, or shared memory if its file system is not in
+    SAFE_FOR_MAPS."""
     device = os.stat(folder.parent).st_dev
     here = f"{os.major(device)}:{os.minor(device)}"
     if any(mount.device == here and mount.file_system in SAFE_FOR_MAPS for mount in mounts):

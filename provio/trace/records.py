@@ -1,6 +1,6 @@
-"""Reads one file of a run: a Turtle document in, its records out, with what was wrong in it.
+"""Reads one file of a run: a Turtle document to its records, and a list of its damages.
 
-Of a damaged one the good prefix is kept.
+Of a damaged file the records before the damage are kept.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyoxigraph
 
-from provio.base.patterns import pattern
+from provio.base.records import pattern
 from provio.base.vocab import NS, XSD, local_name, vocabulary
 from provio.system.statx import Record
 from provio.trace.digests import Digests
@@ -22,15 +22,15 @@ from provio.trace.trust import LONGEST, without_long
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 STRING = pyoxigraph.NamedNode(XSD + "string")
 Records = dict[str, Record]
-AFTER = ("settled.ttl", "hashes.ttl")  # what was found after the run
-TRIALS = 4  # to find where the good part of a damaged file ends
-FEW = 30  # files
-_asked = count()
+AFTER = ("settled.ttl", "hashes.ttl")  # files that are written after the run
+TRIALS = 4  # attempts to find the end of the good part of a damaged file
+FEW = 500  # files, for which the Turtle parser takes less time than to learn the shapes of lines
+_parsed = count()
 NUMBER = pattern(r"[+-]?[0-9]{1,20}")  # 64 bits: times beyond 2286, inodes of stacked file systems
 
 
 def load(file: RunFile, digests: Digests | None, damages: list[Damage]) -> Records:
-    """Return the records of a file; appends what is damaged."""
+    """Return the records of a file; append its damages."""
     try:
         data = file.load()
     except OSError as error:
@@ -43,7 +43,7 @@ def load(file: RunFile, digests: Digests | None, damages: list[Damage]) -> Recor
 
 
 def parse(data: bytes, path: Path, damages: list[Damage]) -> Records:
-    """Return the records of a Turtle document: subject → property's local name → value. Appends what is damaged."""
+    """Return the records of a Turtle document: subject → property's local name → value. Append its damages."""
     known = _quickly(data)
     if known is not None:
         return known
@@ -57,9 +57,8 @@ def parse(data: bytes, path: Path, damages: list[Damage]) -> Records:
 
 
 def _quickly(data: bytes) -> Records | None:
-    """The records of a file by the shapes of its lines, where that is quicker: to learn them takes as long as to parse
-    some files."""
-    if next(_asked) < FEW:
+    """Return the records of a file by the shapes of its lines, after FEW files; None if it has other lines."""
+    if next(_parsed) < FEW:
         return None
     from provio.trace.fast import line_shapes  # slow to import, and most runs have few files
 
@@ -67,7 +66,7 @@ def _quickly(data: bytes) -> Records | None:
 
 
 def _whole(records: Records, path: Path, damages: list[Damage]) -> Records:
-    """Leave out the records with a value that is no number where one belongs."""
+    """Remove the records that have a non-number as the value of a numeric property."""
     integers = vocabulary().integers
     for iri, record in list(records.items()):
         for name in record.keys() & integers:
@@ -78,9 +77,9 @@ def _whole(records: Records, path: Path, damages: list[Damage]) -> Records:
 
 
 def _good_prefix(data: bytes, line: int) -> Records:
-    """Records of the lines before the damaged one, back to the last line that ends a statement.
+    """Return the records of the lines before the damaged one, up to the last line that ends a statement.
 
-    Where that is not plain to see (a line that ends a statement may lie within a text), what was read until then.
+    If that cannot be found (such a line may be inside a literal), return the records that the parser read.
     """
     lines = data.split(b"\n")[: line - 1]
     for _ in range(TRIALS):
@@ -94,12 +93,12 @@ def _good_prefix(data: bytes, line: int) -> Records:
 
 
 def _ends_statement(line: bytes) -> bool:
-    """Whether it looks as if: what begins with `#` was never committed."""
+    """Return whether a line seems to end a statement; one that starts with `#` was never committed."""
     return not line.startswith(b"#") and line.split(b" #")[0].rstrip(b"# ").endswith(b".")
 
 
 def _read_until(data: bytes) -> Records:
-    """The records before the first mistake, but for the last, of which all may not have been said."""
+    """Return the records before the first error, without the last one, which may be incomplete."""
     records: Records = {}
     with contextlib.suppress(SyntaxError, ValueError, MemoryError):
         records_in(data, records)
@@ -109,7 +108,7 @@ def _read_until(data: bytes) -> Records:
 
 
 def records_in(data: bytes, records: Records | None = None) -> Records:
-    """The records of a document, added to `records` as they are read."""
+    """Return the records of a document, added to `records` as they are read."""
     records = {} if records is None else records
     skip = len(NS)
     for triple in pyoxigraph.parse(data, pyoxigraph.RdfFormat.TURTLE):

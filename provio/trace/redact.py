@@ -1,7 +1,7 @@
-"""What a record must not hold: names, values and command lines in, the same without their secrets out.
+"""Replaces secrets in names, values and command lines by `REDACTED`.
 
-A value is taken for a secret because of its name (`*TOKEN*`, `*PASSWORD*` …), or because it stands where an address has
-its password (`https://ada:secret@host`). The name stays, the value becomes `REDACTED`: one sees that it was there.
+A value is a secret because of its name (`*TOKEN*`, `*PASSWORD*` …), or because it is the password in an address
+(`https://ada:secret@host`). The name stays.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from provio.base import turtle
-from provio.base.patterns import pattern
-from provio.base.records import plain
+from provio.base.records import frozen, pattern
 from provio.interceptors.python import secret_words
 from provio.interceptors.python.secret_words import is_secret, parts_of
 from provio.trace.values import TEXT, Value
@@ -23,27 +22,26 @@ if TYPE_CHECKING:
     from provio.trace.run_facts import Trace
 
 
-# Secrets that programs take where no word says so: a command line in, the same without them out.
-
+# Options of known programs that take a secret though their names do not show it.
 
 REDACTED = "REDACTED"
 
 
-@plain(frozen=True)
+@frozen
 class Shape:
-    """How programs take a secret: `options` that have it as their value, in the next word or written beside them.
+    """How programs take a secret: as the value of `options`, in the next word (`separate`) or the same (`attached`).
 
-    `after`: it begins after the first of these characters (`ada:secret`), and there is none without; `flags`: options
-    of one letter that may stand before one, after the same dash; `said`: only where this word stands before; `once`:
-    what follows is another program's.
+    `after`: the secret follows the first of these characters (`ada:secret`); without one there is no secret. `flags`:
+    options of one letter that may precede it, after the same dash. `keyword`: only after this word. `once`: the words
+    that follow belong to another program.
     """
 
     options: str
     after: str = ""
     flags: str = ""
-    apart: bool = True
-    beside: bool = True
-    said: str = ""
+    separate: bool = True
+    attached: bool = True
+    keyword: str = ""
     once: bool = False
 
 
@@ -63,66 +61,66 @@ SHAPES = {
         Shape("-b", after="=", flags="aBfgGiIjJkLlMnNOpqRsSvZ0123456#"),
         Shape("--pass --proxy-pass --oauth2-bearer --tlspassword --proxy-tlspassword"),
     ),
-    MYSQL: (Shape("-p", apart=False), Shape("password", beside=False, said="mysqladmin")),
+    MYSQL: (Shape("-p", separate=False), Shape("password", attached=False, keyword="mysqladmin")),
     MONGO: (Shape("-p"),),
-    LDAP: (Shape("-w"), Shape("-a -s", said="ldappasswd")),
+    LDAP: (Shape("-w"), Shape("-a -s", keyword="ldappasswd")),
     SNMP: (Shape("-A -X -c"),),
-    f"{IMAGES} az cf ibmcloud oc": (Shape("-p", said="login"),),
-    "kubectl": (Shape("--from-literal", after="=", said="secret"),),
-    PDF: (Shape("-opw -upw", beside=False),),
+    f"{IMAGES} az cf ibmcloud oc": (Shape("-p", keyword="login"),),
+    "kubectl": (Shape("--from-literal", after="=", keyword="secret"),),
+    PDF: (Shape("-opw -upw", attached=False),),
     "sshpass": (Shape("-p", once=True),),
     "rdesktop ncftp ncftpget ncftpput": (Shape("-p"),),
-    "redis-cli": (Shape("-a --pass", beside=False),),
+    "redis-cli": (Shape("-a --pass", attached=False),),
     "rpcclient smbcacls smbclient smbget smbtar smbtree winexe": (Shape("-U --user", after="%"),),
     "sqlcmd bcp isql tsql ipmitool zip unzip": (Shape("-P"),),
-    "mosquitto_pub mosquitto_rr mosquitto_sub": (Shape("-P --pw", beside=False),),
-    "7z 7za 7zr 7zz rar unrar": (Shape("-p -hp", apart=False),),
-    "xfreerdp wlfreerdp": (Shape("/p:", apart=False),),
+    "mosquitto_pub mosquitto_rr mosquitto_sub": (Shape("-P --pw", attached=False),),
+    "7z 7za 7zr 7zz rar unrar": (Shape("-p -hp", separate=False),),
+    "xfreerdp wlfreerdp": (Shape("/p:", separate=False),),
     "openssl": (
-        Shape("-pass -passin -passout -macopt", after=":", beside=False),
-        Shape("-k -K -psk", beside=False),
+        Shape("-pass -passin -passout -macopt", after=":", attached=False),
+        Shape("-k -K -psk", attached=False),
     ),
     "jarsigner keytool": (
-        Shape("-storepass -keypass -srcstorepass -deststorepass -srckeypass -destkeypass -new", beside=False),
+        Shape("-storepass -keypass -srcstorepass -deststorepass -srckeypass -destkeypass -new", attached=False),
     ),
     "ccat ccdecrypt ccencrypt ccrypt": (Shape("-K"),),
     "ssh-keygen": (Shape("-N -P"),),
     "pk12util": (Shape("-K -W"),),
-    "osslsigncode": (Shape("-pass", beside=False),),
-    "pdftk": (Shape("input_pw owner_pw user_pw", beside=False),),
+    "osslsigncode": (Shape("-pass", attached=False),),
+    "pdftk": (Shape("input_pw owner_pw user_pw", attached=False),),
     "steghide useradd usermod groupadd groupmod twine cqlsh": (Shape("-p"),),
     "slappasswd": (Shape("-s"),),
     "kadmin smbpasswd": (Shape("-w"),),
-    "doveadm": (Shape("-p", said="pw"),),
-    "dotnet": (Shape("-k", said="nuget"),),
-    "poetry": (Shape("-p", said="publish"),),
-    "plink pscp psftp putty": (Shape("-pw", beside=False),),
-    "swaks": (Shape("-ap", beside=False),),
-    "sendEmail sendemail": (Shape("-xp", beside=False),),
+    "doveadm": (Shape("-p", keyword="pw"),),
+    "dotnet": (Shape("-k", keyword="nuget"),),
+    "poetry": (Shape("-p", keyword="publish"),),
+    "plink pscp psftp putty": (Shape("-pw", attached=False),),
+    "swaks": (Shape("-ap", attached=False),),
+    "sendEmail sendemail": (Shape("-xp", attached=False),),
     "dig nsupdate": (Shape("-y", after=":"),),
     "etcdctl": (Shape("--user", after=":"),),
-    "nmcli": (Shape("password psk wifi-sec.psk 802-11-wireless-security.psk", beside=False),),
+    "nmcli": (Shape("password psk wifi-sec.psk 802-11-wireless-security.psk", attached=False),),
     "http https xh": (Shape("-a", after=":"),),
     "lftp": (Shape("-u", after=","),),
-    "aws": (Shape("aws_secret_access_key aws_session_token", beside=False),),
+    "aws": (Shape("aws_secret_access_key aws_session_token", attached=False),),
 }
 PROGRAMS = {name: shapes for names, shapes in SHAPES.items() for name in names.split()}
 
 
 def without(words: Iterable[str]) -> Iterator[str]:
-    """Yield the words of a command line without such secrets."""
+    """Yield the words of a command line, with the secrets of known programs replaced."""
     shapes: list[Shape] = []
-    said: set[str] = set()
+    seen: set[str] = set()
     awaited: Shape | None = None
     for word in words:
         shown, follows = word, None
         if awaited:
             shown = _hidden(word, awaited)
         else:
-            for shape in (shape for shape in shapes if not shape.said or shape.said in said):
-                apart, beside = _patterns(shape)
-                found = beside.fullmatch(word)
-                if apart.fullmatch(word):
+            for shape in (shape for shape in shapes if not shape.keyword or shape.keyword in seen):
+                separate, attached = _patterns(shape)
+                found = attached.fullmatch(word)
+                if separate.fullmatch(word):
                     follows = shape
                 elif found and not follows:
                     shown = found[1] + _hidden(found[2], shape)
@@ -130,35 +128,35 @@ def without(words: Iterable[str]) -> Iterator[str]:
                 shapes = [shape for shape in shapes if not shape.once]
         if not awaited and not follows:
             shapes += [shape for shape in PROGRAMS.get(word.rpartition("/")[2], ()) if shape not in shapes]
-            said.add(word)
+            seen.add(word)
         awaited = follows
         yield shown
 
 
 def in_script(text: str) -> str:
-    """Return a text that may hold commands, without such secrets."""
+    """Return a text that may hold commands, with the secrets of known programs replaced."""
     if not named(text):
         return text
-    told: list[str] = []
+    result: list[str] = []
     for part in re.split(r"([;&|()\n]+)", text):
         words = _words().findall(part)
         bare = [word[1:-1] if len(word) > 1 and word[0] == word[-1] and word[0] in "'\"" else word for word in words]
         kept = without(word for word in bare if not word.isspace())
         for word, inner in zip(words, bare, strict=True):
             shown = inner if inner.isspace() else next(kept)
-            told.append(word if shown == inner else word.replace(inner, shown) if inner != word else shown)
-    return "".join(told)
+            result.append(word if shown == inner else word.replace(inner, shown) if inner != word else shown)
+    return "".join(result)
 
 
 def named(text: str) -> bool:
-    """Tell whether a text names a program that takes such secrets."""
+    """Return whether a text names a known program."""
     if not any(name in text for name in PROGRAMS):
         return False
     return any(found[0] in PROGRAMS for found in re.finditer(r"(?<![\w.-])[\w-]+", text))
 
 
 def _hidden(value: str, shape: Shape) -> str:
-    """A value without its secret."""
+    """Return a value, with its secret replaced."""
     if not shape.after:
         return REDACTED
     kept = re.match(rf"[^{re.escape(shape.after)}]*[{re.escape(shape.after)}](?=.)", value, re.DOTALL)
@@ -167,7 +165,7 @@ def _hidden(value: str, shape: Shape) -> str:
 
 @lru_cache
 def _patterns(shape: Shape) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """What an option is whose value is the next word, and what one is that has it beside itself."""
+    """Return the patterns of an option with its value in the next word, and of one with it in the same word."""
     before = f"-[{re.escape(shape.flags)}]*" if shape.flags else "-"
     names = [
         before + re.escape(name[1:]) if re.fullmatch("-[A-Za-z]", name) else re.escape(name)
@@ -175,9 +173,9 @@ def _patterns(shape: Shape) -> tuple[re.Pattern[str], re.Pattern[str]]:
     ]
     long = [re.escape(name) + "=" for name in shape.options.split() if name.startswith("--")]
     short = [name for name, option in zip(names, shape.options.split(), strict=True) if not option.startswith("--")]
-    apart = "|".join(names) if shape.apart else "(?!)"
-    beside = "|".join(long + short * shape.beside) or "(?!)"
-    return re.compile(apart), re.compile(f"({beside})(.+)", re.DOTALL)
+    separate = "|".join(names) if shape.separate else "(?!)"
+    attached = "|".join(long + short * shape.attached) or "(?!)"
+    return re.compile(separate), re.compile(f"({attached})(.+)", re.DOTALL)
 
 
 @lru_cache
@@ -186,9 +184,9 @@ def _words() -> re.Pattern[str]:
 
 
 SECRET = "TOKEN SECRET PASSW PASSPHRASE KEY CREDENTIAL AUTH COOKIE SESSION SIGNATURE PRIVATE".split()
-# Words of a variable's name that has others beside them; PWD alone is the current folder.
+# Secret words in a variable's name of several words; PWD alone is the current folder.
 PARTS = frozenset("PASS PWD PW PAT JWT SSHPASS".split())
-# Each part is bounded: a text may be of megabytes, and meant to take long.
+# Each part is bounded: a hostile text of megabytes must not take long.
 HEADER = pattern(r"(?i)\b((?:proxy-)?authorization|cookie|x-[\w-]{0,40}(?:key|token))(\s{0,9}:\s{0,9})[^'\"]+")
 ASSIGNED = pattern(r"(?<![^\s;&|(\"'])([A-Z_][A-Z0-9_]*)=(\"[^\"]*\"|'[^']*'|[^\s;&|)]+)")
 GIVEN = pattern(r"(?<![^\s;&|(\"'])(--?)([A-Za-z][\w.-]*)(=|\s{1,99})(?!-)(\"[^\"]*\"|'[^']*'|[^\s;&|)]+)")
@@ -199,12 +197,12 @@ QUOTED = pattern(
     r"""\b([A-Za-z_]\w{0,99})(["']?\s{0,9}[=:]\s{0,9}[rbufRBUF]{0,2})("[^"\n]{1,4096}"|'[^'\n]{1,4096}')"""
 )
 OPTION = pattern(r"(-{0,2})([A-Za-z][\w.-]*)(=?)(.*)", re.DOTALL)
-# What has none of these is let through at once.
+# A text without any of these needs no further check.
 SUSPECT = "@ = token secret pass pwd key credential auth bearer cookie".split()
 NUMBERS = frozenset("integer decimal double".split())
 
 
-@plain(frozen=True)
+@frozen
 class Redaction:
     """Which names are secret: the usual ones and those that match `add`, less those that match `keep` (globs)."""
 
@@ -212,7 +210,7 @@ class Redaction:
     keep: tuple[str, ...] = ()
 
     def variable(self, name: str, value: str) -> str:
-        """Return what may be said of an environment variable's value."""
+        """Return an environment variable's value, redacted if it is a secret."""
         upper = name.upper()
         words = upper.split("_")
         usual = any(word in upper for word in SECRET) or not PARTS.isdisjoint(words if len(words) > 1 else ())
@@ -225,7 +223,7 @@ class Redaction:
         return [text.encode("latin-1") for text in kept]
 
     def source(self, text: str) -> str:
-        """Return a program's text without the secrets that are written in it."""
+        """Return a program's source text without the secrets in it."""
 
         def quoted(match: re.Match[str]) -> str:
             secret = self._is_secret(match[1], _is_secret_option(match[1]))
@@ -238,7 +236,7 @@ class Redaction:
         return _command_line(self, encoded) if self._may_hold(encoded) else encoded
 
     def _may_hold(self, command_line: str) -> bool:
-        """Whether a command line is to be looked at at all."""
+        """Return whether a command line needs a full check."""
         return bool(self.add) or _is_suspect(command_line) or named(command_line)
 
     def _argued(self, arguments: Iterator[str]) -> Iterator[str]:
@@ -255,7 +253,7 @@ class Redaction:
             follows = option[2] if option and secret and option[1] and not option[3] else ""
 
     def _inside(self, text: str) -> str:
-        """A text that may hold a script: secret variables that are set, options that are given, headers, addresses."""
+        """Redact a text that may hold a script: assignments of secret variables, options, headers, addresses."""
 
         def assigned(match: re.Match[str]) -> str:
             return match[1] + "=" + (REDACTED if self.variable(match[1], match[2]) == REDACTED else match[2])
@@ -277,36 +275,35 @@ class Redaction:
         return (usual or _matches(name, self.add)) and not _matches(name, self.keep)
 
     def setting(self, name: str, value: str, number: bool = False) -> str:
-        """Return what may be said of the value of a setting: any of the names that its name is joined of may be a
-        secret's; a number is one only where the name surely is."""
+        """Return the value of a setting, redacted if any part of its dotted name is a secret's; a `number` is a secret
+        only if the name certainly is one."""
         secret = any(self._is_secret(part, is_secret(part, value, number)) for part in parts_of(name))
         return REDACTED if value and secret else without_passwords(value)
 
 
 def without_passwords(text: str) -> str:
-    """Return a text without the passwords of addresses in it; a user without one stays, unless it is a web address's:
-    there it is a token."""
+    """Return a text without the passwords of addresses in it; a user name without a password stays, except in a web
+    address: there it is a token."""
     if "@" not in text:
         return text
     return secret_words.without_passwords(text)
 
 
-def said(found: Trace, redaction: Redaction) -> None:
-    """Take the secrets out of what programs told of, before anything is concluded from it: not even a hash of one is
-    kept."""
-    for settings in found.said.holders():
+def declarations(found: Trace, redaction: Redaction) -> None:
+    """Redact the declarations of programs, before any conclusion: not even the hash of a secret is stored."""
+    for settings in found.declarations.holders():
         for name, value in settings.items():
-            if value.type == "boolean":  # whether there is one
+            if value.type == "boolean":  # it states whether there is a secret
                 continue
             text = redaction.setting(name, value.text, value.type in NUMBERS)
             if text != value.text:
                 settings[name] = Value(TEXT, text)
-    for entity in found.said.entities.values():
+    for entity in found.declarations.entities.values():
         entity.name, entity.identifier = without_passwords(entity.name), without_passwords(entity.identifier)
 
 
 def processes(found: Trace, redaction: Redaction) -> None:
-    """Take the secrets out of what processes and Tasks alone say."""
+    """Redact the command lines of processes and the source texts of Tasks."""
     for process in found.processes.values():
         if "argv" in process.record:
             process.record["argv"] = redaction.command_line(process.record["argv"])
@@ -319,7 +316,7 @@ def processes(found: Trace, redaction: Redaction) -> None:
 
 
 def trace(found: Trace, redaction: Redaction) -> None:
-    """Take the secrets out of a trace's command lines and environment, before anything of it is kept or shown."""
+    """Redact a trace's command lines and environment, before they are stored or shown."""
     if "commandLine" in found.run:
         found.run["commandLine"] = redaction.command_line(found.run["commandLine"])
     processes(found, redaction)
@@ -328,7 +325,7 @@ def trace(found: Trace, redaction: Redaction) -> None:
 
 @lru_cache(1024)
 def _command_line(redaction: Redaction, encoded: str) -> str:
-    from provio.trace.decode import decode_argv  # slow to import, and who records has loaded none of it
+    from provio.trace.decode import decode_argv  # slow to import; a recording has not loaded it
 
     return turtle.encode_argv(redaction.arguments(decode_argv(encoded)))
 
@@ -339,7 +336,7 @@ def _is_suspect(text: str) -> bool:
 
 
 def _is_secret_option(name: str, value: str = "") -> bool:
-    if name[:1] == "D" and _is_secret_option(name[1:], value):  # -Dpassword=…, as Java and CMake are told
+    if name[:1] == "D" and _is_secret_option(name[1:], value):  # -Dpassword=…, as for Java and CMake
         return True
     return is_secret(name, value)
 

@@ -1,5 +1,4 @@
-"""What a trace states of a run as a whole: its processes, Tasks, gaps, hosts, and what became of its files. Nothing is
-concluded here.
+"""The facts of a trace about a run as a whole: processes, Tasks, gaps, damages, hosts, hashes.
 
 Times are nanoseconds since 1970, 0 for never.
 """
@@ -10,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from provio.base.records import field, plain
+from provio.base.records import field, frozen, plain
 from provio.base.vocab import RUN_BASE
 from provio.system.statx import Record
 from provio.trace.declarations import Declarations
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 @plain(slots=True)
 class Task:
-    """A named part of what a process does; `record` is what the program said of it."""
+    """A named part of a process's work, as the program declared it in `record`."""
 
     iri: str
     process: Process
@@ -31,23 +30,23 @@ class Task:
 
     @property
     def started(self) -> int:
-        """When it began, in ns since 1970."""
+        """When it started, in ns since 1970."""
         return int(self.record.get("startedNs", 0))
 
     @property
     def ended(self) -> int:
-        """When it ended, in ns since 1970; 0: nobody said so."""
+        """When it ended, in ns since 1970; 0 if that was not declared."""
         return int(self.record.get("endedNs", 0))
 
     @property
     def part_of(self) -> str:
-        """The Task that it was begun in; empty where it was begun in none."""
+        """The surrounding Task; empty if there is none."""
         return self.record.get("partOf", "")
 
 
-@plain(frozen=True)
+@frozen
 class Damage:
-    """A file that is not what the trace format says: where, and why."""
+    """A place in a file that violates the trace format, and the reason."""
 
     path: Path
     line: int
@@ -57,9 +56,9 @@ class Damage:
         return f"{self.path}:{self.line}: {self.reason}"
 
 
-@plain(frozen=True)
+@frozen
 class Unwatched:
-    """A program that could not be watched: the Gap that says so, its name, when it was started (ns since 1970)."""
+    """A program that could not be watched: the IRI of its gap, its name, when it was started (ns since 1970)."""
 
     process: Process
     gap: str
@@ -67,9 +66,9 @@ class Unwatched:
     started: int
 
 
-@plain(frozen=True)
+@frozen
 class Hash:
-    """What came of hashing a version after the run: its SHA-256, or the reason why there is none."""
+    """The result of hashing a version after the run: its SHA-256, or the reason why there is none."""
 
     sha256: str
     reason: str
@@ -93,12 +92,12 @@ class Trace:
     tasks: dict[str, Task] = field(default_factory=dict)
     declarations: Declarations = field(default_factory=Declarations)
     image: Record = field(default_factory=dict)  # of the container that the run took place in
-    contained: set[str] = field(default_factory=set)  # the IRIs of the processes that had other mounts than the run
-    roots: set[bytes] = field(default_factory=set)  # folders that were the root of those: of images
-    image_devices: set[str] = field(default_factory=set)  # what lay at that root, and is not to be seen outside
-    hosts: dict[str, Record] = field(default_factory=dict)  # the marks of those that took part, by their encoded names
-    jobs: dict[str, dict[str, str]] = field(default_factory=dict)  # what is said of those that joined it
-    lone: Lone | None = None  # what its processes opened is not all among their openings
+    contained: set[str] = field(default_factory=set)  # IRIs of the processes with other mounts than the run
+    roots: set[bytes] = field(default_factory=set)  # the root folders of these processes: of images
+    image_devices: set[str] = field(default_factory=set)  # devices at these roots that are not mounted outside
+    hosts: dict[str, Record] = field(default_factory=dict)  # the marks of the hosts, by their encoded names
+    jobs: dict[str, dict[str, str]] = field(default_factory=dict)  # facts of the batch jobs that joined the run
+    lone: Lone | None = None  # openings that are not in `processes`
 
     @property
     def iri(self) -> str:

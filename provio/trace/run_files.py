@@ -1,4 +1,4 @@
-"""What a reader of runs asks for, wherever a run's files lie: the `RunFiles` of a run, and each `RunFile` in it."""
+"""The interface of a run's files for readers: `RunFiles`, each `RunFile`, and a `Snapshot` that can be read twice."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from provio.base.records import plain
+from provio.base.records import frozen, plain
 
 if TYPE_CHECKING:
     from provio.system.statx import Record
 
 CALLS_ENDING = ".calls.ttl"
 GAP_ENDING = ".gap"
-SHELL_ENDING = ".session"  # who a shell is that is recorded from some point on
+SHELL_ENDING = ".session"  # the identity of a shell that is recorded from some point on
 HEAD = "run.ttl"
-UNCLOSED = "unclosed"  # the list that processes of a run keep of what they have open: for the end of the run alone
+UNCLOSED = "unclosed"  # the list of open files that the processes of a run keep, used only at the end of the run
 MOST = 1 << 30  # bytes of one file; a larger one is damage
 
 
-@plain(frozen=True)
+@frozen
 class RunFile:
-    """One file of a run: of which host (empty for `run.ttl`), its name, and the path that a complaint names.
+    """One file of a run: its host (empty for `run.ttl`), its name, and its path for error messages.
 
-    `load` returns its bytes and raises OSError; a pack is read once, from its beginning to its end, so that there it
-    must be called before the next file is asked for. A gap has its reason in `gap`, and nothing to load. `parts`
-    returns the bytes of a large file one part after the other; None of any other, and of all in a pack.
+    `load` returns the bytes, or raises OSError. An archive is read once from start to end: call `load` before you take
+    the next file. A gap has its reason in `gap`, and no content. `parts` returns the bytes of a large file in parts,
+    and None for a small file or one in an archive.
     """
 
     host: str
@@ -42,45 +42,42 @@ class RunFile:
 
 
 class RunFiles(Protocol):
-    """The files of one run. `record` is what `run.ttl` says of it, which may name a folder elsewhere."""
+    """The files of one run. `record` is its record in `run.ttl`, which may name a second folder."""
 
-    folder: Path  # the run folder that it is, or was made of: its name is the run's id
-    place: Path  # where the files lie now
-    fixed: bool  # whether they stay what they are while they are read
+    folder: Path  # the run folder, or the one that was archived; its name is the run's id
+    place: Path  # the folder or archive that has the files now
+    fixed: bool  # whether they cannot change while they are read
 
     def head(self) -> RunFile:
         """Return `run.ttl`."""
 
     def files(self, record: Record) -> Iterator[RunFile]:
-        """Yield the thread files, gaps and what was found after the run, by host and name."""
+        """Yield thread files, gaps and the files of post-processing, by host and name."""
 
     def named(self, place: Path, name: str) -> RunFile:
-        """Return a file once more, by the folder and the name of its path; what is packed must be `held` for that."""
+        """Return a file again, by the folder and the name of its path; an archive needs a `Snapshot` for that."""
 
     def calls(self, record: Record) -> Iterator[RunFile]:
         """Yield the files of single calls, in the same order."""
 
     def changed(self) -> int:
-        """Return when anything in it last changed, as far as times tell (ns since 1970)."""
+        """Return the time of the last change (ns since 1970), by the files' times."""
 
     def extent(self) -> tuple[int, int]:
-        """Return how many bytes it takes on the disk, and in how many files."""
+        """Return the bytes on the disk, and the number of files."""
 
 
-# A run as it is read twice: its files in, the same files as they were once, in any order and however often, out.
-
-
-LEVEL = 1  # of zlib: what fills files up takes no room
+LEVEL = 1  # of zlib: enough for the padding of thread files
 
 
 @plain(frozen=True, slots=True)
-class _Kept:
-    """What is known of a file: which of the parts that were written are its own, and why it could not be read."""
+class _Stored:
+    """A file of a snapshot: the numbers of its first and last part, and the error if it could not be read."""
 
     host: str
     name: str
     place: Path
-    last: str  # of its path, which is not its name where it does not belong in a pack
+    last: str  # the last segment of its path; not its name for a member that does not belong in an archive
     gap: str | None
     first: int
     end: int
@@ -88,28 +85,29 @@ class _Kept:
 
 
 class Snapshot:
-    """The files of a run; raises OSError where there is no room for them in the folder `beside`."""
+    """The files of a run at one moment, in any order and any number of times, in a temporary file without a name in
+    `folder`; raises OSError if that has no room."""
 
     fixed = True
 
-    def __init__(self, source: RunFiles, record: Record, beside: Path) -> None:
+    def __init__(self, source: RunFiles, record: Record, folder: Path) -> None:
         self.folder, self.place, self._source = source.folder, source.place, source
-        import tempfile  # slow to import, and seldom wanted
+        import tempfile  # slow to import, and rarely needed
 
-        self._text = tempfile.TemporaryFile(dir=beside)  # noqa: SIM115 (it is read until nobody has it any more)
+        self._text = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 (open as long as the snapshot exists)
         self._ends = array("q", [0])  # of each part
-        self._known: dict[tuple[str, str], _Kept] = {}
+        self._known: dict[tuple[str, str], _Stored] = {}
         places: dict[str, tuple[str, Path]] = {}
         for file in chain([source.head()], source.files(record)):
             text, place = places.setdefault(str(file.path.parent), (str(file.path.parent), file.path.parent))
-            self._known[text, file.name] = self._keep(file, place)
+            self._known[text, file.name] = self._store(file, place)
         self._text.flush()
 
     def head(self) -> RunFile:
         """Return `run.ttl`."""
         return self._file(next(iter(self._known.values())))
 
-    def files(self, record: Record) -> Iterator[RunFile]:  # noqa: ARG002 (all of it is here)
+    def files(self, record: Record) -> Iterator[RunFile]:  # noqa: ARG002 (all files are stored)
         """Yield the thread files and gaps of each host, by name."""
         files = iter(self._known.values())
         next(files)
@@ -120,18 +118,18 @@ class Snapshot:
         return self._file(self._known[str(place), name])
 
     def calls(self, record: Record) -> Iterator[RunFile]:
-        """Yield the files of single calls, which are not held."""
+        """Yield the files of single calls, which are not in the snapshot."""
         return self._source.calls(record)
 
     def changed(self) -> int:
-        """Return when that was last changed of which this is held."""
+        """Return the last change of the source."""
         return self._source.changed()
 
     def extent(self) -> tuple[int, int]:
-        """Return what that takes on the disk, and in how many files."""
+        """Return the bytes of the source on the disk, and the number of its files."""
         return self._source.extent()
 
-    def _keep(self, file: RunFile, place: Path) -> _Kept:
+    def _store(self, file: RunFile, place: Path) -> _Stored:
         first, error = len(self._ends) - 1, None
         for part in _parts(file) if file.gap is None else ():
             if isinstance(part, OSError):
@@ -139,29 +137,29 @@ class Snapshot:
                 break
             self._ends.append(self._ends[-1] + self._text.write(zlib.compress(part, LEVEL)))
         last = file.name if file.path.name == file.name else file.path.name
-        return _Kept(file.host, file.name, place, last, file.gap, first, len(self._ends) - 1, error)
+        return _Stored(file.host, file.name, place, last, file.gap, first, len(self._ends) - 1, error)
 
-    def _file(self, kept: _Kept) -> RunFile:
-        load, parts = partial(self._load, kept), partial(self._in_parts, kept)
-        return RunFile(kept.host, kept.name, kept.place / kept.last, load, kept.gap, parts)
+    def _file(self, stored: _Stored) -> RunFile:
+        load, parts = partial(self._load, stored), partial(self._in_parts, stored)
+        return RunFile(stored.host, stored.name, stored.place / stored.last, load, stored.gap, parts)
 
-    def _load(self, kept: _Kept) -> bytes:
-        if kept.error:
-            raise kept.error
-        return b"".join(self._read(kept))
+    def _load(self, stored: _Stored) -> bytes:
+        if stored.error:
+            raise stored.error
+        return b"".join(self._read(stored))
 
-    def _in_parts(self, kept: _Kept) -> Iterator[bytes] | None:
-        """The parts of what came in several."""
-        return self._read(kept) if kept.end - kept.first > 1 and not kept.error else None
+    def _in_parts(self, stored: _Stored) -> Iterator[bytes] | None:
+        """Return the parts of a file that was stored in several."""
+        return self._read(stored) if stored.end - stored.first > 1 and not stored.error else None
 
-    def _read(self, kept: _Kept) -> Iterator[bytes]:
-        for number in range(kept.first, kept.end):
+    def _read(self, stored: _Stored) -> Iterator[bytes]:
+        for number in range(stored.first, stored.end):
             start = self._ends[number]
             yield zlib.decompress(os.pread(self._text.fileno(), self._ends[number + 1] - start, start))
 
 
 def _parts(file: RunFile) -> Iterator[bytes | OSError]:
-    """The bytes of a file; lastly why there are no more."""
+    """Yield the bytes of a file, then the error if reading failed."""
     try:
         parts = file.parts()
         yield from [file.load()] if parts is None else parts

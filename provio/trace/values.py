@@ -1,11 +1,11 @@
-"""Typed values: what a trace states in, the same in one form out, so that equal values are equal texts."""
+"""Typed values in canonical form, so that equal values have equal texts."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from provio.base import turtle
-from provio.base.patterns import pattern
+from provio.base.records import pattern
 from provio.system.statx import Record
 
 TEXT = "string"
@@ -16,7 +16,7 @@ MOMENT = pattern(
     r"-?[0-9]{4,9}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,99})?(?:Z|[+-][0-9]{2}:[0-9]{2})?"
 )
 SPECIAL = frozenset({"NaN", "INF", "-INF"})
-MOST = 1 << 63  # what stores count with
+MOST = 1 << 63  # the limit of integers in stores
 
 
 class Value(NamedTuple):
@@ -33,7 +33,7 @@ class Value(NamedTuple):
 
 
 def of(record: Record, name: str = "value") -> Value:
-    """Return the value that a record states; what is none of its type is a text."""
+    """Return the value of a record; one that is invalid for its type becomes a text."""
     text, kind = record.get(name, ""), record.get(name + "Type", TEXT)
     return FORMS[kind](text) if kind in FORMS else Value(TEXT, text)
 
@@ -48,7 +48,7 @@ def _integer(text: str) -> Value:
 
 
 def _decimal(text: str) -> Value:
-    """A number with a point is taken for a double, as which languages have it."""
+    """Return a decimal number as a double, as programming languages treat it."""
     return _double(text) if DECIMAL.fullmatch(text) else Value(TEXT, text)
 
 

@@ -21,14 +21,14 @@ from importlib import import_module
 from types import ModuleType
 
 from provio.base.errors import ProvioError
-from provio.base.records import field, plain, replace
+from provio.base.records import field, frozen, replace
 from provio.system.executable import found_program
 
 FOLDER, SIF, SQUASHFS, ADDRESS, NAME = "folder", "SIF", "SquashFS", "address", "name"
 MODES = ("run", "exec", "shell")
 
 
-@plain(frozen=True)
+@frozen
 class Start:
     """A command to start in a container.
 
@@ -48,17 +48,17 @@ class Start:
     terminal: bool = False
     shell: str = "/bin/sh"
 
-    def says(self, *options: str) -> bool:
+    def has_option(self, *options: str) -> bool:
         """Return whether the user's own options contain one of these."""
         words = {word.partition("=")[0] for word in self.options}
         return bool(words & set(options))
 
-    def showing(self, binds: Sequence[str]) -> Start:
+    def with_binds(self, binds: Sequence[str]) -> Start:
         """Return a copy with other binds."""
         return replace(self, binds=tuple(binds))
 
 
-@plain(frozen=True)
+@frozen
 class Runtime:
     """An installed runtime: its name, its command, and its module."""
 
@@ -70,7 +70,7 @@ class Runtime:
         """Return the words of its command line."""
         return list(self.module.command(start))
 
-    def asked(self, name: str, default: Callable[..., object], *arguments: object) -> object:
+    def call_hook(self, name: str, default: Callable[..., object], *arguments: object) -> object:
         """Call the runtime's function of this name, or `default` if it has none; return the result."""
         return getattr(self.module, name, default)(*arguments)
 
@@ -89,12 +89,12 @@ def load(name: str) -> ModuleType:
 def form_of(image: str) -> str:
     """Return the form of an image; raises ProvioError for a path without an image."""
     if not image:
-        raise ProvioError("no image was named: the name is empty")
+        raise ProvioError("the name of the image is empty: give a file, a folder, docker://NAME or a name")
     if "://" in image:
         return ADDRESS
     if os.path.isdir(image):
         if not os.access(image, os.R_OK | os.X_OK):
-            raise ProvioError(f"{image} cannot be read: ask its owner for the right to")
+            raise ProvioError(f"{image} cannot be read: its owner must let you read it")
         return FOLDER
     if os.path.exists(image):
         return _of_file(image)
@@ -110,12 +110,12 @@ def _of_file(image: str) -> str:
             with open(image, "rb") as file:
                 head = file.read(64)
     except OSError as error:
-        raise ProvioError(f"{image} cannot be read ({error.strerror}): ask its owner for the right to") from error
+        raise ProvioError(f"{image} cannot be read ({error.strerror}): its owner must let you read it") from error
     if b"SIF_MAGIC" in head:
         return SIF
     if head[:4] == b"hsqs":
         return SQUASHFS
-    raise ProvioError(f"{image} is no image (SIF, SquashFS) nor a folder that holds one")
+    raise ProvioError(f"{image} is neither an image (SIF, SquashFS) nor a folder with one: name an image")
 
 
 def chosen(image: str, form: str, wanted: str | None = None) -> Runtime:
@@ -134,9 +134,9 @@ def chosen(image: str, form: str, wanted: str | None = None) -> Runtime:
         elif program:
             return Runtime(name, program, module)
     if without:
-        raise ProvioError(f"{without} has no image {image}: fetch it, or give a file or folder")
+        raise ProvioError(f"{without} has no image {image}: pull it, or give a file or folder")
     if not fitting:
-        raise ProvioError(f"{wanted or 'no runtime'} takes no {form} such as {image}")
+        raise ProvioError(f"{wanted or 'no runtime'} accepts no {form} such as {image}: give another form")
     programs = [program for module in fitting for program in module.PROGRAMS]
     raise ProvioError(f"no container runtime for {image} is installed: install one of {', '.join(programs)}")
 

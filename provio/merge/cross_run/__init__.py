@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator
 from functools import cached_property
 from itertools import accumulate
 
-from provio.base.records import plain
+from provio.base.records import frozen
 from provio.base.vocab import PROV, RUN_BASE, local_name
 from provio.graph.lines import bundle_iri
 from provio.lineage.conclusions import Conclusions
@@ -36,7 +36,7 @@ SECOND = 1_000  # ns: the resolution of a run's times is one microsecond
 Statement = tuple[str, str, str]  # subject, predicate, object: IRIs, or lexical forms
 
 
-@plain(frozen=True)
+@frozen
 class Runs:
     """The time spans of the runs: (start, end, id) in ns since 1970, sorted by start."""
 
@@ -180,7 +180,7 @@ def _is_version(key: str) -> bool:
 # ---- equal content, versions of configurations, and states of things that are no files
 
 
-@plain(frozen=True)
+@frozen
 class Touched:
     """The subjects of runs' graphs that have rules of their own: hashes with their versions, versions of
     configurations, and things with identifiers."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from urllib.parse import unquote
 
 from provio.base import turtle
-from provio.base.records import plain
+from provio.base.records import frozen
 from provio.graph.lines import Graph
 from provio.lineage.identity import FINER, without_task
 from provio.merge.cross_run.facts import Facts
@@ -20,7 +20,7 @@ UNSEEN = "~unseen"
 SOCKET = "/socket/"
 
 
-@plain(frozen=True)
+@frozen
 class Stretch:
     """A phase or a segment, with its first and last moment in ns since 1970."""
 
@@ -73,7 +73,7 @@ def conclude(facts: Facts, channel: str) -> list[str]:
             coarse = [stretch for stretch, _ in phases]
             for stretches in (coarse, _finer(facts, coarse) if others else []):
                 for phase, segment in reading(stretches, others, facts.moments(read)[1]):
-                    graph.say(phase, ("prov:used", f"<{segment}>"))
+                    graph.add(phase, ("prov:used", f"<{segment}>"))
     return list(dict.fromkeys(graph.lines))
 
 

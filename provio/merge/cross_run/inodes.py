@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from provio.base import turtle
-from provio.base.records import plain
+from provio.base.records import frozen, plain
 from provio.base.vocab import NS, RDF
 from provio.graph.lines import Graph
 from provio.lineage.identity import VERSION, without_task
@@ -35,7 +35,7 @@ class Version:
     earlier: list[str]
 
 
-@plain(frozen=True)
+@frozen
 class Writing:
     """A Write, or another change, of the version `of`, from `start` to `end` (ns since 1970) in a phase; `graph`
     contains it."""
@@ -126,10 +126,10 @@ def _made_on_the_way(facts: Facts, graph: Graph, version: Version, writing: Writ
     maker = writing.of.made_by.get(writing.graph) or next(iter(writing.of.made_by.values()))
     if "/copy/" not in maker:
         maker = _so_far(facts, graph, version, writing)
-    graph.say(version.iri, ("prov:wasGeneratedBy", f"<{maker}>"))
+    graph.add(version.iri, ("prov:wasGeneratedBy", f"<{maker}>"))
     for agent in facts.values(writing.phase, "prov:wasAssociatedWith"):  # its thread, its rank too
         if any(kind == PROGRAM for kind, _ in facts.store.objects(agent, RDF + "type")):
-            graph.say(version.iri, ("prov:wasAttributedTo", f"<{agent}>"))
+            graph.add(version.iri, ("prov:wasAttributedTo", f"<{agent}>"))
     for earlier in writing.of.earlier:
         _revision(graph, version.iri, earlier)
 
@@ -190,4 +190,4 @@ def _join(facts: Facts, graph: Graph, version: Version) -> None:
 
 
 def _revision(graph: Graph, later: str, earlier: str) -> None:
-    graph.say(later, ("prov:wasRevisionOf", f"<{earlier}>"), ("prov:wasDerivedFrom", f"<{earlier}>"))
+    graph.add(later, ("prov:wasRevisionOf", f"<{earlier}>"), ("prov:wasDerivedFrom", f"<{earlier}>"))
