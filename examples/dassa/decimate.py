@@ -30,7 +30,7 @@ def low_pass(data: NDArray[np.float32], factor: int) -> NDArray[np.float32]:
 
 
 def decimate(in_path: Path, out_path: Path, factor: int) -> None:
-    """Filter and thin the recording, a block of channels at a time."""
+    """Filter and decimate the recording, a block of channels at a time."""
     with h5py.File(in_path, "r") as source, h5py.File(out_path, "w") as out:
         data = source["DataTimeChannel"]
         samples, channels = data.shape

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Run the fibre pipeline under provio and ask where its last product came from.
+# Run the fibre pipeline under provio and query the origins of its last product.
 # usage: demo.sh [FOLDER]      (default: build/demo in the repository, its old record removed first)
 # PROVIO and PYTHON name the commands to use. The provenance goes to FOLDER/.provio.
 set -eu
@@ -33,7 +33,7 @@ PROVIO_HOME=$(pwd)/.provio
 export PROVIO_HOME
 
 if [ ! -e WestSac.bin ]; then
-    say "The instrument: synthesise the raw recording (not watched)"
+    say "The instrument: synthesise the raw recording (not recorded)"
     "$python" "$programs/synthesise.py" WestSac.bin.part
     mv WestSac.bin.part WestSac.bin
 fi
@@ -47,25 +47,25 @@ say "Step 2 of 4: low-pass and decimate"
 say "Step 3 of 4: cross-correlate and stack"
 "$provio" run -- "$python" "$programs/xcorr.py" decimate.h5 xcorr.h5
 
-say "Step 4 of 4: two numbers, each from another input"
+say "Step 4 of 4: two numbers, each from a different input"
 "$provio" run -- "$python" "$programs/summarise.py" WestSac.h5 xcorr.h5 summary.h5
 
 say "Where did xcorr.h5 come from?  provio lineage xcorr.h5"
 "$provio" lineage xcorr.h5
 
-say "What was WestSac.bin made into?  provio lineage --forward WestSac.bin"
+say "Which files were made from WestSac.bin?  provio lineage --forward WestSac.bin"
 "$provio" lineage --forward WestSac.bin
 
 say "Where did the number summary.h5#/speed come from?  provio lineage summary.h5#/speed"
 "$provio" lineage summary.h5#/speed
 
-say "And the file that holds it?  provio lineage summary.h5 --depth 1"
+say "And the file that contains it?  provio lineage summary.h5 --depth 1"
 "$provio" lineage summary.h5 --depth 1
 
 say "The data of decimate.h5?  provio lineage decimate.h5#/DataTimeChannel --depth 1"
 "$provio" lineage decimate.h5#/DataTimeChannel --depth 1
 
-say "What files hold, and who made each object?  provio query hdf5-objects"
+say "Which objects are in the file, and which program made each?  provio query hdf5-objects"
 "$provio" query hdf5-objects -p path="$(pwd)/summary.h5" --as table
 
 say "The same as a page"

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Summarise a fibre recording in two numbers: how fast the vehicle drove, how fast the ground carries its waves.
+"""Summarise a fibre recording in two numbers: the speed of the vehicle, and the phase velocity of the ground.
 
 In: the recording (HDF5 with `/DataTimeChannel`, as `tdms2h5.py` writes it), and the stacked cross-correlations of
 `xcorr.py` (`/stack`, `/lags`, `/offsets`).
 Out: an HDF5 file with two scalars in m/s: `/speed`, from the recording alone, and `/velocity`, from the correlations.
 
-The vehicle is where each channel is loudest; its speed is the slope of a line through these moments, negative where it
-drives towards channel 0. The phase velocity is the one along which the correlations sum to the most (a slant stack).
+Each channel is loudest when the vehicle passes it. The vehicle's speed is the slope of a line through these times,
+negative if it drives towards channel 0. The phase velocity is the one with the largest sum of the correlations (a slant
+stack).
 """
 
 import argparse
@@ -18,11 +19,11 @@ import numpy as np
 WINDOW = 0.5  # s
 BLOCK_CHANNELS = 16
 TRIALS = np.arange(250.0, 800.0, 2.5)  # m/s
-NEAREST = 50.0  # m: closer to the virtual source its own noise is louder
+NEAREST = 50.0  # m: nearer to the virtual source its own noise is louder
 
 
 def vehicle_speed(data: h5py.Dataset) -> float:
-    """Return the slope of a line through where and when the channels are loudest, in m/s."""
+    """Return the slope, in m/s, of a line through the positions and times at which the channels are loudest."""
     rate, spacing = data.attrs["sampling_rate"], data.attrs["channel_spacing"]
     samples, channels = data.shape
     length = round(WINDOW * rate)

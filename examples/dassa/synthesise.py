@@ -7,11 +7,11 @@ The strain rate of a channel at x metres along the fibre is a sum of
 - **ambient field**: two independent noises of 2-25 Hz, 40 nanostrain/s rms each, which run along the
   fibre in opposite directions at the phase velocity c (default 400 m/s) and fade as exp(-pi f x / Q c);
 - **a vehicle** on a road 10 m from the fibre, at constant speed v (default 25 m/s), which passes the fibre's
-  middle in the middle of the record. It radiates noise of 5-45 Hz at the same c. A wave felt at time t left it at
-  t - r/c, r being the distance at that earlier moment, so the Doppler shift is there. Its amplitude, 300 nanostrain/s
-  rms at 10 m, falls as 1/sqrt(r) (a surface wave spreads on a circle) and as exp(-pi f (r - 10 m) / Q c), f being the
-  middle of its band;
-- **hum** at 180 Hz, 30 nanostrain/s, in phase on all channels, which a careless decimation folds into the band;
+  middle in the middle of the record. It radiates noise of 5-45 Hz at the same c. A wave that arrives at time t left
+  it at t - r/c, where r is the distance at that earlier time; this includes the Doppler shift. Its amplitude, 300
+  nanostrain/s rms at 10 m, falls as 1/sqrt(r) (a surface wave spreads on a circle) and as exp(-pi f (r - 10 m) / Q c),
+  where f is the middle of its band;
+- **hum** at 180 Hz, 30 nanostrain/s, in phase on all channels; a decimation without a filter aliases it into the band;
 - **sensor noise**, white, 20 nanostrain/s rms, independent on each channel.
 
 The directivity of the fibre is left out. The same parameters and seed give the same bytes.
@@ -68,7 +68,7 @@ class Setting:
 
     @property
     def times(self) -> Floats:
-        """When the samples are taken, in s since the start."""
+        """The times of the samples, in s since the start."""
         return np.arange(self.samples, dtype=np.float64) / self.rate
 
 
@@ -102,7 +102,7 @@ def ambient_field(setting: Setting, rng: np.random.Generator) -> Iterator[Floats
 
 
 def travel_time(ahead: Floats, speed: float, velocity: float) -> Floats:
-    """Return how long (s) the wave now felt has travelled from a source that moves at `speed` (m/s).
+    """Return the travel time (s) of the present wave from a source that moves at `speed` (m/s).
 
     `ahead` is the present distance (m) of the channel ahead of the source. It solves
     (c tau)^2 = (ahead + v tau)^2 + ROAD_OFFSET^2 for tau > 0, given v < c.

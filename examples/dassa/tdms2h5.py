@@ -33,7 +33,7 @@ CHUNK_CHANNELS = 16
 
 
 def read_header(raw: BinaryIO, path: Path) -> dict[str, Any]:
-    """Return the header's fields by name; exit with a message where the file is not whole."""
+    """Return the header's fields by name; exit with a message if the file is incomplete."""
     data = raw.read(HEADER.itemsize)
     if len(data) < HEADER.itemsize or not data.startswith(MAGIC):
         raise SystemExit(f"{path}: not a raw fibre recording (it does not begin with {MAGIC.decode()})")

@@ -1,4 +1,4 @@
-// The kernel's own account of its calls of HDF5: how many, how many bytes, how many nanoseconds.
+// Counts the kernel's calls of HDF5: their number, bytes and nanoseconds.
 #ifndef COUNT_H
 #define COUNT_H
 

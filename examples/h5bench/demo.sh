@@ -1,7 +1,7 @@
 #!/bin/sh
-# Run the parallel HDF5 kernel's four patterns under provio and ask who called what.
+# Run the parallel HDF5 kernel's four patterns under provio and query the calls of each rank.
 # usage: demo.sh [FOLDER]      (default: build/h5bench in the repository, its old record removed first)
-# PROVIO and MPIRUN name the commands to use; RANKS is how many ranks there are.
+# PROVIO and MPIRUN name the commands to use; RANKS is the number of ranks.
 set -eu
 
 say() { printf '\n== %s\n' "$*"; }
@@ -34,11 +34,11 @@ for step in "write" "read" "overwrite --collective" "append --collective"; do
     grep "^rank 0 H5D" "${step%% *}.txt"
 done
 
-say "What each rank wrote, over all four: provio query io-by-rank -p api=H5Dwrite"
+say "The writes of each rank, over all four runs: provio query io-by-rank -p api=H5Dwrite"
 "$provio" query io-by-rank -p api=H5Dwrite --as table
 
-say "Calls, bytes, time by function of the append: provio query io-by-api --name append"
+say "Calls, bytes and time by function, for the append: provio query io-by-api --name append"
 "$provio" query io-by-api --name append --as table
 
-say "What was done to the file itself: provio query io-by-file"
+say "The operations on the file itself: provio query io-by-file"
 "$provio" query io-by-file -p path="$(pwd)/particles.h5" --as table

@@ -1,8 +1,8 @@
-// kernel write|read|overwrite|append FILE [options]: the particles of a simulation, written and read back by all ranks.
+// kernel write|read|overwrite|append FILE [options]: the particles of a simulation, written and read again by all ranks.
 //
-// A file holds a group for each step of time, `Timestep_0` …, each with eight datasets of one dimension: x y z px py pz
-// (float), id_1 id_2 (int). Each rank has its own stretch of each dataset. At the end every rank prints how many calls
-// of each function of HDF5 it made, how many bytes they moved and how long they took.
+// A file contains a group for each time step, `Timestep_0` …, each with eight datasets of one dimension: x y z px py pz
+// (float), id_1 id_2 (int). Each rank has its own part of each dataset. At the end every rank prints, for each function
+// of HDF5, the number of its calls, their bytes and their time.
 #include "count.h"
 #include <getopt.h>
 #include <hdf5.h>

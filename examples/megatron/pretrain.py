@@ -5,8 +5,8 @@ In: a text, and optionally the folder of an earlier training (`--load`), to cont
 Out: below `--save` a folder for each checkpoint, `iter_0000050/mp_rank_00/model_optim_rng.pt`, and
 `latest_checkpointed_iteration.txt`; below `--tensorboard-dir` the loss.
 
-It knows nothing of provio. As Megatron-LM does, it refuses a checkpoint of another architecture, and takes up one that
-was trained with another batch size or rate without a word.
+It contains no code for provio. Like Megatron-LM, it refuses a checkpoint of another architecture, and accepts one that
+was trained with another batch size or rate without a message.
 """
 
 import argparse
@@ -63,7 +63,7 @@ def place(folder: str, iteration: int) -> Path:
 
 
 def save(arguments: argparse.Namespace, iteration: int, model: Model, optimizer: torch.optim.Optimizer) -> None:
-    """Write a checkpoint, then that it is the latest."""
+    """Write a checkpoint, then note that it is the latest."""
     path = place(arguments.save, iteration)
     path.parent.mkdir(parents=True, exist_ok=True)
     state = {"args": vars(arguments), "iteration": iteration, "model": model.state_dict()}
@@ -72,7 +72,7 @@ def save(arguments: argparse.Namespace, iteration: int, model: Model, optimizer:
 
 
 def load(arguments: argparse.Namespace, model: Model, optimizer: torch.optim.Optimizer) -> int:
-    """Take up the latest checkpoint; return its iteration."""
+    """Load the latest checkpoint; return its iteration."""
     iteration = int((Path(arguments.load) / LATEST).read_text(encoding="utf-8"))
     state = torch.load(place(arguments.load, iteration))
     for name in ARCHITECTURE:
@@ -85,7 +85,7 @@ def load(arguments: argparse.Namespace, model: Model, optimizer: torch.optim.Opt
 
 
 def main() -> None:
-    """Train from the beginning, or from where an earlier training was."""
+    """Train from the start, or from the end of an earlier training."""
     arguments = parsed()
     torch.manual_seed(arguments.seed)
     torch.set_num_threads(1)

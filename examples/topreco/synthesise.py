@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Synthesise collisions in which a top quark decays: it stands for the detector, and is not watched.
+"""Synthesise collisions in which a top quark decays. The program stands for the detector and is not recorded.
 
-Out: a NumPy array of shape (events, jets, 5): momentum (GeV), rapidity, azimuth, how much the jet looks like one of a
-b quark (0 to 1), and whether it is the top quark's: three of each event's jets are, near to each other, and one is a b.
+Out: a NumPy array of shape (events, jets, 5): momentum (GeV), rapidity, azimuth, similarity to the jet of a b quark (0
+to 1), and whether the jet belongs to the top quark. Three jets of each event do: they are near each other, and one is
+a b.
 """
 
 import argparse

@@ -5,8 +5,8 @@ In: an `.ini` file with `[preselection]` and `[hyperparameters]`, and events as 
 Out: the weights (`.npz`), and on the terminal the share of jets of held-out events that are classified correctly.
 
 The jets of an event are the nodes of a graph; an edge's weight falls with the distance of two jets in rapidity and
-azimuth. A layer of the network gives each node a vector out of its own and the sum of its neighbours'. (A model of the
-size that a page can show; it is configured and judged as the real one is.)
+azimuth. A layer of the network gives each node a vector out of its own and the sum of its neighbours'. (The model is
+small; it is configured and measured like the real one.)
 """
 
 import argparse
