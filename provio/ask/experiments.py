@@ -254,7 +254,7 @@ def found(reader: Reader, name: str, low: bool) -> list[Best]:
     if not every:
         names = metric_names(reader)
         if not names:
-            raise NothingKnown("no metric is recorded: a program says provio.metric(NAME, VALUE)")
+            raise NothingKnown("no metric is recorded: declare one with provio.metric(NAME, VALUE)")
         raise NothingKnown(f"no metric {name!r} is recorded{among(name, names, 'provio query metrics-of-run lists')}")
     uses = configuration_uses(reader)
     known = all_configurations(reader, (use.configuration for use in uses))

@@ -173,9 +173,9 @@ def _source(home: Home, name: str, trusted: bool) -> Home:
     path = _path(home, name)
     if not (path / "runs").is_dir():
         os.listdir(path)  # raises the OSError with the reason, if there is one
-        raise StoreError("is no .provio, nor has one")
+        raise StoreError("is neither a .provio nor contains one")
     if not trusted and not homes.is_ours(path.stat()):
-        raise StoreError(f"belongs to user {path.stat().st_uid}: name it in PROVIO_STORES to use it all the same")
+        raise StoreError(f"belongs to user {path.stat().st_uid}: name it in PROVIO_STORES to use it anyway")
     os.listdir(path / "runs")
     check_version(Home(path))
     return Home(path)

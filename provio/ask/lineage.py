@@ -157,7 +157,8 @@ def find(reader: Reader, targets: Sequence[Target], scope: Scope, others: Iterab
         ways_of=how,
         everything=scope.everything,
     )
-    strengths = _strengths(walk)
+    steps = list(walk.steps())
+    strengths = _strengths(walk, steps)
     limit = STRENGTH.index(scope.via)
     shown = {iri for iri, strength in strengths.items() if strength <= limit}
     coded = tied_by_code(walk, shown, limit) if scope.code else set()
@@ -167,7 +168,7 @@ def find(reader: Reader, targets: Sequence[Target], scope: Scope, others: Iterab
     looked = set() if scope.everything else (shown & set(walk.entities)) | tied
     system = noise(reader, looked, walk.edges, walk.known) - made - set(starts)
     gone = shown & system
-    gone |= _dead_ends(walk, shown - gone)
+    gone |= _dead_ends(walk, steps, shown - gone)
     shown -= gone
     every = _leaves(walk, strengths)
     leaves = {iri: node for iri, node in every.items() if STRENGTH.index(node["via"]) <= limit}
@@ -234,11 +235,11 @@ def made_by_programs(edges: Iterable[tuple[str, str, str]]) -> set[str]:
     return {iri for iri, predicate, _ in edges if predicate == PROV + "wasGeneratedBy" and "/version/" in iri}
 
 
-def _strengths(walk: Walk) -> dict[str, int]:
+def _strengths(walk: Walk, steps: list[tuple[str, str, int]]) -> dict[str, int]:
     """Return each node's strength as an index into STRENGTH: the minimum over all paths of the greatest weight on the
     path."""
     onward: dict[str, list[tuple[str, int]]] = {}
-    for source, goal, weight in walk.steps():
+    for source, goal, weight in steps:
         onward.setdefault(source, []).append((goal, weight))
     strengths: dict[str, int] = {}
     waiting: list[list[str]] = [list(walk.starts), [], []]
@@ -253,11 +254,11 @@ def _strengths(walk: Walk) -> dict[str, int]:
     return strengths
 
 
-def _dead_ends(walk: Walk, shown: set[str]) -> set[str]:
+def _dead_ends(walk: Walk, steps: list[tuple[str, str, int]], shown: set[str]) -> set[str]:
     """Return the phases that only carry hidden data: no file leads to them, and they lead to no file."""
     onward: dict[str, set[str]] = {activity: {activity} for activity, leaves in walk.leaves.items() if leaves}
     back: dict[str, set[str]] = {}
-    for source, goal, _ in walk.steps():
+    for source, goal, _ in steps:
         if source in shown and goal in shown:
             onward.setdefault(source, set()).add(goal)
             back.setdefault(goal, set()).add(source)

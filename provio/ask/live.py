@@ -195,7 +195,7 @@ def overlaid(
 ) -> Overlay:
     """Return the published snapshot with some runs in their current state; raises StoreError, NotAllowed."""
     if is_earlier(home):
-        raise Busy("another process is making the store of an earlier version anew: ask again when it ends")
+        raise Busy("another process is rebuilding the store of an earlier version: try again later")
     for _ in range(TRIES):
         wanted = state_of(home, runs, settings)
         for place in _entries(home.overlays):
@@ -204,7 +204,7 @@ def overlaid(
         made = _made(home, runs, settings, wanted, progress)
         if made:
             return made
-    raise Busy("other processes publish again and again: ask again later")
+    raise Busy("other processes keep publishing: try again later")
 
 
 def _both(home: Home, place: Path, base: str) -> list[int]:
@@ -249,7 +249,7 @@ def _built(
             _under(home, base[0], there)
         with there.closed(), StoreWriter(there, wait=False, lock=lock) as store:
             if base and store.is_new:
-                raise Damaged(f"what is published in {home.path} is damaged")
+                raise Damaged(f"the published snapshot in {home.path} is damaged")
             store.large = LARGE
             update_vocabulary(store, settings)
             merge = Merge(there, store, settings, kept=False)
@@ -296,7 +296,7 @@ def _copy_index(source: Path, target: Path) -> None:
 
     def waiting(*_: int) -> None:
         if time.monotonic() > until:
-            raise OSError("a merge has the index for itself")
+            raise OSError("a merge is changing the index: try again later")
 
     if source.exists():
         name = f"file:{quote(os.fsencode(source))}?mode=ro"

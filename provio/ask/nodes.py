@@ -15,7 +15,7 @@ from urllib.parse import unquote, unquote_to_bytes
 
 from provio.ask.document import Edge, Gap, Node
 from provio.base.turtle import instant_text, path_iri
-from provio.base.vocab import NS, PROV, RDF, RDFS, local_name, most_specific
+from provio.base.vocab import NS, PROV, RDF, RDFS, class_name, local_name
 from provio.lineage.identity import BASE, without_task
 from provio.store import Reader
 
@@ -112,7 +112,8 @@ class Nodes:
     def _read_few(self, new: Mapping[str, Properties]) -> None:
         filtered = [iri for iri in new if USED in self._without and "/run/" in iri]  # they may have used very many
         named = {iri for iri, known in new.items() if known}
-        found: list[Sequence[str]] = [*self.reader.about([iri for iri in new if iri not in filtered])]
+        plain = [iri for iri in new if iri not in filtered]
+        found: list[Sequence[str]] = [*self.reader.about(plain)] if plain else []
         if filtered:
             values = " ".join(f"<{iri}>" for iri in filtered)
             found += self.reader.table(f"SELECT ?s ?p ?o {{ VALUES ?s {{ {values} }} ?s ?p ?o FILTER(?p!=<{USED}>) }}")
@@ -227,8 +228,7 @@ def describe(reader: Reader, iris: set[str], known: Nodes | None = None) -> list
     tasks = {iri: without_task(iri) for iri in upper}
     known.of(upper.union(tasks.values()))
     classes = {frozenset(said[iri].get(TYPE, ())) for iri in iris | wholes}
-    specific = {types: most_specific(types) for types in classes}
-    kinds = {types: local_name(kind) if kind else "" for types, kind in specific.items()}
+    kinds = {types: class_name(types) for types in classes}
     nodes = [_node(iri, said, tasks, kinds) for iri in iris]
     for node in nodes:
         if node["iri"].startswith(CONFIGURATION):

@@ -99,7 +99,7 @@ def _named(known: Origins, target: Target, iri: str, name: str) -> Target:
     if len(seen) > 1:
         if _dangles(known, iri):
             led = unquote(iri.partition("#")[2], errors="replace")
-            raise NothingKnown(f"{name} is a link to {led}, of which nothing is recorded: it may lead nowhere")
+            raise NothingKnown(f"{name} is a link to {led}, for which nothing is recorded: it may be broken")
         return Target(iri, target.changed)
     path = f"{target.path}#{name}" if target.path else None
     return replace(target, iri=iri, path=path and os.fsencode(path).decode("utf-8", "replace"))

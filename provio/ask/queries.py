@@ -106,7 +106,7 @@ def _files(folder: Path) -> list[Path]:
         return sorted(path for path in folder.iterdir() if path.suffix == ".rq")
     except OSError as error:
         reason = f"cannot be read ({error.strerror}): make it, or mend the setting queries"
-        raise BadQuery(f"{folder}, a folder of questions, {reason} (provio config)") from error
+        raise BadQuery(f"{folder}, a folder of queries, {reason} (provio config)") from error
 
 
 def of_text(text: str, name: str = "", path: Path | None = None, instead: Path | None = None) -> Question:
@@ -132,7 +132,7 @@ def filled(text: str, values: dict[str, str]) -> str:
     for name in values:
         if name not in known:
             has = f"it has {', '.join(known)}" if known else "it has none"
-            raise BadQuery(f"the question has no parameter {name}: {has}")
+            raise BadQuery(f"the query has no parameter {name}: {has}")
     return with_terms(text, {name: any_term(value) for name, value in values.items()})
 
 
@@ -166,7 +166,7 @@ def _parameter(line: str, where: object) -> Parameter:
     if colon and re.fullmatch(r"\w+", name):
         return Parameter(name, ANY, False, "", says)
     form = "# parameter: NAME (TYPE, required): what it does"
-    raise BadQuery(f"{where}: {line!r} is no parameter: say {form}, or (TYPE), or (TYPE, default VALUE)")
+    raise BadQuery(f"{where}: {line!r} is no parameter: use {form}, or (TYPE), or (TYPE, default VALUE)")
 
 
 def _read(path: Path, instead: Path | None) -> Question:

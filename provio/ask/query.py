@@ -31,7 +31,7 @@ def find(question: str, folders: Sequence[str] = ()) -> Question:
     if re.match(rf"\s*(#|({FIRST})\b)", question, re.IGNORECASE) or "{" in question:
         return queries.of_text(question)
     if not question.strip():
-        raise BadQuery("no question was asked: give SPARQL, a file that holds it, or - (provio query --help)")
+        raise BadQuery("no query: give SPARQL, a file with it, or - (provio query --help)")
     known = queries.named(question, folders)
     if known:
         return known
@@ -55,9 +55,9 @@ def ask(reader: Store, sparql: str, graphs: Sequence[str] | None = None, *, serv
     from provio.store import sparql as grammar
 
     if not service and grammar.calls_service(sparql):
-        raise BadQuery("SERVICE is refused, for it asks another server: say --service to allow it")
+        raise BadQuery("SERVICE is refused because it queries another server: use --service to allow it")
     if grammar.updates(sparql):
-        raise BadQuery("this is an update, and a question changes nothing: say --update to carry it out")
+        raise BadQuery("this is an update, which changes the store: use --update to execute it")
     with reading():
         wide = sparql_patterns.widened(sparql)
         if wide != sparql and not _implies(reader):
@@ -93,7 +93,7 @@ def update(home: Home, settings: Config, sparql: str, *, service: bool = False) 
     from provio.store import sparql as grammar
 
     if not service and (grammar.loads(sparql) or grammar.calls_service(sparql)):
-        raise BadQuery("LOAD and SERVICE are refused, for they ask another server: say --service to allow them")
+        raise BadQuery("LOAD and SERVICE are refused because they query another server: use --service to allow them")
     with open_writer(home, settings, wait=True) as writer, reading():
         writer.update(sparql)
         writer.publish()

@@ -169,7 +169,7 @@ def find(reader: Reader, name: str) -> str | None:
     named = [row["run"] for row in rows if row.get("name") == name or row["run"] == name]
     begun = [row["run"] for row in rows if row["run"].startswith(name)]
     if not named and len(begun) > 1:
-        raise NothingKnown(f"more than one run begins with {name!r}: say more of the id ({', '.join(begun[:2])} …)")
+        raise NothingKnown(f"several runs start with {name!r}: give more of the id ({', '.join(begun[:2])} …)")
     return (named or begun)[-1] if named or begun else None
 
 

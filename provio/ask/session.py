@@ -57,12 +57,12 @@ class Asked:
 def files(paths: Sequence[str], which: Which = Which()) -> Asked:
     """Return the targets of `paths`, as far as they are known; raises NothingKnown if none is known."""
     if which.at and which.run is not None:
-        raise click.UsageError("--at and --run both say which version is meant: say one of them")
+        raise click.UsageError("--at and --run both select a version: give one of them")
     if not paths:
-        raise click.UsageError("no file was named")
+        raise click.UsageError("no file given")
     if len(paths) > 1 and _apart(paths):
         raise click.UsageError(
-            "these files lie in different projects, each with its own .provio: ask one at a time, or name the others "
+            "these files are in different projects, each with its own .provio: query one at a time, or name the others "
             "in the setting stores"
         )
     store = reader(paths[0])
@@ -172,7 +172,7 @@ def merged(own: Home, configured: Config, say: Say, progress: Callable[[], Say])
     try:
         store = _with(home, *more, configured, (say, progress)) or open_reader(home, configured)
     except Damaged as error:
-        say(f"{error}; making it anew")
+        say(f"{error}; rebuilding it")
         more = _merge_pending(home, home.run_folders(), configured, (say, progress), publish=True)
         store = _with(home, *more, configured, (say, progress)) or open_reader(home, configured)
     return home, configured, store
@@ -258,7 +258,7 @@ def _together(home: Home, configured: Config, say: Say) -> Home:
             federated.forget_gone(found, configured)
             federated.copy_served(found, configured)
     except ProvioError as error:
-        say(f"stores: not all is in this answer as it is now: {error}")
+        say(f"stores: this answer is not fully up to date: {error}")
     return found
 
 

@@ -37,7 +37,7 @@ def nothing_known(reader: Rows, what: str, why: str = "") -> NothingKnown:
     may be yet."""
     as_of = as_of_words(reader)
     if as_of:
-        return NotYet(f"{what} is not known {as_of}: ask again later")
+        return NotYet(f"{what} is not known {as_of}: try again later")
     return NothingKnown(f"nothing is recorded of {what}" + (f": {why}" if why else ""))
 
 

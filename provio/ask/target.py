@@ -37,7 +37,7 @@ def find_target(reader: Reader, text: str) -> Target:
     if is_iri(text):
         return _known_iri(reader, text)
     if not text:
-        raise NothingKnown("no file was named: the name is empty")
+        raise NothingKnown("the file name is empty: give a name")
     path = os.fsencode(text)
     path = path.rstrip(b"/") or path  # the kernel knows no file by a name that ends with a slash
     full = os.path.abspath(path)

@@ -6,7 +6,7 @@ alternates lead from version to version. What is shown of it, and how strongly i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
@@ -152,28 +152,24 @@ def _inputs(reader: Reader, walk: Walk, activities: list[str]) -> set[str]:
     """Note what activities used, and return that but for the leaves."""
     found = _said(walk, activities, USED)  # as noise
     for batch in batches(activities):
-        read = None
-        if walk.has_leaves and _has_many_inputs(reader, batch):
+        pairs: Sequence[Sequence[str]] = _pairs(reader, batch, USED, MANY + 1 if walk.has_leaves else None)
+        if walk.has_leaves and len(pairs) > MANY:
             from provio.ask import bulk_fetch
 
             read = bulk_fetch.inputs(reader, batch, walk.level)
             walk.leaves |= read.leaves if read else {}
-        for activity, iri in read.others if read else _pairs(reader, batch, USED):
+            pairs = read.others if read else _pairs(reader, batch, USED)
+        for activity, iri in pairs:
             walk.edges[activity, USED, iri] = None
             found.add(iri)
     return found
 
 
-def _has_many_inputs(reader: Reader, activities: list[str]) -> bool:
-    values = " ".join(f"<{iri}>" for iri in activities)
-    count = f"SELECT (COUNT(?v) AS ?count) {{ VALUES ?a {{ {values} }} ?a <{USED}> ?v }}"
-    return int(next(iter(reader.table(count)))[0]) > MANY
-
-
-def _pairs(reader: Reader, subjects: list[str], word: str) -> Iterator[list[str]]:
-    """Yield (subject, object) of what these subjects state by a word."""
+def _pairs(reader: Reader, subjects: list[str], predicate: str, most: int | None = None) -> list[list[str]]:
+    """Return (subject, object) for the statements of these subjects with a predicate, at most `most`."""
     values = " ".join(f"<{iri}>" for iri in subjects)
-    return reader.table(f"SELECT ?s ?o {{ VALUES ?s {{ {values} }} ?s <{word}> ?o }}")
+    limit = "" if most is None else f" LIMIT {max(0, most)}"
+    return list(reader.table(f"SELECT ?s ?o {{ VALUES ?s {{ {values} }} ?s <{predicate}> ?o }}{limit}"))
 
 
 def _informers(reader: Reader, walk: Walk, activities: set[str]) -> set[str]:

@@ -93,6 +93,12 @@ def most_specific(classes: Iterable[str]) -> str | None:
     return min(lowest, key=lambda c: (not c.startswith(NS), -len(superclasses(c)), c), default=None)
 
 
+def class_name(classes: Iterable[str]) -> str:
+    """Return the local name of the most specific class; empty for no classes."""
+    found = most_specific(classes)
+    return local_name(found) if found else ""
+
+
 def local_name(iri: str) -> str:
     """Return the part of an IRI after the last `#` or `/`."""
     return iri[max(iri.rfind("#"), iri.rfind("/")) + 1 :]

@@ -116,9 +116,14 @@ class _Tree:
     below: dict[str, list[Step]] = field(default_factory=dict)
 
     @cached_property
+    def targets(self) -> list[str]:
+        """The targets of the query."""
+        return targets(self.lineage.document)
+
+    @cached_property
     def asked(self) -> set[str]:
         """What the question was about."""
-        return set(targets(self.lineage.document))
+        return set(self.targets)
 
     @cached_property
     def stale(self) -> dict[str, list[Stale]]:
@@ -155,7 +160,7 @@ class _Tree:
     def lines(self, width: int | None) -> Iterator[tuple[str, Line]]:
         """(strokes, line) for the whole answer: the tree, what went on below, gaps about nothing shown, the counts."""
         deepest = min(_DEEPEST, max((width or 1_000_000) - _LEAST_TEXT, 6))
-        roots = deque(Step(iri) for iri in targets(self.lineage.document))
+        roots = deque(Step(iri) for iri in self.targets)
         while roots:
             yield from self._branch(roots.popleft(), deepest, roots)
             if roots:
@@ -248,7 +253,7 @@ class _Tree:
     def _nothing(self, iri: str) -> list[Line]:
         """What to say where an answer of only some things has none."""
         document = self.lineage.document
-        if document.get("only") == "roots" and iri == targets(document)[-1] and not self._next(iri):
+        if document.get("only") == "roots" and iri == self.targets[-1] and not self._next(iri):
             return [Line("no primary source: recorded programs made it from nothing else", "faint")]
         if document.get("only") == "stale" and not document["stale"] and iri == document["target"]:
             if "asOf" in document:  # what goes on may make something stale yet
@@ -310,8 +315,7 @@ class _Tree:
 
     def _roots(self, iri: str) -> Iterator[Step]:
         """Below the last of the targets, all there is."""
-        asked = targets(self.lineage.document)
-        if iri == asked[-1]:
+        if iri == self.targets[-1]:
             yield from (Step(one) for one in self.lineage.node if one not in self.asked)
 
     def _origins(self, iri: str) -> Iterator[Step]:

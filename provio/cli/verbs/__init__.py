@@ -1,7 +1,7 @@
-"""Verbs: one file each, which holds `command`, a click command of the file's name; the folder is the registry.
+"""Verbs: one module each, which holds `command`, a click command with the module's name; and their shared options.
 
-A verb is thin: it reads its options, asks, and hands the answer to `terminal`. What only it needs it imports inside, so
-that every other verb starts no slower. Here stands what several of them offer.
+A verb reads its options, queries, and passes the result to `terminal`. It imports modules that only it needs inside
+functions, so that other verbs start faster.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from functools import wraps
+from functools import cache, wraps
 from importlib import import_module
 from typing import Any, TypeVar, cast
 
@@ -17,14 +17,14 @@ import click
 
 
 class Choice(click.Choice):  # type: ignore[type-arg]
-    """One of some words; a complaint about another names the nearest, and of many, where all are seen."""
+    """One of several words; the error for another word suggests the nearest, or `see`, the place with the full list."""
 
     def __init__(self, words: Sequence[str], see: str = "") -> None:
         super().__init__(words)
         self.see = see
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:  # noqa: ARG002
-        """Return what is said of a word that is none of them."""
+        """Return the error for a word that is not among them."""
         from provio.settings.types import among
 
         return f"{value!r} is not allowed{among(str(value), self.choices, self.see)}"
@@ -33,9 +33,10 @@ class Choice(click.Choice):  # type: ignore[type-arg]
 FORMS = Choice(["table", "json", "csv", "tsv"])
 TEXT_FORMS = Choice(["text", "json", "csv", "tsv"])
 VIA = Choice(["data", "carried", "control"])
-WORDS_LEFT = "; words of them stay in the store's tables until provio merge --rebuild"
+WORDS_LEFT = "; their words stay in the store's tables until provio merge --rebuild"
 
 
+@cache
 def names() -> list[str]:
     """Return the names of the verbs, sorted."""
     files = (file for folder in __path__ for file in os.listdir(folder))
@@ -48,57 +49,57 @@ def load(name: str) -> click.Command:
 
 
 class Time(click.ParamType):  # type: ignore[type-arg]
-    """A moment, as `provio.base.times` reads it."""
+    """A point in time, parsed by `provio.base.times`."""
 
     name = "time"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
-        """Return the moment, in UTC."""
+        """Return the time in UTC."""
         from provio.base import times
 
         try:
             return times.moment(value, datetime.now(UTC))
         except (ValueError, OverflowError):
-            self.fail(f"{value!r} is no time: say {times.EXAMPLES}", param, ctx)
+            self.fail(f"{value!r} is no time: use {times.EXAMPLES}", param, ctx)
 
 
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
 
 class OutputFile(click.Path):
-    """A file to write, by its name."""
+    """The name of a file to write."""
 
     def __init__(self) -> None:
         super().__init__(dir_okay=False)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the name; nothing names no file."""
+        """Return the name; reject an empty one."""
         if not value:
-            self.fail("no file was named: the name is empty", param, ctx)
+            self.fail("the file name is empty: give a name", param, ctx)
         return super().convert(value, param, ctx)
 
 
 def stoppable(verb: Callable[..., int]) -> Callable[..., int]:
-    """Offer `--timeout`, and have the verb carried out where it can be stopped."""
+    """Add `--timeout`, and execute the verb in a process that can be stopped."""
 
     @wraps(verb)
-    def apart(timeout: float | None, **options: Any) -> int:
+    def with_limit(timeout: float | None, **options: Any) -> int:
         from provio.base import terminal, time_limit
         from provio.settings import home as homes
         from provio.settings import load as config_layers
 
         seconds = config_layers.load(homes.project_folders(), {"timeout": timeout}).timeout
-        code = time_limit.apart(seconds, terminal.progress())
+        code = time_limit.run_in_child(seconds, terminal.progress())
         return verb(**options) if code is None else code
 
-    says = "Stop after so many SECONDS without an answer (124); 0 (the default): never."
-    return click.option("--timeout", type=float, metavar="SECONDS", help=says)(apart)
+    text = "Stop after SECONDS without a result (exit code 124); 0, the default: never."
+    return click.option("--timeout", type=float, metavar="SECONDS", help=text)(with_limit)
 
 
 def version_options(verb: Verb) -> Verb:
-    """Offer the choice of a file's version: `--at` and `--run`."""
-    at = click.option("--at", type=Time(), help="The version that there was at a time: '2026-11-20 12:15', yesterday.")
-    run = click.option("--run", metavar="RUN", help="The version that a run made, or else used.")
+    """Add `--at` and `--run`, which select a version of a file."""
+    at = click.option("--at", type=Time(), help="The version at this time: '2026-11-20 12:15', yesterday.")
+    run = click.option("--run", metavar="RUN", help="The version that this run wrote or, if none, read.")
     return at(run(verb))
 
 
@@ -113,13 +114,13 @@ def _choose_store(_context: click.Context, _param: click.Parameter, value: str |
 
 
 def store_option(verb: Verb) -> Verb:
-    """Offer the choice of a server: `--store`, over all other settings, here and in what is started here."""
-    says = "The server that keeps the graphs."
-    return click.option("--store", metavar="URL", expose_value=False, callback=_choose_store, help=says)(verb)
+    """Add `--store`, which selects a server for this process and its children, before all other settings."""
+    text = "The server that stores the graphs."
+    return click.option("--store", metavar="URL", expose_value=False, callback=_choose_store, help=text)(verb)
 
 
 def fold_option(verb: Callable[..., int]) -> Callable[..., int]:
-    """Offer each file on a line of its own; the verb is told whether to `fold`, which is for a terminal alone."""
+    """Add `--no-fold`; the verb receives `fold`, which is true only on a terminal."""
 
     @wraps(verb)
     def folding(no_fold: bool, **options: Any) -> int:
@@ -127,48 +128,50 @@ def fold_option(verb: Callable[..., int]) -> Callable[..., int]:
 
         return verb(fold=not no_fold and terminal.width() is not None, **options)
 
-    says = "No folding of many files of a folder (`many/  50,000 files, 2.0 MB`) on a terminal."
-    return click.option("--no-fold", is_flag=True, help=says)(folding)
+    text = "On a terminal, do not fold many files of a folder (`many/  50,000 files, 2.0 MB`)."
+    return click.option("--no-fold", is_flag=True, help=text)(folding)
 
 
 def fast_option(verb: Verb) -> Verb:
-    """Offer a removal that leaves the store's tables as they are."""
-    says = "Leave words (paths, command lines) in the store's tables until `provio merge --rebuild`."
-    return click.option("--fast", is_flag=True, help=says)(verb)
+    """Add `--fast`, a removal that leaves the store's tables unchanged."""
+    text = "Leave words (paths, command lines) in the store's tables until `provio merge --rebuild`."
+    return click.option("--fast", is_flag=True, help=text)(verb)
 
 
 def lost_option(verb: Verb) -> Verb:
-    """Offer a removal of what cannot be seen from here to have ended."""
-    says = "Take hosts that may still be at work on a run as gone."
-    return click.option("--lost", is_flag=True, help=says)(verb)
+    """Add `--lost`, a removal of runs that cannot be seen from this host to have ended."""
+    text = "Assume that hosts that may still work on a run have ended."
+    return click.option("--lost", is_flag=True, help=text)(verb)
 
 
 def level_option(verb: Verb) -> Verb:
-    """Offer the choice of what is followed: whole files, or the datasets and attributes inside them."""
-    says = "From file to file, or through what is inside [default: dataset where one is named]."
-    return click.option("--level", type=Choice(["file", "dataset"]), help=says)(verb)
+    """Add `--level`: follow whole files, or the datasets and attributes inside them."""
+    text = "Follow whole files, or datasets inside them [default: dataset if FILE names one]."
+    return click.option("--level", type=Choice(["file", "dataset"]), help=text)(verb)
 
 
 def runs_options(verb: Verb) -> Verb:
-    """Offer the choice of runs: `--campaign` and `--name`."""
+    """Add `--campaign` and `--name`, which select runs."""
     campaign = click.option("--campaign", metavar="C", help="Only runs of this campaign.")
-    return campaign(click.option("--name", metavar="N", help="Only runs of this name.")(verb))
+    return campaign(click.option("--name", metavar="N", help="Only runs with this name.")(verb))
 
 
 def walk_options(verb: Verb) -> Verb:
-    """Offer what a walk from files is told: which way, how far, over which ties, from which version, in which runs."""
-    via = "Show what is tied at least this strongly."
+    """Add the options of a walk from files: direction, depth, strength of ties, version, runs."""
+    via = "Follow ties of at least this strength."
     for option in (
-        click.option("--stale", is_flag=True, help="Only what was made from other inputs than there are now."),
-        click.option("--roots", is_flag=True, help="Only what no recorded program made: the primary sources."),
+        click.option("--stale", is_flag=True, help="Only files whose inputs have changed since they were made."),
+        click.option("--roots", is_flag=True, help="Only files that no recorded program wrote: the primary sources."),
         runs_options,
         version_options,
-        click.option("--code", is_flag=True, help="Show programs and scripts too, and what they were made from."),
+        click.option(
+            "--code", is_flag=True, help="Show programs and scripts too, and the files that they were made from."
+        ),
         click.option("--all", "everything", is_flag=True, help="Show system files too."),
-        click.option("--until", multiple=True, metavar="GLOB", help="Show files that match, and go no further."),
+        click.option("--until", multiple=True, metavar="GLOB", help="Show files that match, but do not follow them."),
         click.option("--via", type=VIA, default="carried", show_default=True, help=via),
-        click.option("--depth", type=click.IntRange(min=1), help="At most so many steps from file to file."),
-        click.option("--forward", is_flag=True, help="What was made from it, instead of where it came from."),
+        click.option("--depth", type=click.IntRange(min=1), help="Follow at most this many steps from file to file."),
+        click.option("--forward", is_flag=True, help="Show the files made from FILE instead of its sources."),
     ):
         verb = option(verb)
     return verb

@@ -38,10 +38,11 @@ class StoreReader(Apart):
             raise NothingKnown(
                 said or f"nothing is recorded in {home.path} yet: record something (provio run -- COMMAND)"
             )
-        self.path = StorePath(home.kept)
         name, fd = held
         self.let_go = partial(snapshots.let_go, home, name, fd)
-        store = opened(ox.Store.read_only, self.path / f"snapshots/{name}", home.snapshots / name)
+        folder, shown = home.kept, home.snapshots / name
+        self.path = StorePath(folder)
+        store = opened(ox.Store.read_only, self.path / f"snapshots/{name}", shown)
         super().__init__(store, partial(_lists, home))
 
     def __del__(self) -> None:

@@ -25,11 +25,12 @@ TRIES = 1000  # a dangling link is broken, not merely superseded, after this man
 
 def hold(home: Home) -> tuple[str, int] | None:
     """Return the name of the published snapshot and a descriptor that keeps it in place; None if there is none."""
+    folder = home.snapshots
     for _ in range(TRIES):
-        name = published(home)
+        name = _name_of(folder / "current")
         if name is None:
             return None
-        fd = _held(home.snapshots / name)
+        fd = _held(folder / name)
         if fd is not None:
             return name, fd
     return None
@@ -37,8 +38,12 @@ def hold(home: Home) -> tuple[str, int] | None:
 
 def published(home: Home) -> str | None:
     """Return the target name of `current`; None if there is none or if it would point outside the folder."""
+    return _name_of(home.snapshots / "current")
+
+
+def _name_of(link: Path) -> str | None:
     try:
-        name = os.readlink(home.snapshots / "current")
+        name = os.readlink(link)
     except OSError:
         return None
     return name if name.isascii() and name.isdigit() else None
