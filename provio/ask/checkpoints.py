@@ -21,8 +21,8 @@ from provio.base.errors import NothingKnown
 from provio.settings.types import among
 from provio.store import Reader
 
-NONE = "no checkpoint is recorded: a program says provio.checkpoint(PATH)"
-NOT_THE_LAST = "this is not what was saved last there"
+NONE = "no checkpoint is recorded: declare one with provio.checkpoint(PATH)"
+NOT_THE_LAST = "this is not the last content saved there"
 MOST = 100_000  # files of a folder that are examined
 
 

@@ -49,14 +49,14 @@ def bound(question: Question, values: Mapping[str, str], reader: Store) -> Asked
 def check_names(question: Question, values: Mapping[str, str]) -> None:
     """Raise BadQuery for a parameter that the query does not have, and for a required one that is missing."""
     known = [parameter.name for parameter in question.parameters]
-    what = question.name or "the question"
+    name_of = question.name or "the query"
     for name in values:
         if name not in known:
             has = f"it has {', '.join(known)}" if known else "it has none"
-            raise BadQuery(f"{what} has no parameter {name}{suggestion(name, known)}: {has}{_example(question)}")
+            raise BadQuery(f"{name_of} has no parameter {name}{suggestion(name, known)}: {has}{_example(question)}")
     wanted = [one.name for one in question.parameters if one.required and one.name not in values]
     if wanted:
-        raise BadQuery(f"{what} wants {' and '.join(wanted)}{_example(question)}")
+        raise BadQuery(f"{name_of} needs {' and '.join(wanted)}{_example(question)}")
 
 
 def by_place(question: Question, given: Sequence[str]) -> dict[str, str]:
@@ -64,7 +64,7 @@ def by_place(question: Question, given: Sequence[str]) -> dict[str, str]:
     if len(given) > len(question.parameters):
         count = len(question.parameters)
         takes = f"{count} value{'s' if count != 1 else ''}" if count else "no value"
-        raise BadQuery(f"{question.name or 'the question'} takes {takes}, not {len(given)}{_example(question)}")
+        raise BadQuery(f"{question.name or 'the query'} takes {takes}, not {len(given)}{_example(question)}")
     return {parameter.name: value for parameter, value in zip(question.parameters, given, strict=False)}
 
 

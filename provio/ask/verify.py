@@ -263,7 +263,7 @@ class Verifier:
             return "unread", error.strerror or str(error)
         if ".".join(map(str, (facts.inode, facts.birth, facts.mtime, facts.size))) == tail:
             return self._content(one, "same", "") if self.contents else ("same", "")
-        state, word = "changed", "is no plain file now"
+        state, word = "changed", "is no regular file now"
         if stat.S_ISREG(mode):
             word = self._by(one)
             if str(facts.size) == tail.rpartition(".")[2]:

@@ -168,7 +168,7 @@ def _archive(home: Home, folder: Path, merged: str | None, settings: schema.Conf
     from provio.trace.read import read_head
 
     if folder.stat().st_uid != os.geteuid():
-        raise NotArchivable("it is of another user")
+        raise NotArchivable("it belongs to another user")
     record = read_head(folder)
     if liveness.in_progress(folder, record, started=started) or not liveness.began_here(record):
         raise NotArchivable("it is in progress, or of another host")

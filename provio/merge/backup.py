@@ -34,7 +34,7 @@ def backup(home: Home, target: Path, progress: Callable[[str], None] = lambda _:
     Raises ProvioError if `target` exists already or cannot be written; never raises Busy: it waits.
     """
     if os.path.lexists(target):
-        raise ProvioError(f"{target} is there already: name a folder that is not")
+        raise ProvioError(f"{target} already exists: name a new folder")
     new = target.with_name(f"{target.name}.new")
     with contextlib.closing(Lock(home, wait=True, reads=True)), home.closed(), _begun(target, new):
         try:
@@ -67,7 +67,7 @@ def _begun(target: Path, new: Path) -> Iterator[None]:
                     shutil.rmtree(entry) if entry.is_dir(follow_symlinks=False) else os.unlink(entry)
             yield
     except FileExistsError:
-        raise ProvioError(f"{new} is there already, where the copy is made: take it away, or name another") from None
+        raise ProvioError(f"{new}, where the copy is made, already exists: remove it, or name another folder") from None
     except BlockingIOError:
         raise ProvioError(f"{target} is being made by another provio backup: wait for it, or name another") from None
     except OSError as error:
@@ -79,7 +79,7 @@ def _private(path: str, flags: int) -> int:
 
 
 def _unwritable(target: Path, error: OSError) -> ProvioError:
-    return ProvioError(f"cannot write {target} ({error.strerror or error}): name a folder with room, of yours")
+    return ProvioError(f"cannot write {target} ({error.strerror or error}): name a writable folder with free space")
 
 
 def _copy(home: Home, new: Path, folders: list[Path], progress: Callable[[str], None]) -> None:

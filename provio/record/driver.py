@@ -102,7 +102,7 @@ def capture(recording: Recording, setting: str, say: Callable[[str], None]) -> b
     except (OSError, ValueError) as error:
         before.mkdir(0o700, exist_ok=True)
         why = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else error
-        say(f"capture_dir: {why}: what is recorded lies in the run folder (name one of each node's own disk)")
+        say(f"capture_dir: {why}: traces are written into the run folder (name a folder on the node's own disk)")
         return False
     if recording.trace_folder not in (recording.folder, Path(place)):
         recording.trace_folder.rmdir()
@@ -130,7 +130,7 @@ def _collected(recording: Recording, quiet: bool) -> str:
     if not (here / node_local.MARK).exists():  # in shared memory, which others know of
         return ""
     if environment.job_id() and not quiet:
-        terminal.complain(f"run {recording.run_id}: collecting what was recorded in {recording.trace_folder}")
+        terminal.complain(f"run {recording.run_id}: collecting the records in {recording.trace_folder}")
     word = collect.collect(recording.home, recording.run_id, recording.trace_folder, wait=True)
     if here.is_dir():
         recording.trace_folder = recording.folder
@@ -374,8 +374,8 @@ def recorded_paths(include: Iterable[str], exclude: Iterable[str], project: Path
     size = sum(len(os.fsencode(one)) for one in found)
     if len(found) > MOST or size > LONGEST:
         raise ConfigError(
-            f"include and exclude name {len(found)} folders and globs of {size} bytes in all, and {MOST} of {LONGEST} "
-            "bytes are taken: name a folder above them, or one glob for several"
+            f"include and exclude name {len(found)} folders and globs of {size} bytes in total, above the limit of "
+            f"{MOST} and {LONGEST} bytes: name a parent folder, or one glob for several"
         )
     return tuple(found)
 

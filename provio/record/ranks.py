@@ -124,7 +124,7 @@ def _joined(call: Call) -> dict[bytes, bytes] | None:
 def _say_packed(home: Home, trace: bytes, say: Callable[[str], None]) -> None:
     run_id = os.fsdecode(trace.split(b";")[3])
     if run_source.exists(home.runs / run_id):
-        say(f"run {run_id} is finished and packed: what follows is another run (PROVIO_RUN: a new name each time)")
+        say(f"run {run_id} is already finished and packed: this is recorded as another run (use a new PROVIO_RUN each time)")
 
 
 def _as_others(home: Home, trace: bytes, call: Call, settings: Config) -> dict[bytes, bytes]:

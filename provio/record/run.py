@@ -101,7 +101,7 @@ def tracing_variables(
 def report_unwatched(recording: Recording, blind: Unwatchable, pid: int, say: Callable[[str], None]) -> None:
     """Say, and keep, that the command itself is not watched."""
     name = blind.path.decode("utf-8", "backslashreplace")
-    say(f"{name} {blind.reason}: what it reads and writes is not seen")
+    say(f"{name} {blind.reason}: its reads and writes are not recorded")
     note_unwatched(recording, blind, pid)
 
 

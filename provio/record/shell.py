@@ -101,7 +101,7 @@ def end_script(kind: str, settings: Config) -> tuple[str, bytes]:
     signs = list(found[2].glob(f"*{run_source.SHELL_ENDING}")) if found else []
     over = run_has_ended()
     if found is None or not (signs or over):
-        raise ProvioError('this shell is not recorded by provio env: eval "$(provio env)" begins it')
+        raise ProvioError('this shell is not recorded by provio env: eval "$(provio env)" starts it')
     run, folder, _ = found
     for sign in signs:
         sign.unlink(missing_ok=True)

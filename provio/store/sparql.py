@@ -162,7 +162,7 @@ def without_service(text: str) -> str:
             silent = second.end() if second[0].upper() == "SILENT" else first.end()
             text = text[: first.start()] + "GRAPH".ljust(silent - first.start()) + text[silent:]
     if calls_service(text):
-        raise SyntaxError("SERVICE wants a space on either side")
+        raise SyntaxError("SERVICE needs a space on both sides")
     return text
 
 
@@ -173,7 +173,7 @@ def resolved(token: Token, base: str, known: Mapping[str, str]) -> str:
         return urljoin(base, iri).rstrip("#") + "#" if iri.endswith("#") else urljoin(base, iri)
     prefix, _, local = token.text.partition(":")
     if prefix not in known:
-        raise SyntaxError(f"{token.text}: no prefix {prefix}: is declared (and FROM wants a space behind it)")
+        raise SyntaxError(f"{token.text}: no prefix {prefix}: is declared (and FROM needs a space after it)")
     return known[prefix] + local.replace("\\", "")
 
 

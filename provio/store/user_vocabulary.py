@@ -77,7 +77,7 @@ def read(path: Path, words: Words) -> None:
         data = load.content(path)
         triples = list(ox.parse(data, format=ox.RdfFormat.TURTLE, base_iri=path.absolute().as_uri()))
     except OSError as error:
-        raise ConfigError(f"ontology: {path}: {error.strerror}: name a Turtle file that is there") from None
+        raise ConfigError(f"ontology: {path}: {error.strerror}: name an existing Turtle file") from None
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", None)
         raise ConfigError(f"ontology: {path}{f':{line}' if line else ''}: not Turtle: {_reason(error)}") from None

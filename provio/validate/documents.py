@@ -84,7 +84,7 @@ def graphs(path: Path) -> list[Graph]:
 def _read(path: Path) -> Iterator[ox.Quad]:
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
-        raise ProvioError(f"{path}: of which format? (known by the ending: {' '.join(SUFFIXES)})")
+        raise ProvioError(f"{path}: unknown format: give it one of these suffixes: {' '.join(SUFFIXES)}")
     try:
         if suffix in FORMATS:
             yield from ox.parse(path=path, format=FORMATS[suffix], base_iri=path.resolve().as_uri(), lenient=True)

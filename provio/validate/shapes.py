@@ -232,10 +232,10 @@ def by_pyshacl(graph: Graph) -> Iterator[Finding]:
         import pyshacl
         import rdflib
     except ImportError as error:
-        raise ProvioError('pyshacl is not installed: pip install "provio[shacl]", or leave --shacl out') from error
+        raise ProvioError('pyshacl is not installed: pip install "provio[shacl]", or omit --shacl') from error
     triples = list({quad.triple for quad in graph.quads()})
     if len(triples) > MOST:
-        raise ProvioError(f"{len(triples)} triples are too many for pyshacl (at most {MOST}): leave --shacl out")
+        raise ProvioError(f"{len(triples)} triples are too many for pyshacl (at most {MOST}): omit --shacl")
     data = rdflib.Graph().parse(data=ox.serialize(triples, format=ox.RdfFormat.N_TRIPLES) or b"", format="nt")
     shapes, ontology = (rdflib.Graph().parse(path) for path in (SHAPES, ONTOLOGY))
     for name, above in vocabulary().parents.items():  # the ontology's file does not contain the user's classes

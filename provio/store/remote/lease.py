@@ -35,7 +35,7 @@ class Lease:
         self.renewed = 0.0
         while not self._taken():
             if not wait:
-                raise Busy(f"the store {server.url} is busy: the run is kept and merged by the next question")
+                raise Busy(f"the store {server.url} is busy: the run is kept and merged by the next query")
             time.sleep(random.uniform(0.1, 0.5))  # noqa: S311 - the order of waiting processes is no secret
 
     def _taken(self) -> bool:

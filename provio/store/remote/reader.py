@@ -87,7 +87,7 @@ class RemoteReader:
         self.index = places.read(self.server)
         if not self._runs() and not set(self.index.earlier) - {CLASSES}:
             raise NothingKnown(
-                f"nothing is merged into {self.server.url} yet: provio merge, with runs in {home.path}, does it"
+                f"nothing is merged into {self.server.url} yet: run provio merge with the runs in {home.path}"
             )
 
     def _runs(self) -> list[str]:

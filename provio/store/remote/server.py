@@ -226,7 +226,7 @@ class Server:
             raise StoreError(f"{self.url} refuses this name and password (401): see docs/servers.md")
         if code == 401:
             raise StoreError(
-                f"{self.url} wants a name and password (401): put them into ~/.netrc, or see docs/servers.md"
+                f"{self.url} requires a name and password (401): put them into ~/.netrc, or see docs/servers.md"
             )
         if code == 403:
             raise StoreError(f"{self.url} forbids that (403): its administrator must allow reading and writing")
