@@ -67,8 +67,8 @@ class Store:
             return homes.find()
         nearest = homes.above(self._place)
         if nearest is None and not os.environ.get("PROVIO_HOME"):
-            what = "provio.open() takes the one that is found from here"
-            raise NothingKnown(f"no .provio in {self._place} or above: {what}")
+            advice = "provio.open() without a path uses that of the current folder"
+            raise NothingKnown(f"no .provio in {self._place} or above: {advice}")
         return nearest or homes.find(self._place)
 
     def _settings(self) -> Config:
@@ -119,11 +119,11 @@ class Store:
                 answer = self._answer(question, values)
             else:
                 given = [part for name, one in values.items() for part in ("-p", f"{name}={one}")]
-                said = self._apart(["query", "--as", "json", *given, "--", question], seconds)
-                answer = cast("Answer", ox.parse_query_results(said, format=ox.QueryResultsFormat.JSON))
+                output = self._in_child(["query", "--as", "json", *given, "--", question], seconds)
+                answer = cast("Answer", ox.parse_query_results(output, format=ox.QueryResultsFormat.JSON))
             if not isinstance(answer, ox.QuerySolutions):
-                what = "ask()" if isinstance(answer, ox.QueryBoolean) else "construct()"
-                raise BadQuery(f"the question is no SELECT, and has no rows: ask it by {what}")
+                method = "ask()" if isinstance(answer, ox.QueryBoolean) else "construct()"
+                raise BadQuery(f"the query is not a SELECT, and has no rows: use {method}")
             names = [variable.value for variable in answer.variables]
             return Rows(names, ([value(solution[name]) for name in names] for solution in answer))
 
@@ -134,7 +134,7 @@ class Store:
         with _answering():
             answer = self._answer(question, {})
             if not isinstance(answer, ox.QueryBoolean):
-                raise BadQuery("the question is no ASK: ask it by query() or construct()")
+                raise BadQuery("the query is not an ASK: use query() or construct()")
             return bool(answer)
 
     def construct(self, question: str, /) -> Any:
@@ -144,7 +144,7 @@ class Store:
         with _answering():
             answer = self._answer(question, {})
             if not isinstance(answer, ox.QueryTriples):
-                raise BadQuery("the question is no CONSTRUCT: ask it by query() or ask()")
+                raise BadQuery("the query is not a CONSTRUCT: use query() or ask()")
             return _rdflib(ox.serialize(answer, format=ox.RdfFormat.N_TRIPLES) or b"", "nt")
 
     def _answer(self, question: str, values: dict[str, str]) -> Answer:
@@ -157,8 +157,8 @@ class Store:
             _warn(note)
         return query.ask(store, bound.text)
 
-    def _apart(self, arguments: list[str], seconds: float) -> bytes:
-        return ask_apart(str(self._home.path), self._url, arguments, seconds)
+    def _in_child(self, arguments: list[str], seconds: float) -> bytes:
+        return query_in_child(str(self._home.path), self._url, arguments, seconds)
 
     def lineage(
         self,
@@ -188,7 +188,7 @@ class Store:
             options = [f"--via={via}", *(flag for flag, on in flags.items() if on)]
             options += [f"--level={level}"] if level else []
             options += [f"--depth={depth}"] if depth is not None else []
-            said = self._apart(["lineage", "--as", "json", *options, "--", text], seconds)
+            said = self._in_child(["lineage", "--as", "json", *options, "--", text], seconds)
             return Lineage.of(json.loads(said))
         from provio.ask.lineage import answer
 
@@ -302,7 +302,7 @@ def _rdflib(document: bytes, form: str) -> Any:
 PROGRAM = "from provio.cli.main import main; main()"
 
 
-def ask_apart(home: str, store: str, arguments: list[str], seconds: float) -> bytes:
+def query_in_child(home: str, store: str, arguments: list[str], seconds: float) -> bytes:
     """Run a command of provio on a `.provio` folder and a server ("" for none); return its standard output.
 
     The time limit is in seconds. Raises TimedOut, or the error that the command reported.

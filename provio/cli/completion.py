@@ -1,6 +1,6 @@
-"""What the Tab key offers: a parameter and the beginning of a word in, the words that may stand there out.
+"""Completion by the Tab key: a parameter and the start of a word in, the possible words out.
 
-Nothing is merged and no store is opened: what is offered comes from names of files and the heads of run folders.
+Nothing is merged and no store is opened: the words come from file names and the heads of run folders.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 
 VARIABLE = "_PROVIO_COMPLETE"  # as click names it; set by the shell's function when Tab is pressed
 SHELLS = {"bash": BashComplete, "zsh": ZshComplete, "fish": FishComplete}
-HEADS = 50  # runs, the newest, whose names are looked up
+HEADS = 50  # newest runs, to search for names
 FILE = [CompletionItem("", type="file")]
 
-# What no shell reads as anything but a word: of a run's name that is more, somebody else may have made a command.
+# Characters that no shell interprets: another user may have chosen the name of a run so that it contains a command.
 PLAIN = re.compile(r"[\w.@%+,:=/-]+")
 
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
 def script(cli: click.Command, shell: str) -> str:
-    """Return the function by which a shell completes."""
+    """Return the completion function of a shell."""
     return SHELLS[shell](cli, {}, "provio", VARIABLE).source()
 
 
-def equip(command: click.Command) -> None:
-    """Have each parameter of a verb offer what it takes, by its name."""
+def add_completers(command: click.Command) -> None:
+    """Give each parameter of a verb its completer, which depends on its name."""
     for inner in command.commands.values() if isinstance(command, click.Group) else ():
-        equip(inner)
+        add_completers(inner)
     for param in command.params:
         completer = BY_NAME.get(param.name or "")
         if completer and not isinstance(param.type, click.Choice):
@@ -52,15 +52,15 @@ def _files(_context: click.Context, _param: click.Parameter, _incomplete: str) -
 
 def _runs(_context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     ids, heads = _recorded()
-    told = {run: head.get("commandLine", "")[:60] for run, head in heads.items()}
+    commands = {run: head.get("commandLine", "")[:60] for run, head in heads.items()}
     enough = next((n for n in (13, 18, 23) if len({run[:n] for run in ids}) == len(ids)), 36)
-    items = [CompletionItem(run[: max(enough, len(incomplete))], help=told.get(run)) for run in reversed(ids)]
+    items = [CompletionItem(run[: max(enough, len(incomplete))], help=commands.get(run)) for run in reversed(ids)]
     named = [CompletionItem(name) for name in sorted({head["name"] for head in heads.values() if "name" in head})]
-    return _begun([*([CompletionItem("last")] if ids else []), *named, *items], incomplete)
+    return _matching([*([CompletionItem("last")] if ids else []), *named, *items], incomplete)
 
 
 def _runs_or_files(context: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Runs, where what is typed begins one and no file; a shell offers files itself, and then nothing else."""
+    """Return runs if the typed text starts a run and no file; otherwise let the shell complete file names."""
     folder, name = os.path.split(incomplete)
     if name or not folder:
         try:
@@ -75,7 +75,7 @@ def _runs_or_files(context: click.Context, param: click.Parameter, incomplete: s
 def _of_heads(fact: str) -> Completer:
     def offered(_context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         found = {head[fact] for head in _recorded()[1].values() if fact in head}
-        return _begun(map(CompletionItem, sorted(found)), incomplete)
+        return _matching(map(CompletionItem, sorted(found)), incomplete)
 
     return offered
 
@@ -94,51 +94,51 @@ def _named() -> list[Question]:
 
 
 def _questions(_context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    return _begun((CompletionItem(one.name, help=one.title) for one in _named()), incomplete) or FILE
+    return _matching((CompletionItem(one.name, help=one.title) for one in _named()), incomplete) or FILE
 
 
 def _parameters(context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    asked = (one for one in _named() if one.name == context.params.get("question"))
-    items = (CompletionItem(f"{known.name}=", help=known.says) for one in asked for known in one.parameters)
-    return _begun(items, incomplete)
+    chosen = (one for one in _named() if one.name == context.params.get("question"))
+    items = (CompletionItem(f"{known.name}=", help=known.says) for one in chosen for known in one.parameters)
+    return _matching(items, incomplete)
 
 
 def _forms(_context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from provio.render import exports
 
-    return _begun(map(CompletionItem, exports.formats()), incomplete)
+    return _matching(map(CompletionItem, exports.formats()), incomplete)
 
 
 def _verbs(context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     root = context.find_root()
     names = root.command.list_commands(root) if isinstance(root.command, click.Group) else []
-    return _begun(map(CompletionItem, names), incomplete)
+    return _matching(map(CompletionItem, names), incomplete)
 
 
 def _keys(_context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from provio.settings.schema import KEYS
 
-    return _begun((CompletionItem(name, help=key.says) for name, key in sorted(KEYS.items())), incomplete)
+    return _matching((CompletionItem(name, help=key.description) for name, key in sorted(KEYS.items())), incomplete)
 
 
 def _classes(_context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from provio.settings.record_classes import SWITCHES
 
-    return _begun((CompletionItem(name, help=says) for name, (_, says, _) in SWITCHES.items()), incomplete)
+    return _matching((CompletionItem(name, help=says) for name, (_, says, _) in SWITCHES.items()), incomplete)
 
 
 def _words(_context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from provio.base.vocab import vocabulary
 
-    return _begun(map(CompletionItem, sorted(vocabulary().terms)), incomplete)
+    return _matching(map(CompletionItem, sorted(vocabulary().terms)), incomplete)
 
 
 def _command(context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The first word is a program along PATH, or a file; the others are files."""
+    """Return programs in PATH for the first word, files for the others."""
     if context.params.get("command") or "/" in incomplete or not incomplete:
         return FILE
     found = {name for folder in os.get_exec_path() for name in _programs(folder, incomplete)}
-    return _begun(map(CompletionItem, sorted(found)), incomplete) or FILE
+    return _matching(map(CompletionItem, sorted(found)), incomplete) or FILE
 
 
 def _programs(folder: str, incomplete: str) -> Iterator[str]:
@@ -149,19 +149,18 @@ def _programs(folder: str, incomplete: str) -> Iterator[str]:
     yield from (e.name for e in entries if e.name.startswith(incomplete) and os.access(e.path, os.X_OK))
 
 
-def _begun(items: Iterable[CompletionItem], incomplete: str) -> list[CompletionItem]:
+def _matching(items: Iterable[CompletionItem], incomplete: str) -> list[CompletionItem]:
     found = [item for item in items if item.value.startswith(incomplete) and PLAIN.fullmatch(item.value)]
-    for item in found:  # what a terminal would carry out
+    for item in found:  # a terminal would interpret control characters
         item.help = "".join(letter if letter.isprintable() else " " for letter in item.help) if item.help else None
     return found
 
 
 def _recorded() -> tuple[list[str], dict[str, dict[str, str]]]:
-    """The ids of all runs, oldest first, and facts of the newest from their heads; nothing where none may be asked."""
+    """Return the ids of all runs, oldest first, and the heads of the newest; empty if the record cannot be read."""
     from provio.base.errors import ProvioError
     from provio.settings import home as homes
-    from provio.trace.run_folder import content
-    from provio.trace.run_source import HEAD
+    from provio.trace.run_source import HEAD, content
 
     try:
         folders = homes.find().run_folders()
@@ -171,20 +170,20 @@ def _recorded() -> tuple[list[str], dict[str, dict[str, str]]]:
     for folder in folders[-HEADS:]:
         try:
             text = content(folder / HEAD).decode("utf-8", "replace")
-        except OSError:  # packed, or another's
+        except OSError:  # packed, or of another user
             continue
-        said = "".join(text.split(" .\n")[1:2])  # of one that is just begun, nothing
-        heads[folder.name] = dict(re.findall(r':(name|campaign|commandLine) "((?:[^"\\]|\\.)*)"', said))
+        block = "".join(text.split(" .\n")[1:2])  # empty if the run has just started
+        heads[folder.name] = dict(re.findall(r':(name|campaign|commandLine) "((?:[^"\\]|\\.)*)"', block))
     return [folder.name for folder in folders], heads
 
 
-# By the names of the verbs' parameters: what takes one of these takes the same everywhere.
 def _runtimes(_context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from provio.containers import runtimes
 
-    return _begun((CompletionItem(name) for name in runtimes.names()), incomplete)
+    return _matching((CompletionItem(name) for name in runtimes.names()), incomplete)
 
 
+# Completers by the name of a parameter, which means the same in all verbs.
 BY_NAME: dict[str, Completer] = {
     "container": _files,
     "image": _files,
@@ -213,6 +212,6 @@ BY_NAME: dict[str, Completer] = {
     "second": _runs,
     "values": _files,
     "verb": _verbs,
-    "what": _runs_or_files,
+    "arguments": _runs_or_files,
     "word": _words,
 }

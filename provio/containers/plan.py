@@ -133,17 +133,17 @@ def _known(runtime: Runtime, name: str, form: str) -> Known:
         return image.of_folder(name, folder)
     if form in (SIF, SQUASHFS):
         return image.of_file(name)
-    asking = runtime.call_hook("facts", lambda *_: None, runtime.program, name)
-    if not isinstance(asking, list):
+    command = runtime.call_hook("facts", lambda *_: None, runtime.program, name)
+    if not isinstance(command, list):
         return Known(name)
     try:
-        variables = subprocess.run(
-            asking, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=INSPECTION,
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=INSPECTION,
             check=False,
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError):
         return Known(name)
-    return image.of_inspection(name, variables.stdout)
+    return image.of_inspection(name, done.stdout)
 
 
 def _shim(request: Request, known: Known, command: tuple[str, ...]) -> tuple[Path, Unwatchable | None]:

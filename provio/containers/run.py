@@ -14,7 +14,7 @@ from provio.base import terminal, turtle
 from provio.base.errors import CannotRecord, ProvioError
 from provio.base.records import replace
 from provio.containers import image
-from provio.containers.plan import Asked, Plan, planned
+from provio.containers.plan import Plan, Request, make_plan
 from provio.containers.runtimes import SIF, SQUASHFS, Start
 from provio.record import driver, run
 from provio.settings import home as homes
@@ -36,16 +36,16 @@ UNBOUND = "/tmp"  # noqa: S108 (such runtimes show it by themselves)
 def exec_in(call: Call) -> int:
     """Watch the command of `provio run --container` and return its exit code (or end by its signal)."""
     ranks.step_aside()  # each is a run of its own
-    return watched(call, Asked("exec", call.container or ""))
+    return record(call, Request("exec", call.container or ""))
 
 
-def called(mode: str, call: Call) -> int:
+def execute(mode: str, call: Call) -> int:
     """Watch a plain call of `provio container`, in which the command begins with the image; return its exit code."""
-    options, words = parted(call.command[1:])
-    return watched(replace(call, command=words), Asked(mode, call.command[0], options))
+    options, words = split_options(call.command[1:])
+    return record(replace(call, command=words), Request(mode, call.command[0], options))
 
 
-def parted(rest: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def split_options(rest: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the runtime's options and the command: the words after `--`, or all words if the first has no dash."""
     if "--" in rest:
         at = rest.index("--")
@@ -58,34 +58,34 @@ def make_room(plan: Plan, start: Start) -> None:
     for folder in start.binds:
         if getattr(plan.runtime.module, "NEEDS_FOLDERS", False) and plan.known.root:
             _make(plan, folder)
-    lacking = plan.runtime.asked("lacking", lambda _: "", start)
+    lacking = plan.runtime.call_hook("missing_mount_point", lambda _: "", start)
     if lacking:
         raise ProvioError(
-            f"{plan.asked.image} has no {lacking} to bind at, and cannot be written: build it with what provio"
-            f" container wrap says, work below {UNBOUND}, or bind a folder above that it has (IMAGE --bind=/home --)"
+            f"{plan.request.image} has no {lacking} to bind at, and is not writable: build it with the lines of provio"
+            f" container wrap, work below {UNBOUND}, or bind an existing parent folder (IMAGE --bind=/home --)"
         )
 
 
 def _make(plan: Plan, folder: str) -> None:
     """Make the mount point of a host folder in the image, unless a link leads out of the image."""
     place, root = plan.known.root + folder, os.path.realpath(plan.known.root)
-    hint = f"build the image with what provio container wrap says, or mkdir -p {place}"
+    hint = f"build the image with the lines of provio container wrap, or mkdir -p {place}"
     if os.path.commonpath([root, os.path.realpath(place)]) != root:
-        raise ProvioError(f"{plan.asked.image} has a link on the way to {folder} that leads out of it: {hint}")
+        raise ProvioError(f"{plan.request.image} has a link in the path {folder} that leads out of it: {hint}")
     try:
         os.makedirs(place, exist_ok=True)
     except OSError as error:
         raise ProvioError(
-            f"{plan.asked.image} has no {folder} to bind at, and it cannot be made ({error.strerror}): {hint}"
+            f"{plan.request.image} has no {folder} to bind at, and it cannot be created ({error.strerror}): {hint}"
         ) from error
 
 
-def dry(call: Call, asked: Asked) -> str:
+def command_line(call: Call, request: Request) -> str:
     """Return the command line that would be started, and create nothing: the run id is invented."""
     import shlex
 
     try:
-        plan = planned(asked, call.command)
+        plan = make_plan(request, call.command)
         home = homes.here()[0]
         recording = Recording(home, uuid7(), [], None, 0, home.runs)
         recording.trace_folder = recording.folder
@@ -94,16 +94,16 @@ def dry(call: Call, asked: Asked) -> str:
         raise CannotRecord(str(error)) from error
 
 
-def watched(call: Call, asked: Asked) -> int:
+def record(call: Call, request: Request) -> int:
     """Watch a command in a container and return its exit code (or end by its signal).
 
     Raises CannotRecord for an error in the call, the image, a bind or the run folder: nothing was started.
     """
     recording = None
     try:
-        plan = planned(asked, call.command)
+        plan = make_plan(request, call.command)
         settings = load.load(homes.project_folders(), driver.flags(call))
-        words = call.command or (asked.mode, asked.image)
+        words = call.command or (request.mode, request.image)
         recording = driver.prepared([os.fsencode(word) for word in words], settings)
         if settings.capture_dir:
             driver.capture(recording, settings.capture_dir, (lambda _: None) if call.quiet else terminal.complain)
@@ -114,9 +114,9 @@ def watched(call: Call, asked: Asked) -> int:
         if recording:
             failed_start.withdraw(recording, str(error))
         raise CannotRecord(str(error)) from error
-    surroundings = plan.runtime.asked("surroundings", lambda _: {}, start)
-    if isinstance(surroundings, dict):
-        os.environ.update(surroundings)
+    extra = plan.runtime.call_hook("extra_environment", lambda _: {}, start)
+    if isinstance(extra, dict):
+        os.environ.update(extra)
     end = _watched(command, recording, plan, call, settings)
     return run.end_as(end)
 
@@ -146,10 +146,10 @@ def _watched(command: list[bytes], recording: Recording, plan: Plan, call: Call,
     if digest:
         recording.statements += image.statement(recording.run_id, digest)
     else:
-        image.ask(home, recording.run_id, path, key)
+        image.request_digest(home, recording.run_id, path, key)
     driver.finish(recording, end, call, settings)
-    if image.waited_for(home):
-        image.begin(home, then_merge=not (call.no_merge or environment.job_id()))
+    if image.pending(home):
+        image.start_background(home, then_merge=not (call.no_merge or environment.job_id()))
     return end
 
 

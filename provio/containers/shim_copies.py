@@ -22,20 +22,26 @@ from provio.system import shims
 from provio.trace.recording import uuid7
 
 KEPT = "shims"  # folder in `.provio` with the copies
-PYTHON = ("site", "python", "python/h5py", "python/writer", "recognise")  # folders of the interceptors that a watched Python reads
+PYTHON = (
+    "site",
+    "python",
+    "python/h5py",
+    "python/writer",
+    "recognise",
+)  # folders of the interceptors that a watched Python reads
 
 
-def place(home: Home, shim: Path) -> Path:
+def folder_of(home: Home, shim: Path) -> Path:
     """Return the folder in which the copies of provio's shims are, or would be; it replaces provio's own folder."""
     facts = [(name, os.stat(file)) for name, file in _files(shim)]
-    said = "\n".join(f"{name} {found.st_size} {found.st_mtime_ns}" for name, found in facts)
-    return home.path / KEPT / f"{os.geteuid()}-{hashlib.sha256(os.fsencode(said)).hexdigest()[:16]}"
+    text = "\n".join(f"{name} {found.st_size} {found.st_mtime_ns}" for name, found in facts)
+    return home.path / KEPT / f"{os.geteuid()}-{hashlib.sha256(os.fsencode(text)).hexdigest()[:16]}"
 
 
-def made(home: Home, shim: Path, run: str) -> Path:
+def make_copies(home: Home, shim: Path, run: str) -> Path:
     """Return that folder for a run; make it if absent, and remove copies of other provio versions that no run can
     use. Raises ProvioError if it cannot be made, or belongs to another user."""
-    folder = place(home, shim)
+    folder = folder_of(home, shim)
     try:
         if not folder.exists():
             with home.closed():
@@ -43,9 +49,11 @@ def made(home: Home, shim: Path, run: str) -> Path:
             _make(folder, shim)
         found = folder.lstat()
     except OSError as error:
-        raise ProvioError(f"cannot write {folder} ({error.strerror}): set PROVIO_HOME to a folder with room") from error
+        raise ProvioError(
+            f"cannot write {folder} ({error.strerror}): set PROVIO_HOME to a folder with free space"
+        ) from error
     if found.st_uid != os.geteuid() or found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):  # its content is executed
-        raise ProvioError(f"{folder} is not yours alone: remove it")
+        raise ProvioError(f"{folder} is not private to you: remove it")
     with contextlib.suppress(OSError):  # a copy that cannot be removed is kept
         _leave(home, folder, run)
     return folder
@@ -55,30 +63,30 @@ def _leave(home: Home, folder: Path, run: str) -> None:
     """Remove the user's other copies, unless a run other than `run` is in progress."""
     own = f"{os.geteuid()}-"
     others = [other for other in folder.parent.iterdir() if other.name.startswith(own) and other != folder]
-    if not others or _any_goes_on(other for other in home.runs.iterdir() if other.name != run):
+    if not others or _any_in_progress(other for other in home.runs.iterdir() if other.name != run):
         return
     for other in others:
         shutil.rmtree(other.rename(folder.parent / f".{uuid7()}"))  # no process finds a partial copy
 
 
-def _any_goes_on(folders: Iterable[Path]) -> bool:
+def _any_in_progress(folders: Iterable[Path]) -> bool:
     """Return whether a run of this user is in progress."""
     from provio.trace import (
         liveness,
         read,  # slow to import, and older copies are rare
     )
 
-    watched = liveness.watched()
+    watched = liveness.started_runs()
 
-    def goes_on(folder: Path) -> bool:
+    def is_in_progress(folder: Path) -> bool:
         try:
             if not RUN_ID.fullmatch(folder.name) or folder.stat().st_uid != os.geteuid():
                 return False
-            return liveness.going(folder, read.read_head(folder), started=watched)
+            return liveness.in_progress(folder, read.read_head(folder), started=watched)
         except OSError:
             return True
 
-    return any(map(goes_on, folders))
+    return any(map(is_in_progress, folders))
 
 
 def _make(folder: Path, shim: Path) -> None:

@@ -96,9 +96,9 @@ def value_of(key: Key, part: str, text: str) -> Any:
     try:
         f"{part}{text}".encode()
     except UnicodeEncodeError:
-        raise ConfigError(f"{key.name}: a settings file is UTF-8, which {part or text!a} is not") from None
+        raise ConfigError(f"{key.name}: {part or text!a} is not valid UTF-8, which settings files require") from None
     if key.secret:
-        raise ConfigError(f"{key.name} is a secret, and a command line is seen by others: write it into the file")
+        raise ConfigError(f"{key.name} is a secret, but other users can see command lines: write it into the file")
     try:
         whole = text[:1] in ("[", "{") or part
         value = toml(text if _is_toml(text) else json.dumps(text)) if whole else key.kind.parse(text)
@@ -124,7 +124,7 @@ def place(user: bool, folders: Iterable[Path]) -> Path:
         return Path(os.environ["PROVIO_CONFIG"])
     files = [folder / schema.FILE for folder in folders]
     if not files:
-        raise ConfigError("there is no folder here: name a file with PROVIO_CONFIG, or use --user")
+        raise ConfigError("the current folder was deleted: name a file with PROVIO_CONFIG, or use --user")
     return next((file for file in files if file.exists()), files[0])
 
 
@@ -174,7 +174,7 @@ def _take(document: Any, names: list[str], name: str, path: Path) -> None:
     for one in tables:
         table = table.get(one, {}) if isinstance(table, Mapping) else {}
     if not isinstance(table, Mapping) or last not in table:
-        raise ConfigError(f"{name} is not set in {path}: provio config shows where it is")
+        raise ConfigError(f"{name} is not set in {path}: provio config shows its source")
     del table[last]  # type: ignore[attr-defined]
 
 
@@ -211,7 +211,7 @@ def _read(path: Path) -> tuple[Any, str]:
     try:
         return tomlkit.parse(text), text
     except ParseError as error:
-        raise ConfigError(f"{path}:{error.line}: not TOML: mend it first") from None
+        raise ConfigError(f"{path}:{error.line}: not TOML: fix it first") from None
 
 
 def _write(path: Path, user: bool, before: str, after: str) -> None:
@@ -255,19 +255,25 @@ def _umask() -> int:
 def begin(path: Path, user: bool) -> None:
     """Write a file that contains every key as a comment; raises ConfigError if the file exists."""
     if path.exists():
-        raise ConfigError(f"{path} is there already: provio config set changes it")
+        raise ConfigError(f"{path} already exists: provio config set changes it")
     _write(path, user, "", template(user))
 
 
 def template(user: bool) -> str:
     """Return the text of a settings file that describes every key and sets none."""
-    what = "yours, for every project" if user else "this project's"
-    lines = [f"# Settings of provio, {what}; docs/settings-howto.md explains more, `provio config` shows what counts."]
+    scope = "yours, for every project" if user else "this project's"
+    lines = [
+        f"# Settings of provio, {scope}. docs/settings-howto.md explains them; `provio config` shows their values."
+    ]
     for name, key in KEYS.items():
         value = shown(plain(getattr(Config(), FIELDS[name])))
         if not user and name in schema.USERS_OWN:
             continue
-        lines += ["", f"# {key.says[:1].upper()}{key.says[1:]}: {key.kind.allowed}", f"# {name} = {value}"]
+        lines += [
+            "",
+            f"# {key.description[:1].upper()}{key.description[1:]}: {key.kind.allowed}",
+            f"# {name} = {value}",
+        ]
         if name == "record":
             lines[-1] = "# record = {" + ", ".join(f"{w} = {shown(d)}" for w, (d, *_) in SWITCHES.items()) + "}"
     return "\n".join(lines) + "\n"

@@ -52,17 +52,17 @@ class Lock:
             self.fd = _open_to_read(home) if reads else _open(home)
         except OSError as error:
             if reads:
-                what = remedy(error, "ask who keeps it for the right to read")
-                raise NotAllowed(f"cannot read {home.lock} ({error.strerror}): {what}") from error
+                advice = remedy(error, "its owner must let you read it")
+                raise NotAllowed(f"cannot read {home.lock} ({error.strerror}): {advice}") from error
             raise NotAllowed(
-                f"cannot write {home.path} ({error.strerror}): what is pending there is not merged; "
-                + remedy(error, "see who may write there")
+                f"cannot write {home.path} ({error.strerror}): pending runs are not merged; "
+                + remedy(error, "check its permissions")
             ) from error
         try:
             self._take(fcntl.LOCK_SH if reads else fcntl.LOCK_EX, home, wait)
         except BlockingIOError:
             self.close()
-            raise Busy("another process is merging: ask again when it has ended") from None
+            raise Busy("another process is merging: try again later") from None
         except OSError as error:
             self.close()
             raise NotAllowed(

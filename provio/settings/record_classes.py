@@ -10,36 +10,36 @@ from types import MappingProxyType
 
 from provio.settings.types import Kind, among, boolean, both
 
-# Default; description; questions that have no answer without it.
+# Default; description; queries that have no result without it.
 SWITCHES: Mapping[str, tuple[bool, str, str]] = MappingProxyType(
     {
-        "user": (True, "who ran it: name and number", "who ran what, and whom programs acted for"),
-        "thread": (True, "threads", "which thread did what: its process did"),
+        "user": (True, "the user: name and number", "the user of each program"),
+        "thread": (True, "threads", "the thread of an access; its process stays"),
         "program": (True, "executables and scripts as programs", "which program wrote a file; phases stay"),
-        "rank": (True, "numbers of the processes of a parallel program", "which rank did what"),
+        "rank": (True, "numbers of the processes of a parallel program", "the rank of a process"),
         "process": (True, "command lines, pids, working folders, ends", "command lines; phases stay"),
-        "api": (True, "names of functions", "what each function did: calls are counted together"),
-        "duration": (True, "how long calls took", "time spent, bandwidth; when it was stays"),
-        "file": (True, "files, and what is inside HDF5 files", "all lineage but what goes through pipes"),
-        "directory": (True, "folders that are opened, made or removed", "nothing of files"),
+        "api": (True, "names of functions", "figures for each function: calls are counted together"),
+        "duration": (True, "durations of calls", "time spent, bandwidth; points in time stay"),
+        "file": (True, "files, and objects inside HDF5 files", "all lineage except through pipes"),
+        "directory": (True, "folders that are opened, made or removed", "none about files"),
         "pipe": (True, "pipes and FIFOs", "lineage from one process of a pipeline to the next"),
-        "socket": (True, "connections", "lineage from one process to another through them"),
+        "socket": (True, "connections", "lineage from one process to another through connections"),
         "group": (True, "groups of HDF5 files", "reads, writes and names of groups"),
         "dataset": (True, "datasets of HDF5 files", "lineage of datasets; that of their files stays"),
         "attribute": (True, "attributes of HDF5 files", "lineage of attributes"),
         "datatype": (True, "named datatypes of HDF5 files", "lineage of named datatypes"),
         "link": (True, "soft and external links of HDF5 files", "which links there were"),
-        "configuration": (True, "settings that programs say they go by", "what a run was told to do"),
-        "metric": (True, "metrics that programs say", "how well a run went"),
-        "checkpoint": (True, "what programs say that they saved", "which file is a checkpoint of what; files stay"),
-        "entity": (True, "things that no file shows", "lineage that goes through them"),
-        "environment": (True, "variables of the batch job, loaded modules", "what the run was started in"),
-        "stat": (False, "looks at a file's facts", "who asked for a file's facts"),
-        "list": (False, "listings of folders", "who listed a folder"),
+        "configuration": (True, "settings that programs declare", "the settings of a run"),
+        "metric": (True, "metrics that programs declare", "the quality of a run"),
+        "checkpoint": (True, "checkpoints that programs declare", "the checkpoint that a file belongs to; files stay"),
+        "entity": (True, "declared entities that are not files", "lineage through them"),
+        "environment": (True, "variables of the batch job, loaded modules", "the environment of a run"),
+        "stat": (False, "calls that read a file's metadata", "the processes that read a file's metadata"),
+        "list": (False, "listings of folders", "the processes that listed a folder"),
     }
 )
 SEE = "provio config lists"
-ALLOWED = f"a table of true or false by class, or a list of classes, - before those to leave out; {SEE} all"
+ALLOWED = f"a table of true or false by class, or a list of classes, with - before those to omit; {SEE} all"
 
 
 def _word(word: object, signed: bool) -> str:

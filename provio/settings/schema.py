@@ -102,8 +102,8 @@ class Config:
         "merge",
         MERGE,
         "background",
-        "when an ended run is merged into the store: soon, by a background process; before `provio run` ends; or by the "
-        "next query (docs/merge.md)",
+        "when an ended run is merged into the store: soon, by a background process; before `provio run` ends; or by "
+        "the next query (docs/merge.md)",
     )
     hash: bool = _row(
         "hash",
@@ -115,7 +115,7 @@ class Config:
         "own_runs",
         BOOLEAN,
         True,
-        "a program that declares something outside `provio run` starts an implicit run (docs/how-to/python-programs.md)",
+        "a declaration of a program outside `provio run` starts an implicit run (docs/how-to/python-programs.md)",
     )
     capture_dir: str = _row(
         "capture_dir",

@@ -28,7 +28,7 @@ def share_with(home: Home, group: str) -> None:
         os.chmod(home.path, 0o2770)  # noqa: S103 (the group is let in on purpose)
     except PermissionError as error:
         raise NotAllowed(
-            f"cannot give {home.path} to group {group}: its owner can, who is in that group (id -Gn lists yours)"
+            f"cannot give {home.path} to group {group}: only its owner can, if in that group (id -Gn lists yours)"
         ) from error
     share(home, home.path)
 

@@ -30,7 +30,7 @@ def sha256(path: bytes, progress: Callable[[int], None] = lambda _: None) -> tup
     """
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
-            raise Unread("is no plain file")
+            raise Unread("is no regular file")
         fd = _opened(path)
         try:
             opened = b"/proc/self/fd/%d" % fd
@@ -53,7 +53,7 @@ def _opened(path: bytes) -> int:
         fd = os.open(path, QUIETLY)
     if not stat.S_ISREG(os.fstat(fd).st_mode):
         os.close(fd)
-        raise Unread("is no plain file")
+        raise Unread("is no regular file")
     return fd
 
 

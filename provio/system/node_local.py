@@ -35,7 +35,7 @@ def folder_of(setting: str) -> str:
     for name, value in before.items():  # an empty variable stays empty for the command
         os.environ.pop(name) if value is None else os.environ.update({name: value})
     if not folder.startswith("/") or "$" in folder:
-        raise ValueError(f"{folder} is no folder from the root")
+        raise ValueError(f"{folder} is not an absolute path")
     return folder
 
 
@@ -49,7 +49,7 @@ def place_of(setting: str, run: str) -> str:
     except FileExistsError:
         found = os.lstat(mine)
         if found.st_uid != os.geteuid() or (found.st_mode & 0o170000) != 0o040000:
-            raise ValueError(f"{mine} is another user's") from None
+            raise ValueError(f"{mine} belongs to another user") from None
     os.makedirs(os.path.join(mine, run), 0o700, exist_ok=True)
     return os.path.join(mine, run)
 

@@ -86,7 +86,7 @@ def _number(name: str, value: str) -> int:
     return int(value)
 
 
-def speaks(env: Mapping[str, str]) -> bool:
+def reports_problems(env: Mapping[str, str]) -> bool:
     """Return whether a process reports problems of its host: the first rank on each host does, for all."""
     return next((env[name] for name in LOCAL if name in env), "0") == "0"
 
@@ -94,9 +94,9 @@ def speaks(env: Mapping[str, str]) -> bool:
 def program_of(env: Mapping[str, str]) -> str:
     """Return the identity of the parallel program that a rank belongs to: the user's name for it, the step of the
     batch job, or the process that starts its ranks on this host."""
-    said = env.get("PROVIO_RUN")
-    if said:
-        return "run." + said
+    name = env.get("PROVIO_RUN")
+    if name:
+        return "run." + name
     job = [env[name] for name in BATCH if env.get(name)][:1]
     step = [env[name] for name in STEPS if env.get(name)][:1]
     return ".".join(job + step) if job and step else launcher()[0]
@@ -152,7 +152,7 @@ def host() -> str:
     """Return the name of this host's folders; raises ValueError if the host name cannot be a folder name."""
     name = os.uname().nodename
     if name in NO_FOLDER:
-        raise ValueError(f"no folder can have the name of this host, '{name}': give it another (hostname NAME)")
+        raise ValueError(f"the name of this host, '{name}', cannot be a folder name: change it (hostname NAME)")
     return segment(name)
 
 
@@ -200,7 +200,7 @@ class Shared:
         text = b"\0".join([*fields, END])
         os.ftruncate(self.fd, 0)
         if os.pwrite(self.fd, text, 0) < len(text):
-            raise OSError("there is no room for what the other ranks need")
+            raise OSError("no space left for the data of the other ranks")
         fcntl.flock(self.fd, fcntl.LOCK_UN)
 
 

@@ -27,7 +27,7 @@ class Static(ProvioError):
     """The program in `file` is statically linked and cannot load a shim."""
 
     def __init__(self, path: str, file: Path) -> None:
-        super().__init__(f"{path} is statically linked, and takes no shim: link it dynamically")
+        super().__init__(f"{path} is statically linked and cannot load a shim: link it dynamically")
         self.file = file
 
 
@@ -42,12 +42,12 @@ def for_program(path: str, root: str = "/") -> Path:
     for _ in range(SCRIPTS):
         page = _read(file, 0, 4096)
         if not page.startswith(b"#!"):
-            return of(*_asked_for(file, page, path))
+            return of(*_requested(file, page, path))
         words = page[2:].split(b"\n")[0].split()
         if not words:
-            raise ProvioError(f"{path} names no interpreter after its #!: say which program runs it")
+            raise ProvioError(f"{path} names no interpreter after #!: name the program that runs it")
         file = _found(os.fsdecode(words[0]), root)
-    raise ProvioError(f"{path} is a script that scripts run: name the program that runs it")
+    raise ProvioError(f"{path} is run by a chain of scripts: name the program that runs it")
 
 
 def installed_for(path: str) -> Path | None:
@@ -65,7 +65,7 @@ def of(machine: str, library: str) -> Path:
     found = [shim for shim in (own, HERE / "preload" / f"{machine}-{library}" / NAME) if shim.exists()]
     fitting = next((shim for shim in found if shim != own or kind(own) == (machine, library)), None)
     if fitting is None:
-        raise ProvioError(f"no shim for {machine} with {library} is installed: install provio's wheel, which has it")
+        raise ProvioError(f"no shim for {machine} with {library} is installed: install provio from its wheel")
     return fitting
 
 
@@ -75,15 +75,15 @@ def kind(shim: Path) -> tuple[str, str]:
     return machine, "glibc" if "libc.so.6" in needed(shim) else "musl"
 
 
-def _asked_for(file: Path, page: bytes, path: str) -> tuple[str, str]:
+def _requested(file: Path, page: bytes, path: str) -> tuple[str, str]:
     """Return the machine and the C library that a program requires."""
     machine = _machine(page, path)
     start, size, count = struct.unpack_from("<Q14xHH", page, 32)
     layout = struct.Struct("<I4xQ16xQ")
     heads = (_read(file, start + each * size, layout.size) for each in range(count))
     parts = [layout.unpack(head) for head in heads if len(head) == layout.size]
-    asked = next((_read(file, offset, length) for kind, offset, length in parts if kind == PT_INTERP), b"")
-    loader = os.path.basename(os.fsdecode(asked.rstrip(b"\0")))
+    requested = next((_read(file, offset, length) for kind, offset, length in parts if kind == PT_INTERP), b"")
+    loader = os.path.basename(os.fsdecode(requested.rstrip(b"\0")))
     if not loader:
         raise Static(path, file)
     library = next((library for start, library in LOADERS.items() if loader.startswith(start)), None)
@@ -91,16 +91,20 @@ def _asked_for(file: Path, page: bytes, path: str) -> tuple[str, str]:
         names = needed(file)
         library = next((library for name, library in LIBRARIES.items() if name in names), None)
     if library is None:
-        raise ProvioError(f"{path} asks for the loader {loader}: there are shims for glibc and musl alone")
+        raise ProvioError(
+            f"{path} needs the loader {loader}, but provio has shims only for glibc and musl: use such a build"
+        )
     return machine, library
 
 
 def _machine(page: bytes, path: str) -> str:
     if len(page) < 64 or page[:4] != b"\x7fELF":
-        raise ProvioError(f"{path} is neither an ELF program nor a script that begins with #!: name a program")
+        raise ProvioError(f"{path} is neither an ELF program nor a script that starts with #!: name a program")
     machine = MACHINES.get(int.from_bytes(page[18:20], "little"))
     if page[4:6] != b"\2\1" or machine is None:
-        raise ProvioError(f"{path} is built for another machine: there are shims for {' and '.join(MACHINES.values())}")
+        raise ProvioError(
+            f"{path} is built for another machine, but provio has shims only for {' and '.join(MACHINES.values())}"
+        )
     return machine
 
 
@@ -122,7 +126,7 @@ def _found(path: str, root: str) -> Path:
         if file is not None and os.path.isfile(file) and os.access(file, os.X_OK):  # a refusal does not raise
             return file
     where = "" if root == "/" else f" in {root}"
-    raise ProvioError(f"{path}: there is no such program{where} that may be executed")
+    raise ProvioError(f"{path}: no such executable program{where}")
 
 
 def _below(root: str, path: str) -> Path | None:

@@ -149,7 +149,7 @@ def test_a_question_can_be_stopped(recorded: Project) -> None:
     assert store.query("SELECT ?a { ?a a provio:Run }", timeout=60)[0].a.startswith("https://w3id.org/provio/run/")
     assert by_iri(store.lineage("out.csv").document) == by_iri(recorded.lineage("out.csv"))
     endless = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }"
-    with pytest.raises(TimedOut, match="no answer within 1 s"):
+    with pytest.raises(TimedOut, match="no result within 1 s"):
         store.query(endless, timeout=1)
     with pytest.raises(NothingKnown, match="nothing is recorded of"):
         store.lineage("nowhere")

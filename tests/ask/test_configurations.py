@@ -148,7 +148,7 @@ def test_a_checkpoint_and_its_own_configuration(told: Project, name: str) -> Non
     """In every format, whatever a number looks like; in an INI file, whatever section it is in."""
     (told.path / name).write_text(CONFIGURATIONS[name])
     assert told.provio("checkpoint", "verify", "/data/ckpt/2.pt", name).stdout == (
-        f"/data/ckpt/2.pt was saved under {name} (args 2)\n"
+        f"/data/ckpt/2.pt was saved with {name} (args 2)\n"
     )
 
 

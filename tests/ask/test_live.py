@@ -98,7 +98,7 @@ def test_it_is_in_answers_and_not_in_the_store(waiting: Project) -> None:
         r"as of \d\d:\d\d:\d\d UTC, run [0-9a-f]{8}-[0-9a-f]{4} goes on\n", asked.stderr
     )
     assert waiting.data("b") == {"a"}
-    assert waiting.provio("merge").stderr == "0 runs merged, 1 unchanged, 1 left until it ends: it goes on\n"
+    assert waiting.provio("merge").stderr == "0 runs merged, 1 unchanged, 1 skipped because in progress\n"
     waiting.provio("merge", "--rebuild")
     assert in_store(waiting) == before
     ends(waiting)
@@ -277,7 +277,7 @@ def test_a_damaged_snapshot_is_made_anew(waiting: Project) -> None:
     for manifest in (waiting.path / ".provio" / "snapshots").glob("*/MANIFEST-*"):
         manifest.write_bytes(b"")
     done = waiting.provio("runs")
-    assert "making it anew" in done.stderr
+    assert "rebuilding it" in done.stderr
     assert "echo 1" in done.stdout and "goes on" in done.stdout
 
 

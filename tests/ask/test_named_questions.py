@@ -188,7 +188,7 @@ def test_values_stand_behind_the_name(copied: Project) -> None:
 @pytest.mark.slow
 def test_own_questions(copied: Project) -> None:
     """A folder that the configuration names, beside the file that does; one takes the place of provio's own, which is
-    said; wants and types count there too."""
+    said; requirements and types count there too."""
     (copied.path / "provio.toml").write_text('queries = ["mine"]\n')
     (copied.path / "mine").mkdir()
     own = (
@@ -199,14 +199,14 @@ def test_own_questions(copied: Project) -> None:
     asked = copied.provio("query", "io-by-api", "2", "last", "--as", "csv")
     assert len(asked.stdout.splitlines()) == 3 and "/run/" in asked.stdout
     assert asked.stderr.startswith(f"io-by-api is {copied.path}/mine/io-by-api.rq (instead of ")
-    assert "wants run" in copied.provio("query", "io-by-api", code=1).stderr
+    assert "needs run" in copied.provio("query", "io-by-api", code=1).stderr
     assert "no run 'first'" in copied.provio("query", "io-by-api", "2", "first", code=3).stderr
     assert "Mine" in copied.provio("query", "--list").stdout
     (copied.path / "mine" / "io-by-api.rq").write_text("# parameter: most (number): so many\n" + select)
     assert "no type 'number'" in copied.provio("query", "io-by-api", code=1).stderr
     (copied.path / "provio.toml").write_text('queries = ["others"]\n')
     assert (
-        f"{copied.path}/others, a folder of questions, cannot be read"
+        f"{copied.path}/others, a folder of queries, cannot be read"
         in copied.provio("query", "--list", code=1).stderr
     )
 
@@ -219,7 +219,7 @@ def test_the_list_and_wrong_calls(project: Project) -> None:
     assert "provio query --list" in project.provio("query", "io-by-nothing", code=1).stderr
     assert "it has api" in project.provio("query", "io-by-api", "-p", "rank=1", code=1).stderr
     assert "NAME=VALUE" in project.provio("query", "io-by-api", "-p", "rank", code=2).stderr
-    said = "to fill in path by its name, say -p 'path=a b'"
+    said = "to fill in path by name, use -p 'path=a b'"
     assert said in project.provio("query", "who-wrote", "path=a b", code=2).stderr
     (project.path / "path=a b").touch()
     project.provio("query", "who-wrote", "path=a b")

@@ -121,7 +121,7 @@ def test_at_a_time_and_of_a_run(project: Project) -> None:
     assert re.fullmatch(r"provio: run \S+ neither made nor used \S+/last: provio show \S+ lists what it did\n", neither)
     assert "no run 'nope'" in project.provio("lineage", "out", "--run", "nope", code=3).stderr
     both = project.provio("lineage", "out", "--run", "first", "--at", "now", code=2).stderr
-    assert both.startswith("provio: --at and --run both say which version is meant")
+    assert both.startswith("provio: --at and --run both select a version is meant")
 
 
 def test_at_follows_names(project: Project) -> None:
@@ -166,8 +166,8 @@ def test_roots(pipeline: Project) -> None:
     pipeline.watch("sh", "-c", "echo > alone")
     alone = pipeline.provio("lineage", "alone", "--roots").stdout.splitlines()
     assert alone[1].strip() == "no primary source: recorded programs made it from nothing else"
-    assert "leave out --forward" in pipeline.provio("lineage", "a", "--forward", "--roots", code=2).stderr
-    assert "three different answers" in pipeline.provio("lineage", "a", "--stale", "--roots", code=2).stderr
+    assert "omit --forward" in pipeline.provio("lineage", "a", "--forward", "--roots", code=2).stderr
+    assert "exclude each other" in pipeline.provio("lineage", "a", "--stale", "--roots", code=2).stderr
 
 
 def test_paths(pipeline: Project) -> None:
@@ -548,7 +548,7 @@ def test_pages(pipeline: Project) -> None:
     pipeline.provio("view", "b", "--run", "join", "-o", "gone.html")
     assert "nope" in pipeline.provio("view", "d", "nope", "-o", "two.html", code=3).stderr
     whole = pipeline.provio("view", "join", "--depth", "2", "-o", "run.html", code=2).stderr
-    assert whole.startswith("provio: a run is drawn whole: --depth ")
+    assert whole.startswith("provio: a run is drawn as a whole: omit --depth ")
 
 
 def test_any_name(project: Project) -> None:

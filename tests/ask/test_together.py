@@ -122,7 +122,7 @@ def test_one_that_cannot_be_read(two: tuple[Project, Project]) -> None:
     assert ("first" in done.stdout, "second" in done.stdout) == (True, True)
     assert done.stderr.splitlines() == [
         "provio: stores: ../none: No such file or directory; not in this answer",
-        "provio: stores: empty: is no .provio, nor has one; not in this answer",
+        "provio: stores: empty: is neither a .provio nor contains one; not in this answer",
     ]
     del second.env["PROVIO_STORES"]
     one.provio("merge")

@@ -130,7 +130,7 @@ def test_what_is_not_recorded_is_unknown(hashed: Project) -> None:
 def test_a_fifo_in_its_place_is_never_opened(hashed: Project) -> None:
     """Nobody writes to it: to open it would wait for ever."""
     hashed.sh("rm a; mkfifo a")
-    assert verify(hashed, "--hash", "a", code=1) == {"a": ("changed", "is no plain file now")}
+    assert verify(hashed, "--hash", "a", code=1) == {"a": ("changed", "is no regular file now")}
 
 
 @pytest.mark.slow

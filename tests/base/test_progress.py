@@ -25,7 +25,7 @@ def note(text):
     line(text)
     os.write(give, b".")
 
-code = time_limit.apart(0, note)
+code = time_limit.run_in_child(0, note)
 if code is None:
     os.read(leave, 1 if sys.argv[1] == "answer" else 0)
     while sys.argv[1] != "answer":
@@ -61,9 +61,9 @@ def test_a_long_question_says_so_until_it_answers() -> None:
     asked = Asked("answer")
     said = asked.until(None)
     assert asked.process.wait(60) == 0
-    before, _, after = said.partition(b"answering: 0 s")
+    before, _, after = said.partition(b"running the query: 0 s")
     assert before == b"\r\x1b[K"
-    assert after.replace(b"\r\x1b[Kanswering: 0 s", b"").replace(b"\r\x1b[K", b"") == b"the answer\r\n"
+    assert after.replace(b"\r\x1b[Krunning the query: 0 s", b"").replace(b"\r\x1b[K", b"") == b"the answer\r\n"
     assert after.index(b"the answer") > after.rindex(b"\r\x1b[K")
 
 
@@ -71,7 +71,7 @@ def test_a_long_question_says_so_until_it_answers() -> None:
 def test_what_is_killed_leaves_no_line(number: signal.Signals) -> None:
     """A signal that ends the question takes the line away, and ends it as it would have."""
     asked = Asked("wait")
-    said = asked.until(b"answering: ")
+    said = asked.until(b"running the query: ")
     asked.process.send_signal(number)
     said += asked.until(None)
     assert asked.process.wait(60) == -number

@@ -84,8 +84,8 @@ def test_a_question_is_stopped_at_its_time_out(recorded: Project, verb: str) -> 
     done = recorded.provio("query", ENDLESS, *option, code=124)
     assert done.stdout == ""
     assert done.stderr == (
-        "provio: stopped: no answer within 0.5 s: "
-        "ask for less (--campaign, --depth, LIMIT), or allow more with --timeout\n"
+        "provio: stopped: no result within 0.5 s: "
+        "query less data (--campaign, --depth, LIMIT), or raise --timeout\n"
     )
     recorded.env.pop("PROVIO_TIMEOUT", None)
     (recorded.path / "provio.toml").unlink(missing_ok=True)

@@ -105,7 +105,7 @@ def test_an_unknown_file(recorded: Project) -> None:
 def test_an_empty_name_is_no_file(recorded: Project) -> None:
     """Exit 3, and a line that fits every verb."""
     for verb in ("lineage", "why", "impact"):
-        assert complaint(recorded.provio(verb, "", code=3)) == "provio: no file was named: the name is empty\n"
+        assert complaint(recorded.provio(verb, "", code=3)) == "provio: the file name is empty: give a name\n"
 
 
 @pytest.mark.slow
@@ -146,7 +146,7 @@ def test_an_empty_argument_is_not_everything(recorded: Project) -> None:
     """As of a variable of a script that was not set: no run, no version, no question has that name."""
     for arguments in (("export", ""), ("validate", ""), ("show", ""), ("lineage", "b", "--run", "")):
         assert "no run ''" in complaint(recorded.provio(*arguments, code=3))
-    assert "no question was asked" in complaint(recorded.provio("query", " ", code=1))
+    assert "no query" in complaint(recorded.provio("query", " ", code=1))
 
 
 @pytest.mark.slow

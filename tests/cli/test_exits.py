@@ -48,7 +48,7 @@ WRONG = [
     ("rm zz --yes", 3, "provio runs lists them"),
     ("rm last", 1, "--yes"),
     ("prune --older-than soon", 2, "yesterday"),
-    ("backup data", 1, "name a folder that is not"),
+    ("backup data", 1, "name a new folder"),
     ("query io-by-fil", 1, "io-by-file"),
     ("query", 2, "--list"),
     ("query io-by-file -p path", 2, "NAME=VALUE"),
@@ -168,7 +168,7 @@ def test_a_full_disk(recorded: Project, tmp_path: Path) -> None:
         mount(small, "tmpfs", undo)
         subprocess.run(["mount", "-o", "remount,size=64k", small], check=True)
         (small / "filler").write_bytes(bytes(56 << 10))
-        assert "name a folder with room" in one_line(recorded.provio("backup", str(small / "copy"), code=1))
+        assert "name a folder with free space" in one_line(recorded.provio("backup", str(small / "copy"), code=1))
         page = recorded.provio("view", "out.txt", "-o", str(small / "page.html"), code=1)
         assert "No space left on device" in one_line(page)
         done = recorded.provio(
@@ -204,8 +204,8 @@ def test_somebody_at_a_terminal_sees_that_it_works(recorded: Project) -> None:
     program, *words = provio_command()
     call = [*words, "query", endless, "--timeout", "5"]
     child = pexpect.spawn(program, call, cwd=recorded.path, env=recorded.env, encoding="utf-8", timeout=60)
-    child.expect(r"answering: [1-4] s")
-    child.expect(r"\r\x1b\[K.*stopped: no answer within 5 s")
+    child.expect(r"running the query: [1-4] s")
+    child.expect(r"\r\x1b\[K.*stopped: no result within 5 s")
     child.close()
     assert "answering" not in recorded.provio("query", endless, "--timeout", "2", code=124).stderr
 
@@ -220,7 +220,7 @@ def test_long_answers_end_on_a_terminal(recorded: Project) -> None:
     shown = child.read()
     child.close()
     assert shown.count("line\r\n") == 1000
-    assert "and 500 lines more" in shown
+    assert "and 500 more lines" in shown
     piped = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert piped.stdout.count("line\n") == 1500
     done = recorded.provio("runs", "--limit", "1")

@@ -88,8 +88,8 @@ def test_values_that_a_runtime_would_split_go_another_way() -> None:
     said = {"PROVIO_TRACE": "1;op,stat;/a"}
     start = Start("apptainer", "exec", "x.sif", SIF, ("cat",), (), (), said)
     assert "--env" not in runtimes.load("apptainer").command(start)
-    assert runtimes.load("apptainer").surroundings(start) == {"APPTAINERENV_PROVIO_TRACE": "1;op,stat;/a"}
-    assert runtimes.load("singularity").surroundings(start) == {"SINGULARITYENV_PROVIO_TRACE": "1;op,stat;/a"}
+    assert runtimes.load("apptainer").extra_environment(start) == {"APPTAINERENV_PROVIO_TRACE": "1;op,stat;/a"}
+    assert runtimes.load("singularity").extra_environment(start) == {"SINGULARITYENV_PROVIO_TRACE": "1;op,stat;/a"}
     start = Start("ch-run", "exec", "/i", FOLDER, ("cat",), (), (), {"A": "1;$x"})
     assert runtimes.load("charliecloud").command(start)[1] == "--env-no-expand"
 
@@ -110,11 +110,11 @@ def test_what_is_no_image(project: Project) -> None:
     (project.path / "text.sif").write_text("no image")
     (project.path / "folder").mkdir()
     assert "there is no image ./none" in refused(project, "exec", "./none", "--", "true")
-    assert "is no image" in refused(project, "exec", "text.sif", "--", "true")
+    assert "is neither an image" in refused(project, "exec", "text.sif", "--", "true")
     assert "is known: choose from apptainer" in refused(project, "exec", "--runtime", "lxc", "folder", "--", "true")
     assert "takes no" in refused(project, "exec", "--runtime", "docker", "folder", "--", "true")
     os.mkfifo(project.path / "fifo")
-    assert "is no image" in refused(project, "exec", "fifo", "--", "true")
+    assert "is neither an image" in refused(project, "exec", "fifo", "--", "true")
     nothing = refused(project, "exec", "folder", "--", "true", PATH=os.path.dirname(provio_command()[0]))
     assert "no container runtime" in nothing and "ch-run" in nothing
 
@@ -122,7 +122,7 @@ def test_what_is_no_image(project: Project) -> None:
 @pytest.mark.slow
 def test_an_empty_name_is_no_image(project: Project) -> None:
     """As of a variable that is not set: refused by each way to say it; nothing is started outside any container."""
-    said = "provio: no image was named: the name is empty\n"
+    said = "provio: the name of the image is empty: give a file, a folder, docker://NAME or a name\n"
     assert refused(project, "exec", "", "--", "touch", "made") == said
     for options in (("--container", ""), ("--container=",)):
         assert project.provio("run", *options, "--", "touch", "made", code=125).stderr == said

@@ -185,7 +185,7 @@ def test_a_run_that_waits_for_its_images_digest_is_not_packed(project: Project, 
         run, key = max(folder.name for folder in home.run_folders()), image.key_of(statx.facts(bytes(path)))
         with (home.runs / run / "run.ttl").open("a") as head:
             head.write(f'<{image.iri(run)}> a :Image ; :name "x" .\n')
-        image.ask(home, run, str(path), key)
+        image.request_digest(home, run, str(path), key)
     project.provio("merge")
     assert archive_runs.archive(home, load.load([project.path]), home.run_folders()) == 0
     assert {note.read_text() for note in (home.path / "unpacked").iterdir()} == {"the digest of its image follows\n"}
@@ -194,10 +194,10 @@ def test_a_run_that_waits_for_its_images_digest_is_not_packed(project: Project, 
     head.write_text(re.sub(r" ; :endedNs \d+", "", ended))  # as it is until the command that asked has written its end
     stating = [sys.executable, "-m", "provio.containers.image", str(home.path)]
     subprocess.run(stating, check=True, env=project.env)
-    assert image.waited_for(home) == [run] and "sha256:" not in head.read_text()
+    assert image.pending(home) == [run] and "sha256:" not in head.read_text()
     head.write_text(ended)
     subprocess.run(stating, check=True, env=project.env)
-    assert image.waited_for(home) == []
+    assert image.pending(home) == []
     digests = [row["d"] for row in project.rows("SELECT ?d { ?i a provio:Image ; provio:digest ?d }")]
     assert digests == ["sha256:" + hashlib.sha256(b"second").hexdigest()]
 
@@ -230,7 +230,7 @@ def test_a_program_that_takes_no_shim(elsewhere: Project) -> None:
     command = ["gcc", "-static", "-o", root / "bin" / "fixed", "-xc", "-"]
     subprocess.run(command, input=source, text=True, check=True)
     said = elsewhere.provio("container", "exec", "image", "--", "/bin/fixed").stderr
-    reason = f"{root}/bin/fixed is statically linked: what it reads and writes is not seen"
+    reason = f"{root}/bin/fixed is statically linked: its reads and writes are not recorded"
     assert said.split("\n")[0] == f"provio: {reason}"
     assert [row["r"] for row in elsewhere.rows("SELECT ?r { ?g a provio:Gap ; provio:reason ?r }")] == [reason]
     elsewhere.run("cat x > y")
@@ -248,7 +248,7 @@ def test_an_image_that_has_no_place_for_the_shim(elsewhere: Project) -> None:
     assert elsewhere.data("out") == {"middle"}
     kept.chmod(0o755)
     refusal = elsewhere.provio("container", "exec", "x.sqfs", "-t", "--", "/bin/sh", "-c", ":", code=125).stderr
-    assert refusal == f"provio: {kept} is not yours alone: remove it\n"
+    assert refusal == f"provio: {kept} is not private to you: remove it\n"
     with tempfile.TemporaryDirectory(prefix="provio-", dir="/var/tmp") as other:
         there = new_project(Path(other))
         assert f"has no {there.path} to bind at" in refused(there, str(path), "--", "/bin/sh", "-c", ":")

@@ -39,16 +39,16 @@ def test_a_copy_of_an_older_provio_goes_with_the_last_run(project: Project, shim
     while not (project.path / "begun").exists():
         assert run.poll() is None
     (folder,) = home.runs.iterdir()
-    kept = shim_copies.made(home, shim, folder.name)
+    kept = shim_copies.make_copies(home, shim, folder.name)
     assert names(older(home)) == {kept.name, OWN, OTHER}
-    assert shim_copies.made(home, shim, "another") == kept
+    assert shim_copies.make_copies(home, shim, "another") == kept
     assert names(kept.parent) == {kept.name, OWN, OTHER}
-    shim_copies.made(home, shim, folder.name)  # the run that goes on is the caller's
+    shim_copies.make_copies(home, shim, folder.name)  # the run that goes on is the caller's
     assert names(kept.parent) == {kept.name, OTHER}
     older(home)
     os.write(gate, b"\n")
     assert run.wait(60) == 0
     os.close(gate)
-    assert shim_copies.made(home, shim, "another") == kept
+    assert shim_copies.make_copies(home, shim, "another") == kept
     assert names(kept.parent) == {kept.name, OTHER}
     assert (kept / "libprovio.so").exists()

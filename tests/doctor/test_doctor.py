@@ -230,7 +230,7 @@ def test_somebody_elses_record_and_one_open_to_all(project: Project) -> None:
     """Another user's `.provio`; one's own that anybody may write."""
     home = project.path / ".provio"
     home.chmod(0o777)
-    assert "anybody may write" in findings(project, code=1)["record"][0]["says"]
+    assert "all users can write" in findings(project, code=1)["record"][0]["says"]
     if os.geteuid() == 0:
         home.chmod(0o700)
         os.chown(home, 12345, 12345)

@@ -64,7 +64,7 @@ def test_all_mounts_of_a_storage_have_its_name() -> None:
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        ({"scratch": "x"}, "'scratch' is not allowed (allowed: a folder from the root, or from ~)"),
+        ({"scratch": "x"}, "'scratch' is not allowed (allowed: an absolute path, or one that starts with ~)"),
         ({"/s": ""}, "/s: '' is not allowed (allowed: a name, the same on every host)"),
         ("x", '\'x\' is not allowed (allowed: a table, such as {"/scratch" = "lab-scratch"})'),
     ],

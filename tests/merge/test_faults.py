@@ -194,7 +194,7 @@ def test_a_disk_that_is_read_only(pending: Project, small_disk: Path) -> None:
     assert f"{RUNS} runs pending" in asked.stderr
     merged = subprocess.run([*provio_command(), "merge"], env=env, cwd="/", capture_output=True, text=True)
     assert (merged.returncode, merged.stderr.count("\n")) == (1, 1), merged.stderr
-    assert "see who may write there" in merged.stderr
+    assert "check its permissions" in merged.stderr
     assert quads(small_disk / "provio") == before
 
 

@@ -148,7 +148,7 @@ def test_a_file_that_changed_since_has_no_hash_and_says_so(project: Project) -> 
     gaps = project.rows(f"SELECT ?path ?reason {{ ?g provio:about ?v ; provio:reason ?reason . {PATH} }}")
     assert {(os.path.basename(row["path"]), row["reason"]) for row in gaps} == {
         ("x", "changed before its SHA-256 was computed: its SHA-256 is not known"),
-        ("y", "is no plain file: its SHA-256 is not known"),
+        ("y", "is no regular file: its SHA-256 is not known"),
     }
 
 

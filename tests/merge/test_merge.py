@@ -276,7 +276,7 @@ def test_a_store_that_cannot_be_written_still_answers(project: Project) -> None:
 
 @pytest.mark.slow
 def test_a_process_that_outlives_its_run(project: Project) -> None:
-    """What a daemon reads and writes after its run was merged is merged by the next question."""
+    """What a daemon reads and writes after its run was merged is merged by the next query."""
     project.sh("echo 1 > a; echo 2 > b")
     code = (
         "import os, time\nold = open('a').read()\nout = open('x', 'w'); out.write(old); out.flush()\nmore = open('b')\n"

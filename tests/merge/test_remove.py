@@ -171,7 +171,7 @@ def test_words_that_a_killed_removal_left_are_taken_out_by_hand(project: Project
     a rebuild takes them out."""
     project.sh("echo 1 > a; echo 2 > xylophone; echo 3 > d")
     project.watch("cp", "d", "e")
-    home, said = project.path / ".provio", "words of runs that were removed are left in the store's tables"
+    home, said = project.path / ".provio", "words of removed runs are still in the store's tables"
     for finish in (["merge"], ["rm", "--yes", "last"], ["prune"], ["merge", "--rebuild"]):
         project.watch("cp", "xylophone", "c")
         assert subprocess.run([sys.executable, "-c", KILLED], cwd=project.path, env=project.env).returncode == -9
@@ -242,8 +242,8 @@ def test_what_is_not_removed(project: Project) -> None:
     before, first = quads(home), runs(home)[0]
     project.provio("rm", "--yes", "", code=2)
     project.provio("rm", "--yes", code=2)
-    assert "2 runs are meant" in project.provio("rm", "--yes", "same", code=1).stderr
-    assert "2 runs are meant" in project.provio("rm", "--yes", "0", code=1).stderr
+    assert "2 runs match" in project.provio("rm", "--yes", "same", code=1).stderr
+    assert "2 runs match" in project.provio("rm", "--yes", "0", code=1).stderr
     project.provio("rm", "--yes", first, "ffff", code=3)
     assert "--yes" in project.provio("rm", first, code=1).stderr
     assert quads(home) == before
@@ -268,17 +268,17 @@ def test_a_run_that_goes_on_is_not_removed(project: Project) -> None:
     supervisor = start(project, "bash", "-c", script)
     wait_for(project.path / "pid", b"\n")
     (run,) = runs(project.path / ".provio")
-    assert "still goes on" in project.provio("rm", "--yes", run, code=1).stderr
+    assert "is in progress" in project.provio("rm", "--yes", run, code=1).stderr
     supervisor.kill()
     supervisor.wait()
-    assert "still goes on" in project.provio("rm", "--yes", run, code=1).stderr
+    assert "is in progress" in project.provio("rm", "--yes", run, code=1).stderr
     (project.path / "wait").write_text("on")
     sleeper = int((project.path / "pid").read_text())
     for process in (sleeper, *children(sleeper)):  # what it sleeps by was started in the run as well
         os.kill(process, signal.SIGKILL)
     deadline = time.monotonic() + 60
     while (done := project.provio("rm", "--yes", run, code=None)).returncode:
-        assert "still goes on" in done.stderr
+        assert "is in progress" in done.stderr
         assert time.monotonic() < deadline
         time.sleep(0.1)
     assert runs(project.path / ".provio") == []
@@ -298,7 +298,7 @@ def test_the_processes_of_a_run_that_goes_on_are_named(project: Project) -> None
         finally:
             os.killpg(rank.pid, signal.SIGKILL)
     named = r"\d+ (sh|sleep)"  # a child of the shell's is one until it sleeps
-    assert re.search(rf"still goes on \({named}, {named}, {named} and 2 more\): end its processes first", said)
+    assert re.search(rf"is in progress \({named}, {named}, {named} and 2 more\): end its processes first", said)
 
 
 @pytest.mark.slow
@@ -310,7 +310,7 @@ def test_a_rank_that_has_touched_nothing_yet_is_at_work(project: Project) -> Non
             wait_for(Path(f"/proc/{rank.pid}/comm"), b"sleep\n")
             (run,) = runs(project.path / ".provio")
             assert not list((project.path / ".provio" / "runs" / run).glob(f"*/{rank.pid}.*"))
-            said = f"provio: run {run} still goes on ({rank.pid} sleep): end its processes first, nothing was removed\n"
+            said = f"provio: run {run} is in progress ({rank.pid} sleep): end its processes first; nothing was removed\n"
             assert project.provio("rm", "--yes", run, code=1).stderr == said
             assert "0 runs" in project.provio("prune", "--yes", "--older-than", "0h").stderr
             assert "going on" in project.provio("stats").stdout

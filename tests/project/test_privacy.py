@@ -75,6 +75,6 @@ def test_recording_is_for_linux(project: Project, verb: str) -> None:
         capture_output=True,
         text=True,
     )
-    said = "provio: recording needs Linux: run the command there, and ask about its record here\n"
+    said = "provio: recording needs Linux: run the command there, and query its record here\n"
     assert (done.returncode, done.stdout, done.stderr) == (125, "", said)
     assert not (project.path / "made").exists() and not list(project.path.glob(".provio/runs/*"))

@@ -228,7 +228,7 @@ def test_what_is_asked_for_is_one_line(project: Project, option: str) -> None:
     before = ["--module", "gcc"] if option == "module" else []
     for value in ("a\n#SBATCH --x", "a\r", "\x1bb", "a\tb", "\x7f", "a\u009bb"):
         done = project.provio("batch", "slurm", *before, f"--{option}", value, "--", "true", code=2)
-        word = f"provio: --{option} is one line, without control characters (see provio batch --help)"
+        word = f"provio: --{option} must be one line without control characters: change it (see provio batch --help)"
         assert (done.stdout, done.stderr.strip().splitlines()[-1]) == ("", word)
 
 

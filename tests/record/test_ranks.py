@@ -148,7 +148,7 @@ def test_a_variable_that_was_left_before_a_launcher_is_a_gap(
 
 
 @pytest.mark.parametrize(
-    ("env", "speaks"),
+    ("env", "reports"),
     [
         ({}, True),
         ({"PMI_RANK": "3"}, True),
@@ -156,9 +156,9 @@ def test_a_variable_that_was_left_before_a_launcher_is_a_gap(
         ({"SLURM_PROCID": "9", "SLURM_LOCALID": "0"}, True),
     ],
 )
-def test_who_speaks(env: dict[str, str], speaks: bool) -> None:
+def test_which_rank_reports(env: dict[str, str], reports: bool) -> None:
     """The first rank of each host, where the launcher says which that is; else each."""
-    assert ranks.speaks(env) is speaks
+    assert ranks.reports_problems(env) is reports
 
 
 def started(project: Project, script: str, **said: str) -> str:
@@ -585,7 +585,7 @@ def test_a_hosts_name_that_no_folder_can_have_is_said(project: Project, name: st
     home = project.path / ".provio"
     home.mkdir(exist_ok=True)
     script = '"$0" run -- touch out; "$0" run --strict -- true || echo $?'
-    word = f"no folder can have the name of this host, '{name}': give it another (hostname NAME)\n"
+    word = f"the name of this host, '{name}', cannot be a folder name: change it (hostname NAME)\n"
     done = on_host(project, name, script)
     assert (done.stdout, done.stderr) == ("125\n", f"provio: not recording: {word}provio: {word}")
     assert (project.path / "out").exists()
@@ -638,7 +638,7 @@ def test_a_run_that_is_packed_takes_no_more_commands(project: Project) -> None:
     assert "1 run packed" in project.provio("merge", "--pack").stderr
     said = project.provio("run", "--", "touch", "b").stderr
     assert said.count("\n") == 1
-    assert "is finished and packed: what follows is another run" in said
+    assert "is finished and packed: this becomes another run" in said
     assert project.provio("run", "--", "touch", "c").stderr == ""
     assert ends(project) == ["ended", "ended"]
 

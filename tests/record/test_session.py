@@ -122,7 +122,7 @@ def test_nested_sessions_and_runs(project: Project) -> None:
         project, "echo 1 > a", BEGIN["bash"], BEGIN["bash"], "bash inner.sh", f"{PROVIO} run --quiet -- cp b c",
         ended(BEGIN["bash"]),
     )  # fmt: skip
-    assert done.stderr.count("is recorded already") == 2
+    assert done.stderr.count("is already recorded") == 2
     assert sorted(ends(project)) == ["ended", "exit 0"]
     assert project.data("c") == {"a", "b"}
     refused = script(project, f"{PROVIO} env --end", code=1)

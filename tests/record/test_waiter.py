@@ -269,6 +269,6 @@ def test_no_python_can_be_started_any_more(project: Project, tmp_path: Path) -> 
     taken = f'until [ "$(readlink /proc/$PPID/exe)" = {WAITER.resolve()} ]; do sleep 0.05; done'
     call += [f"{taken}; rm {python}; exit 7"]
     done = subprocess.run(call, cwd=project.path, env=env, capture_output=True, text=True, timeout=120)
-    said = f"provio: a run is kept, but: cannot start {python} (No such file or directory)\n"
+    said = f"provio: the run is recorded, but its end was not processed: cannot start {python} (No such file or directory)\n"
     assert (done.returncode, done.stderr) == (7, said)
     assert project.count("?run a provio:Run ; provio:exitCode 7 ; prov:endedAtTime ?end") == 1

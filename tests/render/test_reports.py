@@ -319,7 +319,7 @@ _:q                    12.5
 
 def test_a_table_folds_what_is_said_in_words():
     """What does not fit goes on in the next line, at a space; after six lines it is cut. An IRI is cut at once."""
-    said = Literal("it is linked statically: what it reads and writes is not seen")
+    said = Literal("it is linked statically: its reads and writes are not recorded")
     shown = rows.render(
         ["why", "of"], [(said, NamedNode("https://example.org/a/b/c")), (Literal("a"), None)], "table", width=36
     )

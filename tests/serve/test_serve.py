@@ -253,7 +253,7 @@ def test_what_takes_too_long_is_ended(recorded: Project) -> None:
     with serving(recorded, "--timeout", "2") as site:
         for heavy in (f"SELECT (COUNT(*) AS ?n) {HEAVY}", f"SELECT * {HEAVY} ORDER BY ?l ?a"):
             status, said = site.query(heavy)
-            assert status == 504 and "no answer within 2 s" in said
+            assert status == 504 and "no result within 2 s" in said
         with pytest.raises(Exception, match="IncompleteRead"):
             site.query(f"SELECT * {HEAVY}")
         assert _idle(site.children())
@@ -462,7 +462,7 @@ def test_calls_that_are_refused(recorded: Project, tmp_path: Path) -> None:
     readable.write_text("x" * 40)
     short.write_text("short")
     short.chmod(0o600)
-    assert "say --token FILE" in said("--bind", "0.0.0.0:0", code=2)
+    assert "use --token FILE" in said("--bind", "0.0.0.0:0", code=2)
     assert "say HOST:PORT" in said("--bind", "nonsense", code=2)
     assert "chmod 600" in said("--bind", "0.0.0.0:0", "--token", str(readable))
     assert "letters and digits" in said("--token", str(short))

@@ -118,7 +118,7 @@ def test_a_project_names_no_server_that_is_not_the_user_s(alone: Path, tmp_path:
     found = load([alone])
     assert (found.store, found.servers) == ("http://127.0.0.1:7878", {"http://127.0.0.1:7878": None})
     write(alone, '[servers."http://127.0.0.1:7878"]\nquery = "http://x/q"\nupdate = "/u"\ndata = "/d"\n')
-    with pytest.raises(ConfigError, match="a project's file does not say where servers are"):
+    with pytest.raises(ConfigError, match="is not allowed in a project's file"):
         load([alone])
 
 
@@ -225,9 +225,9 @@ def test_a_slip_in_a_variable_is_named_and_another_s_variable_is_not(
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda path: path.mkdir(), "is no plain file"),
+        (lambda path: path.mkdir(), "is no regular file"),
         (lambda path: path.write_bytes(b"x = 1\n\xff"), "line 2 is not UTF-8"),
-        (os.mkfifo, "is no plain file"),
+        (os.mkfifo, "is no regular file"),
         (lambda path: path.symlink_to(path), "Too many levels of symbolic links"),
     ],
 )

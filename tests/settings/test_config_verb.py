@@ -86,7 +86,7 @@ def test_set_get_and_unset_keep_comments_and_layout(project: Project) -> None:
     project.provio("config", "unset", "record.stat")
     assert "hash" not in file.read_text() and "stat" not in file.read_text()
     done = project.provio("config", "unset", "hash", code=2)
-    assert done.stderr == f"provio: hash is not set in {file}: provio config shows where it is\n"
+    assert done.stderr == f"provio: hash is not set in {file}: provio config shows its source\n"
 
 
 def test_a_setting_of_the_user_s_own_is_for_nobody_else_to_read(project: Project) -> None:
@@ -94,7 +94,7 @@ def test_a_setting_of_the_user_s_own_is_for_nobody_else_to_read(project: Project
     project.env["PROVIO_HASH"] = "false"
     said = project.provio("config", "set", "--user", "hash", "true").stderr
     file = Path(project.env["HOME"]) / ".config" / "provio" / "config.toml"
-    assert said == f"hash is set in {file}; what counts is what PROVIO_HASH sets\n"
+    assert said == f"hash is set in {file}; but PROVIO_HASH takes precedence\n"
     assert (file.read_text(), stat.S_IMODE(file.stat().st_mode)) == ("hash = true\n", 0o600)
     assert (
         project.provio("config", "path").stdout == f"user    {file}\nproject {project.path}/provio.toml (not there)\n"
@@ -114,7 +114,7 @@ def test_a_setting_of_the_user_s_own_is_for_nobody_else_to_read(project: Project
         ("record.stat", "maybe", "record: stat: 'maybe' is not allowed (allowed: true or false)"),
         ("name", "x\udcff", r"name: a settings file is UTF-8, which 'x\udcff' is not"),
         ("domains./\udcff", "x", r"domains: a settings file is UTF-8, which '/\udcff' is not"),
-        ("credentials", "{}", "credentials is a secret, and a command line is seen by others: write it into the file"),
+        ("credentials", "{}", "credentials is a secret, but other users can see command lines: write it into the file"),
     ],
 )
 def test_what_is_wrong_is_refused_and_nothing_is_written(alone: Path, key: str, value: str, said: str) -> None:
@@ -145,7 +145,7 @@ def test_what_is_no_plain_file_is_neither_read_nor_written(alone: Path, kind: st
     else:
         alone.touch()
         os.truncate(alone, 1 << 40)
-    said = "is larger than 64 MiB" if kind == "large" else "is no plain file"
+    said = "is larger than 64 MiB" if kind == "large" else "is no regular file"
     with pytest.raises(ConfigError, match=rf"provio.toml: {said}"):
         load.load([alone.parent])
     with pytest.raises(ConfigError, match=rf"provio.toml: cannot be read \({said}\)"):
@@ -172,7 +172,7 @@ def test_a_project_s_file_takes_nothing_that_is_the_user_s(alone: Path) -> None:
     with pytest.raises(ConfigError, match=r"provio.toml:2: redact.keep: is for .*config.toml"):
         edit.change(alone, False, "redact.keep", "X_TOKEN")
     alone.write_text("hash = = 1\n")
-    with pytest.raises(ConfigError, match=r"provio.toml:1: not TOML: mend it first"):
+    with pytest.raises(ConfigError, match=r"provio.toml:1: not TOML: fix it first"):
         edit.change(alone, False, "name", "x")
 
 
@@ -204,7 +204,7 @@ def test_a_new_file_tells_every_key_and_sets_none(alone: Path, user: bool) -> No
     assert [line.split(": ")[1] for line in said if ": credentials: " not in line] == empty
     edit.begin(alone, user)
     assert alone.read_text() == text
-    with pytest.raises(ConfigError, match="is there already: provio config set changes it"):
+    with pytest.raises(ConfigError, match="already exists: provio config set changes it"):
         edit.begin(alone, user)
 
 

@@ -76,8 +76,8 @@ def test_init_makes_one_here(places: Project) -> None:
     places.provio("run", "--quiet", "--", "true")
     below = places.path / "here"
     said = places.provio("init", cwd=below).stderr
-    assert said.startswith(f"made {below}/.provio; from here on it answers in place of {places.path}/.provio")
-    assert places.provio("init").stderr == f"{places.path}/.provio is there already\n"
+    assert said.startswith(f"made {below}/.provio; from now on it is used here instead of {places.path}/.provio")
+    assert places.provio("init").stderr == f"{places.path}/.provio already exists\n"
     assert homes_in(places) == {".provio:1", "here/.provio:0"}
     places.env["PROVIO_HOME"] = str(places.path / "named" / "mine")
     assert places.provio("init").stderr == f"made {places.path}/named/mine\n"

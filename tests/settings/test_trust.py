@@ -69,7 +69,7 @@ def test_a_record_that_anybody_may_write_is_not_used(alone: Path) -> None:
     for folder in (home.path, home.runs):
         mode = stat.S_IMODE(folder.stat().st_mode)
         folder.chmod(0o777)
-        with pytest.raises(NotAllowed, match=r"anybody may write in .*: chmod o-w"):
+        with pytest.raises(NotAllowed, match=r"all users can write in .*: chmod o-w"):
             find()
         folder.chmod(mode)
     assert find() == home

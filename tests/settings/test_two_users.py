@@ -143,7 +143,7 @@ def test_a_record_without_the_right_to_write(users: Users) -> None:
     for words in (["merge"], ["merge", "--rebuild"], ["rm", "--yes", "before"]):
         said = users.provio(ADA, *words, code=1).stderr.splitlines()[-1]
         assert f"cannot write {record} (Permission denied)" in said
-        assert said.endswith("see who may write there")
+        assert said.endswith("check its permissions")
     ran = users.provio(ADA, "run", "--", "echo", "done")
     assert ran.stdout == "done\n" and "not recording" in ran.stderr
     assert (quads(record), runs(record)) == (before, files)

@@ -265,7 +265,7 @@ def test_which_runs_are_summed_up(project: Project) -> None:
     assert [read(*options) for options in chosen] == [5000, 5000, 10000, 10000, 5000, 15000]
     assert len(table(project, "--all", "--by", "run")) == 3
     assert "no run 'four'" in project.provio("stats", "four", code=3).stderr
-    assert "leave out --all" in project.provio("stats", "one", "--all", code=2).stderr
+    assert "omit --all" in project.provio("stats", "one", "--all", code=2).stderr
     assert "stand alone" in project.provio("stats", "--by", "size", "--by", "api", code=2).stderr
 
 

@@ -177,9 +177,9 @@ def test_a_backup_that_is_killed_is_begun_anew(recorded: Project, tmp_path: Path
     assert (new.exists(), quads(recorded, PROVIO_HOME=str(target))) == (False, quads(recorded))
     new.mkdir()
     (new / "mine").write_text("mine\n")
-    assert "is there already" in recorded.provio("backup", str(tmp_path / "copy"), code=1).stderr
+    assert "already exists" in recorded.provio("backup", str(tmp_path / "copy"), code=1).stderr
     target.rename(tmp_path / "old")
-    assert f"{new} is there already" in recorded.provio("backup", str(target), code=1).stderr
+    assert f"{new}, where the copy is made, already exists" in recorded.provio("backup", str(target), code=1).stderr
     assert (new / "mine").read_text() == "mine\n"
     assert sorted(path.name for path in (tmp_path / "old").iterdir() if "unfinished" in path.name) == []
 

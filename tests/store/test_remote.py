@@ -431,7 +431,7 @@ def front(oxigraph: Server) -> Iterator[str]:
 def test_basic_authentication(project: Project, front: str) -> None:
     """With an account of the user's own file, said only where asked for; a file that others read is refused."""
     record(project)
-    assert "wants a name and password" in project.provio("runs", "--store", front, code=1).stderr
+    assert "requires a name and password" in project.provio("runs", "--store", front, code=1).stderr
     file = project.path.parent / ".config" / "provio" / "config.toml"
     file.parent.mkdir(parents=True)
     file.write_text(f'[credentials."{front}"]\nuser = "ada"\npassword = "love lace"\n')

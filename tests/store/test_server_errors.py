@@ -72,7 +72,7 @@ def refuses() -> Iterator[Refusal]:
 @pytest.mark.parametrize(
     ("code", "named", "said"),
     [
-        (401, False, "wants a name and password (401)"), (401, True, "refuses this name and password (401)"),
+        (401, False, "requires a name and password (401)"), (401, True, "refuses this name and password (401)"),
         (403, False, "forbids that (403)"), (403, True, "forbids that (403)"), (500, False, "failed (500)"),
     ],
 )  # fmt: skip

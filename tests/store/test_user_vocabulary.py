@@ -50,10 +50,10 @@ def test_a_class_of_one_s_own_is_what_it_lies_below(tmp_path: Path) -> None:
     [
         ("lab:X rdfs:subClassOf provio:Metrik .", ":5: no class 'provio:Metrik': did you mean 'Metric'?"),
         ("provio:Metric rdfs:label 'mine' .", ":5: provio:Metric is not yours: name a class of your own"),
-        ("lab:X rdfs:subClassOf lab:Y . lab:Y rdfs:subClassOf lab:X .", "is a subclass of no class of provio or PROV: "),
+        ("lab:X rdfs:subClassOf lab:Y . lab:Y rdfs:subClassOf lab:X .", "is a subclass of no class of provio or PROV"),
         ("lab:X a rdfs:Class .", "<https://lab.example/terms#X> is a subclass of no class of provio or PROV: add "),
         ("lab:X rdfs:subClassOf .", ":5: not Turtle: "),
-        (None, "No such file or directory: name a Turtle file that is there"),
+        (None, "No such file or directory: name an existing Turtle file"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_with_file_and_line(tmp_path: Path, text: str | None, said: str) -> None:
@@ -76,7 +76,7 @@ def test_what_is_no_plain_file_is_not_waited_for(tmp_path: Path, kind: str) -> N
     else:
         path.touch()
         os.truncate(path, 1 << 40)
-    said = "is larger than 64 MiB" if kind == "large" else "is no plain file"
+    said = "is larger than 64 MiB" if kind == "large" else "is no regular file"
     with pytest.raises(ConfigError, match=f"ontology: {path}: {said}: name a Turtle file"):
         user_vocabulary.of(Config(ontology=(str(path),)))
     path.rename(tmp_path / "my.rq")

@@ -67,7 +67,7 @@ def test_a_loader_that_was_named_anew(tmp_path: Path, installed: Path, library: 
     file.chmod(0o755)
     assert shims.for_program(str(file)) == installed / "preload" / kind / "libprovio.so"
     file.write_bytes(file.read_bytes().replace(library.encode(), b"x" * len(library)))
-    with pytest.raises(ProvioError, match="asks for the loader loader"):
+    with pytest.raises(ProvioError, match="needs the loader loader"):
         shims.for_program(str(file))
 
 
@@ -104,8 +104,8 @@ def test_the_shim_that_was_compiled_here_comes_first(shim: Path) -> None:
             243,
             "is built for another machine: there are shims for x86_64 and aarch64",
         ),
-        (b"/system/bin/linker64", 183, "asks for the loader linker64: there are shims for glibc and musl alone"),
-        (b"", 62, "is statically linked, and takes no shim: link it dynamically"),
+        (b"/system/bin/linker64", 183, "needs the loader linker64, but provio has shims only for glibc and musl: use such a build"),
+        (b"", 62, "is statically linked and cannot load a shim: link it dynamically"),
     ],
 )
 def test_what_is_missing_is_named(tmp_path: Path, installed: Path, loader: bytes, machine: int, said: str) -> None:
@@ -125,10 +125,10 @@ def test_what_is_no_program_is_named(tmp_path: Path, installed: Path) -> None:
         path.write_text(content)
         path.chmod(0o755)
     round_and_round.symlink_to("/a")
-    assert said(str(text)) == f"{text} is neither an ELF program nor a script that begins with #!: name a program"
-    assert said(str(itself)) == f"{itself} is a script that scripts run: name the program that runs it"
+    assert said(str(text)) == f"{text} is neither an ELF program nor a script that starts with #!: name a program"
+    assert said(str(itself)) == f"{itself} is run by a chain of scripts: name the program that runs it"
     assert "names no interpreter" in said(str(tmp_path / "bare"))
-    assert said("/a", str(tmp_path)) == f"/a: there is no such program in {tmp_path} that may be executed"
-    assert said("no-such-program") == "no-such-program: there is no such program that may be executed"
+    assert said("/a", str(tmp_path)) == f"/a: no such executable program in {tmp_path}"
+    assert said("no-such-program") == "no-such-program: no such executable program"
     thirty_two = program(tmp_path / "thirty-two", b"/lib/ld-linux.so.2", 3, b"\x7fELF\1\1\1")
     assert "is built for another machine" in said(str(thirty_two))

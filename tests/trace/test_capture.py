@@ -520,7 +520,7 @@ def test_of_a_group_each_captures_and_collects_their_own(project: Project, node:
 def test_another_users_folder_is_not_used(tmp_path: Path) -> None:
     """Nor a link in its place."""
     (tmp_path / f"provio-{os.geteuid()}").symlink_to("/")
-    with pytest.raises(ValueError, match="is another user's"):
+    with pytest.raises(ValueError, match="belongs to another user"):
         node_local.place_of(str(tmp_path), "run")
 
 
@@ -557,7 +557,7 @@ def test_doctor_looks_at_the_folder(project: Project, node: Path) -> None:
     assert (found["level"], found["says"].partition(": ")[0]) == ("ok", str(node))
     project.env["NODE"] = "none"
     (found,) = examined(project)
-    assert (found["level"], found["says"]) == ("problem", "$NODE: none is no folder from the root")
+    assert (found["level"], found["says"]) == ("problem", "$NODE: none is not an absolute path")
     small = node / "small"
     with ExitStack() as undo:
         filesystems.mount(small, "tmpfs", undo)
@@ -585,6 +585,6 @@ def test_in_a_batch_job_the_collection_is_announced(project: Project, node: Path
         project.provio("run", *options, "--", "cp", "in", "out", env=project.env | more).stderr
         for options, more in (([], {"SLURM_JOB_ID": "1"}), (["--quiet"], {"SLURM_JOB_ID": "1"}), ([], {}))
     ]
-    assert ["collecting what was recorded in" in line for line in said] == [True, False, False]
+    assert ["collecting the records in" in line for line in said] == [True, False, False]
     assert said[0].count("\n") == 2 and "pending in" in said[0]
     assert len({path.parent.parent for path in project.trace_files()}) == 3

@@ -173,7 +173,7 @@ def test_what_is_no_plain_file_is_not_read(home: Home, tmp_path: Path) -> None:
     outcome = merge(home)
     told = "\n".join(map(str, outcome.damages))
     assert "sparse.ttl:0: is too large" in told
-    assert f"{other}/run.ttl:0: is no plain file" in told
+    assert f"{other}/run.ttl:0: is no regular file" in told
     assert not any(name in told for name in ("fifo.ttl", "link.ttl", "zero.ttl"))
     assert not any("stolen" in fact[3] for fact in said(home))
     assert len(outcome.merged) == 2

@@ -150,10 +150,10 @@ def test_a_run_ends_with_the_last_of_its_hosts(project: Project, hosts: dict[str
         wait_for(project.path / "began", b"")
         assert ends(project) == ["goes on"]
         said = project.provio("rm", "last", "--yes", code=1).stderr
-        assert "may still be at work on nodeb, nothing was removed" in said
+        assert "may still be in progress on nodeb; nothing was removed" in said
         said = project.provio("prune", "--older-than", "0h", "--yes").stderr
         assert re.match(
-            r"as of .* goes on on nodeb, heard of .* ago\n1 run left: other hosts may still be at work", said
+            r"as of .* goes on on nodeb, heard of .* ago\n1 run not removed: other hosts may still work on them", said
         )
         assert project.data("a") == {"in"}
         if not lost:

@@ -1,4 +1,4 @@
-"""`provio best`: a metric in, the configurations by what it came to under each out."""
+"""`provio best`: lists configurations by the best value of a metric."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHOWN = 13  # characters of a run's id
 @click.argument("metric", required=False)
 @click.option("--max", "low", flag_value=False, type=bool, default=None, help="The highest value is the best.")
 @click.option("--min", "low", flag_value=True, type=bool, help="The lowest value is the best [default of losses].")
-@click.option("--limit", type=click.IntRange(min=0), help="At most so many rows; 0: all [default: 20 of a table].")
+@click.option("--limit", type=click.IntRange(min=0), help="At most this many rows; 0: all [default: 20 in a table].")
 @click.option("--as", "form", type=FORMS, default="table", show_default=True)
 @runs_options
 @store_option
@@ -30,10 +30,10 @@ SHOWN = 13  # characters of a run's id
 def command(
     metric: str | None, low: bool | None, limit: int | None, form: str, campaign: str | None, name: str | None
 ) -> int:
-    """List configurations by the best value of METRIC under each, the best first: which hyperparameters gave which
+    """List configurations by the best value of METRIC with each, the best first: which hyperparameters gave which
     accuracy.
 
-    The highest value is the best, unless the name says loss or error. Each version of a configuration is a row; the
+    The highest value is the best, unless the name contains loss or error. Each version of a configuration is a row; the
     table shows the settings in which the rows differ.
 
     \b
@@ -93,7 +93,7 @@ def _table(found: list[Best]) -> str:
     whole = table.align(*table.filled(header, lines, {"value"}), unicode=unicode, right=right)
     if width is None or max(map(columns, whole.splitlines())) <= width:
         return whole
-    del header[TIME]  # half of one tells nothing, and `show` has it of the run; the settings are what was asked for
+    del header[TIME]  # a cut time is useless, and `provio show` prints it; the settings are more important
     for line in lines:
         del line[TIME]
     fold = frozenset({"configuration", "settings"})

@@ -1,4 +1,4 @@
-"""`provio checkpoint`: what is wanted in; the checkpoints that fit, or how one differs from a configuration, out."""
+"""`provio checkpoint`: lists checkpoints, finds those with given settings, compares one with a configuration file."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 SHOWN = 13  # characters of a run's id
 
 
-@click.group("checkpoint", short_help="Find the checkpoint that fits; hold one against a configuration.")
+@click.group("checkpoint", short_help="Find checkpoints; compare one with a configuration.")
 def command() -> None:
-    """List checkpoints with what they were saved under, find those that fit, and hold one against a configuration.
+    """List checkpoints with their configurations, find those with given settings, compare one with a configuration.
 
     Example: provio checkpoint find batch_size=256
     """
@@ -37,8 +37,7 @@ def command() -> None:
 @store_option
 @stoppable
 def listed(form: str, campaign: str | None, name: str | None) -> int:
-    """List all checkpoints, oldest first, each with the versions of configurations and the metrics that it was saved
-    under.
+    """List all checkpoints, oldest first, each with the configurations and metrics at the time it was saved.
 
     Example: provio checkpoint list --as json
     """
@@ -52,17 +51,17 @@ def listed(form: str, campaign: str | None, name: str | None) -> int:
     return 0
 
 
-@command.command("find", short_help="Find the checkpoints that were saved under these settings.")
+@command.command("find", short_help="Find the checkpoints that were saved with these settings.")
 @click.argument("settings", metavar="KEY=VALUE...", nargs=-1, required=True)
 @click.option("--as", "form", type=FORMS, default="table", show_default=True)
 @runs_options
 @store_option
 @stoppable
 def find(settings: tuple[str, ...], form: str, campaign: str | None, name: str | None) -> int:
-    """List the checkpoints that were saved under these settings, all of them, oldest first.
+    """List the checkpoints that were saved with all of these settings, oldest first.
 
     A KEY is a dotted name, or the end of one: batch_size finds train.batch_size too. Numbers are compared as numbers:
-    256 is 256.0 and 2.56e2. Exit code 3 where no checkpoint fits.
+    256 is 256.0 and 2.56e2. Exit code 3 if no checkpoint matches.
 
     Example: provio checkpoint find batch_size=256 lr=1e-3
     """
@@ -70,14 +69,14 @@ def find(settings: tuple[str, ...], form: str, campaign: str | None, name: str |
 
     for setting in settings:
         if not setting.partition("=")[1] or setting.startswith("="):
-            raise click.UsageError(f"a setting is KEY=VALUE, not {setting}")
+            raise click.UsageError(f"{setting} is no setting: use KEY=VALUE")
     wanted = {key: value for key, _, value in (setting.partition("=") for setting in settings)}
     reader = session.confine(session.reader(None), session.Which(campaign=campaign, name=name))
     terminal.out(_rendered(checkpoints.fitting(reader, wanted), form, list(wanted)))
     return 0
 
 
-@command.command("verify", short_help="Hold a checkpoint against a configuration.")
+@command.command("verify", short_help="Compare a checkpoint with a configuration.")
 @click.argument("path")
 @click.argument("configuration", metavar="CONFIG")
 @click.option("--partial", is_flag=True, help="Compare only the keys that CONFIG has.")
@@ -85,10 +84,10 @@ def find(settings: tuple[str, ...], form: str, campaign: str | None, name: str |
 @store_option
 @stoppable
 def verify(path: str, configuration: str, partial: bool, form: str) -> int:
-    """Tell in which settings CONFIG, a TOML, YAML, JSON or INI file, differs from what the checkpoint at PATH was saved
-    under.
+    """List the settings in which CONFIG, a TOML, YAML, JSON or INI file, differs from the configuration of the
+    checkpoint at PATH.
 
-    PATH is a checkpoint, or a file in one. Numbers are compared as numbers. Exit code 1 on a difference, 3 where no
+    PATH is a checkpoint, or a file in one. Numbers are compared as numbers. Exit code 1 on a difference, 3 if no
     checkpoint is recorded there.
 
     Example: provio checkpoint verify ckpt/iter_0000050 train.toml
@@ -103,20 +102,20 @@ def verify(path: str, configuration: str, partial: bool, form: str) -> int:
     if changed:
         terminal.complain(f"{path}: {changed}")
     if not found.configurations:
-        terminal.complain(f"{path} was saved under no configuration that is known: nothing is compared")
+        terminal.complain(f"no configuration is recorded for {path}: nothing is compared")
         return 3
     differing = checkpoints.compared(found, wanted, partial)
     names = experiments.labels(found.configurations)
     if not differing and form == "table":
-        terminal.out(f"{path} was saved under {configuration} ({names})\n")
+        terminal.out(f"{path} was saved with {configuration} ({names})\n")
         return 0
     values = comparison.plain if form == "json" else comparison.text
     rows = [[one.key, *(None if side is None else values(side) for side in one[1:])] for one in differing]
     width, unicode = terminal.width(), terminal.unicode()
     terminal.out(records.render("checkpoint verify", rows, form, width=width, unicode=unicode))
     if differing:
-        what = plural(len(differing), "setting differs", "settings differ")
-        terminal.note(f"{what} from what {path} was saved under ({names})")
+        count = plural(len(differing), "setting differs", "settings differ")
+        terminal.note(f"{count} from the configuration of {path} ({names})")
     return 1 if differing else 0
 
 
@@ -144,11 +143,11 @@ def _table(found: list[Saved], wanted: list[str]) -> str:
 
     lines = []
     for one in found:
-        asked = {key: value for name in wanted for key, value in one.called(name).items()}
+        matching = {key: value for name in wanted for key, value in one.called(name).items()}
         lines.append(
             [shorter_path(one.checkpoint.path, terminal.folder()), comparison.text(one.checkpoint.step),
              moment(one.checkpoint.at), one.checkpoint.run[:SHOWN], labels(one.configurations),
-             comparison.listed(one.metrics), comparison.listed(asked)]
+             comparison.listed(one.metrics), comparison.listed(matching)]
         )  # fmt: skip
     header = ["path", "step", "time", "run", "configuration", "metrics", "settings"]
     return table.align(
@@ -157,14 +156,11 @@ def _table(found: list[Saved], wanted: list[str]) -> str:
     )  # fmt: skip
 
 
-# What a program read as its configuration: a TOML, YAML, JSON or INI file in, settings by their dotted names out.
-
-
 NUMBERS = frozenset({"integer", "real"})
 
 
 def read(path: str, redaction: Redaction) -> dict[str, Value]:
-    """Return the settings of a file, as `provio.configuration` takes them; raises ProvioError where it cannot."""
+    """Return the settings of a TOML, YAML, JSON or INI file by dotted name; raise ProvioError if it cannot be read."""
     from provio.interceptors.python import documents, settings
 
     if not os.path.isfile(path):
@@ -172,15 +168,17 @@ def read(path: str, redaction: Redaction) -> dict[str, Value]:
     try:
         found = documents.parsed(load.content(Path(path)).decode("utf-8-sig"), documents.ending_of(path))
     except documents.Unreadable as error:
-        remedy = 'pip install "provio[yaml]"' if "yaml is not" in str(error) else "mend it, or name another"
+        remedy = 'pip install "provio[yaml]"' if "yaml is not" in str(error) else "fix the file, or name another"
         raise ProvioError(f"{path}: {error}: {remedy}") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise ProvioError(f"{path} cannot be read ({getattr(error, 'strerror', None) or 'not UTF-8 text'})") from None
+        raise ProvioError(
+            f"{path} cannot be read ({getattr(error, 'strerror', None) or 'not UTF-8 text'}): name another"
+        ) from None
     return {name: _kept(name, sort, value, redaction) for name, sort, value in settings.Flattened().settings(found)}
 
 
 def _kept(name: str, sort: str, value: Value, redaction: Redaction) -> Value:
-    """A value as it would have been recorded: whoever says a setting hides it first, whatever the user would keep."""
+    """Return a value as it is recorded: the declaring program redacts first, before the user's own rules."""
     from provio.interceptors.python.secret_words import REDACTED, hides
 
     if sort == "truth":

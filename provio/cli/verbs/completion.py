@@ -1,4 +1,4 @@
-"""`provio completion`: the name of a shell in, the function by which it completes provio's words out."""
+"""`provio completion`: prints the completion function for a shell."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from provio.base import terminal
 from provio.cli.verbs import Choice
 
 
-@click.command("completion", short_help="Let the Tab key complete.")
+@click.command("completion", short_help="Set up completion by the Tab key.")
 @click.argument("shell", type=Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def command(context: click.Context, shell: str) -> int:
-    """Print what makes SHELL complete verbs, options, runs, names, questions and files. In its settings file:
+    """Print code by which SHELL completes verbs, options, runs, names, queries and files. In its settings file:
 
     \b
     Example: provio completion fish | source       ~/.config/fish/config.fish

@@ -1,4 +1,4 @@
-"""`provio config`: what is set, where, and how to set it."""
+"""`provio config`: shows and changes settings."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from provio.settings import home as homes
 
 
 def _scope(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Offer the choice of the file: `--user` and `--project`, the default."""
+    """Add `--user` and `--project` (the default), which select the settings file."""
     project = click.option("--project", "user", flag_value=False, default=False, help="The project's file (default).")
     return click.option("--user", "user", flag_value=True, type=bool, help="Your own file, for every project.")(
         project(verb)
     )
 
 
-@click.group("config", short_help="Show and change what is set.", invoke_without_command=True)
+@click.group("config", short_help="Show and change settings.", invoke_without_command=True)
 @click.option("--as", "form", type=FORMS, default="table", show_default=True)
 @click.pass_context
 def command(context: click.Context, form: str) -> int:
-    """Show every setting, its value, and where that came from: a file and line, a variable, or the default.
+    """Show every setting, its value and its source: a file and line, a variable, or the default.
 
-    What is wrong in a file is said, and counts as not set (exit code 2).
+    An error in a file is reported and the setting ignored (exit code 2).
     Example: provio config set record.environment false --user
     """
     if context.invoked_subcommand:
@@ -55,7 +55,7 @@ def _rendered(rows: list[edit.Setting], form: str) -> str:
 @click.argument("key")
 @click.option("--as", "form", type=Choice(["text", "json"]), default="text", show_default=True)
 def get(key: str, form: str) -> int:
-    """Print the value of KEY: of a list a line for each item, of a table for each entry.
+    """Print the value of KEY: one line for each item of a list or entry of a table.
 
     Example: provio config get record.stat
     """
@@ -64,7 +64,7 @@ def get(key: str, form: str) -> int:
     rows = edit.settings(load.load(homes.project_folders()))
     found = [row for row in rows if row.key == key or (not part and row.key.startswith(key + "."))]
     if part and not found:
-        raise ConfigError(f"{key} is not set: provio config shows what is")
+        raise ConfigError(f"{key} is not set: provio config lists the settings")
     if form == "json":
         whole = {row.key.removeprefix(key + "."): row.value for row in found}
         value: Any = found[0].value if [row.key for row in found] == [key] or part else whole
@@ -88,7 +88,7 @@ def get(key: str, form: str) -> int:
 @click.argument("value")
 @_scope
 def change(key: str, value: str, user: bool) -> int:
-    """Set KEY to VALUE, as a variable or a file would have it; comments and layout of the file stay.
+    """Set KEY to VALUE, in the syntax of variables or files; comments and layout of the file stay.
 
     Example: provio config set noise.add /data/software:/opt/site --user
     """
@@ -98,11 +98,11 @@ def change(key: str, value: str, user: bool) -> int:
     return 0
 
 
-@command.command("unset", short_help="Take one value out of a file.")
+@command.command("unset", short_help="Remove one value from a file.")
 @click.argument("key")
 @_scope
 def unset(key: str, user: bool) -> int:
-    """Take KEY out of a file, so that what is below it counts, or the default.
+    """Remove KEY from a file, so that a file of lower precedence or the default applies.
 
     Example: provio config unset noise.add --user
     """
@@ -113,34 +113,34 @@ def unset(key: str, user: bool) -> int:
 
 
 def _over(key: str, path: Path) -> str:
-    """What else sets a key, and counts."""
+    """Return a clause that names another source if it takes precedence over the file."""
     source = load.load(homes.project_folders(), forgive=lambda _: None, shown=True).source(key)
-    return "" if source == "default" or source.startswith(f"{path}:") else f"; what counts is what {source} sets"
+    return "" if source == "default" or source.startswith(f"{path}:") else f"; but {source} takes precedence"
 
 
-@command.command("path", short_help="Print where the files are.")
-@click.option("--user", "which", flag_value="user", help="Your own file alone.")
-@click.option("--project", "which", flag_value="project", help="The project's file alone.")
+@command.command("path", short_help="Print the names of the settings files.")
+@click.option("--user", "which", flag_value="user", help="Only your own file.")
+@click.option("--project", "which", flag_value="project", help="Only the project's file.")
 def where(which: str | None) -> int:
-    """Print the files of settings, your own and the project's, there or not.
+    """Print the names of the settings files, your own and the project's, whether or not they exist.
 
     Example: provio config path --project
     """
     for scope in ("user", "project"):
         if which in (None, scope):
             path = edit.place(scope == "user", homes.project_folders())
-            terminal.out(f"{path}\n" if which else f"{scope:<8}{path}{'' if path.exists() else ' (not there)'}\n")
+            terminal.out(f"{path}\n" if which else f"{scope:<8}{path}{'' if path.exists() else ' (missing)'}\n")
     return 0
 
 
-@command.command("init", short_help="Write a file that tells every key.")
+@command.command("init", short_help="Write a file that explains every key.")
 @_scope
 def init(user: bool) -> int:
-    """Write a settings file with every key in it, each of them a comment that tells what it may be.
+    """Write a settings file with every key as a comment that explains it.
 
     Example: provio config init --user
     """
     path = edit.place(user, homes.project_folders())
     edit.begin(path, user)
-    terminal.note(f"wrote {path}: take the # from what you set")
+    terminal.note(f"wrote {path}: remove the # from the keys that you set")
     return 0

@@ -1,6 +1,6 @@
-"""`provio container`: an image and a command in, the command's own output and end out, and a recorded run left behind.
+"""`provio container`: runs a command in a container and records it.
 
-The three modes of the runtimes of HPC, each of which takes the options of `provio run` that say something of a run.
+It has the three modes of HPC container runtimes, each with those options of `provio run` that describe a run.
 """
 
 from __future__ import annotations
@@ -17,32 +17,32 @@ SHARED = {"--name", "--campaign", "--detail", "--record", "--no-record", "--incl
           "--no-merge"}  # fmt: skip
 
 
-@click.group("container", short_help="Watch a command in a container.")
+@click.group("container", short_help="Record a command in a container.")
 def command() -> None:
-    """Watch a command in a container: what is inside is recorded as what is outside.
+    """Record a command in a container as if it ran outside.
 
-    Between IMAGE and -- stand options for the runtime, as they are. Example: provio container exec image.sif --nv --
+    Options between IMAGE and -- are passed to the runtime. Example: provio container exec image.sif --nv --
     python3 train.py
     """
 
 
-def _mode(mode: str, short: str, says: str) -> None:
-    """Add one of the modes."""
+def _mode(mode: str, short: str, text: str) -> None:
+    """Add a mode as a subcommand."""
 
     def carried_out(image: str, rest: tuple[str, ...], runtime: str | None, dry_run: bool, **given: Any) -> int:
         from provio.containers import run
-        from provio.containers.plan import Asked
+        from provio.containers.plan import Request
 
-        options, words = run.parted(rest)
-        call, asked = Call(words, **given), Asked(mode, image, options, runtime)
+        options, words = run.split_options(rest)
+        call, request = Call(words, **given), Request(mode, image, options, runtime)
         if dry_run:
-            terminal.out(run.dry(call, asked) + "\n")
+            terminal.out(run.command_line(call, request) + "\n")
             return 0
-        return run.watched(call, asked)
+        return run.record(call, request)
 
     own = [
-        click.Option(["--runtime"], metavar="NAME", help="The runtime, where several are installed."),
-        click.Option(["--dry-run"], is_flag=True, help="Print the command line that would be started."),
+        click.Option(["--runtime"], metavar="NAME", help="The runtime, if several are installed."),
+        click.Option(["--dry-run"], is_flag=True, help="Print the command line instead of executing it."),
     ]
     arguments = [
         click.Argument(["image"]),
@@ -53,7 +53,7 @@ def _mode(mode: str, short: str, says: str) -> None:
         click.Command(
             mode,
             short_help=short,
-            help=says,
+            help=text,
             callback=carried_out,
             params=[*own, *shared, *arguments],
             context_settings={"allow_interspersed_args": False},
@@ -61,17 +61,21 @@ def _mode(mode: str, short: str, says: str) -> None:
     )
 
 
-_mode("run", "What an image is for.", "Watch what an image is for, with the rest as its arguments.")
-_mode("exec", "A command in it.", "Watch a command in a container.")
-_mode("shell", "A shell in it.", "Watch a shell in a container, and all that is called in it.")
+_mode(
+    "run",
+    "Record the default command of an image.",
+    "Record the default command of an image, with the rest as its arguments.",
+)
+_mode("exec", "Record a command in a container.", "Record a command in a container.")
+_mode("shell", "Record a shell in a container.", "Record a shell in a container, and all commands that it starts.")
 
 
-@command.command("wrap", short_help="Lines for a definition file.")
+@command.command("wrap", short_help="Print lines for a definition file.")
 @click.argument("recipe", required=False, type=click.Path())
 def wrap(recipe: str | None) -> int:
-    """Print the lines to add to one's own definition file: for RECIPE's kind, or for both kinds.
+    """Print the lines to add to your own definition file: for the kind of RECIPE, or for both kinds.
 
-    With them an image has the folders that are bound. Example: provio container wrap my.def
+    They create the mount points that provio binds. Example: provio container wrap my.def
     """
     from provio.containers import recipes
 

@@ -1,4 +1,4 @@
-"""`provio diff`: two runs in, in what their configurations differ out."""
+"""`provio diff`: lists the differences between the configurations of two runs."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from provio.ask.experiments import Configuration
 
 
-@click.command("diff", short_help="Tell in what the configurations of two runs differ.")
+@click.command("diff", short_help="Compare the configurations of two runs.")
 @click.argument("first", metavar="RUN")
 @click.argument("second", metavar="RUN")
 @click.option("--as", "form", type=FORMS, default="table", show_default=True)
 @store_option
 @stoppable
 def command(first: str, second: str, form: str) -> int:
-    """Tell in which settings two runs differ, each as it was at its end, the first RUN's value before the second's.
+    """List the settings in which two runs differ, each as it was at its end, the first RUN's value before the second's.
 
-    A RUN is `last`, an id, the beginning of one, or a name. Numbers are compared as numbers: 256 is 256.0. Exit code 1
+    A RUN is `last`, an id, the start of an id, or a name. Numbers are compared as numbers: 256 is 256.0. Exit code 1
     on a difference. Example: provio diff baseline last
     """
     from provio.ask import comparison, experiments
@@ -38,7 +38,7 @@ def command(first: str, second: str, form: str) -> int:
     sides = [experiments.of_run(store, run) for run in runs]
     for name, side in zip((first, second), sides, strict=True):
         if not side:
-            raise NothingKnown(f"of run {name} no configuration is recorded: a program says provio.configuration(…)")
+            raise NothingKnown(f"no configuration is recorded for run {name}: declare one with provio.configuration(…)")
     found = list(_differences(*sides))
     values = comparison.plain if form == "json" else comparison.text
     rows = [[name, one.key, *(None if side is None else values(side) for side in one[1:])] for name, one in found]
@@ -50,7 +50,7 @@ def command(first: str, second: str, form: str) -> int:
 
 
 def _differences(first: dict[str, Configuration], second: dict[str, Configuration]) -> Iterator[tuple[str, Difference]]:
-    """Each difference, with the name of the configuration; of one each, whatever they are called."""
+    """Yield each difference with the name of its configuration; if each run has one, their names may differ."""
     from provio.ask import comparison
 
     if len(first) == len(second) == 1:

@@ -1,4 +1,4 @@
-"""`provio export`: a run, or all, in, the graph for other tools out."""
+"""`provio export`: prints the graph of a run, or of all runs, as RDF."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`provio help`: a verb in, what its `--help` says out."""
+"""`provio help`: prints the help of a verb."""
 
 from __future__ import annotations
 

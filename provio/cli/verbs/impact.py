@@ -1,4 +1,4 @@
-"""`provio impact`: files in, what would have to be made again if they changed out."""
+"""`provio impact`: lists the files to re-create if files change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from provio.base import terminal
 from provio.cli.verbs import FORMS, fold_option, runs_options, stoppable, store_option
 
 
-@click.command("impact", short_help="What would have to be made again?")
+@click.command("impact", short_help="Which files must be re-created after a change?")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @runs_options
 @click.option("--as", "form", type=FORMS, default="table", show_default=True)
@@ -19,10 +19,10 @@ from provio.cli.verbs import FORMS, fold_option, runs_options, stoppable, store_
 @store_option
 @stoppable
 def command(files: tuple[str, ...], form: str, fold: bool, **which: Any) -> int:
-    """List what would have to be made again if FILE changed, in an order in which it can be, and by which commands.
+    """List the files to re-create if FILE changed, in a possible order, with the commands.
 
-    That is all that is there still and was made from FILE, whichever version of it, by data or carried. What is gone or
-    was overwritten is left out, but for files that a later one was made from.
+    These are the existing files that were made from any version of FILE, by data or carried. Removed and overwritten
+    files are omitted, unless a later file was made from them.
 
     \b
     Example: provio impact WestSac.h5
@@ -35,15 +35,17 @@ def command(files: tuple[str, ...], form: str, fold: bool, **which: Any) -> int:
     from provio.ask.nodes import is_member
     from provio.render import impact as report
 
-    asked = session.files(files, session.Which(**which))
-    pairs = zip(asked.texts, asked.targets, strict=True)
-    starts = [iri for text, target in pairs for iri in all_versions(asked.reader, text, target)]
-    inside = any(is_member(target.iri) for target in asked.targets)
-    document = lineage(asked.reader, asked.targets, Scope(forward=True, inside=inside), starts)
+    request = session.files(files, session.Which(**which))
+    pairs = zip(request.texts, request.targets, strict=True)
+    starts = [iri for text, target in pairs for iri in all_versions(request.reader, text, target)]
+    inside = any(is_member(target.iri) for target in request.targets)
+    document = lineage(request.reader, request.targets, Scope(forward=True, inside=inside), starts)
     if inside:
-        document = contracted(asked.reader, document)
+        document = contracted(request.reader, document)
         starts = [iri.partition("#")[0] for iri in starts]
-    answer = impact(asked.reader, document, {target.iri.partition("#")[0] for target in asked.targets} | set(starts))
+    answer = impact(
+        request.reader, document, {target.iri.partition("#")[0] for target in request.targets} | set(starts)
+    )
     if form == "json":
         terminal.out(report.as_json(answer))
     elif form in ("csv", "tsv"):
@@ -51,4 +53,4 @@ def command(files: tuple[str, ...], form: str, fold: bool, **which: Any) -> int:
     else:
         width, unicode = terminal.width(), terminal.unicode()
         terminal.out(report.render(answer, width=width, unicode=unicode, folder=terminal.folder(), fold=fold))
-    return asked.unknown.exit_code if asked.unknown else 0
+    return request.unknown.exit_code if request.unknown else 0

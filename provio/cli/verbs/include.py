@@ -1,4 +1,4 @@
-"""`provio include`: nothing in, the folder of provio.h out."""
+"""`provio include`: prints the folder of provio.h."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import click
 from provio.base import terminal
 
 
-@click.command("include", short_help="Where provio.h is, for programs that say what they do.")
+@click.command("include", short_help="Print the folder of provio.h.")
 def command() -> int:
-    """Print the folder of provio.h, of provio.f90 and of Provio.java: what a program in C, C++, Fortran or Java is
-    compiled with to say its tasks, configurations, metrics and checkpoints. Nothing is to be linked, and it runs as
-    well where there is no provio.
+    """Print the folder of provio.h, provio.f90 and Provio.java. A program in C, C++, Fortran or Java is compiled with
+    one of them to declare tasks, configurations, metrics and checkpoints. It needs no library, and also runs without
+    provio.
 
     \b
     Example: provio include

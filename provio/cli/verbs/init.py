@@ -1,4 +1,4 @@
-"""`provio init`: a folder in, a `.provio` in it out, one's own or a group's."""
+"""`provio init`: creates a `.provio` folder, private or shared with a group."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import click
 from provio.base import terminal
 
 
-@click.command("init", short_help="Make a .provio here.")
-@click.option("--shared", metavar="GROUP", help="Let all of a group record in it and ask it; or let it in later.")
+@click.command("init", short_help="Create a .provio here.")
+@click.option("--shared", metavar="GROUP", help="Let all members of a group record in it and query it, now or later.")
 def command(shared: str | None) -> int:
-    """Make a .provio here (or where PROVIO_HOME says), rather than at the root of the git checkout or not at all.
+    """Create a .provio here (or in PROVIO_HOME), instead of at the root of the git checkout.
 
-    Where there is one already, it stays as it is; with --shared it becomes the group's, with all that it holds.
+    An existing one is not changed; with --shared it becomes the group's, with all of its content.
 
     Example: provio init --shared seismology
     """
@@ -24,10 +24,10 @@ def command(shared: str | None) -> int:
     homes.make(home)
     if shared is not None:
         sharing.share_with(home, shared)
-    said = f"made {home.path}" if made else f"{home.path} is there already"
+    text = f"made {home.path}" if made else f"{home.path} already exists"
     if shared is not None:
-        said += f", shared with group {shared}"
+        text += f", shared with group {shared}"
     if made and other:
-        said += f"; from here on it answers in place of {other}, which keeps what it has"
-    terminal.note(said)
+        text += f"; from now on it is used here instead of {other}, which is not changed"
+    terminal.note(text)
     return 0

@@ -1,4 +1,4 @@
-"""`provio kernel`: names and places in, recorded kernels of Jupyter installed, listed and removed out."""
+"""`provio kernel`: installs, lists and removes Jupyter kernels that provio records."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import click
 
 from provio.base import terminal
 
-NAMED = r"[A-Za-z0-9_][A-Za-z0-9._-]*"  # of `.` and `..` Jupyter would remove the folders first
+NAMED = r"[A-Za-z0-9_][A-Za-z0-9._-]*"  # not `.` or `..`: Jupyter would remove those folders
 
 
 @click.group("kernel", short_help="Record Jupyter notebooks: install a kernel.")
 def command() -> None:
-    """Install a kernel of Jupyter that provio watches: each cell of a notebook is a Task, with its source.
+    """Install a Jupyter kernel that provio records: each cell of a notebook is a Task, with its source.
 
-    Choose it in the notebook's list of kernels. What the cells read and wrote is recorded as of any program; `provio
-    lineage` names the cell that made a file, and `provio why` shows its source.
+    Choose it in the notebook's list of kernels. Reads and writes of cells are recorded as for any program; `provio
+    lineage` names the cell that wrote a file, and `provio why` shows its source.
 
     \b
     Example: provio kernel install --user
@@ -27,12 +27,12 @@ def command() -> None:
 
 
 @command.command("install", short_help="Install a recorded kernel.")
-@click.option("--user", is_flag=True, help="For you alone [the default].")
-@click.option("--prefix", metavar="DIR", help="Below DIR, as share/jupyter/kernels/NAME.")
-@click.option("--sys-prefix", is_flag=True, help="Into the environment that provio runs in.")
-@click.option("--name", default="provio", show_default=True, help="Its name.")
-@click.option("--display-name", metavar="TEXT", help="What a notebook's list of kernels shows.")
-@click.option("--python", metavar="EXE", help="The Python of its cells, which has ipykernel [this one].")
+@click.option("--user", is_flag=True, help="Only for you [default].")
+@click.option("--prefix", metavar="DIR", help="In DIR/share/jupyter/kernels/NAME.")
+@click.option("--sys-prefix", is_flag=True, help="In the environment that provio runs in.")
+@click.option("--name", default="provio", show_default=True, help="The name of the kernel.")
+@click.option("--display-name", metavar="TEXT", help="The title in a notebook's list of kernels.")
+@click.option("--python", metavar="EXE", help="The Python that runs the cells; it needs ipykernel [default: this one].")
 def install(
     user: bool, prefix: str | None, sys_prefix: bool, name: str, display_name: str | None, python: str | None
 ) -> int:
@@ -40,8 +40,8 @@ def install(
     from provio.record import notebook
 
     if user + bool(prefix) + sys_prefix > 1:
-        raise click.UsageError("--user, --prefix and --sys-prefix each say where: say one of them")
-    if not re.fullmatch(NAMED, name):  # of an empty one Jupyter makes up another
+        raise click.UsageError("--user, --prefix and --sys-prefix exclude each other: give one of them")
+    if not re.fullmatch(NAMED, name):  # Jupyter would replace an empty name
         raise click.BadParameter(
             f"{name!r} is no kernel's name (allowed: letters, digits, - . _)", param_hint="'--name'"
         )

@@ -1,4 +1,4 @@
-"""`provio lineage`: files in, where they came from or what they were made into out."""
+"""`provio lineage`: shows the sources of files, or the files made from them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ MOST_PATHS = 100
 LINEAGE_FORMS = Choice(["tree", "table", "json", "csv", "tsv", "dot", "ttl"])
 
 
-@click.command("lineage", short_help="Where did a file come from, what is it in?")
+@click.command("lineage", short_help="Where did a file come from, what was made from it?")
 @click.argument("paths", metavar="FILE...", nargs=-1, required=True)
 @walk_options
 @level_option
-@click.option("--paths", "ways", is_flag=True, help="Each way from the file to its sources, one a line.")
-@click.option("--most", type=click.IntRange(min=1), default=MOST_PATHS, show_default=True, help="So many --paths.")
+@click.option("--paths", "ways", is_flag=True, help="Each path from the file to a source, one per line.")
+@click.option(
+    "--most", type=click.IntRange(min=1), default=MOST_PATHS, show_default=True, help="At most this many --paths."
+)
 @click.option("--as", "form", type=LINEAGE_FORMS, default="tree", show_default=True)
 @fold_option
 @store_option
@@ -32,10 +34,10 @@ LINEAGE_FORMS = Choice(["tree", "table", "json", "csv", "tsv", "dot", "ttl"])
 def command(
     paths: tuple[str, ...], form: str, fold: bool, roots: bool, stale: bool, ways: bool, most: int, **options: Any
 ) -> int:
-    """Where did FILE come from, and (with --forward) what was it made into?
+    """Show the sources of FILE or, with --forward, the files that were made from it.
 
-    A file is asked as the content it has now; --at and --run ask for an earlier one. Several files are one answer.
-    FILE#/group/dataset asks of a dataset inside it, FILE#/group/dataset@name of an attribute.
+    The query is about the present content of the file; --at and --run select an earlier version. Several files give one
+    result. FILE#/group/dataset selects a dataset inside the file, FILE#/group/dataset@name an attribute.
 
     \b
     Example: provio lineage results/fig3.h5
@@ -47,9 +49,9 @@ def command(
              provio lineage --forward WestSac.h5 --stale
     """
     if roots + stale + ways > 1:
-        raise click.UsageError("--roots, --stale and --paths are three different answers: say one of them")
+        raise click.UsageError("--roots, --stale and --paths exclude each other: give one of them")
     if roots and options["forward"]:
-        raise click.UsageError("--roots is where a file came from: leave out --forward")
+        raise click.UsageError("--roots shows the sources of a file: omit --forward")
     which = session.Which(*(options.pop(name) for name in ("at", "run", "campaign", "name")))
     asked = session.files(paths, which)
     from provio.ask.lineage import answer

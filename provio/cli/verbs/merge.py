@@ -1,4 +1,4 @@
-"""`provio merge`: runs by name in, the store brought up to date, and what was damaged said."""
+"""`provio merge`: adds recorded runs to the store and reports damaged files."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ if TYPE_CHECKING:
     from provio.settings.home import Home
 
 
-@click.command("merge", short_help="Bring recorded runs into the store.")
+@click.command("merge", short_help="Add recorded runs to the store.")
 @click.argument("runs", nargs=-1)
 @click.option(
-    "--rebuild", is_flag=True, help="Make the store anew from all recorded runs; the old one stays until then."
+    "--rebuild", is_flag=True, help="Rebuild the store from all recorded runs; the old one stays until the end."
 )
-@click.option("--pack", is_flag=True, help="Then pack all that is finished, however new, and wait for that.")
+@click.option("--pack", is_flag=True, help="Then pack all finished runs, even new ones, and wait for that.")
 @click.option(
-    "--collect", "only_collect", is_flag=True, help="Bring in what this host keeps on its own disk, and merge nothing."
+    "--collect", "only_collect", is_flag=True, help="Only collect records from this host's own disk; merge nothing."
 )
-@click.option("--quiet", is_flag=True, help="Say nothing but what is wrong.")
+@click.option("--quiet", is_flag=True, help="Print only errors.")
 @store_option
 def command(runs: tuple[str, ...], rebuild: bool, pack: bool, only_collect: bool, quiet: bool) -> int:
-    """Bring recorded runs into the store (all that are new or changed, or the RUNS named).
+    """Add recorded runs to the store: all that are new or changed, or RUNS.
 
-    Merging again changes nothing. A damaged file is named with its line, and costs only itself; the exit code is
-    then 1, each time. Hashes that runs still want are computed first, here and now. Example: provio merge 0193c1f2
+    Merging again changes nothing. A damaged file is reported with its line, and only its data is missing; the exit code
+    is then 1, each time. Missing hashes are computed first. Example: provio merge 0193c1f2
     """
     from provio.merge import archive_runs, hashing, removal
     from provio.merge.runs import merge
     from provio.settings import home as homes
 
     if runs and rebuild:
-        raise click.UsageError("--rebuild makes the store of all runs: name none")
+        raise click.UsageError("--rebuild reads all runs: omit RUNS")
     if only_collect and (rebuild or pack):
-        raise click.UsageError("--collect merges nothing: give it without --rebuild and --pack")
+        raise click.UsageError("--collect merges nothing: omit --rebuild and --pack")
     home = homes.find()
     if only_collect:
         return _collect(home, runs)
@@ -52,10 +52,9 @@ def command(runs: tuple[str, ...], rebuild: bool, pack: bool, only_collect: bool
     for damage in outcome.damages:
         terminal.complain(f"damaged: {damage}")
     if not quiet:
-        shut = f", {outcome.unreadable} of others cannot be read yet" if outcome.unreadable else ""
-        shut += f", {outcome.in_progress} left until it ends: it goes on" if outcome.in_progress == 1 else ""
-        shut += f", {outcome.in_progress} left until they end: they go on" if outcome.in_progress > 1 else ""
-        terminal.note(f"{plural(len(outcome.merged), 'run')} merged, {outcome.unchanged} unchanged{shut}")
+        skipped = f", {outcome.unreadable} of other users not readable yet" if outcome.unreadable else ""
+        skipped += f", {outcome.in_progress} skipped because in progress" if outcome.in_progress else ""
+        terminal.note(f"{plural(len(outcome.merged), 'run')} merged, {outcome.unchanged} unchanged{skipped}")
     if pack:
         found = [folder for folder in folders or home.run_folders() if folder.is_dir()]
         count = archive_runs.archive(home, settings, found, wait=True)
@@ -65,7 +64,7 @@ def command(runs: tuple[str, ...], rebuild: bool, pack: bool, only_collect: bool
 
 
 def _collect(home: Home, runs: tuple[str, ...]) -> int:
-    """Bring in what this host keeps of some runs, or of all."""
+    """Collect the records of some runs, or of all, from this host's own disk."""
     from provio.trace import collect
 
     wanted = [session.run_folder(home, name).name for name in runs] if runs else None

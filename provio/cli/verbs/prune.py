@@ -1,4 +1,4 @@
-"""`provio prune`: an age in; the runs beyond it, and what is left of broken stores, gone."""
+"""`provio prune`: removes runs older than an age, and remains of damaged stores."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 
 
 class Before(Time):
-    """A moment, said as an age or as a time; a date is its beginning."""
+    """A point in time, given as an age or a time; a date means its start."""
 
     name = "age"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
-        """Return the moment, in UTC."""
+        """Return the time in UTC."""
         age = AGE.fullmatch(value.strip())
         if age:
             return datetime.now(UTC) - timedelta(**{UNITS[age[2][0]]: int(age[1])})
@@ -37,16 +37,17 @@ class Before(Time):
         return super().convert(value, param, ctx)
 
 
-@click.command("prune", short_help="Remove old runs, and what broken stores left.")
+@click.command("prune", short_help="Remove old runs, and remains of damaged stores.")
 @click.option("--older-than", "before", type=Before(), help="Runs that ended before: 30d, 12h, 8w, 2026-11-20.")
-@click.option("--dry-run", is_flag=True, help="Say what would go, and remove nothing.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="List the runs that would be removed, and remove nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @lost_option
 @fast_option
 def command(before: datetime | None, dry_run: bool, yes: bool, lost: bool, fast: bool) -> int:
-    """Remove the runs that ended before a time, as `provio rm` does, and what broken stores and killed processes left.
+    """Remove the runs that ended before a time, as `provio rm` does, and remains of damaged stores and killed
+    processes.
 
-    A run that still goes on stays, however old, or that another host may still be at work on. Example:
+    A run stays, however old, if it is in progress or another host may still work on it. Example:
     provio prune --older-than 30d --dry-run
     """
     from provio.ask import federated
@@ -56,27 +57,27 @@ def command(before: datetime | None, dry_run: bool, yes: bool, lost: bool, fast:
     home = homes.find()
     folders = _old(home, before, lost) if before else []
     with terminal.working() as note:
-        note("looking at what they take")
+        note("measuring their size")
         taken, files = session.extent(folders)
         rest, litter = removal.leftovers(home)
-    what = f"{plural(len(folders), 'run')}, {plural(files + rest, 'file')}, {size(taken + litter)}"
+    summary = f"{plural(len(folders), 'run')}, {plural(files + rest, 'file')}, {size(taken + litter)}"
     if dry_run:
         terminal.out("".join(f"{folder.name}\n" for folder in folders))
-        terminal.note(f"would remove {what}")
+        terminal.note(f"would remove {summary}")
         return 0
     if folders and not yes:
-        terminal.confirm(f"remove {what}?")
+        terminal.confirm(f"remove {summary}?")
     names, settings = [folder.name for folder in folders], session.settings()
     with terminal.working() as note:
         federated.remove(home, names, settings, fast=fast, progress=note)
-        note("deleting what broken stores left")
+        note("deleting remains of damaged stores")
         removal.sweep(home)
-    terminal.note(f"{what} removed{WORDS_LEFT * (fast and bool(folders))}")
+    terminal.note(f"{summary} removed{WORDS_LEFT * (fast and bool(folders))}")
     return 0
 
 
 def _old(home: Home, before: datetime, lost: bool) -> list[Path]:
-    """The runs that ended before a moment, oldest first, as far as the store knows their ends; else by their starts."""
+    """Return the runs that ended (or, if the store has no end, started) before a time, oldest first."""
     from provio.merge import archive_runs
     from provio.trace import liveness, read
 
@@ -88,8 +89,8 @@ def _old(home: Home, before: datetime, lost: bool) -> list[Path]:
     unclear = [] if lost else [folder for folder, record in heads if liveness.hosts_at_work(folder, record)]
     if unclear:
         terminal.note(
-            f"{plural(len(unclear), 'run')} left: other hosts may still be at work ({unclear[0].name}); provio merge "
-            "there brings in what ended, --lost takes them as gone"
+            f"{plural(len(unclear), 'run')} not removed: other hosts may still work on them ({unclear[0].name}); run "
+            "provio merge there, or use --lost if those hosts have ended"
         )
     watched, clear = liveness.started_runs(), [one for one in heads if one[0] not in unclear]
     return [folder for folder, record in clear if not liveness.in_progress(folder, record, True, started=watched)]

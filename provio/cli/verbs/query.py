@@ -1,4 +1,4 @@
-"""`provio query`: a SPARQL question in, its answer out."""
+"""`provio query`: runs a SPARQL query, or one that has a name, and prints the result."""
 
 from __future__ import annotations
 
@@ -21,15 +21,19 @@ if TYPE_CHECKING:
     from provio.store import Answer
 
 
-@click.command("query", short_help="Ask a SPARQL question.")
+@click.command("query", short_help="Run a SPARQL query.")
 @click.argument("question", required=False)
 @click.argument("values", metavar="[VALUE]...", nargs=-1)
 @click.option("--parameter", "-p", "parameters", multiple=True, metavar="NAME=VALUE", help="Fill in a parameter.")
-@click.option("--list", "listed", is_flag=True, help="List the questions that have a name.")
-@click.option("--show", is_flag=True, help="Show what QUESTION asks, its parameters, an example, and its SPARQL.")
-@click.option("--as", "form", type=FORMS, default=None, help="table on a terminal, else tsv.  [table|json|csv|tsv]")
-@click.option("--service", is_flag=True, help="Allow SERVICE (and LOAD in an update), which ask other servers.")
-@click.option("--update", is_flag=True, help="Carry out an update, of graphs of your own.")
+@click.option("--list", "listed", is_flag=True, help="List the named queries.")
+@click.option("--show", is_flag=True, help="Show the title of QUESTION, its parameters, an example and its SPARQL.")
+@click.option(
+    "--as", "form", type=FORMS, default=None, help="table on a terminal, otherwise tsv.  [table|json|csv|tsv]"
+)
+@click.option(
+    "--service", is_flag=True, help="Allow SERVICE (and LOAD in an update), which send requests to other servers."
+)
+@click.option("--update", is_flag=True, help="Execute an update of your own graphs.")
 @runs_options
 @store_option
 @stoppable
@@ -45,14 +49,15 @@ def command(
     campaign: str | None,
     name: str | None,
 ) -> int:
-    """Ask the union of all runs a SPARQL QUESTION: the name of one (--list), the text, a file, or - for standard input.
+    """Run the SPARQL query QUESTION on the union of all runs. QUESTION is the name of a query (--list), SPARQL text, a
+    file, or - for standard input.
 
-    VALUEs fill in the parameters of a question that has a name (--show), in their order; -p does it by name. With
-    --campaign or --name, the union of these runs' graphs and of no other.
+    VALUEs fill in the parameters of a named query (--show) in their order; -p fills them in by name. --campaign and
+    --name restrict the query to the graphs of these runs.
 
-    The prefixes provio, prov, xsd, rdf, rdfs are known. CONSTRUCT and DESCRIBE print Turtle. Where several runs saw
-    one file, what they all say of it is found once for each: say DISTINCT. What an update added is forgotten when the
-    store is made anew.
+    The prefixes provio, prov, xsd, rdf, rdfs are declared. CONSTRUCT and DESCRIBE print Turtle. A statement about a
+    file that several runs recorded is found once for each run: use DISTINCT. A rebuild of the store removes the results
+    of updates.
 
     \b
     Example: provio query upstream results/fig3.h5
@@ -63,7 +68,7 @@ def command(
         terminal.out(_list(form or _form()))
         return 0
     if question is None:
-        raise click.UsageError("no question: give one, or --list")
+        raise click.UsageError("no query: give one, or --list")
     asked = _find(question)
     if show:
         from provio.render import queries as report
@@ -90,7 +95,7 @@ def _form() -> str:
 
 
 def _find(question: str) -> Question:
-    """The question that is meant; that a user's own takes the place of another is said."""
+    """Return the query; print a note if a query of the user replaces a built-in one."""
     from provio.ask import query
 
     found = query.find(question, folders())
@@ -100,12 +105,12 @@ def _find(question: str) -> Question:
 
 
 def folders() -> list[str]:
-    """Return the user's folders of questions; a relative one is beside the file that names it."""
+    """Return the user's folders of queries; relative ones are resolved from the settings file that names them."""
     return session.question_folders(session.settings())
 
 
 def _values(asked: Question, given: tuple[str, ...], parameters: tuple[str, ...]) -> dict[str, str]:
-    """The values of the command line, by name."""
+    """Return the values on the command line, by name."""
     from provio.ask.parameters import by_place, check_names
 
     for parameter in parameters:
@@ -114,17 +119,17 @@ def _values(asked: Question, given: tuple[str, ...], parameters: tuple[str, ...]
     by_name = {name: value for name, _, value in (parameter.partition("=") for parameter in parameters)}
     found = by_place(asked, given)
     for name in found.keys() & by_name.keys():
-        raise click.UsageError(f"{name} is said twice, as {found[name]!r} and with -p")
+        raise click.UsageError(f"{name} is given twice, as {found[name]!r} and with -p: give it once")
     check_names(asked, found | by_name)
     return found | by_name
 
 
 def _check_slips(asked: Question, given: tuple[str, ...]) -> None:
-    """A parameter by its name, without -p before it, would be the name of a file that is not there."""
+    """Reject NAME=VALUE without -p, unless a file has this name."""
     for value in given:
         name, equals, _ = value.partition("=")
         if equals and any(name == one.name for one in asked.parameters) and not os.path.lexists(value):
-            raise click.UsageError(f"to fill in {name} by its name, say -p {shlex.quote(value)}")
+            raise click.UsageError(f"to fill in {name} by name, use -p {shlex.quote(value)}")
 
 
 def _answer(asked: Question, values: dict[str, str], which: session.Which, form: str, service: bool) -> str:
@@ -142,7 +147,7 @@ def _answer(asked: Question, values: dict[str, str], which: session.Which, form:
 
 
 def _list(form: str) -> str:
-    """The questions that have a name, with what they ask and what can be filled in."""
+    """Return the list of named queries, with titles and parameters."""
     from provio.ask import queries
     from provio.base import table
     from provio.render import records
@@ -152,8 +157,8 @@ def _list(form: str) -> str:
     cells = [(one.name, one.title, _parameters(one)) for one in found]
     width = terminal.width()
     room = sum(max(map(len, column)) + 2 for column in zip(names, *cells, strict=True)) - 2
-    if form == "table" and width is not None and room > width:  # what is asked is wanted whole
-        terminal.note("provio query NAME --show tells what can be filled in, with an example")
+    if form == "table" and width is not None and room > width:  # titles are never cut
+        terminal.note("provio query NAME --show lists the parameters, with an example")
         return table.align(names[:2], [cell[:2] for cell in cells], width=width, unicode=terminal.unicode())
     return records.render("query --list", cells, form, width=width, unicode=terminal.unicode())
 
@@ -167,21 +172,21 @@ def _update(asked: Question, values: dict[str, str], service: bool, which: sessi
     from provio.settings import home as homes
 
     if which.campaign is not None or which.name is not None:
-        raise click.UsageError("--update is of the whole store: leave out --campaign and --name")
+        raise click.UsageError("--update changes the whole store: omit --campaign and --name")
     settings = session.settings()
     if settings.stores:
-        raise BadQuery("an update is of one record, and several are asked together: say PROVIO_STORES= before it")
+        raise BadQuery("an update changes one record, but several are queried together: set PROVIO_STORES= for it")
     bound = parameters.bound(asked, values, session.reader(None))
     query.update(homes.find(), settings, bound.text, service=service)
 
 
 def _command_lines(question: str) -> set[str]:
-    """The variables of a question that stand for command lines."""
+    """Return the variables of a query that hold command lines."""
     return set(re.findall(r"provio:(?:argv|commandLine)\s+\?(\w+)", question))
 
 
 def _typed(term: Term | None) -> Term | None:
-    """A command line as one would type it in a shell."""
+    """Return a command line quoted for a shell."""
     import pyoxigraph as ox
 
     from provio.ask.document import arguments
@@ -190,7 +195,7 @@ def _typed(term: Term | None) -> Term | None:
 
 
 def _shown(answer: Answer, form: str, commands: set[str]) -> str:
-    """The answer in a form; a table, which is for people, has command lines as a shell would read them."""
+    """Return the result in a form; only a table quotes command lines for a shell."""
     import pyoxigraph as ox
 
     from provio.render import rows

@@ -1,4 +1,4 @@
-"""`provio rm`: runs by name in; they, and all that followed from them, gone."""
+"""`provio rm`: removes runs and all conclusions from them."""
 
 from __future__ import annotations
 
@@ -15,51 +15,52 @@ from provio.cli.verbs import WORDS_LEFT, fast_option, lost_option, store_option
 if TYPE_CHECKING:
     from pathlib import Path
 
-NAMED = 3  # processes of a run that goes on
+NAMED = 3  # processes of a run in progress
 
 
-@click.command("rm", short_help="Remove runs, and all that followed from them.")
+@click.command("rm", short_help="Remove runs, and all conclusions from them.")
 @click.argument("runs", nargs=-1, required=True)
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @lost_option
 @fast_option
 @store_option
 def command(runs: tuple[str, ...], yes: bool, lost: bool, fast: bool) -> int:
-    """Remove RUNS: what the store says of them, what it concluded from them, and their files in .provio. There is no
-    way back.
+    """Remove RUNS: their statements in the store, the conclusions from them, and their files in .provio. This cannot be
+    undone.
 
-    A run is an id, a beginning of one that no other has, a name that no other has, or `last`. A run that still goes on,
-    or that another host may still be at work on, stays, and with it all that were named. The files that runs wrote are
-    not touched. Example: provio rm 0193c1f2
+    A run is an id, a unique start of an id, a unique name, or `last`. If a run is in progress, or another host may
+    still work on it, none of RUNS is removed. The files that runs wrote are not touched. Example: provio rm 0193c1f2
     """
     from provio.ask import federated
     from provio.settings import home as homes
 
     home = homes.find()
     known = {run: row.get("name") for run, row in session.own_runs(home).items()}
-    found = [home.runs / run for run in dict.fromkeys(_meant(known, name) for name in runs)]
+    found = [home.runs / run for run in dict.fromkeys(_find(known, name) for name in runs)]
     taken, files = session.extent(found)
-    what = f"{plural(len(found), 'run')} ({plural(files, 'file')}, {size(taken)})"
+    summary = f"{plural(len(found), 'run')} ({plural(files, 'file')}, {size(taken)})"
     for folder in found:
         _check_ended(folder, lost)
     if not yes:
-        terminal.confirm(f"remove {what}: {', '.join(folder.name for folder in found[:4])}{' …' * (len(found) > 4)}?")
+        terminal.confirm(
+            f"remove {summary}: {', '.join(folder.name for folder in found[:4])}{' …' * (len(found) > 4)}?"
+        )
     names, settings = [folder.name for folder in found], session.settings()
     with terminal.working() as note:
         federated.remove(home, names, settings, fast=fast, progress=note)
-    terminal.note(f"{what} removed{WORDS_LEFT * fast}")
+    terminal.note(f"{summary} removed{WORDS_LEFT * fast}")
     return 0
 
 
-def _meant(known: dict[str, str | None], name: str) -> str:
+def _find(known: dict[str, str | None], name: str) -> str:
     if not name:
-        raise click.UsageError("no run was named: the name is empty")
+        raise click.UsageError("the name of a run is empty: give an id or a name")
     named = [run for run, given in known.items() if name in (given, run)] or ([max(known)] if name == "last" else [])
     found = named or [run for run in known if run.startswith(name)]
     if not found:
-        raise NothingKnown(f"no run {name!r} is recorded (provio runs lists them)")
+        raise NothingKnown(f"no run {name!r} is recorded: provio runs lists the runs")
     if len(found) > 1:
-        raise ProvioError(f"{len(found)} runs are meant by {name!r}: name them by id ({', '.join(sorted(found)[:3])})")
+        raise ProvioError(f"{len(found)} runs match {name!r}: give an id ({', '.join(sorted(found)[:3])})")
     return found[0]
 
 
@@ -70,16 +71,16 @@ def _check_ended(folder: Path, lost: bool) -> None:
     others = [] if lost else liveness.hosts_at_work(folder, record)
     if others:
         raise ProvioError(
-            f"run {folder.name} may still be at work on {', '.join(others)}, nothing was removed: provio merge there "
-            "brings in what it captured, if that ended; add --lost where nothing of it goes on"
+            f"run {folder.name} may still be in progress on {', '.join(others)}; nothing was removed: if it has "
+            "ended, run provio merge there to collect its records, or use --lost"
         )
     if liveness.in_progress(folder, record, lost, started=liveness.started_runs()):
         named = _named(liveness.living_processes(folder, record))
-        raise ProvioError(f"run {folder.name} still goes on{named}: end its processes first, nothing was removed")
+        raise ProvioError(f"run {folder.name} is in progress{named}: end its processes first; nothing was removed")
 
 
 def _named(processes: list[tuple[int, str]]) -> str:
-    """Which processes those are, as far as a line has room."""
+    """Return the first processes, in parentheses."""
     few = [f"{pid} {name}" for pid, name in processes[:NAMED]]
     more = f" and {len(processes) - NAMED} more" if len(processes) > NAMED else ""
     return f" ({', '.join(few)}{more})" if few else ""

@@ -1,7 +1,6 @@
-"""`provio run`: a command in, its own output and end out, and a recorded run left behind.
+"""`provio run`: runs a command and records it.
 
-What a plain call says is read without click (`provio.record.options.read`); this is for all others, and for what is
-said of the options.
+`provio.record.options.read` parses simple calls without click; this module is for the others, and for the help.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from provio.settings.record_classes import SEE
 
 
 def declared(option: Option) -> click.Option:
-    """An option as click knows it."""
+    """Return an option for click."""
     if not option.takes:
         names = f"{option.written}/{option.off}" if option.off else option.written
         default = None if option.off else False
@@ -27,9 +26,9 @@ def declared(option: Option) -> click.Option:
 
 
 def _carried_out(**given: Any) -> int:
-    """Watch COMMAND: record which files its processes read and wrote.
+    """Run COMMAND and record the files that its processes read and write.
 
-    Its output, exit code and signals are its own. What provio.toml sets, the options are over. Example: provio run --
+    Output, exit code and signals are those of COMMAND. Options take precedence over provio.toml. Example: provio run --
     make -j4
     """
     from provio.containers import run
@@ -41,7 +40,7 @@ def _carried_out(**given: Any) -> int:
 
 command = click.Command(
     "run",
-    short_help="Watch a command.",
+    short_help="Run and record a command.",
     context_settings={"allow_interspersed_args": False},
     callback=_carried_out,
     help=_carried_out.__doc__,

@@ -1,4 +1,4 @@
-"""`provio runs`: the list of what is recorded."""
+"""`provio runs`: lists the recorded runs."""
 
 from __future__ import annotations
 
@@ -12,23 +12,25 @@ from provio.base import terminal
 from provio.cli.verbs import FORMS, runs_options, stoppable, store_option
 from provio.trace import run_source
 
-MOST = 100  # runs that a terminal is shown
+MOST = 100  # runs shown on a terminal
 
 TITLES = {"size": "record", "files": "in files"}  # not those that a run wrote
 
 
-@click.command("runs", short_help="List what is recorded.")
+@click.command("runs", short_help="List the recorded runs.")
 @click.option("--as", "form", type=FORMS, default="table", show_default=True)
-@click.option("--limit", type=click.IntRange(min=1), help="The newest so many [default: 100 on a terminal, else all].")
+@click.option(
+    "--limit", type=click.IntRange(min=1), help="Only the newest runs [default: 100 on a terminal, otherwise all]."
+)
 @runs_options
 @store_option
 @stoppable
 def command(form: str, limit: int | None, campaign: str | None, name: str | None) -> int:
-    """List what is recorded, oldest first; the table shows as much of an id as tells the runs apart.
+    """List the recorded runs, oldest first; the table shows as much of each id as is unique.
 
-    `size` is what a run's own files take on the disk (in bytes, but in the table), `files` how many they are: one, once
-    it is packed. The line below the table, on a terminal, is what the whole record takes: runs, store, what snapshots
-    take beyond the store, others.
+    `size` is the disk usage of a run's own files (in bytes, except in the table), `files` their number: one after the
+    run is packed. On a terminal, the line below the table is the disk usage of the whole record: runs, store,
+    additional files of snapshots, others.
 
     \b
     Example: provio runs --campaign das-2026 --as csv > runs.csv
@@ -54,13 +56,13 @@ def command(form: str, limit: int | None, campaign: str | None, name: str | None
         for line in textwrap.wrap(disk_usage.taken(homes.find()).line(), terminal.width() or 0):
             terminal.note(line)
     if homes.find().words_left.exists():
-        terminal.note(f"{homes.LEFT_WORDS}: provio merge takes them out")
+        terminal.note(f"{homes.LEFT_WORDS}: provio merge removes them")
     return 0
 
 
 def _table(found: list[dict[str, str | int | float | None]], enough: int, width: int | None) -> str:
-    """The rows as people read them: `enough` of an id, sizes and times in units, no column without a value, and where
-    there are few columns, the start to the minute and no sizes."""
+    """Return the rows as a table: `enough` characters of an id, sizes and times with units, no empty columns; on a
+    narrow terminal the start without seconds, and no sizes."""
     from provio.base import table
     from provio.base.text import moment, size, span
     from provio.render import records
@@ -88,7 +90,7 @@ def _any(cells: list[dict[str, str]], name: str) -> bool:
 
 
 def _extent(run: str) -> tuple[int, int] | None:
-    """How many bytes and files a run takes; None where its files are gone."""
+    """Return the number of bytes and files of a run; None if its files were removed."""
     from provio.settings import home as homes
 
     folder = homes.find().runs / run

@@ -1,4 +1,4 @@
-"""`provio serve`: a record in, an explorer and a SPARQL endpoint on a port out, until Ctrl-C."""
+"""`provio serve`: serves the explorer and a SPARQL endpoint until Ctrl-C."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 SECONDS = 60.0
 
 
-@click.command("serve", short_help="Explore in a browser; a SPARQL endpoint.")
+@click.command("serve", short_help="Serve the explorer and a SPARQL endpoint.")
 @click.option("--bind", default="127.0.0.1:7878", show_default=True, metavar="HOST:PORT",
-              help="Where to listen; port 0: any that is free.")  # fmt: skip
+              help="Address to listen on; port 0: any free port.")  # fmt: skip
 @click.option("--token", type=click.Path(dir_okay=False), metavar="FILE",
-              help="Answer who knows the token in FILE (made where there is none); or set PROVIO_TOKEN.")  # fmt: skip
+              help="Require the token in FILE (created if missing); or set PROVIO_TOKEN.")  # fmt: skip
 @click.option("--open", "opened", is_flag=True, help="Open the page in a browser.")
 @click.option("--timeout", "longest", type=click.FloatRange(min=0), metavar="SECONDS",
-              help="How long an answer may take; 0: as it may [default: what is set, else 60].")  # fmt: skip
+              help="Time limit of a query; 0: none [default: the setting, or 60].")  # fmt: skip
 def command(bind: str, token: str | None, opened: bool, longest: float | None) -> int:
-    """Serve what is recorded to a browser, and to any client of SPARQL 1.1 at /query; nothing can be changed.
+    """Serve the record to a browser, and to any SPARQL 1.1 client at /query; clients cannot change it.
 
-    What is pending is merged first; what is merged later is seen without a new start. An address that others can reach
-    wants a token. Ctrl-C ends it.
+    Pending runs are merged first; later merges become visible without a restart. An address that other users can reach
+    requires a token. Ctrl-C ends it.
 
     \b
     Example: provio serve --open
@@ -46,35 +46,35 @@ def command(bind: str, token: str | None, opened: bool, longest: float | None) -
         raise click.BadParameter(str(error), param_hint="--bind") from None
     secret = access.token(token)
     if not place.own and not secret:
-        raise click.UsageError(f"others can reach {bind}: say --token FILE, so that not everybody is answered")
-    what, keeper_of = _merged(longest)
-    server.serve(what, place, secret, keeper_of, lambda url: _begun(url, opened))
+        raise click.UsageError(f"other users can reach {bind}: use --token FILE to restrict access")
+    name, keeper_of = _merged(longest)
+    server.serve(name, place, secret, keeper_of, lambda url: _started(url, opened))
     return 0
 
 
 def _merged(timeout: float | None) -> tuple[str, Callable[[], Keeper]]:
-    """The name of the record that is served, and what keeps it, all merged that has ended."""
+    """Merge all ended runs; return the name of the record, and a function that opens its snapshot."""
     from provio.settings import home as homes
 
     home, configured = homes.find(), session.settings()
     if configured.store and not configured.stores:
         raise ProvioError(
-            f"the record is kept by {configured.store}, which answers SPARQL itself: ask it there, or say "
-            "PROVIO_STORE= before provio serve to serve what is kept in the folder"
+            f"the record is on the SPARQL server {configured.store}: query that server, or set PROVIO_STORE= to "
+            "serve the record in the folder"
         )
-    what = " and ".join(filter(None, (str(home.project), ", ".join(configured.stores))))
+    name = " and ".join(filter(None, (str(home.project), ", ".join(configured.stores))))
     home, configured, _ = session.merged(home, configured, terminal.complain, terminal.steady_progress)
     seconds = timeout if timeout is not None else configured.timeout or SECONDS
     from provio.serve.snapshot_holder import Keeper
 
     configured = replace(configured, store="")
-    return what, lambda: Keeper(home, seconds, configured, lambda: session.unmerged(home, configured))
+    return name, lambda: Keeper(home, seconds, configured, lambda: session.unmerged(home, configured))
 
 
-def _begun(url: str, opened: bool) -> None:
+def _started(url: str, opened: bool) -> None:
     terminal.note(f"{url} (SPARQL: {url}query); Ctrl-C ends it")
     if opened:
         import webbrowser
 
         if not webbrowser.open(url):
-            terminal.complain(f"no browser could be opened: open {url} yourself")
+            terminal.complain(f"no browser was found: open {url}")

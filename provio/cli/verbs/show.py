@@ -1,4 +1,4 @@
-"""`provio show`: a run, or an object inside a file, in; what is recorded of it out."""
+"""`provio show`: shows the record of a run, or of an object inside a file."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from provio.store import Reader
 @store_option
 @stoppable
 def command(run: str, form: str, fold: bool) -> int:
-    """Show one RUN (its id, the beginning of it, its name, or `last`): what ran, what it read and wrote. Or a dataset,
-    an attribute or a group inside a file: what it is, who made it, and what was done to it.
+    """Show one RUN (its id, the start of it, its name, or `last`): its programs and the files that it read and wrote.
+    Or show a dataset, attribute or group inside a file: its type, its creator and the operations on it.
 
     \b
     Example: provio show last
              provio show xcorr.h5#/stack
     """
     if "#" in run:
-        asked = session.files([run])
+        request = session.files([run])
         if form == "text":
-            terminal.out(show(asked.reader, asked.targets[0], unicode=terminal.unicode()))
+            terminal.out(show(request.reader, request.targets[0], unicode=terminal.unicode()))
             return 0
-        rows = facts(asked.reader, asked.targets[0])
+        rows = facts(request.reader, request.targets[0])
     else:
         reader = session.reader(None)
         run = session.run_id(reader, run)
@@ -48,24 +48,21 @@ def command(run: str, form: str, fold: bool) -> int:
     return 0
 
 
-# What is recorded of one object inside a file: the object and a store in, lines of text out.
-
-
 FACTS = ("shape", "maxShape", "datatype", "chunks", "filters")
 
 
 def facts(reader: Reader, target: Target) -> list[tuple[str, str, int | None]]:
-    """Return what an object is, who made it, and what was done to it, by whatever run, by the columns of the table
-    `show`; the number is that of the bytes that calls moved."""
+    """Return the type of an object, its creators and the operations on it in all runs, as rows of the table `show`; the
+    number is the bytes that calls transferred."""
     inside = Origins(reader, Nodes(reader))
     iri = target.iri if inside.said(target.iri) else next(iter(inside.origins(target.iri)), target.iri)
     node = describe(reader, {iri})[0]
-    said = {local_name(row["p"]): row["o"] for row in reader.rows(f"SELECT ?p ?o {{ <{iri}> ?p ?o }}")}
+    properties = {local_name(row["p"]): row["o"] for row in reader.rows(f"SELECT ?p ?o {{ <{iri}> ?p ?o }}")}
     rows: list[tuple[str, str, int | None]] = [(node["type"].lower(), target.path or node.get("path") or iri, None)]
     rows += [("!", target.changed, None)] if target.changed else []
     if iri != target.iri:
         rows.append(("as", f"{node.get('path', iri)}: unchanged since", None))
-    rows += [(name, said[name], None) for name in FACTS if name in said]
+    rows += [(name, properties[name], None) for name in FACTS if name in properties]
     rows += [
         ("made", f"{moment(row['start'])} by {row['label']}, run {row['run']}", None) for row in _made(reader, iri)
     ]
@@ -73,10 +70,9 @@ def facts(reader: Reader, target: Target) -> list[tuple[str, str, int | None]]:
 
 
 def show(reader: Reader, target: Target, unicode: bool = True) -> str:
-    """Return the same as lines of text."""
+    """Return the same facts as lines of text."""
     lines = [
-        f"{'' if what == '!' else what:8} {'! ' if what == '!' else ''}{value}"
-        for what, value, _ in facts(reader, target)
+        f"{'' if key == '!' else key:8} {'! ' if key == '!' else ''}{value}" for key, value, _ in facts(reader, target)
     ]
     return "".join(printable(line, unicode) + "\n" for line in lines)
 
@@ -100,5 +96,5 @@ def _calls(reader: Reader, iri: str) -> list[dict[str, str]]:
 def _done(row: dict[str, str]) -> tuple[str, str, int]:
     how = local_name(row["how"]).removeprefix("was").removesuffix("By").lower()
     moved = f", {size(int(row['bytes']))}" if row["bytes"] != "0" else ""
-    said = f"{row['api']}: {plural(int(row['calls']), 'call')}{moved}, in {plural(int(row['runs']), 'run')}"
-    return how, said, int(row["bytes"])
+    text = f"{row['api']}: {plural(int(row['calls']), 'call')}{moved}, in {plural(int(row['runs']), 'run')}"
+    return how, text, int(row["bytes"])

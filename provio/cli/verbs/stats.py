@@ -1,4 +1,4 @@
-"""`provio stats`: runs in, what their I/O came to out."""
+"""`provio stats`: prints calls, bytes, times and bottlenecks of runs."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ if TYPE_CHECKING:
 
 ALONE = ("size", "bottleneck", "latency")
 WAYS = ["operation", "layer", "api", "file", "process", "thread", "rank", "host", "program", "user", "run"]
-LIMIT, OF_A_RULE = 20, 2  # rows of a table, findings of one rule beside it
+LIMIT, OF_A_RULE = 20, 2  # rows of a table, findings of one rule
 
 
-@click.command("stats", short_help="Sum up I/O: calls, bytes, time, and what is slow.")
+@click.command("stats", short_help="Summarize I/O: calls, bytes, time, bottlenecks.")
 @click.argument("names", metavar="[RUN]...", nargs=-1)
 @click.option(
     "--by",
     "ways",
     type=Choice([*WAYS, *ALONE]),
     multiple=True,
-    metavar="WHAT",
-    help=f"What is summed up together; several: each pair ({', '.join([*WAYS, *ALONE])}).",
+    metavar="KEY",
+    help=f"Group by this; several: each combination ({', '.join([*WAYS, *ALONE])}).",
 )
 @click.option("--sort", type=Choice(["time", "calls", "bytes", "errors", "name"]), default="time",
-              show_default=True, help="What comes first.")  # fmt: skip
-@click.option("--limit", type=click.IntRange(min=0), help="At most so many rows; 0: all [default: 20 of a table].")
-@click.option("--all", "every", is_flag=True, help="All runs together, in place of the last.")
-@click.option("--across", "across", is_flag=True, help="How these runs differ: mean, deviation, what stands out.")
+              show_default=True, help="Sort by this.")  # fmt: skip
+@click.option("--limit", type=click.IntRange(min=0), help="At most this many rows; 0: all [default: 20 in a table].")
+@click.option("--all", "every", is_flag=True, help="All runs together, instead of the last.")
+@click.option("--across", "across", is_flag=True, help="Compare these runs: mean, deviation, outliers.")
 @click.option("-o", "--output", type=OutputFile(), help="Write an HTML page, with a time line.")
 @click.option("--as", "form", type=FORMS, default="table", show_default=True)
 @runs_options
@@ -56,10 +56,10 @@ def command(
     campaign: str | None,
     name: str | None,
 ) -> int:
-    """Say what the I/O of each RUN came to (default: the last run): calls, bytes, time, sizes, and what is slow.
+    """Summarize the I/O of each RUN (default: the last run): calls, bytes, time, sizes, bottlenecks.
 
-    A RUN is `last`, an id, the beginning of one, or a name. HDF5's calls contain calls of the C library: the layers are
-    never added. Time is that of the calls, summed over threads. docs/statistics.md says what each figure is.
+    A RUN is `last`, an id, the start of an id, or a name. Calls of HDF5 contain calls of the C library, so layers are
+    never added up. Time is the time in calls, summed over threads. docs/statistics.md defines each figure.
 
     \b
     Example: provio stats
@@ -73,15 +73,15 @@ def command(
     from provio.store import Confined
 
     if len(ways) > 1 and not {*ALONE}.isdisjoint(ways):
-        raise click.UsageError(f"--by {' and '.join(ALONE)} stand alone")
+        raise click.UsageError(f"--by {', '.join(ALONE)} cannot be combined: give one alone")
     if output is not None and (ways or across or form != "table"):
-        raise click.UsageError("the page of -o shows all: leave out --by, --across and --as")
+        raise click.UsageError("the page of -o shows everything: omit --by, --across and --as")
     if across and not {*ALONE, "run"}.isdisjoint(ways):
-        raise click.UsageError("--across is how runs differ: leave out --by run, size, bottleneck and latency")
+        raise click.UsageError("--across compares runs: omit --by run, size, bottleneck and latency")
     store = session.reader(None)
     chosen = _runs(store, names, every, campaign, name)
     if across and len(chosen) < 2:
-        raise click.UsageError("--across needs several runs: name them, or say --campaign, --name or --all")
+        raise click.UsageError("--across needs several runs: name them, or use --campaign, --name or --all")
     found = figures(Confined(store, chosen), times=output is not None, home=homes.find())
     if output is not None:
         _page(store, found, output)
@@ -99,14 +99,14 @@ def command(
 
 
 def _runs(store: Store, names: tuple[str, ...], every: bool, campaign: str | None, name: str | None) -> list[str]:
-    """The graphs of the runs that are asked."""
+    """Return the graphs of the chosen runs."""
     from provio.ask import runs
     from provio.base.vocab import RUN_BASE
     from provio.graph.lines import bundle_iri
 
     chosen = runs.chosen(store, campaign, name)
     if names and (every or chosen is not None):
-        raise click.UsageError("RUN names what is asked: leave out --all, --campaign and --name")
+        raise click.UsageError("RUN already selects the runs: omit --all, --campaign and --name")
     if names:
         chosen = list(dict.fromkeys(session.run_id(store, one) for one in names))
     elif every and chosen is None:
@@ -135,7 +135,7 @@ def _page(store: Store, found: Figures, output: str) -> None:
 
 
 def _calls(found: Figures) -> Iterator[Call]:
-    """The single calls of all runs that kept them, here."""
+    """Yield the single calls of the runs that recorded them and whose run folders are in this `.provio`."""
     from provio.settings import home as homes
     from provio.stats import timeline
 
@@ -150,7 +150,9 @@ def _latencies(found: Figures) -> list[Latency]:
 
     latencies = timeline.latencies(found.recorded, _calls(found))
     if not latencies:
-        raise NothingKnown("no single call is kept of these runs here: record them with provio run --detail call")
+        raise NothingKnown(
+            "single calls of these runs are not recorded here: record them with provio run --detail call"
+        )
     return latencies
 
 

@@ -1,4 +1,4 @@
-"""`provio validate`: runs or files in, what breaks PROV-CONSTRAINTS and provio's shapes out."""
+"""`provio validate`: checks graphs against PROV-CONSTRAINTS, provio's shapes and lints."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ if TYPE_CHECKING:
     from provio.validate.check import Outcome
 
 
-@click.command("validate", short_help="Hold graphs against PROV-CONSTRAINTS.")
-@click.argument("what", nargs=-1, metavar="[RUN|FILE]...")
+@click.command("validate", short_help="Check graphs against PROV-CONSTRAINTS.")
+@click.argument("arguments", nargs=-1, metavar="[RUN|FILE]...")
 @click.option("--as", "form", type=Choice(["table", "json", "csv", "tsv", "junit"]), default="table", show_default=True)
-@click.option("--strict", is_flag=True, help="End with 1 for a lint too.")
-@click.option("--shacl", is_flag=True, help="Ask provio's shapes by pyshacl (small graphs), not as SPARQL.")
+@click.option("--strict", is_flag=True, help="Exit with 1 for a lint too.")
+@click.option("--shacl", is_flag=True, help="Check the shapes with pyshacl (small graphs) instead of SPARQL.")
 @store_option
 @stoppable
-def command(what: tuple[str, ...], form: str, strict: bool, shacl: bool) -> int:
-    """Hold RUNs or FILEs (or else all runs together) against PROV-CONSTRAINTS, provio's shapes, and lints.
+def command(arguments: tuple[str, ...], form: str, strict: bool, shacl: bool) -> int:
+    """Check RUNs or FILEs (or all runs together) against PROV-CONSTRAINTS, provio's shapes, and lints.
 
-    A FILE is RDF in any syntax, PROV-JSON or PROV-XML, by its ending. Ends with 1 where a constraint or shape is
-    violated; 3 where there is nothing to ask.
+    A FILE is RDF in any syntax, PROV-JSON or PROV-XML, by its suffix. Exit code 1 if a constraint or shape is violated;
+    3 if there is nothing to check.
 
     Example: provio validate export.trig --as junit > report.xml
     """
     from provio.render import validation
     from provio.validate.rules import VIOLATION
 
-    _own_words()
-    outcomes = [_outcome(one, shacl) for one in what or (None,)]
+    _load_user_vocabulary()
+    outcomes = [_outcome(one, shacl) for one in arguments or (None,)]
     show = {"table": validation.table, "json": validation.as_json, "junit": validation.junit}
     terminal.out(show[form](outcomes) if form in show else validation.for_programs(outcomes, form))
     return int(any(outcome.findings if strict else outcome.of(VIOLATION) for outcome in outcomes))
 
 
-def _own_words() -> None:
-    """Make classes of the user's own known: documents are held against them too."""
+def _load_user_vocabulary() -> None:
+    """Load the user's own classes, which the checks of documents need too."""
     settings = session.settings()
     if settings.ontology:
         from provio.store import user_vocabulary
@@ -50,7 +50,7 @@ def _own_words() -> None:
         user_vocabulary.of(settings)
 
 
-def _outcome(what: str | None, shacl: bool) -> Outcome:
+def _outcome(arguments: str | None, shacl: bool) -> Outcome:
     from provio.base.errors import NothingKnown
     from provio.base.vocab import RUN_BASE
     from provio.graph.lines import bundle_iri
@@ -58,15 +58,15 @@ def _outcome(what: str | None, shacl: bool) -> Outcome:
     from provio.validate.check import check
     from provio.validate.rules import Graph
 
-    if what and (os.path.lexists(what) or Path(what).suffix.lower() in documents.SUFFIXES):
-        graphs = documents.graphs(Path(what))
+    if arguments and (os.path.lexists(arguments) or Path(arguments).suffix.lower() in documents.SUFFIXES):
+        graphs = documents.graphs(Path(arguments))
         if not graphs:
-            raise NothingKnown(f"{what} says nothing: name a file that holds a graph")
-        return check(what, graphs, shacl=shacl)
+            raise NothingKnown(f"{arguments} holds no statements: name a file with a graph")
+        return check(arguments, graphs, shacl=shacl)
     reader = session.reader(None)
-    if what is None:
+    if arguments is None:
         return check("all runs", [Graph(reader.quads(), union=True)], shacl=shacl)
-    run = session.run_id(reader, what)
+    run = session.run_id(reader, arguments)
     bundle = bundle_iri(RUN_BASE + run)
     if [graph for graph in reader.run_graphs() if graph.startswith(RUN_BASE)] == [bundle]:
         return check(f"run {run}", [Graph(reader.quads(), bundle, union=True)], shacl=shacl)

@@ -1,4 +1,4 @@
-"""`provio view`: a file or a run in, a page out."""
+"""`provio view`: writes the graph of files or of a run as one HTML page."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 OF_FILES = ("at", "run", "forward", "depth", "until", "roots", "stale")
 LEVELS = click.Choice(["file", "dataset", "process", "io"])
-FOLDED = "Beyond so many, fold by folder, program and rank."
-OPERATIONS = 5_000  # so many a page holds of what was done to files, where nobody asked for more
+FOLDED = "Above this number, fold nodes by folder, program and rank."
+OPERATIONS = 5_000  # operations on files in a page, unless --level io requests more
 
 
 class Drawn(NamedTuple):
-    """What is drawn, its title, the exit code, and the store that it was asked of."""
+    """A graph to draw, its title, the exit code, and the store that it came from."""
 
     document: LineageDocument
     title: str
@@ -35,23 +35,23 @@ class Drawn(NamedTuple):
 
 
 @click.command("view", short_help="Draw the graph as one HTML page.")
-@click.argument("what", metavar="[FILE... | RUN]", nargs=-1)
+@click.argument("arguments", metavar="[FILE... | RUN]", nargs=-1)
 @click.option("-o", "--output", type=OutputFile(), required=True, help="The page to write.")
-@click.option("--level", type=LEVELS, help="What it shows first; the page switches [default: file].")
+@click.option("--level", type=LEVELS, help="The level shown first; the page can switch [default: file].")
 @click.option("--max-nodes", "most", type=click.IntRange(min=20), default=1500, show_default=True, help=FOLDED)
-@click.option("--open", "show", is_flag=True, help="Show it in your browser, too.")
+@click.option("--open", "show", is_flag=True, help="Open the page in a browser.")
 @walk_options
 @store_option
 @stoppable
-def command(what: tuple[str, ...], output: str, most: int, show: bool, **options: Any) -> int:
+def command(arguments: tuple[str, ...], output: str, most: int, show: bool, **options: Any) -> int:
     """Draw the lineage of files, or a whole RUN (default: the last), as one HTML page that needs no network.
 
     \b
     Example: provio view xcorr.h5 -o lineage.html
              provio view last -o run.html --level process
     """
-    gc.disable()  # it ends before that pays
-    drawn = (_of_files if _are_files(what) else _of_run)(what, {**options})
+    gc.disable()  # the process ends before a collection pays off
+    drawn = (_of_files if _are_files(arguments) else _of_run)(arguments, {**options})
     nodes = len(drawn.document["nodes"])
     terminal.write(output, _page(drawn, options["level"], most).encode())
     terminal.note(f"{output}: {plural(nodes, 'node')}")
@@ -70,7 +70,7 @@ def _page(drawn: Drawn, level: str | None, most: int) -> str:
 
 
 def _first_level(document: LineageDocument) -> str:
-    """Who asked of an object inside a file wants to see what is inside."""
+    """Return `dataset` if the target is an object inside a file."""
     from provio.ask.nodes import is_member
 
     return "dataset" if is_member(document["target"]) else "file"
@@ -81,25 +81,27 @@ def _show(output: str) -> None:
 
     address = Path(output).absolute().as_uri()
     if not webbrowser.open(address):
-        terminal.complain(f"no browser was found to show it: open {address}")
+        terminal.complain(f"no browser was found: open {address}")
 
 
-def _are_files(what: tuple[str, ...]) -> bool:
-    """Raises UsageError where a run stands among files."""
+def _are_files(arguments: tuple[str, ...]) -> bool:
+    """Return whether the arguments are files; raise UsageError if a run is among several."""
     from provio.settings.home import RUN_ID
 
-    for name in what if len(what) > 1 else ():
+    for name in arguments if len(arguments) > 1 else ():
         if (name == "last" or RUN_ID.fullmatch(name)) and not os.path.lexists(name):
-            raise click.UsageError(f"a run is drawn by itself: name {name} alone, or files alone (./{name} is a file)")
-    return len(what) > 1 or (bool(what) and ("/" in what[0] or "#" in what[0] or os.path.lexists(what[0])))
+            raise click.UsageError(
+                f"a run cannot be drawn with files: name {name} alone, or only files (./{name} is a file)"
+            )
+    return len(arguments) > 1 or any("/" in name or "#" in name or os.path.lexists(name) for name in arguments)
 
 
-def _of_files(what: tuple[str, ...], options: dict[str, Any]) -> Drawn:
+def _of_files(arguments: tuple[str, ...], options: dict[str, Any]) -> Drawn:
     from provio.ask.lineage import answer
 
     which = session.Which(*(options.pop(name) for name in ("at", "run", "campaign", "name")))
     roots, stale, level = options.pop("roots"), options.pop("stale"), options.pop("level")
-    asked = session.files(what, which)
+    asked = session.files(arguments, which)
     walked = level if level in (None, "dataset") else "file"
     document = answer(asked, {**options, "level": walked}, roots=roots, stale=stale)
     if not (roots or stale or options["until"]) and walked != "dataset" and _hold_objects(asked):
@@ -109,7 +111,7 @@ def _of_files(what: tuple[str, ...], options: dict[str, Any]) -> Drawn:
 
 
 def _hold_objects(asked: session.Asked) -> bool:
-    """Whether files are asked about in which objects are known."""
+    """Return whether objects inside the requested files are recorded."""
     from provio.ask.lineage import leveled
     from provio.ask.nodes import is_member
 
@@ -119,28 +121,28 @@ def _hold_objects(asked: session.Asked) -> bool:
 
 
 def _both(whole: LineageDocument, inside: LineageDocument) -> LineageDocument:
-    """From file to file, and what is inside them, as one document: a page shows the one or the other."""
+    """Return the lineage of files and of the objects inside them as one document; a page shows one of them."""
     from provio.ask.document import targets
 
     known = {node["iri"] for node in whole["nodes"]}
     nodes = [*whole["nodes"], *(node for node in inside["nodes"] if node["iri"] not in known)]
-    said = {tuple(edge.values()) for edge in whole["edges"]}
-    edges = [*whole["edges"], *(edge for edge in inside["edges"] if tuple(edge.values()) not in said)]
+    edges_seen = {tuple(edge.values()) for edge in whole["edges"]}
+    edges = [*whole["edges"], *(edge for edge in inside["edges"] if tuple(edge.values()) not in edges_seen)]
     return {**whole, "nodes": nodes, "edges": edges, "targets": [*targets(whole), *targets(inside)]}
 
 
-def _of_run(what: tuple[str, ...], options: dict[str, Any]) -> Drawn:
+def _of_run(arguments: tuple[str, ...], options: dict[str, Any]) -> Drawn:
     from provio.ask import runs, whole_run
 
     reader = session.reader(None)
     chosen = runs.chosen(reader, options["campaign"], options["name"])
-    run = chosen[-1] if chosen and not what else runs.find(reader, what[0] if what else "last")
-    if run is None and what:
-        return _of_files(what, options)  # a name that is gone
+    run = chosen[-1] if chosen and not arguments else runs.find(reader, arguments[0] if arguments else "last")
+    if run is None and arguments:
+        return _of_files(arguments, options)  # the name of a file that was removed
     if run is None:
         raise NothingKnown("no run is recorded: record one first (provio run -- COMMAND)")
-    asked = [f"--{name}" for name in OF_FILES if options[name]]
-    if asked:
-        raise click.UsageError(f"a run is drawn whole: {' and '.join(asked)} would say which part of a file's lineage")
+    unused = [f"--{name}" for name in OF_FILES if options[name]]
+    if unused:
+        raise click.UsageError(f"a run is drawn as a whole: omit {' and '.join(unused)}, or name files")
     document = whole_run.document(reader, run, everything=options["everything"])
     return Drawn(document, runs.title(reader, run), 0, reader)

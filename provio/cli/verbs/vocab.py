@@ -1,4 +1,4 @@
-"""`provio vocab`: the words that are known, provio's and the user's own, out."""
+"""`provio vocab`: lists the vocabulary, provio's and the user's own."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from provio.render.vocabulary_list import Known
 
 
-@click.command("vocab", short_help="List the words that are known, your own too.")
+@click.command("vocab", short_help="List the vocabulary, including your own.")
 @click.argument("word", required=False)
 @click.option("--kind", type=Choice(["class", "property"]), help="Only these.")
-@click.option("--own", is_flag=True, help="Only words of your own (the setting ontology).")
+@click.option("--own", is_flag=True, help="Only your own words (the setting ontology).")
 @click.option("--as", "form", type=FORMS, default="table", show_default=True)
 def command(word: str | None, kind: str | None, own: bool, form: str) -> int:
-    """List classes and properties, with what they mean; WORD: that one, and all that lies below it.
+    """List classes and properties with their meaning; with WORD, only that one and those below it.
 
-    Your own classes stand in the Turtle files that the setting `ontology` names; a program names them as the kind of
-    what it says (`provio.metric(…, kind="F1")`).
+    Your own classes are in the Turtle files that the setting `ontology` names; a program uses them as the kind of a
+    declaration (`provio.metric(…, kind="F1")`).
 
     Example: provio vocab Metric
     """
@@ -37,10 +37,10 @@ def command(word: str | None, kind: str | None, own: bool, form: str) -> int:
         below = vocabulary_list.below(every, word)
         if not below:
             near = suggestion(word, [one.local for one in every])
-            raise NothingKnown(f"no word {word!r}{near} (provio vocab lists all)")
+            raise NothingKnown(f"no word {word!r}{near}: provio vocab lists all")
         found = [one for one in found if one.word in below]
     if not found and own:
-        raise NothingKnown("no words of your own: name Turtle files in the setting ontology (provio config)")
+        raise NothingKnown("you have no words of your own: name Turtle files in the setting ontology (provio config)")
     width, unicode = terminal.width(), terminal.unicode()
     if form == "table":
         terminal.out(_table(found, width, unicode))

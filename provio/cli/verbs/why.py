@@ -1,4 +1,4 @@
-"""`provio why`: a file in, the one process that made it, and all that is known of how, out."""
+"""`provio why`: shows the process that wrote a file, and how."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from provio.base import terminal
 from provio.cli.verbs import TEXT_FORMS, fold_option, runs_options, stoppable, store_option, version_options
 
 
-@click.command("why", short_help="Who made a file, and how?")
+@click.command("why", short_help="Which process made a file, and how?")
 @click.argument("file")
 @version_options
 @runs_options
@@ -20,9 +20,9 @@ from provio.cli.verbs import TEXT_FORMS, fold_option, runs_options, stoppable, s
 @store_option
 @stoppable
 def command(file: str, form: str, fold: bool, **which: Any) -> int:
-    """Show the one process that made FILE: its command line, where, when, how it ended, what it read, what launched it.
+    """Show the process that made FILE: command line, place, time, end, inputs, parent processes.
 
-    Where nobody who was recorded made it, the exit code is 3.
+    The exit code is 3 if no recorded process made it.
 
     \b
     Example: provio why results/fig3.h5
@@ -31,8 +31,8 @@ def command(file: str, form: str, fold: bool, **which: Any) -> int:
     from provio.ask.why import why
     from provio.render import why as report
 
-    asked = session.files([file], session.Which(**which))
-    reason = why(asked.reader, asked.targets[0])
+    request = session.files([file], session.Which(**which))
+    reason = why(request.reader, request.targets[0])
     if form == "json":
         terminal.out(report.as_json(reason))
     elif form in ("csv", "tsv"):

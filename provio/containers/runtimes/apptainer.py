@@ -21,11 +21,11 @@ def command(start: Start) -> list[str]:
         words += ["--bind", f"{folder}:{folder}"]
     for name, value in start.variables.items():
         words += [] if "," in value or '"' in value else ["--env", f"{name}={value}"]
-    if not start.says("--pwd", "--cwd"):
+    if not start.has_option("--pwd", "--cwd"):
         words += ["--pwd", start.cwd]
     return [*words, *start.options, start.image, *start.command]
 
 
-def surroundings(start: Start) -> dict[str, str]:
+def extra_environment(start: Start) -> dict[str, str]:
     """Return the variables for the runtime itself, which it passes on without their prefix."""
     return {PREFIX + name: value for name, value in start.variables.items() if "," in value or '"' in value}

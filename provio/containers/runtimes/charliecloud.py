@@ -29,13 +29,13 @@ NEEDS_FOLDERS = True  # it binds only to existing folders
 def command(start: Start) -> list[str]:
     """Return the command line."""
     if not start.command and start.mode == "run":
-        raise ProvioError("Charliecloud knows no command of an image: say one after --")
+        raise ProvioError("Charliecloud does not know the default command of an image: give one after --")
     words = [start.program, "--env-no-expand"] if any("$" in v for v in start.variables.values()) else [start.program]
     for folder in start.binds:
         _there(start, folder)
         words.append(f"--bind={folder}:{folder}")
     words += [f"--set-env={name}={_quoted(value)}" for name, value in start.variables.items()]
-    if not start.says("-c", "--cd"):
+    if not start.has_option("-c", "--cd"):
         words.append(f"--cd={start.cwd}")
     return [*words, *start.options, start.image, "--", *(start.command or [start.shell])]
 
@@ -43,7 +43,7 @@ def command(start: Start) -> list[str]:
 def _there(start: Start, folder: str) -> None:
     """Raise ProvioError if the folder shown at /tmp does not contain the folder to bind to."""
     shown = os.environ.get("TMPDIR", TMP).rstrip("/") + folder.removeprefix(TMP)
-    if folder.startswith(TMP + "/") and not start.says(*PRIVATE) and not os.path.isdir(shown):
+    if folder.startswith(TMP + "/") and not start.has_option(*PRIVATE) and not os.path.isdir(shown):
         raise ProvioError(f"ch-run shows TMPDIR at /tmp, and {folder} is not in it: mkdir -p {shown}, or unset TMPDIR")
 
 
@@ -52,12 +52,12 @@ def _quoted(value: str) -> str:
     return f"'{value}'" if value.startswith("'") and value.endswith("'") else value
 
 
-def seen(start: Start) -> list[str]:
+def visible_folders(start: Start) -> list[str]:
     """Return the folders that the runtime shows by itself."""
     own = ["/dev", "/proc", "/sys"]
-    if not start.says(*PRIVATE) and os.environ.get("TMPDIR", TMP).rstrip("/") == TMP:
+    if not start.has_option(*PRIVATE) and os.environ.get("TMPDIR", TMP).rstrip("/") == TMP:
         own.append(TMP)
-    if start.says("--home") and os.environ.get("HOME", "") == f"/home/{_user()}":
+    if start.has_option("--home") and os.environ.get("HOME", "") == f"/home/{_user()}":
         own.append(os.environ["HOME"])
     return own + [source for source, _, place in _users_binds(start.options) if source == place or not place]
 
@@ -70,12 +70,12 @@ def _users_binds(options: Sequence[str]) -> Iterator[tuple[str, str, str]]:
             yield said.partition(":")
 
 
-def lacking(start: Start) -> str:
+def missing_mount_point(start: Start) -> str:
     """Return the first bind folder that is absent from a SquashFS, from the error of ch-run when it starts a program
     that does not exist."""
     if start.form != SQUASHFS or not start.binds:
         return ""
-    env = {**os.environ, **surroundings(start), "LC_ALL": "C"}
+    env = {**os.environ, **extra_environment(start), "LC_ALL": "C"}
     call = command(replace(start, mode="exec", command=("/proc/none",)))
     with contextlib.suppress(OSError, subprocess.SubprocessError):  # the start itself reports other errors
         tried = subprocess.run(call, stdin=subprocess.DEVNULL, capture_output=True, env=env, timeout=60, check=False)
@@ -98,7 +98,7 @@ def root(image: str) -> str | None:
     return found if os.path.isdir(found) else None
 
 
-def surroundings(_: Start) -> dict[str, str]:
+def extra_environment(_: Start) -> dict[str, str]:
     """Return the variables that the runtime requires."""
     return {"USER": _user()}
 

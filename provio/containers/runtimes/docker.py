@@ -17,5 +17,5 @@ facts = podman.facts
 
 def command(start: Start) -> list[str]:
     """Return the command line."""
-    own = [] if start.says("-u", "--user") else ["--user", f"{os.geteuid()}:{os.getegid()}"]
-    return [*podman.begun(start), *own, *podman.last(start, [start.image.removeprefix("docker://")])]
+    own = [] if start.has_option("-u", "--user") else ["--user", f"{os.geteuid()}:{os.getegid()}"]
+    return [*podman.first_words(start), *own, *podman.last_words(start, [start.image.removeprefix("docker://")])]

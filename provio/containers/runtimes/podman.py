@@ -17,10 +17,10 @@ SCHEMES: tuple[str, ...] = ("docker", "oci", "docker-archive")
 def command(start: Start) -> list[str]:
     """Return the command line."""
     image = ["--rootfs", os.path.abspath(start.image)] if start.form == FOLDER else [start.image]
-    return [*begun(start), "--security-opt", "label=disable", *last(start, image)]
+    return [*first_words(start), "--security-opt", "label=disable", *last_words(start, image)]
 
 
-def begun(start: Start) -> list[str]:
+def first_words(start: Start) -> list[str]:
     """Return the words before the user's options, which Docker shares."""
     words = [start.program, "run", "--rm", "--interactive"]
     words += ["--tty"] if start.terminal else []
@@ -28,10 +28,10 @@ def begun(start: Start) -> list[str]:
         words += ["--volume", f"{folder}:{folder}"]
     for name, value in start.variables.items():
         words += ["--env", f"{name}={value}"]
-    return words if start.says("-w", "--workdir") else [*words, "--workdir", start.cwd]
+    return words if start.has_option("-w", "--workdir") else [*words, "--workdir", start.cwd]
 
 
-def last(start: Start, image: list[str]) -> list[str]:
+def last_words(start: Start, image: list[str]) -> list[str]:
     """Return the user's options, the image and the command; another command replaces the image's own program."""
     words = list(start.command) if start.mode != "shell" else [start.shell]
     if start.mode == "run" or image[0] == "--rootfs":

@@ -15,7 +15,7 @@ def command(start: Start) -> list[str]:
     words += [f"--mount=type=bind,source={folder},destination={folder}" for folder in start.binds]
     for name, value in start.variables.items():
         words += ["--env", f"{name}={value}"]
-    if not start.says("-w", "--workdir"):
+    if not start.has_option("-w", "--workdir"):
         words.append(f"--workdir={start.cwd}")
     if start.mode != "run":
         words += ["--entrypoint", ""]  # two words: Sarus takes no empty value after an equals sign

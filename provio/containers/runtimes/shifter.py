@@ -21,7 +21,7 @@ def command(start: Start) -> list[str]:
     words += [f"--volume={folder}:{folder}" for folder in start.binds]
     for variable in start.variables.items():
         words += ["-e", "=".join(variable)]
-    if not start.says("-w", "--workdir"):
+    if not start.has_option("-w", "--workdir"):
         words.append(f"--workdir={start.cwd}")
     if start.mode == "run":
         words.append("--entrypoint")

@@ -10,8 +10,9 @@ PREFIX = "SINGULARITYENV_"
 command = apptainer.command
 
 
-def surroundings(start: Start) -> dict[str, str]:
+def extra_environment(start: Start) -> dict[str, str]:
     """Return the variables for the runtime itself, which it passes on without their prefix."""
     return {
-        PREFIX + name.removeprefix(apptainer.PREFIX): value for name, value in apptainer.surroundings(start).items()
+        PREFIX + name.removeprefix(apptainer.PREFIX): value
+        for name, value in apptainer.extra_environment(start).items()
     }
