@@ -128,7 +128,7 @@ class CallGraph:
         iri, counters, entity = opening.iri + "/open", {"elapsed": opening.elapsed}, version.iri if version else None
         self.activity(iri, "Open", acting, thread, opening.api or "", counters, opening.opened, entity)
         if version and version.noise:
-            self.graph.say(iri, ("noise", turtle.boolean(True)))
+            self.graph.add(iri, ("noise", turtle.boolean(True)))
 
     def _usual_functions(self, process: Process) -> None:
         """State with each phase the function that opened most of the files that the phase read or wrote."""
@@ -149,7 +149,7 @@ class CallGraph:
                 counts.setdefault(self.out.phases[process.iri][number].iri, Counter())[lone.apis[by]] += count
         self.usual = {phase: min(found, key=lambda api: (-found[api], api)) for phase, found in counts.items()}
         for phase, api in self.usual.items():
-            self.graph.say(phase, ("openApi", turtle.literal(api)))
+            self.graph.add(phase, ("openApi", turtle.literal(api)))
 
     def _openings(self, process: Process) -> Iterator[Opening]:
         seen = set(map(id, process.openings)) if process.containers else ()
@@ -189,7 +189,7 @@ class CallGraph:
                 acting = self.out.acting(process, access.task)
                 self.activity(f"{access.iri}/{name}", kind, acting, thread, api, counters, first, target, last)
                 if opened and opened.api != self.usual[self.out.phase_at(acting, first).iri]:
-                    self.graph.say(f"{access.iri}/{name}", ("openApi", self._api(opened.api or "")))
+                    self.graph.add(f"{access.iri}/{name}", ("openApi", self._api(opened.api or "")))
         if not access.count("count"):
             return
         if access.counts["a"] == "Copy":
@@ -225,7 +225,7 @@ class CallGraph:
                 self._failed(
                     process, failure.iri, failure.kind, failure.thread.iri, failure.api, failure.errno, failure.count
                 )
-                self.graph.say(entity, (INFLUENCES[failure.kind], named(failure.iri)))
+                self.graph.add(entity, (INFLUENCES[failure.kind], named(failure.iri)))
         for (kind, api, error), (count,) in sums.items():
             name = turtle.segment(api or kind.lower())
             self._failed(process, f"{process.iri}failed/{name}.{error}", kind, None, api, error, count)
@@ -280,7 +280,7 @@ class CallGraph:
             ("partOf", named((phase or self.out.phase_at(process, start)).iri)),
         )
         if entity and kind in INFLUENCES:
-            graph.say(entity, (INFLUENCES[kind], named(iri)))
+            graph.add(entity, (INFLUENCES[kind], named(iri)))
 
     def _api(self, api: str) -> str | None:
         return None if "api" in self.kept.left_out else turtle.literal(api)
@@ -298,6 +298,6 @@ class CallGraph:
         for name in ("from", "to", "path"):
             value = event.text(name)
             if value is not None:
-                self.graph.say(event.iri, path_if_known(name, os.path.normpath(value)))
+                self.graph.add(event.iri, path_if_known(name, os.path.normpath(value)))
         if event.kind == "Delete" and known and event.number("links", 1) == 0:
-            self.graph.say(known.iri, ("prov:wasInvalidatedBy", named(event.iri)))
+            self.graph.add(known.iri, ("prov:wasInvalidatedBy", named(event.iri)))

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from provio.base import turtle
 from provio.base.vocab import NS, PROV, local_name, provio, superclasses, vocabulary
 from provio.graph.lines import Pair
-from provio.lineage.declared import Saved, State, Under, Version
+from provio.lineage.declared import ConfigurationUse, SavedCheckpoint, State, Version
 from provio.lineage.model import Conclusions
 from provio.trace.declarations import Settings
 from provio.trace.facts import Process
@@ -49,33 +49,33 @@ def _named(kind: str) -> list[str]:
     return [iri for iri in words.parents if kind and (iri == kind or local_name(iri) == kind)]
 
 
-Say = Callable[..., None]
+Add = Callable[..., None]
 LONGEST = 200  # characters of a name in an IRI
 
 
-class SaidGraph:
-    """Writes the declarations; `say` adds properties to a subject."""
+class DeclarationGraph:
+    """Writes the declarations; `add` adds properties to a subject."""
 
-    def __init__(self, trace: Trace, conclusions: Conclusions, say: Say) -> None:
-        self.trace, self.out, self.say = trace, conclusions, say
+    def __init__(self, trace: Trace, conclusions: Conclusions, add: Add) -> None:
+        self.trace, self.out, self.add = trace, conclusions, add
 
     def nodes(self) -> Iterator[None]:
         """Write all declarations; yield from time to time."""
         checkpoints = {one.iri for one in self.trace.declarations.checkpoints}
-        for version in self.out.said.versions.values():
+        for version in self.out.declared.versions.values():
             yield from self._version(version)
-        for under in self.out.said.under:
-            self._under(under)
+        for under in self.out.declared.under:
+            self._configuration_use(under)
             yield
         for metric in self.trace.declarations.metrics:
             self._metric(metric)
             yield
-        for saved in self.out.said.saved:
+        for saved in self.out.declared.saved:
             self._saved(saved)
             yield
-        for iri in self.out.said.kept:
+        for iri in self.out.declared.kept:
             yield from self._entity(iri)
-        for state in self.out.said.states.values():
+        for state in self.out.declared.states.values():
             self._state(state)
         for holder, settings in self.trace.declarations.settings.items():
             strand = self.out.strands.get(holder)
@@ -84,35 +84,35 @@ class SaidGraph:
 
     def _typed(self, iri: str, general: str, kind: str, *pairs: Pair) -> None:
         types, known = types_of_kind(general, kind)
-        self.say(iri, *(("a", f"<{one}>") for one in types), ("kind", None if known else turtle.literal(kind)), *pairs)
+        self.add(iri, *(("a", f"<{one}>") for one in types), ("kind", None if known else turtle.literal(kind)), *pairs)
 
     def _version(self, version: Version) -> Iterator[None]:
-        said = version.said
-        whole = None if said.complete else turtle.boolean(False)
-        self._typed(version.iri, "Configuration", said.kind, _name(said.name), ("complete", whole))
-        yield from self._settings(version.iri, "prov:hadMember", said.settings)
+        declaration = version.declaration
+        whole = None if declaration.complete else turtle.boolean(False)
+        self._typed(version.iri, "Configuration", declaration.kind, _name(declaration.name), ("complete", whole))
+        yield from self._settings(version.iri, "prov:hadMember", declaration.settings)
 
     def _settings(self, holder: str, tie: str, settings: Settings) -> Iterator[None]:
         for name, value in settings.items():
             iri = f"{holder}#{_segment(name)}"
             self._typed(iri, "Setting", "", ("name", turtle.literal(name)), ("value", value.term))
-            self.say(holder, (tie, f"<{iri}>"))
+            self.add(holder, (tie, f"<{iri}>"))
             yield
 
-    def _under(self, under: Under) -> None:
+    def _configuration_use(self, under: ConfigurationUse) -> None:
         version, phase = f"<{under.version}>", self._phase(under.actor, under.at)
-        self.say(under.iri, ("a", f"<{PROV}Usage>"))
+        self.add(under.iri, ("a", f"<{PROV}Usage>"))
         at, series = turtle.instant(under.at), turtle.literal(under.series)
-        self.say(under.iri, ("prov:entity", version), ("prov:atTime", at), ("series", series))
-        self.say(phase, ("prov:qualifiedUsage", f"<{under.iri}>"))
+        self.add(under.iri, ("prov:entity", version), ("prov:atTime", at), ("series", series))
+        self.add(phase, ("prov:qualifiedUsage", f"<{under.iri}>"))
         self._had("hadConfiguration", under.version, under.task)
 
     def _had(self, word: str, iri: str, task: str) -> None:
         """Tie an entity to the run, and to the Task in which it was declared."""
-        self.say(self.trace.iri, (word, f"<{iri}>"))
+        self.add(self.trace.iri, (word, f"<{iri}>"))
         strand = self.out.strands.get(task)
         if strand:
-            self.say(strand.process.iri, (word, f"<{iri}>"))
+            self.add(strand.process.iri, (word, f"<{iri}>"))
 
     def _metric(self, metric: Metric) -> None:
         iri, actor = metric.iri, self.out.acting(self.trace.processes[metric.process], metric.task)
@@ -122,18 +122,18 @@ class SaidGraph:
         self._typed(iri, "Metric", metric.kind, _name(metric.name), ("value", value), ("step", step), *made)
         self._had("hadMetric", iri, metric.task)
 
-    def _saved(self, saved: Saved) -> None:
-        said = saved.said
-        step = None if said.step is None else turtle.integer(said.step)
-        path = turtle.text_or_encoded("path", said.path) if said.path else ("path", None)
+    def _saved(self, saved: SavedCheckpoint) -> None:
+        declaration = saved.declaration
+        step = None if declaration.step is None else turtle.integer(declaration.step)
+        path = turtle.text_or_encoded("path", declaration.path) if declaration.path else ("path", None)
         ties = [
             *(("prov:hadMember", f"<{file}>") for file in saved.files),
             *(("hadConfiguration", f"<{one}>") for one in saved.configurations),
             *(("hadMetric", f"<{one}>") for one in saved.metrics),
         ]
-        made = self._made(saved.actor, said.at)
-        self._typed(said.iri, "Checkpoint", said.kind, path, ("step", step), *made, *ties)
-        self._had("hadCheckpoint", said.iri, said.task)
+        made = self._made(saved.actor, declaration.at)
+        self._typed(declaration.iri, "Checkpoint", declaration.kind, path, ("step", step), *made, *ties)
+        self._had("hadCheckpoint", declaration.iri, declaration.task)
 
     def _made(self, actor: Process, at: int) -> list[Pair]:
         phase = self._phase(actor, at)
@@ -144,20 +144,20 @@ class SaidGraph:
 
     def _entity(self, iri: str) -> Iterator[None]:
         """Write an entity without a file, which was declared once or several times."""
-        for said in self.out.said.kept[iri]:
-            identifier = turtle.literal(said.identifier) if said.identifier else None
-            self._typed(iri, "DataObject", said.kind, _name(said.name), ("identifier", identifier))
-            yield from self._settings(iri, "prov:hadMember", said.settings)
+        for declaration in self.out.declared.kept[iri]:
+            identifier = turtle.literal(declaration.identifier) if declaration.identifier else None
+            self._typed(iri, "DataObject", declaration.kind, _name(declaration.name), ("identifier", identifier))
+            yield from self._settings(iri, "prov:hadMember", declaration.settings)
 
     def _state(self, state: State) -> None:
-        first = self.out.said.kept[state.of][0]
+        first = self.out.declared.kept[state.of][0]
         if state.iri != state.of:
             whole = ("prov:specializationOf", f"<{state.of}>")
             self._typed(state.iri, "DataObject", first.kind, _name(first.name), whole)
         if state.maker:
-            self.say(state.iri, *self._made(state.maker, state.at))
+            self.add(state.iri, *self._made(state.maker, state.at))
         else:
-            self.say(state.iri, ("firstUsed", turtle.instant(state.at)))
+            self.add(state.iri, ("firstUsed", turtle.instant(state.at)))
 
 
 def _name(name: str) -> Pair:

@@ -31,7 +31,7 @@ def _typing(kind: str) -> tuple[Pair, ...]:
 
 
 class Graph:
-    """Lines of N-Triples; `node` starts a subject, `say` adds to it. Nothing is checked here: see
+    """Lines of N-Triples; `node` starts a subject, `add` adds to it. Nothing is checked here: see
     `provio.base.vocab`."""
 
     def __init__(self) -> None:
@@ -40,9 +40,9 @@ class Graph:
     def node(self, iri: str, kind: str, *pairs: Pair) -> None:
         """Add a typed subject and its properties; a value of None is omitted, and with an empty `kind` no type is
         stated."""
-        self.say(iri, *_typing(kind), *pairs)
+        self.add(iri, *_typing(kind), *pairs)
 
-    def say(self, iri: str, *pairs: Pair) -> None:
+    def add(self, iri: str, *pairs: Pair) -> None:
         """Add properties to a subject; values are N-Triples terms."""
         self.lines += [f"<{iri}> {term(name)} {value} .\n" for name, value in pairs if value is not None]
 
@@ -71,10 +71,10 @@ class RunGraph(Graph):
         own = rf"<?https://w3id\.org/provio/(?:run/{run}(?:[/>]|$)|{channel}|entity/[^~> ]*~{run}\.)"
         self._own = re.compile(own).match
 
-    def say(self, iri: str, *pairs: Pair) -> None:
+    def add(self, iri: str, *pairs: Pair) -> None:
         """Add properties to a subject; values are N-Triples terms."""
         if iri.startswith(self.iri) or self._own(iri):
-            super().say(iri, *pairs)
+            super().add(iri, *pairs)
             return
         for name, value in pairs:
             if value is None:

@@ -17,7 +17,7 @@ from provio.trace.run_facts import Trace
 
 NAMELESS = "-"  # a program of which nothing is known
 
-Say = Callable[..., None]
+Add = Callable[..., None]
 
 
 @plain()
@@ -57,8 +57,8 @@ class Ranks:
 
     def _program(self, process: Process) -> tuple[str, str]:
         """Return the name of a rank's program, and for a nameless one, the process that started it as far as known."""
-        said = process.record.get("parallelProgram", "")
-        return (turtle.segment(said), "") if said else self._starter(process)
+        launcher = process.record.get("parallelProgram", "")
+        return (turtle.segment(launcher), "") if launcher else self._starter(process)
 
     def _add(self, run: str, process: Process, program: str) -> None:
         record, number = process.record, int(process.record["rank"])
@@ -87,7 +87,7 @@ class Ranks:
         if process in self.of:
             self.agents[self.of[process]].programs.add(program)
 
-    def say(self, node: Say, say: Say, person: str | None) -> Iterator[None]:
+    def add(self, node: Add, add: Add, person: str | None) -> Iterator[None]:
         """Write each rank: its properties, the user for whom it acts, and the programs that act for it; yield after
         each."""
         for agent in self.agents.values():
@@ -103,5 +103,5 @@ class Ranks:
                 ("prov:actedOnBehalfOf", person),
             )
             for program in sorted(agent.programs):
-                say(program, ("prov:actedOnBehalfOf", f"<{agent.iri}>"))
+                add(program, ("prov:actedOnBehalfOf", f"<{agent.iri}>"))
             yield

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from provio.base import turtle
 from provio.base.vocab import PROV
 from provio.graph.calls import CallGraph, counters_of
-from provio.graph.declarations import SaidGraph
+from provio.graph.declarations import DeclarationGraph
 from provio.graph.lines import OWN, Graph, Pair, RunGraph, bundle_iri, informed, named, path_if_known
 from provio.graph.members import Hand, MemberGraph
 from provio.graph.ranks import Ranks
@@ -79,7 +79,7 @@ def ties(tied: Iterable[tuple[str, str, str]]) -> str:
     """Return the lines that tie phases of the run: (phase, `carriedFrom` or `launchedBy`, the earlier phase)."""
     graph = Graph()
     for phase, name, earlier in tied:
-        graph.say(phase, *informed(name, earlier))
+        graph.add(phase, *informed(name, earlier))
     return OWN + "".join(graph.lines)
 
 
@@ -122,7 +122,7 @@ class _Writer:
             yield self.inside.activities(process)
         yield self._versions()
         yield self.inside.members()
-        yield SaidGraph(self.trace, self.out, self.graph.say).nodes()
+        yield DeclarationGraph(self.trace, self.out, self.graph.add).nodes()
         yield self._rest()
 
     def _lone(self, process: Process) -> Iterator[None]:
@@ -137,7 +137,7 @@ class _Writer:
             for one in found.inputs[process.iri]:
                 use = "usedAsNoise" if one.noise else "prov:used"
                 for phase in {found.phase_at(process, moment).iri for moment in (one.first, one.last)}:
-                    self.graph.say(phase, (use, named(one.version)))
+                    self.graph.add(phase, (use, named(one.version)))
             yield from writer._versions()
 
     def run(self) -> Iterator[None]:
@@ -171,15 +171,15 @@ class _Writer:
         if self.person:
             name = turtle.literal(run.get("user", "user"))
             graph.node(self.user, "User", ("name", name), ("rdfs:label", name))
-        graph.say(bundle_iri(self.trace.iri), ("a", named(PROV + "Bundle")))
+        graph.add(bundle_iri(self.trace.iri), ("a", named(PROV + "Bundle")))
         if RUN_ID.fullmatch(run.get("parentRun", "")):
             parent = self.trace.iri.rpartition("/")[0] + "/" + turtle.segment(run["parentRun"])
             graph.node(parent, "Run")
-            graph.say(self.trace.iri, ("partOf", named(parent)), ("prov:wasInformedBy", named(parent)))
+            graph.add(self.trace.iri, ("partOf", named(parent)), ("prov:wasInformedBy", named(parent)))
         for key, value in self.trace.environment.items():
             iri = f"{self.trace.iri}/environment/{turtle.segment(key)}"
             graph.node(iri, "Environment", ("name", turtle.literal(key)), ("value", turtle.literal(value)))
-            graph.say(self.trace.iri, ("prov:used", named(iri)))
+            graph.add(self.trace.iri, ("prov:used", named(iri)))
         for job in self._jobs():
             self._job(f"{self.trace.iri}/job/{turtle.segment(jobs.key(job))}", job)
         for host, record in self.trace.hosts.items():
@@ -191,14 +191,14 @@ class _Writer:
         for process, program in self.out.programs.items() if self.acting else ():
             if "program" not in self.kept.left_out:
                 self.whole.ranks.acting(process, program.iri)
-        yield from self.whole.ranks.say(self.graph.node, self.graph.say, self.person) if self.acting else ()
+        yield from self.whole.ranks.add(self.graph.node, self.graph.add, self.person) if self.acting else ()
 
     def _host(self, iri: str, name: str, record: Record) -> None:
         """Write a host that took part, with the measurements of its clock."""
         called = turtle.literal(name)
         measured = [(word, turtle.integer(int(record[word]))) for word in CLOCK if word in record]
         self.graph.node(iri, "Host", ("name", called), ("rdfs:label", called), *measured)
-        self.graph.say(self.trace.iri, ("prov:atLocation", named(iri)))
+        self.graph.add(self.trace.iri, ("prov:atLocation", named(iri)))
 
     def _jobs(self) -> list[dict[str, str]]:
         """Return the facts of the run's own job, and of those that joined it."""
@@ -208,7 +208,7 @@ class _Writer:
     def _job(self, iri: str, job: dict[str, str]) -> None:
         label = f"job {job['jobId']}" + (f"[{job['jobArrayIndex']}]" if "jobArrayIndex" in job else "")
         self.graph.node(iri, "Job", ("rdfs:label", turtle.literal(label)), *self._texts(job, *JOB_FACTS))
-        self.graph.say(self.trace.iri, ("inJob", named(iri)))
+        self.graph.add(self.trace.iri, ("inJob", named(iri)))
 
     def _texts(self, record: dict[str, str], *names: str) -> list[Pair]:
         return [(name, turtle.literal(record[name])) for name in names if name in record]
@@ -277,16 +277,16 @@ class _Writer:
         graph, program = self.graph, self.out.programs[process.iri]
         label = turtle.literal(program.label)
         graph.node(program.iri, "Program", ("rdfs:label", label), path_if_known("path", program.path))
-        graph.say(program.iri, ("prov:actedOnBehalfOf", self.person))
+        graph.add(program.iri, ("prov:actedOnBehalfOf", self.person))
         if "process" in self.kept.left_out:
             return
         association = process.iri + "association"
-        graph.say(association, ("a", named(PROV + "Association")))
-        graph.say(process.iri, ("prov:qualifiedAssociation", named(association)))
-        graph.say(association, ("prov:agent", named(program.iri)))
+        graph.add(association, ("a", named(PROV + "Association")))
+        graph.add(process.iri, ("prov:qualifiedAssociation", named(association)))
+        graph.add(association, ("prov:agent", named(program.iri)))
         if program.plan:
-            graph.say(association, ("prov:hadPlan", named(program.plan.version)))
-            graph.say(program.plan.version, ("a", named(PROV + "Plan")))
+            graph.add(association, ("prov:hadPlan", named(program.plan.version)))
+            graph.add(program.plan.version, ("a", named(PROV + "Plan")))
 
     def _end(self, process: Process) -> list[Pair]:
         """Return the exit code or signal of a process."""
@@ -313,11 +313,11 @@ class _Writer:
             ),
         )
         if phase.continued and phase.carried_from:
-            graph.say(phase.iri, ("continuedFrom", named(phase.carried_from)))
+            graph.add(phase.iri, ("continuedFrom", named(phase.carried_from)))
         for name, earlier in (("carriedFrom", phase.carried_from), ("launchedBy", phase.launched_by)):
-            graph.say(phase.iri, *informed(name, earlier))
+            graph.add(phase.iri, *informed(name, earlier))
         for task in phase.joined:
-            graph.say(phase.iri, *informed("carriedFrom", task))
+            graph.add(phase.iri, *informed("carriedFrom", task))
 
     def _use(self, entity: str, noise: dict[str, bool]) -> str:
         version = entity.partition("#")[0]
@@ -339,7 +339,7 @@ class _Writer:
         return self.out.programs[phase.process.iri].code if first else ()
 
     def _versions(self) -> Iterator[None]:
-        for version in (*self.out.told(), *self.out.contributions):
+        for version in (*self.out.described(), *self.out.contributions):
             self._version(version)
             yield
 
@@ -359,17 +359,17 @@ class _Writer:
             *(("prov:specializationOf", named(file)) for file in names),
         )
         if not version.noise:
-            graph.version(version.iri, self._begun(version))
+            graph.version(version.iri, self._writer_start(version))
         for _, other in version.retimed:
-            graph.say(version.iri, ("prov:alternateOf", named(other)))
+            graph.add(version.iri, ("prov:alternateOf", named(other)))
         for earlier in version.revision_of:
-            graph.say(version.iri, ("prov:wasRevisionOf", named(earlier)), ("prov:wasDerivedFrom", named(earlier)))
-        for gone in version.without or ():
-            graph.say(version.iri, ("without", named(gone)))
+            graph.add(version.iri, ("prov:wasRevisionOf", named(earlier)), ("prov:wasDerivedFrom", named(earlier)))
+        for removed in version.without or ():
+            graph.add(version.iri, ("without", named(removed)))
         for file, path in names.items():
             self._file(file, path)
 
-    def _begun(self, version: Version) -> int | None:
+    def _writer_start(self, version: Version) -> int | None:
         """Return the earliest moment at which a writer in the run may have started to make a version; None without a
         writer."""
         if version.generated_by is None:
@@ -426,15 +426,15 @@ class _Writer:
             made = ("prov:wasGeneratedBy", named(segment.generated_by))
             noise = ("noise", turtle.boolean(True) if segment.noise else None)
             graph.node(segment.iri, segment.kind, path_if_known("path", segment.path), made, noise)
-            graph.say(segment.iri, ("prov:wasAttributedTo", self.kept.program(segment.program)))
-            graph.say(segment.iri, ("prov:specializationOf", named(segment.channel)))
-            graph.say(segment.iri, ("madeIn", self._made_in(segment.iri)))
+            graph.add(segment.iri, ("prov:wasAttributedTo", self.kept.program(segment.program)))
+            graph.add(segment.iri, ("prov:specializationOf", named(segment.channel)))
+            graph.add(segment.iri, ("madeIn", self._made_in(segment.iri)))
         for channel in dict.fromkeys(name for names in self.out.channels.values() for name in names if name):
             graph.node(channel, "Channel")
         for alias, channel in sorted(self.out.aliases):
             graph.node(alias, "Channel", ("prov:alternateOf", named(channel)))
         for version, other in self.out.shown:
-            graph.say(version, ("mapsOnto", named(other)), ("prov:wasDerivedFrom", named(other)))
+            graph.add(version, ("mapsOnto", named(other)), ("prov:wasDerivedFrom", named(other)))
         for iri, about, reason in (*self.trace.gaps, *self.out.gaps):
             graph.node(iri, "Gap", ("reason", turtle.literal(reason)), ("about", named(about)))
         yield

@@ -88,12 +88,12 @@ class Ends:
 
         A server accepts connections in the order in which they were made.
         """
-        lost = [o for o in sockets if self.own(o) not in self.others and o.connection.peer_pid]
+        unmatched = [o for o in sockets if self.own(o) not in self.others and o.connection.peer_pid]
         waiting: dict[tuple[int, bytes | None], deque[Opening]] = {}
-        for one in lost:
+        for one in unmatched:
             waiting.setdefault((one.process.pid, one.path), deque()).append(one)
         taken: set[str] = set()
-        for server in lost:
+        for server in unmatched:
             clients = waiting.get((server.connection.peer_pid, server.path), deque())
             while clients and self.own(clients[0]) in taken:
                 clients.popleft()
@@ -145,7 +145,7 @@ def channels_of(trace: Trace, identity: Identity, conclusions: Conclusions) -> l
     `aliases` of `conclusions`."""
     found: dict[str, Channel] = {}
     ends = Ends(trace, identity)
-    tokens, told = job_servers(trace) | _wake_ups(trace), _told_by_launchers(trace, ends)
+    tokens, ignored = job_servers(trace) | _wake_ups(trace), _launcher_directions(trace, ends)
     jupyter = {process.iri for process in kernels(trace)}
     for opening in trace.openings():
         if opening.process.iri in jupyter:  # outside of its cells, a kernel only communicates with the notebook
@@ -157,7 +157,7 @@ def channels_of(trace: Trace, identity: Identity, conclusions: Conclusions) -> l
             conclusions.channels[opening.iri] = (identity.pipe(opening),) * 2
         elif opening.kind == "Socket":
             own, other = ends.own(opening), ends.other(opening)
-            conclusions.channels[opening.iri] = ("" if own in told else own, "" if other in told else other)
+            conclusions.channels[opening.iri] = ("" if own in ignored else own, "" if other in ignored else other)
             conclusions.aliases.update(ends.aliases(opening))
         else:
             continue
@@ -207,14 +207,14 @@ def _wakes(ends: list[Opening]) -> bool:
     return alone and all(access.count("writeBytes") <= NUMBER * access.count("writes") for access in written)
 
 
-def _told_by_launchers(trace: Trace, ends: Ends) -> set[str]:
+def _launcher_directions(trace: Trace, ends: Ends) -> set[str]:
     """Return the directions of connections that a launcher writes and a process that is no launcher reads."""
     launchers = {process.iri for process in trace.processes.values() if is_launcher(process)}
     if not launchers:
         return set()
     sockets = [opening for opening in trace.openings() if opening.kind == "Socket"]
-    heard = {ends.other(opening) for opening in sockets if opening.process.iri not in launchers}
-    return heard & {ends.own(opening) for opening in sockets if opening.process.iri in launchers}
+    read = {ends.other(opening) for opening in sockets if opening.process.iri not in launchers}
+    return read & {ends.own(opening) for opening in sockets if opening.process.iri in launchers}
 
 
 def _pipe(opening: Opening) -> tuple[str, str, int]:
@@ -244,12 +244,12 @@ def _place(parts: list[Part]) -> None:
     """Set the positions of each part: after the parts that ended before it started, before those that started after
     its end."""
     firsts, lasts = [part.first for part in parts], sorted(parts, key=lambda part: part.last)
-    begun = [0, *accumulate(part.size for part in parts)]
+    offsets = [0, *accumulate(part.size for part in parts)]
     ended = [0, *accumulate(part.size for part in lasts)]
     moments = [part.last for part in lasts]
     for part in parts:
         part.low = ended[bisect_left(moments, part.first)]
-        part.high = begun[bisect_right(firsts, part.last)]
+        part.high = offsets[bisect_right(firsts, part.last)]
 
 
 def circles(channels: Iterable[Channel]) -> dict[str, int]:

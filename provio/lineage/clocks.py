@@ -17,16 +17,16 @@ from provio.base.records import field, plain
 class Clocks:
     """The uncertainty between hosts.
 
-    `apart` is by how much moments of two hosts may be out of order (ns; 0: there is one host, or nothing is known).
+    `clock_error` is by how much moments of two hosts may be out of order (ns; 0: one host, or unknown).
     `unclear` maps each version to the hosts of which it is not known which was first.
     """
 
-    apart: int = 0
+    clock_error: int = 0
     unclear: dict[str, set[str]] = field(default_factory=dict)
 
     def between(self, one: str, other: str) -> int:
         """Return by how much moments of two hosts may be out of order (ns)."""
-        return 0 if one == other else self.apart
+        return 0 if one == other else self.clock_error
 
     def doubt(self, version: str, one: str, other: str) -> None:
         """Record that it is not known which of two hosts was first with a version."""
@@ -36,6 +36,7 @@ class Clocks:
     def gaps(self, without: Container[str] = ()) -> Iterator[tuple[str, str, str]]:
         """Yield a gap (IRI, version, reason) for each such version that is not in `without`."""
         for version, hosts in ((one, hosts) for one, hosts in self.unclear.items() if one not in without):
-            names, most = " and ".join(unquote(host) for host in sorted(hosts)), f"{-(-self.apart // 1_000_000)} ms"
-            what = f"what {names} did to this file lies within {most}, by which their clocks may differ"
-            yield version + "~clocks", version, f"{what}: whichever came first, both ways are followed"
+            names = " and ".join(unquote(host) for host in sorted(hosts))
+            most = -(-self.clock_error // 1_000_000)
+            reason = f"what {names} did to this file lies within {most} ms, by which their clocks may differ"
+            yield version + "~clocks", version, f"{reason}: whichever came first, both ways are followed"

@@ -88,7 +88,7 @@ def conclude(
     known = known or Known.of(trace, identity, settings or Config())
     conclusions = Conclusions(known.programs, clocks=Clocks(hosts.clock_uncertainty(trace.hosts)))
     ends, noise, shared, whole = known.ends, known.noise, known.shared or Shared(), trace
-    conclusions.apart, conclusions.noise, conclusions.ends = shared.inodes, noise, ends
+    conclusions.separate, conclusions.noise, conclusions.ends = shared.inodes, noise, ends
     if whole.lone:
         read = whole.lone.moments
         conclusions.lone = {process.iri: read(process, noise.read) for process in whole.processes.values()}

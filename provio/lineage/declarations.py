@@ -15,7 +15,7 @@ from operator import attrgetter
 from os.path import normpath
 from typing import TypeVar
 
-from provio.lineage.declared import Saved, State, Under, entity_iri, series_of, version_iri
+from provio.lineage.declared import ConfigurationUse, SavedCheckpoint, State, entity_iri, series_of, version_iri
 from provio.lineage.declared import Version as ConfigurationVersion
 from provio.lineage.identity import Identity
 from provio.lineage.model import Conclusions, Input, Span, Version, inode_of
@@ -30,8 +30,8 @@ def say(trace: Trace, identity: Identity, conclusions: Conclusions) -> None:
     """Record configurations, and declared uses and products, before processes are cut into phases."""
     for one in sorted(trace.declarations.configurations, key=lambda one: (one.at, one.iri)):
         _configured(one, trace, conclusions)
-    for said in trace.declarations.entities.values():
-        conclusions.said.kept.setdefault(entity_iri(trace.iri, said), []).append(said)
+    for declaration in trace.declarations.entities.values():
+        conclusions.declared.kept.setdefault(entity_iri(trace.iri, declaration), []).append(declaration)
     states, seen = _States(trace, conclusions), _Seen(conclusions.versions.values() if trace.declarations.uses else ())
     for use in sorted(trace.declarations.uses, key=lambda use: use.at):
         actor = conclusions.acting(trace.processes[use.process], use.task)
@@ -44,18 +44,19 @@ def say(trace: Trace, identity: Identity, conclusions: Conclusions) -> None:
             if known and not use.made:
                 conclusions.inputs[actor.iri] += [Input(actor, version, use.at, use.at) for version in known]
             elif not inside:
-                said = Entity("", use.process, use.at, use.path.decode("utf-8", "replace"), "", "", {})
-                iri = entity_iri(trace.iri, said)
-                conclusions.said.kept.setdefault(iri, []).append(said)
+                declaration = Entity("", use.process, use.at, use.path.decode("utf-8", "replace"), "", "", {})
+                iri = entity_iri(trace.iri, declaration)
+                conclusions.declared.kept.setdefault(iri, []).append(declaration)
                 states.use(iri, use, actor)
 
 
-def _configured(said: Configuration, trace: Trace, conclusions: Conclusions) -> None:
-    actor, iri = conclusions.acting(trace.processes[said.process], said.task), version_iri(said)
-    series = series_of(conclusions.programs[said.process].iri, said.name)
-    conclusions.said.versions.setdefault(iri, ConfigurationVersion(iri, said))
-    conclusions.said.under.append(Under(said.iri, iri, series, actor, said.process, said.task, said.at, said.name))
-    conclusions.inputs[actor.iri].append(Input(actor, iri, said.at, said.at))
+def _configured(one: Configuration, trace: Trace, conclusions: Conclusions) -> None:
+    actor, iri = conclusions.acting(trace.processes[one.process], one.task), version_iri(one)
+    series = series_of(conclusions.programs[one.process].iri, one.name)
+    conclusions.declared.versions.setdefault(iri, ConfigurationVersion(iri, one))
+    use = ConfigurationUse(one.iri, iri, series, actor, one.process, one.task, one.at, one.name)
+    conclusions.declared.under.append(use)
+    conclusions.inputs[actor.iri].append(Input(actor, iri, one.at, one.at))
 
 
 class _Seen:
@@ -122,10 +123,10 @@ class _States:
         if use.made:
             state = self._next(of, use.at)
             state.maker = actor
-            self.out.said.made.append((actor.iri, use.at))
+            self.out.declared.made.append((actor.iri, use.at))
         elif state is None:
             state = self._next(of, use.at)
-        self.now[of] = self.out.said.states[state.iri] = state
+        self.now[of] = self.out.declared.states[state.iri] = state
         if not use.made:
             self.out.inputs[actor.iri].append(Input(actor, state.iri, use.at, use.at))
 
@@ -145,7 +146,7 @@ class _States:
 
 RUN = ""  # the level above all processes
 WITHIN = " "  # after the name of a level: the declarations in its parts as well
-Named = TypeVar("Named", Under, Metric)
+Named = TypeVar("Named", ConfigurationUse, Metric)
 Latest = dict[str, dict[str, Named]]
 
 
@@ -158,26 +159,28 @@ def save(trace: Trace, conclusions: Conclusions) -> None:
         if metric.given_with:
             given.setdefault(metric.given_with, []).append(metric)
     files, levels = Files(conclusions, trace.processes.values()), _Levels(trace)
-    under: Latest[Under] = {}
+    under: Latest[ConfigurationUse] = {}
     metrics: Latest[Metric] = {}
     for one in _in_order(trace, conclusions):
         line = levels.of(one.process, one.task)
         if isinstance(one, Checkpoint):
-            saved = Saved(one, conclusions.acting(trace.processes[one.process], one.task), files.of(one.path, one.at))
+            actor = conclusions.acting(trace.processes[one.process], one.task)
+            saved = SavedCheckpoint(one, actor, files.of(one.path, one.at))
             saved.configurations = sorted({found.version for found in _nearest(line, under).values()})
             own = _nearest(line, metrics) | {metric.name: metric for metric in given.get(one.iri, ())}
             saved.metrics = [metric.iri for _, metric in sorted(own.items())]
-            conclusions.said.saved.append(saved)
-        elif isinstance(one, Under):
+            conclusions.declared.saved.append(saved)
+        elif isinstance(one, ConfigurationUse):
             _note(one, line, under)
         else:
             _note(one, line, metrics)
 
 
-def _in_order(trace: Trace, conclusions: Conclusions) -> Iterator[Under | Metric | Checkpoint]:
+def _in_order(trace: Trace, conclusions: Conclusions) -> Iterator[ConfigurationUse | Metric | Checkpoint]:
     """Yield all declarations by their moments; a checkpoint follows the other declarations of its moment."""
     moment = attrgetter("at")
-    under, checkpoints = sorted(conclusions.said.under, key=moment), sorted(trace.declarations.checkpoints, key=moment)
+    under = sorted(conclusions.declared.under, key=moment)
+    checkpoints = sorted(trace.declarations.checkpoints, key=moment)
     return merge(under, trace.declarations.metrics.in_order(), checkpoints, key=moment)
 
 
@@ -224,11 +227,11 @@ class Files:
         for versions in self.there.values():
             versions.sort()
         self.paths = sorted(self.there)
-        self.gone: dict[bytes, list[int]] = {}
+        self.removed: dict[bytes, list[int]] = {}
         for event in (event for process in processes for event in process.events):
             name = event.text("path" if event.kind == "Delete" else "from")
             if name and event.kind in ("Delete", "Rename"):
-                self.gone.setdefault(normpath(name), []).append(event.at)
+                self.removed.setdefault(normpath(name), []).append(event.at)
 
     def of(self, path: bytes, at: int) -> list[str]:
         """Return the versions at a path, or below it, that existed at a moment; if none existed yet, the first later
@@ -254,7 +257,7 @@ class Files:
         if place == 0:
             return None
         moment, version = known[place - 1]
-        return None if any(moment <= gone <= at for gone in self.gone.get(path, ())) else version
+        return None if any(moment <= removed <= at for removed in self.removed.get(path, ())) else version
 
     def _after(self, path: bytes, at: int) -> str | None:
         return next((version for moment, version in self.there.get(path, []) if moment > at), None)

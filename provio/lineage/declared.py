@@ -18,11 +18,11 @@ class Version:
     """A version of a configuration: equal class, name and values are one version, in any run and order."""
 
     iri: str
-    said: Configuration
+    declaration: Configuration
 
 
 @plain(slots=True)
-class Under:
+class ConfigurationUse:
     """The use of a configuration's version by a program from a moment on; `series` identifies the program and the
     name."""
 
@@ -37,10 +37,10 @@ class Under:
 
 
 @plain(slots=True)
-class Saved:
+class SavedCheckpoint:
     """A checkpoint, with the IRIs of its file versions and of the configurations and metrics in force."""
 
-    said: Checkpoint
+    declaration: Checkpoint
     actor: Process
     files: list[str] = field(default_factory=list)
     configurations: list[str] = field(default_factory=list)
@@ -59,23 +59,24 @@ class State:
 
 
 @plain()
-class Sayings:
+class DeclaredFacts:
     """All conclusions from declarations.
 
     `kept` has the declared entities by their IRI in the graph, `made` has (process, moment) of each declared product.
     """
 
     versions: dict[str, Version] = field(default_factory=dict)
-    under: list[Under] = field(default_factory=list)
-    saved: list[Saved] = field(default_factory=list)
+    under: list[ConfigurationUse] = field(default_factory=list)
+    saved: list[SavedCheckpoint] = field(default_factory=list)
     kept: dict[str, list[Entity]] = field(default_factory=dict)
     states: dict[str, State] = field(default_factory=dict)
     made: list[tuple[str, int]] = field(default_factory=list)
 
 
-def version_iri(said: Configuration) -> str:
+def version_iri(declaration: Configuration) -> str:
     """Return the IRI of a configuration's version: a hash of its class, name and typed settings."""
-    return BASE + "configuration/" + _digest(said.kind, said.name, said.complete, _listed(said.settings))
+    one = declaration
+    return BASE + "configuration/" + _digest(one.kind, one.name, one.complete, _listed(one.settings))
 
 
 def series_of(program: str, name: str) -> str:
@@ -83,11 +84,11 @@ def series_of(program: str, name: str) -> str:
     return _digest(program, name)
 
 
-def entity_iri(run: str, said: Entity) -> str:
+def entity_iri(run: str, declaration: Entity) -> str:
     """Return the IRI of an entity without a file: unique within its run, or with an identifier, common to all runs."""
-    if said.identifier:
-        return BASE + "entity/" + _digest(said.kind, said.identifier)
-    return f"{run}/entity/{_digest(said.kind, said.name)[:32]}"
+    if declaration.identifier:
+        return BASE + "entity/" + _digest(declaration.kind, declaration.identifier)
+    return f"{run}/entity/{_digest(declaration.kind, declaration.name)[:32]}"
 
 
 def _listed(settings: Settings) -> Iterable[tuple[str, str, str]]:

@@ -38,16 +38,16 @@ def refine(trace: Trace, channels: list[Channel], conclusions: Conclusions) -> l
         return []
     uses = {one.process.iri: list(one.uses()) for one in met}
     plain_uses = {one.process.iri: one.inodes for one in met}
-    heard: dict[str, list[int]] = {}
+    inputs_at: dict[str, list[int]] = {}
     for channel in channels:
         for part in channel.reads:
-            heard.setdefault(part.process.iri, []).append(part.first)
+            inputs_at.setdefault(part.process.iri, []).append(part.first)
     finished = {one.process.iri: _finished(one) for one in met}
     for process in _with_forks(trace, set(uses), conclusions):
         known = uses.get(process.iri, [])
         others = _others(process, plain_uses.get(process.iri, set()), conclusions)
         joins = conclusions.joins.get(process.iri, [])
-        news = sorted([*_news(known, others), *heard.get(process.iri, ()), *joins])
+        news = sorted([*_news(known, others), *inputs_at.get(process.iri, ()), *joins])
         done = sorted({*conclusions.finished.get(process.iri, ()), *finished.get(process.iri, ())})
         forks = launches(process, conclusions)
         conclusions.finer[process.iri] = _cut(conclusions.phases[process.iri], done, forks, news)
@@ -73,8 +73,8 @@ def _with_forks(trace: Trace, own: set[str], conclusions: Conclusions) -> list[P
     """Return these processes and their forks, directly or through other forks."""
     found = set(own)
     for strand in conclusions.strands.values():  # data of one Task may reach others through memory
-        if not found.isdisjoint((strand.process.iri, strand.begun_in.iri)):
-            found.add(without_task(strand.begun_in.iri))
+        if not found.isdisjoint((strand.process.iri, strand.started_in.iri)):
+            found.add(without_task(strand.started_in.iri))
     for iri in conclusions.forks:
         line = [iri]
         while line[-1] in conclusions.forks and line[-1] not in found:
@@ -172,7 +172,7 @@ def members(trace: Trace, identity: Identity, channels: list[Channel], conclusio
     if not conclusions.finer:
         return
     work = _Work(identity, conclusions)
-    mine = (member for one in met for member in one.members() if not conclusions.is_apart(member.file.facts))
+    mine = (member for one in met for member in one.members() if not conclusions.is_separate(member.file.facts))
     work.took_part = took_part(mine, work.made) | conclusions.took_part
     for one in met:
         for file in one.process.containers:
@@ -217,9 +217,9 @@ class _Work:
                 self._member(objects, member, made)
             if member.accesses and member.iri not in self.out.made_as and member.iri not in self.out.read_as:
                 self._met(objects, member, made)
-        if objects.moves[file.iri].gone and made and not file.truncated:
+        if objects.moves[file.iri].removed and made and not file.truncated:
             self._renamed(objects, file, made)
-            self._gone(objects.moves[file.iri], made)
+            self._without(objects.moves[file.iri], made)
 
     def _took_part(self, objects: ProcessObjects, member: Member, made: list[_Made]) -> None:
         """Tie an object that other ranks represent to the version itself, and not to a contribution."""
@@ -313,7 +313,7 @@ class _Work:
         read, so it passed through the process's memory.
         """
         first, last = access.moments()
-        if not any(begun <= last for begun, _ in source.changes()):
+        if not any(start <= last for start, _ in source.changes()):
             return [use.member.iri for use in objects.read(source, first, last)]
         if inode_of(source.file.facts) == inode_of(made.file.facts):
             for one in self._versions(source.file):
@@ -375,10 +375,10 @@ class _Work:
             for earlier in self.before.get(version.iri, ()):
                 found.revision_of[self.out.member(earlier, kind, *before, {}).iri] = None
 
-    def _gone(self, moves: Moves, made: list[_Made]) -> None:
+    def _without(self, moves: Moves, made: list[_Made]) -> None:
         """List the names that were deleted or moved: under such a name, the version keeps nothing of the previous
         one."""
-        for name, known in moves.gone.items():
+        for name, known in moves.removed.items():
             for moment in (moment for moment, _ in known):
                 one = next((one for one in made if moment <= one.moment), made[-1])
                 before = name if one.since else moves.earlier(name, moment)

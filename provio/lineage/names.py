@@ -24,7 +24,7 @@ def name(trace: Trace, identity: Identity, conclusions: Conclusions) -> None:
     namer = _Namer(identity, conclusions)
     moved = [e for p in trace.processes.values() for e in p.events if e.kind in ("Rename", "Link", "Delete")]
     for event in sorted(moved, key=lambda event: event.at):
-        if "target" not in event.record and not conclusions.is_apart(event.facts()):
+        if "target" not in event.record and not conclusions.is_separate(event.facts()):
             namer.happened(event)
     namer.nameless(trace)
 
@@ -47,7 +47,7 @@ class _Namer:
         """Apply the effect of one event on names."""
         while self.sightings and self.sightings[-1][0] <= event.at:
             _, path, version = self.sightings.pop()
-            self._lies(path, inode_of(version.facts))
+            self._add_path(path, inode_of(version.facts))
         facts, old, new = event.facts(), _plain(event.text("from")), _plain(event.text("to"))
         if event.kind == "Delete":
             self.there.pop(_plain(event.text("path")) or b"", None)
@@ -59,14 +59,14 @@ class _Namer:
             elif event.kind == "Rename":
                 self._moved(old, new, event.at)
 
-    def _lies(self, path: bytes, inode: Inode) -> None:
+    def _add_path(self, path: bytes, inode: Inode) -> None:
         if self.tree and path not in self.there:
             self.tree.add(path)
         self.there[path] = inode
 
     def _named(self, facts: Facts, old: bytes, path: bytes, moment: int) -> None:
         """Add the new name of the file of `facts` to its content, under each key."""
-        self._lies(path, inode_of(facts))
+        self._add_path(path, inode_of(facts))
         versions = self.versions[inode_of(facts)]
         same = {v.iri for v in versions if (v.facts.mtime, v.facts.size) == (facts.mtime, facts.size)}
         for version in versions:
@@ -90,7 +90,7 @@ class _Namer:
             if inode is None:
                 continue
             moved = new + path[len(old) :]
-            self._lies(moved, inode)
+            self._add_path(moved, inode)
             known = [version for version in self.versions[inode] if version.seen <= moment]
             latest = max(known, key=lambda version: version.seen, default=None)
             for version in self.versions[inode]:

@@ -30,31 +30,31 @@ class Moves:
         """Read the events; `linked` maps an object to the second name from a hard link, under which it remains after
         deletion."""
         linked = linked or {}
-        self.gone: dict[Name, list[tuple[int, Name | None]]] = {}
-        self.come: dict[Name, list[tuple[int, Name]]] = {}
+        self.removed: dict[Name, list[tuple[int, Name | None]]] = {}
+        self.added: dict[Name, list[tuple[int, Name]]] = {}
         self.renames: list[tuple[int, Name, Name]] = []
         for event in sorted(events, key=lambda event: event.at):
             path = event.text("path")
             if event.kind == "Delete" and path and path in linked and event.text("name") is None:
                 self._moved(event.at, (path, None), (linked[path], None))
             elif event.kind == "Delete" and path:
-                self.gone.setdefault((path, event.text("name")), []).append((event.at, None))
+                self.removed.setdefault((path, event.text("name")), []).append((event.at, None))
             elif event.kind == "Rename":
                 old, new = event.text("from"), event.text("to")
                 if old and new:
                     self._moved(event.at, (path, old) if path else (old, None), (path, new) if path else (new, None))
 
     def _moved(self, moment: int, old: Name, new: Name) -> None:
-        self.gone.setdefault(old, []).append((moment, new))
-        self.come.setdefault(new, []).append((moment, old))
+        self.removed.setdefault(old, []).append((moment, new))
+        self.added.setdefault(new, []).append((moment, old))
         self.renames.append((moment, old, new))
 
     def later(self, name: Name, since: int) -> Name | None:
         """Return the final name of an object that had a name at a moment; None where it was deleted."""
-        for _ in range(MOST if self.gone else 0):
+        for _ in range(MOST if self.removed else 0):
             found = []
             for holder in holders(name):
-                known = self.gone.get(holder, ())
+                known = self.removed.get(holder, ())
                 place = bisect_right(known, since, key=itemgetter(0))
                 if place < len(known):
                     found.append((*known[place], holder))
@@ -68,10 +68,10 @@ class Moves:
 
     def earlier(self, name: Name, moment: int) -> Name:
         """Return the initial name of an object that has a name at a moment."""
-        for _ in range(MOST if self.come else 0):
+        for _ in range(MOST if self.added else 0):
             found = []
             for holder in holders(name):
-                known = self.come.get(holder, ())
+                known = self.added.get(holder, ())
                 place = bisect_left(known, moment, key=itemgetter(0))
                 if place:
                     found.append((*known[place - 1], holder))

@@ -27,7 +27,7 @@ LAUNCHES = frozenset({"Fork", "Spawn"})
 def cut(trace: Trace, channels: list[Channel], conclusions: Conclusions) -> None:
     """Set the phases of each process, and the versions that each phase used."""
     written = _finished(conclusions)
-    _told_in_circles(channels, written)
+    _add_cyclic_outputs(channels, written)
     uses = _Uses(channels)
     waiting = dict.fromkeys(trace.processes)
     while waiting:
@@ -68,10 +68,10 @@ def _finished(conclusions: Conclusions) -> dict[str, set[int]]:
 
 def launches(process: Process, conclusions: Conclusions) -> list[int]:
     """Return when a process launched others or started a Task, in order."""
-    return sorted([e.at for e in process.events if e.kind in LAUNCHES] + conclusions.begun.get(process.iri, []))
+    return sorted([e.at for e in process.events if e.kind in LAUNCHES] + conclusions.task_starts.get(process.iri, []))
 
 
-def _told_in_circles(channels: list[Channel], written: dict[str, set[int]]) -> None:
+def _add_cyclic_outputs(channels: list[Channel], written: dict[str, set[int]]) -> None:
     """Add the finished outputs of processes that receive data from each other: all that one of them writes before it
     reads again is finished."""
     circle = circles(channels)
@@ -254,7 +254,7 @@ def seen(conclusions: Conclusions) -> dict[str, set[int]]:
     made an entity without a file."""
     known = writings(conclusions)
     found: dict[str, set[int]] = {}
-    for writer, moment in conclusions.said.made:
+    for writer, moment in conclusions.declared.made:
         found.setdefault(writer, set()).add(moment)
     for iri, last in _last_taken(conclusions).items():
         version = conclusions.versions.get(iri)
@@ -262,7 +262,7 @@ def seen(conclusions: Conclusions) -> dict[str, set[int]]:
         if version is None or writing is None:
             continue
         for span in (*writing.saw(version), *writing.enclosing(version)):
-            if last + span.apart >= span.first:
+            if last + span.clock_error >= span.first:
                 found.setdefault(span.process.iri, set()).add(span.wrote(version))
     return found
 

@@ -109,9 +109,9 @@ def _read(channel: Channel, read: list[_Share], written: list[_Share]) -> None:
     for share in sorted(read, key=lambda share: share.first):
         for segment in written:
             fresh = channel.placed or segment.segment not in used or segment.last >= share.phase.start
-            lies_there = segment.low < share.high and share.low < segment.high
+            overlaps = segment.low < share.high and share.low < segment.high
             own = (share.phase.iri + "/").startswith(segment.phase.iri + "/")  # or a part of that phase
-            if segment.first <= share.last and lies_there and fresh and not own:
+            if segment.first <= share.last and overlaps and fresh and not own:
                 share.phase.used[segment.segment] = None
                 used.add(segment.segment)
 
@@ -140,13 +140,13 @@ class _Askers:
         written, read = (sum(part.size for part in parts) for parts in (channel.writes, channel.reads))
         if len(readers) != 1 or not channel.placed or written != read or any(part.path for part in channel.writes):
             return False
-        asker = readers.pop()
-        return all(self._asked_by(asker, iri) for iri in {part.process.iri for part in channel.writes})
+        requester = readers.pop()
+        return all(self._requested_by(requester, iri) for iri in {part.process.iri for part in channel.writes})
 
-    def _asked_by(self, asker: str, iri: str) -> bool:
+    def _requested_by(self, requester: str, iri: str) -> bool:
         """Return whether a program, and all processes between it and the one that started it, belong to the system."""
         line = list(self._line(iri))
-        between = line[: line.index(asker)] if asker in line else []
+        between = line[: line.index(requester)] if requester in line else []
         program = self.trace.processes[iri].image == "exec"
         return program and bool(between) and all(map(self._of_system, between))
 

@@ -46,7 +46,7 @@ class Writers:
     def __init__(self, spans: list[Span]) -> None:
         self.spans = spans
         self.left: dict[tuple[int, int], list[Span]] | None = None
-        self.begun: dict[tuple[tuple[int, int], str], int] = {}
+        self.write_starts: dict[tuple[tuple[int, int], str], int] = {}
         self.courses: dict[str, Courses] = {}
 
     def completed(self, opening: Opening) -> int:
@@ -59,10 +59,10 @@ class Writers:
         if not left:
             return 0
         key, host = (left.mtime, left.size), opening.process.host
-        if (key, host) not in self.begun:
-            self.begun[key, host] = max((_last_write(span, host) for span in self._that_left(key)), default=0)
-        begun = self.begun[key, host]
-        return begun if left.mtime < begun <= left.mtime + TICK else left.mtime
+        if (key, host) not in self.write_starts:
+            self.write_starts[key, host] = max((_last_write(span, host) for span in self._that_left(key)), default=0)
+        start = self.write_starts[key, host]
+        return start if left.mtime < start <= left.mtime + TICK else left.mtime
 
     def _that_left(self, key: tuple[int, int]) -> Sequence[Span]:
         if self.left is None:
@@ -77,9 +77,9 @@ class Writers:
         are none."""
         if host not in self.courses:
             self.courses[host] = Courses(
-                (span.first - apart, span.end + apart, span.last)
+                (span.first - clock_error, span.end + clock_error, span.last)
                 for span in self.spans
-                for apart in [0 if span.process.host == host else span.apart]
+                for clock_error in [0 if span.process.host == host else span.clock_error]
             )
         return self.courses[host].latest(since, until)
 
@@ -164,52 +164,52 @@ def narrow(changed: list[Changed], met: set[tuple[str, int]], conclusions: Concl
         writers = [
             span
             for span in spans.get(inode_of(one.opening.facts), ())
-            if span.wrote_content and span.last + _apart(span, one) >= one.opening.opened
+            if span.wrote_content and span.last + _clock_error(span, one) >= one.opening.opened
         ]
-        if _gone(one, writers) < _began(one.opening):
+        if _end_of_earlier(one, writers) < _began(one.opening):
             _leave_out(one.before, conclusions)
-        elif writers and min(span.first - _apart(span, one) for span in writers) > one.after.last:
+        elif writers and min(span.first - _clock_error(span, one) for span in writers) > one.after.last:
             _leave_out(one.after, conclusions)
         elif not _too_early(one, _completed(one, writers), conclusions):
             _later(one, met, conclusions)
-            _say_unclear(one, writers, conclusions)
+            _add_unclear(one, writers, conclusions)
 
 
 def _completed(one: Changed, writers: list[Span]) -> int:
     """Return the moment before which it is certain that no process can have read the state at close."""
-    return completed(one.opening, writers) - max((_apart(span, one) for span in writers), default=0)
+    return completed(one.opening, writers) - max((_clock_error(span, one) for span in writers), default=0)
 
 
-def _apart(span: Span, one: Changed) -> int:
+def _clock_error(span: Span, one: Changed) -> int:
     """Return by how much a writer's moments may be out of order with the reader's (ns)."""
-    return 0 if span.process.host == one.opening.process.host else span.apart
+    return 0 if span.process.host == one.opening.process.host else span.clock_error
 
 
-def _say_unclear(one: Changed, writers: list[Span], conclusions: Conclusions) -> None:
+def _add_unclear(one: Changed, writers: list[Span], conclusions: Conclusions) -> None:
     """Record where it is not clear if the content of another host existed when the reading started, or only after its
     end."""
     began = _began(one.opening)
     for span in writers:
-        apart = _apart(span, one)
-        if apart and (abs(span.last - began) <= apart or abs(span.first - one.after.last) <= apart):
+        clock_error = _clock_error(span, one)
+        if clock_error and (abs(span.last - began) <= clock_error or abs(span.first - one.after.last) <= clock_error):
             conclusions.clocks.doubt(one.after.version, span.process.host, one.opening.process.host)
 
 
-def _too_early(one: Changed, begun: int, conclusions: Conclusions) -> bool:
-    """Assign the reads before `begun`, the start of the last write, to the earlier version; return whether these are
-    all reads.
+def _too_early(one: Changed, write_start: int, conclusions: Conclusions) -> bool:
+    """Assign the reads before the last write, which started at `write_start`, to the earlier version; return whether
+    these are all reads.
 
     Such reads may follow the file's mtime, which may lag by a tick.
     """
     moments = [moment for times in one.opening.reads() for moment in times]
-    early = [moment for moment in moments if one.after.first <= moment < begun]
+    early = [moment for moment in moments if one.after.first <= moment < write_start]
     if not early:
         return False
     one.before.last = max(early)
-    one.after.first = min((moment for moment in moments if moment >= begun), default=one.after.last)
-    if max(moments) < begun:
+    one.after.first = min((moment for moment in moments if moment >= write_start), default=one.after.last)
+    if max(moments) < write_start:
         _leave_out(one.after, conclusions)
-    return max(moments) < begun
+    return max(moments) < write_start
 
 
 def _later(one: Changed, met: set[tuple[str, int]], conclusions: Conclusions) -> None:
@@ -223,10 +223,10 @@ def _later(one: Changed, met: set[tuple[str, int]], conclusions: Conclusions) ->
         _leave_out(one.after, conclusions)
 
 
-def _gone(one: Changed, writers: list[Span]) -> int:
+def _end_of_earlier(one: Changed, writers: list[Span]) -> int:
     """Return when the earlier version had certainly ended: at the last known write, or by the file's mtime."""
     if writers:
-        return max(span.last + _apart(span, one) for span in writers)
+        return max(span.last + _clock_error(span, one) for span in writers)
     mtime = one.opening.at_close.mtime if one.opening.at_close else one.opening.closed
     return mtime + (TICK if mtime % SECOND else SECOND)
 

@@ -45,7 +45,8 @@ def part(trace: Trace, conclusions: Conclusions) -> None:
     for version in list(conclusions.versions.values()):
         known = stretches.get((inode_of(version.facts), version.facts.mtime, version.facts.size))
         if known:
-            _divide(version, _apart(known, emptied.get(inode_of(version.facts), []), conclusions.clocks), conclusions)
+            emptied_at = emptied.get(inode_of(version.facts), [])
+            _divide(version, _merge_overlapping(known, emptied_at, conclusions.clocks), conclusions)
     if conclusions.parts:
         _redirect(conclusions)
 
@@ -65,7 +66,7 @@ def _stretches(trace: Trace, conclusions: Conclusions) -> dict[Key, list[_Stretc
     return found
 
 
-def _apart(stretches: list[_Stretch], emptied: list[int], clocks: Clocks) -> list[_Stretch]:
+def _merge_overlapping(stretches: list[_Stretch], emptied: list[int], clocks: Clocks) -> list[_Stretch]:
     """Join stretches that overlap, or may overlap: simultaneous writers make one content together.
 
     Each result starts where the file was emptied for it; `emptied` is sorted.
@@ -86,8 +87,8 @@ def _apart(stretches: list[_Stretch], emptied: list[int], clocks: Clocks) -> lis
 
 def _divide(version: Version, stretches: list[_Stretch], conclusions: Conclusions) -> None:
     """Make a version of each stretch but the last, and of the content before the first."""
-    apart = conclusions.clocks.between(version.host, stretches[0].process.host)
-    found = version.seen < stretches[0].first - apart
+    error = conclusions.clocks.between(version.host, stretches[0].process.host)
+    found = version.seen < stretches[0].first - error
     if len(stretches) + found < 2:
         return
     starts = [0, *(stretch.first for stretch in stretches[not found :])]
@@ -132,11 +133,11 @@ def _read(found: Input, conclusions: Conclusions) -> list[Input]:
     parts = conclusions.parts.get(found.version)
     if parts is None:
         return [found]
-    apart = conclusions.clocks.apart
-    there = [one for one in parts if one.since - apart <= found.last and found.first < one.until + apart]
+    error = conclusions.clocks.clock_error
+    there = [one for one in parts if one.since - error <= found.last and found.first < one.until + error]
     return [
         Input(
-            found.process, one.iri, max(found.first, one.since - apart), min(found.last, one.until + apart), found.noise
+            found.process, one.iri, max(found.first, one.since - error), min(found.last, one.until + error), found.noise
         )
         for one in there
     ]

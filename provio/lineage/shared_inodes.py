@@ -83,12 +83,12 @@ class Shared:
 def _met(process: Process, identity: Identity, conclusions: Conclusions) -> Iterator[str]:
     """Yield the versions of such files that a process may have used."""
     for opening in (*process.openings, *process.containers):
-        if conclusions.is_apart(opening.facts):
+        if conclusions.is_separate(opening.facts):
             known = (opening.facts, opening.at_close, opening.settled)
             yield from (identity.version(facts) for facts in known if facts)
     for event in process.events:
         facts = event.facts()
-        if facts and conclusions.is_apart(facts):
+        if facts and conclusions.is_separate(facts):
             yield identity.version(facts)
 
 
@@ -103,9 +103,9 @@ def conclude(
     """
     out = Conclusions(programs, clocks=Clocks(hosts.clock_uncertainty(trace.hosts)))
     gather(trace, identity, out, noise, ends)
-    out.apart = inodes
-    out.versions = {iri: version for iri, version in out.versions.items() if out.is_apart(version.facts)}
-    out.apart = frozenset()
+    out.separate = inodes
+    out.versions = {iri: version for iri, version in out.versions.items() if out.is_separate(version.facts)}
+    out.separate = frozenset()
     name(trace, identity, out)
     part(trace, out)
     out.seen = seen(out)

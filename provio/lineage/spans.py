@@ -73,7 +73,7 @@ class _Collector:
         self.handing_on, self.unmapped, self.sources = -1, dict[str, list[Event]](), dict[bytes, Opening]()
         self.stamps = {mount.get("device", "") for mount in trace.mounts if mount.get("fileSystem") in STAMP_MAPS}
         self.identity = identity
-        self.out = conclusions
+        self.out, self.clock_error = conclusions, conclusions.clocks.clock_error
         self.noise = noise
 
     def process(self, process: Process) -> None:
@@ -161,7 +161,7 @@ class _Collector:
         if grown is None or opening.writable or grown.key == opening.facts.key:
             inputs.append(Input(opening.process, version.iri, first, last, noise))
             return
-        error = self.out.clocks.clock_error
+        error = self.clock_error
         before = [moment for moment in moments if moment < grown.mtime + error]
         after = [moment for moment in moments if moment >= grown.mtime - error]
         inputs.append(Input(opening.process, version.iri, first, max(before, default=first), noise))
@@ -190,7 +190,7 @@ class _Collector:
         span = Span(
             opening.process, inode_of(opening.facts), min(moments), end if shared else max(moments), end,
             truncated, final, opening, tuple(self.identity.version(copy.source.facts) for copy in copies),
-            bool(copies) and not own, bool(shared), clock_error=self.out.clocks.clock_error,
+            bool(copies) and not own, bool(shared), clock_error=self.clock_error,
         )  # fmt: skip
         source = self._compiled_from(opening) if own else None
         if source:
@@ -208,9 +208,8 @@ class _Collector:
         end, final = max(ends, key=lambda known: known[0])
         if final is None and opening.settled and opening.settled.mtime <= end:
             final = opening.settled
-        elif final is None and opening.settled:
-            if opening.settled.mtime > self.over + TICK + self.out.clocks.clock_error:
-                self.changed_later.append(opening)
+        elif final is None and opening.settled and opening.settled.mtime > self.over + TICK + self.clock_error:
+            self.changed_later.append(opening)
         return end, final
 
     def _compiled_from(self, opening: Opening) -> Opening | None:
@@ -240,7 +239,7 @@ class _Collector:
                 life,
                 final=found,
                 opening=opening,
-                clock_error=self.out.clocks.clock_error,
+                clock_error=self.clock_error,
             )
             self._add(span, opening)
 
@@ -278,8 +277,8 @@ class _Collector:
                     end,
                     empty,
                     after,
-                    clock_error=self.out.clocks.clock_error,
-                )  # fmt: skip
+                    clock_error=self.clock_error,
+                )
             )
             path = event.text("path")
             version = self.version(after, None, False, end)

@@ -60,8 +60,8 @@ class _Divider:
         for task in tasks:
             self.processes[task.iri] = _of_task(process, task)
         for name, moment in process.last_declared.items():
-            told = self.processes[self.known(name)].last_declared
-            told[""] = max(moment, told.get("", 0))
+            declared = self.processes[self.known(name)].last_declared
+            declared[""] = max(moment, declared.get("", 0))
         self.copies: dict[tuple[int, str], Opening] = {}
         taken = self._taken()
         divided = {id(one): self._opening(one, _Inside(one), taken.get(id(one), ())) for one in process.containers}
@@ -197,8 +197,8 @@ class _Divider:
                     break
                 back = above[back]
             process = self.processes[task.iri]
-            begun_in = self.processes[above[task.iri]]
-            found[task.iri] = Strand(process, begun_in, task.started, ends[task.iri], self.processes[back])
+            started_in = self.processes[above[task.iri]]
+            found[task.iri] = Strand(process, started_in, task.started, ends[task.iri], self.processes[back])
         return found
 
 
@@ -262,9 +262,9 @@ def begin(channels: list[Channel], conclusions: Conclusions) -> None:
     took = {part.process.iri for channel in channels for part in channel.reads}
     took |= {iri for iri, inputs in conclusions.inputs.items() if not all(one.noise for one in inputs)}
     for strand in sorted(conclusions.strands.values(), key=lambda strand: strand.ended):
-        conclusions.begun.setdefault(strand.begun_in.iri, []).append(strand.started)
+        conclusions.task_starts.setdefault(strand.started_in.iri, []).append(strand.started)
         if strand.known_at[1:]:  # later inputs were not in memory at its end
-            conclusions.begun.setdefault(strand.process.iri, []).append(strand.ended)
+            conclusions.task_starts.setdefault(strand.process.iri, []).append(strand.ended)
         if strand.process.iri in took:
             took.add(strand.ended_in.iri)
             conclusions.joins.setdefault(strand.ended_in.iri, []).extend(strand.known_at)
@@ -277,8 +277,8 @@ def join(conclusions: Conclusions) -> None:
         phases = conclusions.phases[strand.process.iri]
         for earlier, later in pairwise(phases):
             later.carried_from = earlier.iri
-        phases[0].carried_from = conclusions.phase_at(strand.begun_in, strand.started).iri
-        conclusions.forks[strand.process.iri] = strand.begun_in, strand.started
+        phases[0].carried_from = conclusions.phase_at(strand.started_in, strand.started).iri
+        conclusions.forks[strand.process.iri] = strand.started_in, strand.started
         for moment in strand.known_at:
             target = conclusions.phase_at(strand.ended_in, moment)
             joined = moment in conclusions.joins.get(strand.ended_in.iri, ())

@@ -86,7 +86,7 @@ def _listed(names: list[str]) -> str:
 
 
 SUBMITTERS = frozenset({b"sbatch", b"qsub", b"bsub"})
-ONLY_ASK = frozenset({b"--test-only", b"--version", b"-V", b"--help", b"-h", b"--usage"})
+QUERY_OPTIONS = frozenset({b"--test-only", b"--version", b"-V", b"--help", b"-h", b"--usage"})
 UNSEEN = (
     "what the job that it submitted does is not seen: it has not begun, was not given this environment, "
     "or does not see this run's folder"
@@ -109,7 +109,7 @@ def alone(trace: Trace) -> frozenset[str]:
 def _submits(process: Process) -> bool:
     if (process.executable or b"").rpartition(b"/")[2] not in SUBMITTERS or process.image != "exec":
         return False
-    return process.record.get("exitCode", "0") == "0" and not ONLY_ASK & set(process.arguments)
+    return process.record.get("exitCode", "0") == "0" and not QUERY_OPTIONS & set(process.arguments)
 
 
 def _jobs(trace: Trace) -> Iterable[int]:

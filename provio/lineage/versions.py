@@ -32,7 +32,7 @@ def makings(conclusions: Conclusions) -> Iterator[Making]:
     """Set `revision_of`; yield each version with its writer, and each contribution. This needs no phases."""
     known = writings(conclusions)
     chains: dict[tuple[str, int, int], list[Version]] = {}
-    for version in conclusions.told():
+    for version in conclusions.described():
         chains.setdefault(inode_of(version.facts), []).append(version)
     for inode, chain in chains.items():
         if inode in known:
@@ -82,13 +82,13 @@ def _kept(
     if not writer or not by or writer.process.host == by.process.host:
         return since >= at
     found = by.opening.facts.mtime if by.opening and by.opening.truncated else before.facts.mtime
-    if found == before.facts.mtime and abs(since - at) <= writer.apart:
-        _say_unclear(conclusions, before, writer, by)
+    if found == before.facts.mtime and abs(since - at) <= writer.clock_error:
+        _add_unclear(conclusions, before, writer, by)
         return True
     return before.facts.mtime > found if found != before.facts.mtime else since >= at
 
 
-def _say_unclear(conclusions: Conclusions, version: Version, one: Span, other: Span) -> None:
+def _add_unclear(conclusions: Conclusions, version: Version, one: Span, other: Span) -> None:
     conclusions.clocks.doubt(version.iri, one.process.host, other.process.host)
 
 
@@ -102,7 +102,7 @@ def _written(version: Version, writer: Span | None) -> int:
 def _order(version: Version, writer: Span | None, moment: int) -> int:
     """Return the version's mtime; our own moment, where the mtime was set or has a resolution of one second."""
     mtime = version.facts.mtime
-    lag = TICK + (writer.apart if writer else 0)
+    lag = TICK + (writer.clock_error if writer else 0)
     stamped = writer and writer.first - lag <= mtime <= max(writer.last, writer.end) + lag
     return mtime if stamped else moment
 
@@ -118,12 +118,12 @@ def _writer(version: Version, writing: Writing) -> Span | None:
     """
     mtime = version.facts.mtime
     saw = writing.saw(version)
-    found = [span for span in saw if span.last >= mtime - OUR_CLOCK - span.apart]
+    found = [span for span in saw if span.last >= mtime - OUR_CLOCK - span.clock_error]
     if found and len(writing.spans) > 1:
         found = _later(version, writing, max(span.last for span in found)) or found
     if not found and not version.retimed:
         others = [span for span in writing.enclosing(version) if _on_its_way(span, version)]
-        within = (s for s in others if s.first - TICK - s.apart <= mtime <= s.last + s.apart)
+        within = (s for s in others if s.first - TICK - s.clock_error <= mtime <= s.last + s.clock_error)
         found = list(within) or saw or others
     return max(found or saw, key=lambda s: (min(s.last, mtime), s.last), default=None)
 
@@ -163,7 +163,7 @@ def _generate(conclusions: Conclusions, version: Version, writer: Span) -> None:
         version.generated_by = copy.iri
         return
     version.maker = writer.process, writer.wrote(version)
-    if writer.apart:
+    if writer.clock_error:
         _perhaps_before(conclusions, version, writer)
     phase = conclusions.phase_at(*version.maker)
     for source in writer.sources:
@@ -186,7 +186,7 @@ def _contribution(version: Version, process: Process) -> Version:
     return Version(contribution(version.iri, process), version.facts, False, version.seen, dict(version.sightings))
 
 
-def _beside(span: Span, version: Version, before: Version | None) -> bool:
+def _is_concurrent(span: Span, version: Version, before: Version | None) -> bool:
     """Return, by the server's times, whether all writes of a span are in the version before, or whether the span
     opened the file when it was this version or a later one."""
     if span.final and before and span.final.mtime <= before.facts.mtime:
@@ -210,17 +210,17 @@ def _contribute(
     """Yield a contribution for each other process that wrote between the earlier version and this one."""
     since, moment = between
     done, revisions = {writer.process.iri}, list[str]()
-    for span in writing.between(since - writer.apart, moment + writer.apart):
+    for span in writing.between(since - writer.clock_error, moment + writer.clock_error):
         if span.process.iri in done or not span.wrote_content:
             continue
         if span.last <= since or span.first > moment:
-            if span.process.host == writer.process.host or _beside(span, version, before):
+            if span.process.host == writer.process.host or _is_concurrent(span, version, before):
                 continue
-            _say_unclear(conclusions, version, span, writer)
+            _add_unclear(conclusions, version, span, writer)
         done.add(span.process.iri)
         made = _contribution(version, span.process)
-        apart = conclusions.clocks.between(span.process.host, writer.process.host)
-        made.maker = span.process, min(span.last, moment + apart)
+        clock_error = conclusions.clocks.between(span.process.host, writer.process.host)
+        made.maker = span.process, min(span.last, moment + clock_error)
         made.attributed_to = conclusions.programs[span.process.iri].iri
         revisions.append(made.iri)
         yield made, None

@@ -120,9 +120,9 @@ class Latest:
     def _say(self, graph: Graph, use: Use, before: Use | None, number: int) -> None:
         if before and self._earlier(before.version, use.version):
             earlier = f"<{before.version}>"
-            graph.say(use.version, ("prov:wasRevisionOf", earlier), ("prov:wasDerivedFrom", earlier))
+            graph.add(use.version, ("prov:wasRevisionOf", earlier), ("prov:wasDerivedFrom", earlier))
         if not self.first[use.version] and self.first_uses[use.version].series == use.series:
-            graph.say(use.version, ("version", turtle.integer(number)))
+            graph.add(use.version, ("version", turtle.integer(number)))
 
     def _earlier(self, one: str, other: str) -> bool:
         """Return whether a version was first used before another."""
@@ -199,9 +199,9 @@ def _conclude(store: Writer, versions: set[str]) -> Iterator[str]:
 def _say(graph: Graph, use: Use, before: Use | None, first: dict[str, Use], number: int) -> None:
     if before and first[before.version] < first[use.version]:
         earlier = f"<{before.version}>"
-        graph.say(use.version, ("prov:wasRevisionOf", earlier), ("prov:wasDerivedFrom", earlier))
+        graph.add(use.version, ("prov:wasRevisionOf", earlier), ("prov:wasDerivedFrom", earlier))
     if number:
-        graph.say(use.version, ("version", turtle.integer(number)))
+        graph.add(use.version, ("version", turtle.integer(number)))
 
 
 # ---- states of a thing with an identifier that is no file, in several runs
@@ -238,7 +238,7 @@ def renew_states(store: Writer, graph: str | None, before: dict[str, set[str]]) 
             earlier = max((one for one in made.get(thing, []) if one[0] <= at), default=None)
             if earlier:
                 first = f"<{earlier[1]}>"
-                graphed.say(state, ("prov:alternateOf", first), ("sameContentAs", first), ("contentFrom", first))
+                graphed.add(state, ("prov:alternateOf", first), ("sameContentAs", first), ("contentFrom", first))
     store.add(CONTENT, graphed.lines)
     return bool(graphed.lines)
 

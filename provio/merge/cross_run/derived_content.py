@@ -58,7 +58,7 @@ def _conclude(facts: Facts, versions: set[str]) -> list[str]:
     for version in known[1:]:
         if known[0] not in _alternates(facts, version):  # such an alternate is a tie of lineage
             first = f"<{known[0]}>"
-            graph.say(version, ("prov:alternateOf", first), ("sameContentAs", first))
+            graph.add(version, ("prov:alternateOf", first), ("sameContentAs", first))
     for version in known:
         if version not in made | retimed:
             _origin(graph, version, sorted(one for one in made if _times(one)[1] < max(_times(version)[:2])))
@@ -70,7 +70,7 @@ def _origin(graph: Graph, version: str, earlier: list[str]) -> None:
     this one existed."""
     if len(earlier) == 1:
         first = f"<{earlier[0]}>"
-        graph.say(version, ("prov:alternateOf", first), ("sameContentAs", first), ("contentFrom", first))
+        graph.add(version, ("prov:alternateOf", first), ("sameContentAs", first), ("contentFrom", first))
     elif earlier:
         reason = f"has the content that {len(earlier)} recorded files had before it: which it comes from is not known"
         graph.node(version + COPIED, "Gap", ("reason", turtle.literal(reason)), ("about", f"<{version}>"))

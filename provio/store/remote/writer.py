@@ -51,11 +51,9 @@ class RemoteWriter(StoreWriter):
         self.whole = True
         super().__init__(home, wait, lock, rebuild)
         try:
-            if (
-                not self.is_new and not rebuild and (self.home.snapshots / "current").exists()
-            ):  # otherwise send everything
+            if not self.is_new and not rebuild and (self.home.snapshots / "current").exists():
                 self._tell(None)
-                self.whole = False
+                self.whole = False  # otherwise everything is sent
         except BaseException:
             self.__exit__(None, None, None)
             raise
