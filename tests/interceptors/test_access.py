@@ -1,4 +1,5 @@
-"""What an access holds beside its counts: sizes, consecutive bytes, the longest call; failures; the three details."""
+"""The content of an access besides its counts: sizes, consecutive bytes, the longest call; failures; the three
+details."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from provio.trace.read import read_run
 
 
 def read(trace: Trace) -> run_facts.Trace:
-    """The trace as provio itself reads it."""
+    """The trace as provio's own reader returns it."""
     (trace.folder.parent / "run.ttl").write_text("@prefix : <https://w3id.org/provio/ns#> . <#r> a :Run .\n")
     return read_run(trace.folder.parent)
 
@@ -40,7 +41,7 @@ def accesses(trace: Trace, name: str) -> dict[str, tuple[facts.Access, str]]:
 
 @pytest.mark.slow
 def test_sizes_and_consecutive_bytes(built: Path, trace: Trace, work: Path) -> None:
-    """Each function's calls are told apart by size, and by whether they began where the one before ended."""
+    """Calls are counted by function and size, and by whether they started at the end of the previous call."""
     printed = trace.run(built / "sizes", work / "file", check=True).stdout.decode().splitlines()
     found = accesses(trace, "/file")
     assert len(printed) == 5
@@ -54,7 +55,7 @@ def test_sizes_and_consecutive_bytes(built: Path, trace: Trace, work: Path) -> N
         assert recorded == [int(number) for number in numbers], api
 
 
-# The second to read is asleep in it before anybody waits to write.
+# The second process sleeps in its read before any process waits to write.
 ONE_WAITS = """
 exec 3<>fifo
 printf ab >&3
@@ -70,7 +71,7 @@ wait $!
 
 @pytest.mark.slow
 def test_the_longest_call(trace: Trace, work: Path) -> None:
-    """One slow read among quick ones is the longest: its time is at least that of the waiting."""
+    """One slow read among quick ones is the longest: it takes at least as long as the wait."""
     os.mkfifo(work / "fifo")
     trace.run("bash", "-c", ONE_WAITS, cwd=work, check=True)
     longest = [
@@ -84,7 +85,7 @@ def test_the_longest_call(trace: Trace, work: Path) -> None:
 
 
 def test_failures_are_counted_by_errno(built: Path, trace: Trace, work: Path) -> None:
-    """A call that failed is counted under its error, with the file where there is one, and never as a success."""
+    """A failed call is counted under its error, with the file if there is one, and never as a success."""
     printed = trace.run(built / "failures", work, check=True).stdout.decode().splitlines()
     recorded = trace.facts()
     found = {}
@@ -96,12 +97,12 @@ def test_failures_are_counted_by_errno(built: Path, trace: Trace, work: Path) ->
         assert found[api, int(error), name] == int(count), line
     assert len(printed) == 12
     opened = {name_of(one) for one in recorded.values() if "openApi" in one}
-    assert opened == {b"", os.fsencode(work / "file")}  # the pipe's two ends, and the file
+    assert opened == {b"", os.fsencode(work / "file")}  # both ends of the pipe, and the file
 
 
 @pytest.mark.slow
 def test_failed_opens_reach_the_graph_without_an_entity(project: Project) -> None:
-    """A process's failed opens are one activity for each function and error."""
+    """The failed opens of a process are one activity for each function and error."""
     project.run("cat none0 none1 none2 2>/dev/null; true")
     rows = project.rows(
         "SELECT ?n ?errno WHERE { ?f a provio:Open ; provio:errors ?n ; provio:errno ?errno ; provio:partOf ?p . "
@@ -113,7 +114,7 @@ def test_failed_opens_reach_the_graph_without_an_entity(project: Project) -> Non
 
 @pytest.mark.slow
 def test_sizes_reach_the_graph(project: Project) -> None:
-    """The sizes that occurred, the longest call and the consecutive bytes stand on the activity."""
+    """The sizes, the longest call and the consecutive bytes are properties of the activity."""
     project.sh("head -c 985000 /dev/zero > raw")
     project.watch("dd", "if=raw", "of=copy", "bs=65536", "status=none")
     rows = project.rows(
@@ -126,8 +127,8 @@ def test_sizes_reach_the_graph(project: Project) -> None:
 
 
 @pytest.mark.slow
-def test_an_older_trace_says_no_more_than_it_holds(project: Project) -> None:
-    """Where no longest call was counted, no sizes were: the graph states neither."""
+def test_an_older_trace_without_sizes(project: Project) -> None:
+    """Without a counter of the longest call there are no sizes either: the graph states neither."""
     project.sh("head -c 985000 /dev/zero > raw")
     project.provio("run", "--no-merge", "--", "dd", "if=raw", "of=copy", "bs=65536", "status=none")
     for path in project.trace_files():
@@ -139,8 +140,8 @@ def test_an_older_trace_says_no_more_than_it_holds(project: Project) -> None:
 # ---- detail
 
 
-def test_detail_file_says_who_touched_what(built: Path, trace: Trace, work: Path) -> None:
-    """No counts, but each file that was read or written, and since when."""
+def test_detail_file_records_users_of_each_file(built: Path, trace: Trace, work: Path) -> None:
+    """No counts, but each file that was read or written, with the time of the first call."""
     trace.detail = "file"
     trace.run(built / "sizes", work / "file", check=True)
     touched = [
@@ -154,7 +155,7 @@ def test_detail_file_says_who_touched_what(built: Path, trace: Trace, work: Path
 
 @pytest.mark.slow
 def test_lineage_holds_at_detail_file(project: Project) -> None:
-    """A process in two phases, overwriting, a pipe: the same ancestors as with counters."""
+    """A process with two phases, overwriting, a pipe: the same ancestors as with counters."""
     project.sh("echo a > a; echo b > b")
     script = "import sys; x = open('a').read(); open('x', 'w').write(x); y = open('b').read(); open('y', 'w').write(y)"
     for detail in ("op", "file", "call"):
@@ -167,7 +168,7 @@ def test_lineage_holds_at_detail_file(project: Project) -> None:
 
 @dataclass
 class Line:
-    """A line of a file of calls: the access or failure it is part of, `r`, `w` or `c`, its numbers."""
+    """A line of a file of calls: its access or failure, `r`, `w` or `c`, its numbers."""
 
     part_of: str
     kind: str
@@ -178,7 +179,7 @@ class Line:
 
 
 def call_lines(trace: Trace) -> list[Line]:
-    """Every line of every file of calls."""
+    """All lines of all files of calls."""
     lines = []
     for iri, record in trace.calls().items():
         part_of, _, name = iri.rpartition("/")
@@ -187,7 +188,7 @@ def call_lines(trace: Trace) -> list[Line]:
 
 
 def test_detail_call_keeps_every_call(built: Path, trace: Trace, work: Path) -> None:
-    """Each call has a line with its offset, size, start and elapsed time; they add up to the counters."""
+    """Each call has a line with its offset, size, start and elapsed time; their sums are the counters."""
     trace.detail = "call"
     trace.run(built / "sizes", work / "file", check=True)
     lines, recorded = call_lines(trace), trace.facts()
@@ -216,7 +217,7 @@ def test_lines_of_calls_are_short(built: Path, trace: Trace, work: Path) -> None
 
 
 def test_offsets_of_streams_at_detail_call(built: Path, trace: Trace, work: Path) -> None:
-    """What stdio serves from its buffer has the offset in the file at which the program is."""
+    """For a read that stdio serves from its buffer, the offset is the program's position in the file."""
     trace.detail = "call"
     trace.run(built / "sizes", work / "file", check=True)
     access, _ = accesses(trace, "/file")["fread"]
@@ -225,7 +226,8 @@ def test_offsets_of_streams_at_detail_call(built: Path, trace: Trace, work: Path
 
 
 def test_numbers_of_more_than_sixteen_digits(built: Path, trace: Trace, work: Path) -> None:
-    """An offset beyond what a counter holds is written whole in the line of its call; a counter stays at its end."""
+    """An offset larger than the maximum of a counter is written in full in the line of its call; the counter stays at
+    its maximum."""
     trace.detail = "call"
     trace.run(built / "largest", work / "file", check=True)
     recorded, lines = trace.facts(), call_lines(trace)
@@ -243,7 +245,7 @@ def _path(recorded: dict[str, dict[str, str]], line: Line) -> str:
 
 
 def test_failed_calls_at_detail_call(built: Path, trace: Trace, work: Path) -> None:
-    """A call that failed has a line too, with its error."""
+    """A failed call also has a line, with its error."""
     trace.detail = "call"
     trace.run(built / "failures", work, check=True)
     recorded = trace.facts()
@@ -254,7 +256,7 @@ def test_failed_calls_at_detail_call(built: Path, trace: Trace, work: Path) -> N
 
 @pytest.mark.slow
 def test_every_call_that_returned_is_kept_after_a_kill(built: Path, trace: Trace, work: Path) -> None:
-    """A program killed in the middle of its writes has a line for each of them, or for one less."""
+    """A program that is killed during its writes has a line for each write, or for all but one."""
     trace.detail = "call"
     targets = {count: work / f"file{count}" for count in (500, 3000, 10000)}
     for count, target in targets.items():
@@ -273,7 +275,7 @@ def test_every_call_that_returned_is_kept_after_a_kill(built: Path, trace: Trace
 
 
 def test_no_room_for_calls_and_then_none_for_the_trace(built: Path, trace: Trace, work: Path) -> None:
-    """Both are said in the space that is kept back for one Gap: the first reason stays, and the file can be read."""
+    """Both reasons fit the space that is reserved for one Gap: the first one stays, and the file can be read."""
     trace.detail = "call"
     trace.run(built / "two_limits", work, check=True)
     (gap,) = of_class(trace.facts(), "Gap").values()
@@ -282,7 +284,7 @@ def test_no_room_for_calls_and_then_none_for_the_trace(built: Path, trace: Trace
 
 
 def run_to_the_last(trace: Trace, *command: str | Path, cwd: Path) -> None:
-    """Run a program, and wait until what outlives it has ended too, with which the last end of a pipe goes."""
+    """Run a program, and wait for the end of all its children, at which the last end of a pipe is closed."""
     ended, held = os.pipe()
     try:
         trace.run(*command, cwd=cwd, pass_fds=[held])
@@ -294,7 +296,7 @@ def run_to_the_last(trace: Trace, *command: str | Path, cwd: Path) -> None:
 
 @pytest.mark.slow
 def test_calls_of_threads_and_children_are_kept_under_their_own_names(built: Path, trace: Trace, work: Path) -> None:
-    """Threads that hand their file on, forked children and a vfork's child each have their lines."""
+    """Threads that reuse a file, forked children and a vfork child each have their lines."""
     trace.detail = "call"
     trace.run(built / "four_threads", work, check=True, cwd=work)
     run_to_the_last(trace, built / "processes", work, cwd=work)

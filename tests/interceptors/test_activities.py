@@ -1,4 +1,4 @@
-"""What a thread, an asyncio task, a pool's worker or a generator does in its activity is that activity's, exactly."""
+"""Calls of a thread, an asyncio task, a worker of a pool or a generator belong exactly to its own activity."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ async def all():
 asyncio.run(all())
 write(".out")
 """
-# Both threads are where the name is recorded when either goes on.
+# Both threads have reached the recording of the name before either continues.
 AT_ONCE = """
 shared, meet = provio.activity("shared"), threading.Barrier(2, timeout=60)
 activities = sys.modules[type(shared).__module__]
@@ -254,7 +254,7 @@ with provio.activity("main"):
 
 
 def written(trace: Trace, program: str, work: Path) -> dict[tuple[str, str], int]:
-    """How often each activity (or none) wrote to each file."""
+    """The number of writes of each activity (or none) to each file."""
     done = trace.run(sys.executable, "-c", program if "import provio" in program else BEGIN + program, cwd=work)
     assert done.returncode == 0, done.stderr
     facts: dict[str, Facts] = trace.facts()
@@ -276,13 +276,13 @@ def test_two_threads_two_activities_one_file_each(trace: Trace, work: Path) -> N
 
 
 @pytest.mark.slow
-def test_the_same_for_tasks_of_asyncio(trace: Trace, work: Path) -> None:
+def test_tasks_of_asyncio(trace: Trace, work: Path) -> None:
     found = written(trace, ASYNCIO, work)
     assert found == {("task 0", "task 0"): 40, ("task 1", "task 1"): 40, ("", ""): 41, ("above", "above"): 2}
 
 
-def test_what_is_handed_to_a_pool_belongs_to_an_activity_that_is_over(trace: Trace, work: Path) -> None:
-    """Its thread was made within that activity, and is in none afterwards."""
+def test_work_in_a_pool_belongs_to_an_activity_that_has_ended(trace: Trace, work: Path) -> None:
+    """The thread was created within that activity, and is in no activity afterwards."""
     assert written(trace, LATE, work) == {("a", "a"): 2, ("", ""): 1}
 
 
@@ -319,14 +319,14 @@ write(".out")
 
 @pytest.mark.slow
 def test_one_that_is_entered_again_or_by_several_is_several(trace: Trace, work: Path) -> None:
-    """By itself, one after the other, by two threads, by three coroutines that end in another order."""
+    """By the same thread again, one after the other, by two threads, by three coroutines that end in another order."""
     found = written(trace, AGAIN, work)
     assert found == {("again", "again"): 3, ("shared", "shared"): 5, ("", ""): 7}
     assert Counter(r["name"] for r in trace.facts().values() if r.get("type") == "Task") == {"again": 3, "shared": 5}
 
 
 def test_one_that_two_threads_enter_at_once_is_two(trace: Trace, work: Path) -> None:
-    """Neither has entered it when the other begins to."""
+    """Neither thread has entered it when the other starts to enter it."""
     assert written(trace, AT_ONCE, work) == {("shared", "shared"): 2, ("", ""): 2}
 
 
@@ -337,6 +337,6 @@ def test_one_that_ends_in_another_thread_or_before_one_within_it(trace: Trace, w
 
 
 @pytest.mark.slow
-def test_what_takes_turns_is_followed_also_where_it_is_loaded_within_activities(trace: Trace, work: Path) -> None:
+def test_asyncio_and_pools_loaded_inside_activities(trace: Trace, work: Path) -> None:
     found = written(trace, LOADED_LATE, work)
     assert found == {("part 0", "part 0"): 20, ("part 1", "part 1"): 20, ("loop", "loop"): 1, ("main", "main"): 1}

@@ -1,4 +1,4 @@
-"""Files that other tracers miss: each case here is a real program whose every file has its name and its bytes."""
+"""Files that other tracers miss: each test runs a real program; all its files have their names and their bytes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PYTHON = sys.executable
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of 6,000 small files in folders of folders."""
+    """A folder of 6,000 small files in nested folders."""
     folder = tmp_path_factory.mktemp("tree") / "dir"
     for number in range(FILES):
         path = folder / f"d{number % 11}" / f"e {number % 13}" / f"file-{number}"
@@ -37,7 +37,7 @@ def names_of(tree: Path) -> set[bytes]:
 
 
 def bytes_of(facts: dict[str, Facts]) -> tuple[Counter[bytes], Counter[bytes]]:
-    """What was read from each file and what was written to it, by calls and by copies in the kernel."""
+    """The bytes read from and written to each file, by calls and by copies in the kernel."""
     read, written = Counter[bytes](), Counter[bytes]()
     for count in counts(facts):
         if count.side in "RW":
@@ -76,7 +76,7 @@ def test_a_tree_of_6000_files(trace: Trace, tree: Path, command: list[str]) -> N
 
 
 def test_redirections_of_a_shell(trace: Trace, work: Path) -> None:
-    """`cat <f >g` in a shell names f and g for cat, not for the shell alone."""
+    """`cat <f >g` in a shell names f and g for cat, and not only for the shell."""
     (work / "f").write_text("some text\n")
     trace.run("sh", "-c", "cat <f >g; true", cwd=work, check=True)
     facts = trace.facts()
@@ -88,7 +88,8 @@ def test_redirections_of_a_shell(trace: Trace, work: Path) -> None:
 
 
 def test_descriptors_inherited_by_a_forked_child(trace: Trace, work: Path) -> None:
-    """What a child of fork reads and writes through its parent's descriptors is the child's, with the files' names."""
+    """Reads and writes of a forked child through its parent's descriptors belong to the child, with the files'
+    names."""
     code = """
 import os
 (a, b) = (os.open(n, os.O_RDWR | os.O_CREAT, 0o644) for n in 'ab')
@@ -104,7 +105,7 @@ os.wait()
 
 
 def test_doubled_descriptors(trace: Trace, work: Path) -> None:
-    """Writes through dup, dup2, dup3 and F_DUPFD are the file's own; a descriptor 1,024 further is another file."""
+    """Writes through dup, dup2, dup3 and F_DUPFD belong to the same file; descriptor number + 1,024 is another file."""
     code = """
 import fcntl, os
 a = os.open('a', os.O_WRONLY | os.O_CREAT, 0o644)
@@ -122,7 +123,7 @@ os.close(a); os.write(50, b'88888888')
 
 
 def imports(path: Path) -> set[str]:
-    """The names that a program or library takes from others."""
+    """The names that a program or library imports."""
     listed = subprocess.run(["nm", "-D", "--undefined-only", path], check=True, capture_output=True, text=True)
     return {line.split()[-1].split("@")[0] for line in listed.stdout.splitlines()}
 
@@ -131,7 +132,7 @@ FORTIFIED = "__read_chk __pread_chk __fread_chk __fgets_chk __fprintf_chk __open
 
 
 def test_fortified_programs(trace: Trace, work: Path) -> None:
-    """A program built with _FORTIFY_SOURCE calls other names, and each of them is recorded."""
+    """A program built with _FORTIFY_SOURCE calls other function names, and each call is recorded."""
     source = work / "fortified.c"
     source.write_text("""
         #include <fcntl.h>
@@ -162,7 +163,8 @@ def test_fortified_programs(trace: Trace, work: Path) -> None:
 
 
 def test_paths_relative_to_folders(trace: Trace, work: Path) -> None:
-    """`openat(AT_FDCWD, relative)` and `openat(dirfd)` name the file, not the folder, wherever the process has gone."""
+    """`openat(AT_FDCWD, relative)` and `openat(dirfd)` name the file, not the folder, for any working
+    directory."""
     code = """
 import ctypes, os
 c, AT_FDCWD = ctypes.CDLL(None), -100
@@ -225,7 +227,7 @@ m = mmap.mmap(fd, 0); os.close(fd); m[:] = data; m.close()
 
 
 def test_a_program_that_maps_its_input(trace: Trace, work: Path) -> None:
-    """iconv reads by a map alone: its input is recorded all the same."""
+    """iconv reads only through a map: its input is recorded too."""
     (work / "in").write_text("é" * 1000)
     trace.run("iconv", "-f", "utf8", "-t", "latin1", "-o", "out", "in", cwd=work, check=True)
     facts = trace.facts()
@@ -233,7 +235,7 @@ def test_a_program_that_maps_its_input(trace: Trace, work: Path) -> None:
     assert bytes_of(facts)[1][os.fsencode(work / "out")] == 1000
 
 
-# ---- what stdio does: getline getdelim fread_unlocked getc_unlocked fputs_unlocked __uflow __overflow
+# ---- stdio: getline getdelim fread_unlocked getc_unlocked fputs_unlocked __uflow __overflow
 
 # Programs that read all of `f` once and write `g`, each in its own way.
 THROUGH = """
@@ -296,7 +298,7 @@ dash -c 'while read -r l; do echo "$l"; done' <f >g
 
 @pytest.mark.parametrize("command", THROUGH)
 def test_bytes_of_everyday_programs(trace: Trace, work: Path, command: str) -> None:
-    """What a program reads and writes is counted to the byte, whichever calls of the C library it makes."""
+    """Bytes that a program reads and writes are counted exactly, for all calls of the C library."""
     (work / "f").write_text("".join(f"x{number:06d} {number * 7}\n" for number in range(5_000)))
     trace.run("sh", "-c", f"exec {command}", cwd=work)
     read, written = bytes_of(trace.facts())
@@ -306,7 +308,8 @@ def test_bytes_of_everyday_programs(trace: Trace, work: Path, command: str) -> N
 
 
 def test_bytes_that_the_compiler_put_inline(trace: Trace, work: Path) -> None:
-    """What a program stores into a stream's buffer itself is counted once: before a call, a flush, a close, the end."""
+    """Bytes that a program stores into a stream's buffer itself are counted once: before a call, a flush, a close, the
+    end."""
     (work / "inline.c").write_text("""
         #include <stdio.h>
         static void put(FILE *stream, int count) { while (count-- > 0) putc_unlocked('x', stream); }
@@ -333,11 +336,11 @@ def test_bytes_that_the_compiler_put_inline(trace: Trace, work: Path) -> None:
     assert found == {"mixed": mixed, "plain": 20003, "out": 51}
 
 
-# ---- asking for metadata, where that is recorded
+# ---- queries of metadata, if they are recorded
 
 
 def test_both_generations_of_stat(trace: Trace, work: Path) -> None:
-    """`stat` as new programs call it and `__xstat` as old ones do are recorded in one process, under right names."""
+    """`stat` of new programs and `__xstat` of old ones are both recorded in one process, with their own names."""
     code = """
 import ctypes, os
 c, data = ctypes.CDLL(None), ctypes.create_string_buffer(4096)
@@ -381,7 +384,7 @@ IMPORTED = {
 
 @pytest.mark.parametrize("program", sorted(IMPORTED))
 def test_names_that_other_tracers_lack(program: str) -> None:
-    """Each name that was seen imported by a common program, and missing in a tracer, stands in the table."""
+    """Each name that a common program imports and that a tracer lacks is in the table."""
     assert set(IMPORTED[program].split()) - rows().keys() == set()
 
 
@@ -402,7 +405,8 @@ def libraries() -> list[Path]:
 
 @pytest.mark.slow
 def test_every_name_that_programs_import_is_known() -> None:
-    """What tools, libpython and HDF5 take from the C library is a row, or moves no content of a file."""
+    """Each function that tools, libpython and HDF5 import from the C library is a row, or transfers no content of a
+    file."""
     commands = [path for name in COREUTILS + OTHERS if (path := shutil.which(name))]
     binaries = [path for command in commands if (path := Path(command).resolve()).read_bytes()[:4] == b"\x7fELF"]
     assert len(binaries) > 30

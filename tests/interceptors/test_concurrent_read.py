@@ -1,4 +1,4 @@
-"""Who wrote a growing file, and what a reader of it had read, from traces that are told."""
+"""Which process wrote a growing file, and which writes a reader had read: from generated traces."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ SELECT DISTINCT ?path { ?out prov:specializationOf/provio:path "/data/out" .
 
 @pytest.mark.parametrize("lag", [0, 5_500_000])
 def test_a_write_that_has_the_time_of_a_tick_before(tmp_path: Path, lag: int) -> None:
-    """What was written after a read is no ancestor of what came of it, also where the kernel's clock says it was there
-    before."""
+    """A write after a read is no ancestor of the reader's outputs, even if the clock of the kernel dates it before the
+    read."""
     home, first, later, growing = Home(tmp_path / ".provio"), File("/data/a"), File("/data/c"), File("/data/x")
     home.path.mkdir(mode=0o700)
     run = Run(home, 1)
@@ -54,7 +54,8 @@ def test_a_write_that_has_the_time_of_a_tick_before(tmp_path: Path, lag: int) ->
 
 @pytest.mark.parametrize("lag", [0, 5_500_000])
 def test_a_reader_who_closes_after_a_write_that_has_the_time_of_a_tick_before(tmp_path: Path, lag: int) -> None:
-    """What it read before that write began is what it found, also where the kernel says it was written by then."""
+    """A read before the start of a write returned the older content, even if the kernel's clock dates the write
+    before."""
     home, first, later, growing = Home(tmp_path / ".provio"), File("/data/a"), File("/data/c"), File("/data/x")
     home.path.mkdir(mode=0o700)
     run = Run(home, 1)
@@ -81,8 +82,8 @@ SELECT DISTINCT ?argv { ?version prov:specializationOf/provio:path "/data/x" ; p
 
 @pytest.mark.parametrize("lag", [0, 5_500_000])
 def test_the_last_of_two_whose_first_write_has_a_time_before_it(tmp_path: Path, lag: int) -> None:
-    """Two keep a file open, and only the close of the first is seen: what it is then is what the second wrote last,
-    also where the kernel's clock says that was before the second had begun."""
+    """Two processes keep a file open, and only the close of the first is recorded: its facts are those of the second's
+    last write, even if the kernel's clock dates them before the start of the second."""
     home, shared = Home(tmp_path / ".provio"), File("/data/x")
     home.path.mkdir(mode=0o700)
     run = Run(home, 1)
@@ -99,8 +100,8 @@ def test_the_last_of_two_whose_first_write_has_a_time_before_it(tmp_path: Path, 
     assert {row["argv"].strip('"') for row in StoreReader(home).rows(MAKER)} == {"second"}
 
 
-def test_what_went_on_is_found_as_by_looking_at_all() -> None:
-    """The latest value of all that began by one moment and had not ended by another, or none."""
+def test_intervals_are_found_as_by_a_full_scan() -> None:
+    """The latest value of all that started by one time and had not ended by another, or None."""
     random = Random(7)
     for size in (0, 1, 2, 7, 8, 100):
         courses = [
@@ -112,8 +113,8 @@ def test_what_went_on_is_found_as_by_looking_at_all() -> None:
             assert found.latest(since, until) == max(going, default=None)
 
 
-def test_many_readers_of_what_many_write_are_no_product(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Four times the readers and the writers of one file take far less than sixteen times the calls of functions."""
+def test_many_readers_and_writers_of_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With four times as many readers and writers of one file, the function calls grow far less than sixteenfold."""
     calls: Counter[int] = Counter()
     found: dict[int, int] = {}
 
@@ -137,7 +138,7 @@ def test_many_readers_of_what_many_write_are_no_product(tmp_path: Path, monkeypa
 
 
 def crowd(home: Home, number: int) -> None:
-    """So many processes append to one file, and each of so many others reads what is there, in turn."""
+    """A number of processes append to one file, and each of a number of others reads it, in turn."""
     home.path.mkdir(mode=0o700, parents=True)
     run, shared = Run(home, 1), File("/data/x", size=256)
     writers = [run.process(f"writer{place}").plain(shared, "r+") for place in range(number)]

@@ -1,4 +1,4 @@
-"""What a program says of itself: in the trace as it was said, and nothing where nothing records."""
+"""Declarations of a program: in the trace as they were made, and none where nothing is recorded."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def settings(facts: dict[str, Facts], iri: str) -> dict[str, Any]:
     return {name: r["value"] for name, r in of(facts, "Setting").items() if r["partOf"] == iri}
 
 
-def test_what_is_said_is_in_the_trace(trace: Trace, work: Path) -> None:
+def test_declarations_are_in_the_trace(trace: Trace, work: Path) -> None:
     facts = ran(trace, PROGRAM, work)
     tasks = of(facts, "Task")
     train = tasks["train"]
@@ -75,7 +75,7 @@ def test_what_is_said_is_in_the_trace(trace: Trace, work: Path) -> None:
 
 
 @pytest.mark.parametrize("off", ["1", "0"])
-def test_switched_off_nothing_is_said(trace: Trace, work: Path, off: str) -> None:
+def test_switched_off(trace: Trace, work: Path, off: str) -> None:
     done = trace.run(sys.executable, "-c", PROGRAM, cwd=work, env=trace.environment(PROVIO_OFF=off))
     assert (done.returncode, done.stdout) == (0, b"done\n")
     assert not any(of(trace.facts(), kind) for kind in ("Task", "Metric", "Configuration", "Checkpoint", "DataObject"))

@@ -1,4 +1,4 @@
-"""Any bytes as names, kinds, keys, values and identifiers of what a program says: Turtle that says those very bytes."""
+"""Any bytes as names, kinds, keys, values and identifiers of declarations: valid Turtle with exactly these bytes."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ Facts = dict[str, bytes]
 
 @pytest.fixture(scope="module")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program that says something of each file it is given, and prints it."""
+    """The program that makes a declaration from each file it is given, and prints it."""
     return checker(tmp_path_factory.mktemp("said") / "said", SOURCES)
 
 
 def said(driver: Path, inputs: list[bytes], folder: Path) -> list[dict[str, list[Facts]]]:
-    """What pyoxigraph reads of each input: by class, in order, the facts of each thing; what was encoded, decoded."""
+    """The facts that pyoxigraph reads for each input: by class, in order, the facts of each record; encoded values
+    decoded."""
     things: dict[str, Facts] = defaultdict(dict)
     for quad in pyoxigraph.parse(printed(driver, inputs, folder), format=pyoxigraph.RdfFormat.TURTLE):
         word, value = quad.predicate.value.rpartition("#")[2], quad.object.value
@@ -62,7 +63,7 @@ def check(driver: Path, inputs: list[bytes], folder: Path) -> None:
 
 
 def _hidden(key: bytes | None, value: bytes | None) -> bool:
-    """As Python would have it, which goes by the same words."""
+    """As Python decides it, with the same words."""
     return bool(key and value) and hides((key or b"").decode(), (value or b"").decode("utf-8", "replace"), False)
 
 
@@ -74,7 +75,8 @@ def test_tricky_bytes(driver: Path, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_what_a_fuzzer_finds(driver: Path, tmp_path: Path) -> None:
-    """libFuzzer's search for bytes that reach new code: each is checked in C, and those it keeps by a parser too."""
+    """libFuzzer's search for bytes that reach new code: each input is checked in C, and each kept one also by a
+    parser."""
     kept = searched(tmp_path, SOURCES, SEEDS, 30000, 4000)
     assert len(kept) > len(SEEDS)
     check(driver, kept, tmp_path / "inputs")

@@ -1,4 +1,4 @@
-"""What a program says of itself through provio.h, in C: each word of it, whatever it says."""
+"""Declarations through provio.h, in C: every function, with any argument."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ EACH = r"""
 
 
 def said(trace: Trace, work: Path) -> list[str]:
-    """The blocks of what was said, in their order, without times and facts."""
+    """The blocks of the declarations, in their order, without times and facts."""
     lines = [line for path in trace.files() for line in path.read_text().splitlines()]
     kept = (line.rstrip("#").strip() for line in lines if NUMBERED.match(line) and ":endedNs" not in line)
     return [TIME.sub("", line).replace(str(work), "WORK") for line in kept]
 
 
-def test_each_call_says_what_it_is_for(trace: Trace, built: Path, work: Path) -> None:
+def test_each_function(trace: Trace, built: Path, work: Path) -> None:
     assert trace.run(built / "said", "each", work).returncode == 0
     assert said(trace, work) == EACH.split("\n")[1:-1]
     trace.facts()
@@ -70,7 +70,7 @@ def test_numbers_are_written_with_the_fewest_digits_that_are_read_back_as_they_w
 
 
 def shortest(value: float) -> str:
-    """What Python writes, in the form of xsd:double."""
+    """The output of Python's `repr`, in the form of xsd:double."""
     if math.isnan(value) or math.isinf(value):
         return f'"{str(value).upper().replace("NAN", "NaN")}"^^xsd:double'
     number = Decimal(repr(abs(value))).normalize()
@@ -88,8 +88,8 @@ def test_a_hundred_thousand_settings(trace: Trace, built: Path, work: Path) -> N
     assert not trace.gaps()
 
 
-def test_wrong_use_says_nothing_and_ends_nothing(trace: Trace, built: Path, work: Path) -> None:
-    """Numbers that are none, no text at all, texts of megabytes: kept, or cut between characters."""
+def test_wrong_use_records_nothing(trace: Trace, built: Path, work: Path) -> None:
+    """NaN and infinities, NULL texts, texts of megabytes: recorded, or cut between characters."""
     done = trace.run(built / "said", "wrong", work)
     assert (done.returncode, done.stderr) == (0, b"")
     facts = trace.facts()
@@ -103,7 +103,7 @@ def test_wrong_use_says_nothing_and_ends_nothing(trace: Trace, built: Path, work
     assert not of_class(facts, "Metric", "UsedSaid", "Task", "Gap")
 
 
-def test_a_child_has_none_of_what_its_parent_said(trace: Trace, built: Path, work: Path) -> None:
+def test_a_child_has_no_declarations_of_its_parent(trace: Trace, built: Path, work: Path) -> None:
     assert trace.run(built / "said", "forked", work).returncode == 0
     facts = trace.facts()
     settings = of_class(facts, "Setting").values()
@@ -114,7 +114,7 @@ def test_a_child_has_none_of_what_its_parent_said(trace: Trace, built: Path, wor
 
 
 def test_the_child_of_vfork_is_not_heard(trace: Trace, built: Path, work: Path) -> None:
-    """It says what it likes, in its parent's memory: the parent goes on as if nothing had been said."""
+    """It makes declarations in its parent's memory: the parent is not affected."""
     assert trace.run(built / "said", "vforked", work).returncode == 0
     facts = trace.facts()
     (task,) = of_class(facts, "Task").values()
@@ -124,8 +124,8 @@ def test_the_child_of_vfork_is_not_heard(trace: Trace, built: Path, work: Path) 
     assert not of_class(facts, "Setting", "Checkpoint")
 
 
-def test_what_replaces_a_program_within_a_task_begins_anew(trace: Trace, built: Path, work: Path) -> None:
-    """The exec belongs to the Task; the new program has its own, from 1 on."""
+def test_an_exec_within_a_task(trace: Trace, built: Path, work: Path) -> None:
+    """The exec belongs to the Task; the new program has its own Tasks, from number 1."""
     assert trace.run(built / "said", "replaced", work).returncode == 0
     facts = trace.facts()
     (replaced,) = of_class(facts, "Exec").values()
@@ -135,7 +135,7 @@ def test_what_replaces_a_program_within_a_task_begins_anew(trace: Trace, built: 
     assert len(of_class(facts, "Metric")) == 3
 
 
-def test_what_was_said_before_a_kill_is_there(trace: Trace, built: Path, work: Path) -> None:
+def test_declarations_before_a_kill(trace: Trace, built: Path, work: Path) -> None:
     assert trace.run(built / "said", "killed", work).returncode == -signal.SIGKILL
     facts = trace.facts()
     assert [float(one["value"]) for one in of_class(facts, "Metric").values()] == [1 / (i + 1) for i in range(1000)]

@@ -1,4 +1,5 @@
-"""What a program says is heard in handlers, at its exit and in threads that outlive it, and never ends the program."""
+"""Declarations are recorded in signal handlers, at exit and in threads that outlive the main thread, and never end the
+program."""
 
 from __future__ import annotations
 
@@ -150,11 +151,11 @@ def test_handlers_exits_and_threads(project: Project, watched: bool) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("watched", [True, False], ids=["under provio run", "by itself"])
-def test_handlers_that_interrupt_the_first_word(project: Project, watched: bool) -> None:
+def test_handlers_that_interrupt_the_first_declaration(project: Project, watched: bool) -> None:
     assert ran(project, FIRST_IN_HANDLERS, watched) == "done\n"
 
 
-def test_two_threads_that_say_the_first_word_together_have_one_run(project: Project) -> None:
+def test_two_threads_with_the_first_declaration_have_one_run(project: Project) -> None:
     program = """
 import threading, provio
 meet = threading.Barrier(8)
@@ -172,8 +173,8 @@ threads = [threading.Thread(target=work) for _ in range(8)]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("watched", [True, False], ids=["under provio run", "by itself"])
-def test_what_a_handler_raises_reaches_the_program(project: Project, watched: bool) -> None:
-    """Whatever it interrupted, which is as if it had not been begun; a handler may take its time."""
+def test_exceptions_of_handlers_reach_the_program(project: Project, watched: bool) -> None:
+    """The interrupted declaration is dropped; a handler may take a long time."""
     assert ran(project, RAISED_BY_A_HANDLER, watched) == "True\n"
     assert project.rows("SELECT ?io { ?io a provio:Write ; provio:task ?t }") == []
     generated = "SELECT ?task { ?v prov:wasGeneratedBy ?task . ?task a provio:Task }"

@@ -1,4 +1,4 @@
-"""Whatever a program calls its configuration is kept as it is, or told of in words: never an exception in it."""
+"""Any value that a program declares as its configuration is recorded as it is, or described: it never raises."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Text(str):
 
 
 class Hostile:
-    """Nothing of it answers as it should."""
+    """No method of it works as it should."""
 
     def _no(self, *_: Any) -> Any:
         raise RuntimeError("no")
@@ -128,7 +128,7 @@ def test_a_value_keeps_its_type(value: Any, found: dict[str, Any]) -> None:
 
 
 @pytest.mark.slow
-def test_what_has_no_end_is_told_in_words() -> None:
+def test_endless_values_are_described() -> None:
     cyclic: dict[str, Any] = {"a": 1}
     cyclic["self"] = cyclic
     deep: Any = 1
@@ -158,7 +158,7 @@ def test_passwords_in_addresses_are_not_kept(text: str) -> None:
 
 
 @pytest.mark.slow
-def test_of_very_many_the_rest_is_told_by_its_digest() -> None:
+def test_the_rest_of_very_many_has_a_digest() -> None:
     many = Flattened()
     found = list(many.settings({f"key {n}": n for n in range(100_000)}))
     assert (len(found), many.omitted, many.complete) == (MOST + 1, f"{100_000 - MOST} of 100000 settings are", True)
@@ -166,7 +166,7 @@ def test_of_very_many_the_rest_is_told_by_its_digest() -> None:
     assert [a for a, b in zip(found, other, strict=True) if a != b] == [found[-1]]
 
 
-def test_large_ones_are_told_by_their_digests() -> None:
+def test_large_values_have_digests() -> None:
     one, other = np.zeros((1000, 1000)), np.zeros((1000, 1000))
     other[999, 999] = 1
     words_of_one, words_of_other = (taken({"a": each})["a"] for each in (one, other))
@@ -189,7 +189,7 @@ def test_texts_of_formats(text: str) -> None:
     assert taken(documents.read(text)[1]) == expected
 
 
-def test_a_fifo_is_no_configuration_and_keeps_nobody_waiting(tmp_path: pathlib.Path) -> None:
+def test_a_fifo_is_no_configuration_and_does_not_block(tmp_path: pathlib.Path) -> None:
     os.mkfifo(tmp_path / "x.json")
     with pytest.raises(documents.Unreadable, match="no regular file"):
         documents.read(tmp_path / "x.json")
@@ -220,10 +220,10 @@ def test_omegaconf_and_yaml(tmp_path: pathlib.Path) -> None:
 @pytest.mark.parametrize(
     "what", ["nowhere.toml", "no such thing", "[", "{", b"\xff\xfe", 3, None, "hostile", "a: b: c:"]
 )
-def test_what_is_no_configuration_is_refused_with_a_warning(what: Any) -> None:
+def test_other_values_are_refused_with_a_warning(what: Any) -> None:
     what = Hostile() if what == "hostile" else what
     recorder = Recorder()
-    declarations.warn("configuration", "once")  # what was warned of before is not again
+    declarations.warn("configuration", "once")  # after a first warning of a kind there is no second
     assert declarations._configuration(recorder, what, None, None) == 0
     assert not recorder.calls
 
@@ -253,7 +253,7 @@ NESTED = st.recursive(
 @pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.dictionaries(st.text(), NESTED, max_size=5), st.text() | st.none(), st.text() | st.none())
-def test_any_configuration_can_be_said(values: Any, name: str | None, kind: str | None) -> None:
+def test_any_configuration_can_be_declared(values: Any, name: str | None, kind: str | None) -> None:
     recorder = Recorder()
     assert declarations._configuration(recorder, values, kind, name) == 7
     assert recorder.of("configuration_end") == [(7,)]
@@ -270,7 +270,7 @@ def test_any_configuration_can_be_said(values: Any, name: str | None, kind: str 
 @pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(st.text() | st.integers(), NESTED | st.decimals() | st.fractions(), NESTED, st.none() | st.text())
-def test_any_metric_can_be_said(name: Any, value: Any, step: Any, kind: Any) -> None:
+def test_any_metric_can_be_declared(name: Any, value: Any, step: Any, kind: Any) -> None:
     recorder = Recorder()
     declarations._metric(recorder, name, value, step, kind)
     try:

@@ -1,4 +1,4 @@
-"""Code that a program loads so that no preload stands before it: it is loaded as ever, and a Gap says so."""
+"""Code that a program loads so that no preload comes before it: it is loaded as usual, and a Gap names it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ open("said.txt", "w").write("done")
 
 @pytest.fixture
 def loads(work: Path) -> Path:
-    """A program that finds `libinner.so` only in a folder that it was linked to look in, and that library."""
+    """A program that finds `libinner.so` only in a folder of its RUNPATH, and that library."""
     inner = work / "inner"
     inner.mkdir()
     (work / "inner.c").write_text("int inner(void) { return 1; }\n")
@@ -44,7 +44,7 @@ def loads(work: Path) -> Path:
 def test_code_is_loaded_from_where_its_caller_looks(
     trace: Trace, work: Path, loads: Path, how: str, reasons: list[str]
 ) -> None:
-    """The loader takes the program for the caller, not the shim; a Gap names what no preload stands before."""
+    """The loader takes the program for the caller, not the shim; a Gap names code that no preload comes before."""
     done = trace.run(loads, how, "libinner.so", cwd=work)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     gaps = of_class(trace.facts(), "Gap").values()
@@ -53,13 +53,13 @@ def test_code_is_loaded_from_where_its_caller_looks(
 
 @pytest.mark.slow
 def test_h5py_bound_to_its_own_library_is_followed_in_python(project: Project) -> None:
-    """Its calls pass every preload, those of the C library, too: a Gap says so, and the layer in Python what it did in
+    """Its calls bypass every preload, also those of the C library: a Gap names it, and the Python layer records its
     HDF5 files."""
     pytest.importorskip("h5py")
     (project.path / "bound.py").write_text(BOUND)
     project.watch(sys.executable, "bound.py")
     (gap,) = project.lineage("said.txt")["gaps"]
-    assert gap["reason"].endswith(f".so {DEEP}: what it reads and writes is not seen")
+    assert gap["reason"].endswith(f".so {DEEP}: its reads and writes are not recorded")
     found = project.lineage("out.h5#/stack", "--level", "dataset", "--depth", "1")
     nodes = {(Path(node.get("path", "")).name, node["type"]) for node in found["nodes"]}
     assert ("x", "Dataset") in nodes, nodes

@@ -1,4 +1,4 @@
-"""Any bytes as name, argument and path: what the shim writes of them is Turtle and says those very bytes."""
+"""Any bytes as name, argument and path: the shim writes valid Turtle with exactly these bytes."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ SOURCES = [ROOT / "tests" / "fuzz" / "escape.c", POSIX / "text.c"]
 
 @pytest.fixture(scope="module")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program that checks each file it is given, and prints a statement of it."""
+    """The program that checks each file it is given, and prints a statement with it."""
     return checker(tmp_path_factory.mktemp("escape") / "escape", SOURCES)
 
 
 def said(driver: Path, inputs: list[bytes], folder: Path) -> list[dict[str, str]]:
-    """What pyoxigraph reads in the statement of each input."""
+    """The text that pyoxigraph reads in the statement of each input."""
     found: list[dict[str, str]] = [{} for _ in inputs]
     for quad in pyoxigraph.parse(printed(driver, inputs, folder), format=pyoxigraph.RdfFormat.TURTLE):
         number = int(quad.subject.value.rsplit(":", 1)[1])
@@ -55,7 +55,8 @@ def test_any_bytes(driver: Path, tmp_path: Path, inputs: list[bytes]) -> None:
 
 @pytest.mark.slow
 def test_what_a_fuzzer_finds(driver: Path, tmp_path: Path) -> None:
-    """libFuzzer's search for bytes that reach new code: each is checked in C, and those it keeps by a parser too."""
+    """libFuzzer's search for bytes that reach new code: each input is checked in C, and each kept one also by a
+    parser."""
     kept = searched(tmp_path, SOURCES, TRICKY, 100000, 9000)
     assert len(kept) > 2 * len(TRICKY)
     check(driver, kept, tmp_path / "inputs")

@@ -1,4 +1,4 @@
-"""The parallel HDF5 example: four ranks under provio do what they do without it, and every call of each is counted."""
+"""The parallel HDF5 example: four ranks do the same with and without provio, and every call of each is counted."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ Account = dict[tuple[int, str], tuple[int, int, int]]  # (rank, function) → ca
 
 
 def account(text: str) -> Account:
-    """What the ranks printed of their calls."""
+    """The calls that the ranks printed."""
     lines = re.findall(r"^rank (\d+) (\w+) calls (\d+) bytes (\d+) ns (\d+)$", text, re.MULTILINE)
     return {(int(rank), name): (int(calls), int(moved), int(time)) for rank, name, calls, moved, time in lines}
 
 
 def four_patterns(folder: Path) -> None:
-    """Run the four patterns one after the other, with and without provio; what is printed is kept beside them."""
+    """Run the four patterns one after the other, with and without provio; keep the output next to them."""
     project = new_project(folder)
     subprocess.run(["make", "-s", "-f", EXAMPLE / "Makefile"], cwd=project.path, check=True)
     for pattern, options in PATTERNS.items():
@@ -58,7 +58,7 @@ def project(bench: Path) -> Project:
     return new_project(bench)
 
 
-def test_the_ranks_do_what_they_do_without_provio(project: Project) -> None:
+def test_the_ranks_run_as_without_provio(project: Project) -> None:
     """The same calls, and files of the same bytes, after collective and independent writes."""
     for pattern in PATTERNS:
         printed = [account((project.path.parent / f"{pattern}.{name}").read_text()) for name in ("bare", "watched")]
@@ -69,7 +69,7 @@ def test_the_ranks_do_what_they_do_without_provio(project: Project) -> None:
 
 
 def test_every_rank_is_a_process(project: Project) -> None:
-    """Each run has one process a rank, which says which; what else mpirun starts has none."""
+    """Each run has one process for each rank, with its number; other processes of mpirun have none."""
     ranks = project.rows("SELECT ?run ?rank { ?p a provio:Process ; provio:rank ?rank ; provio:partOf ?run }")
     assert sorted(row["rank"] for row in ranks) == sorted(str(rank) for rank in range(RANKS) for _ in PATTERNS)
     assert len({row["run"] for row in ranks}) == len(PATTERNS)
@@ -77,14 +77,14 @@ def test_every_rank_is_a_process(project: Project) -> None:
 
 
 def answered(project: Project, *question: str) -> list[list[str]]:
-    """The rows of a question that has a name."""
+    """The rows of a named question."""
     lines = project.provio("query", *question, "--as", "csv").stdout.splitlines()
     return [line.split(",") for line in lines[1:]]
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-def test_calls_and_bytes_are_what_the_ranks_say(project: Project, pattern: str) -> None:
-    """By rank, user and function: the very numbers that the kernel printed, and times within its own."""
+def test_calls_and_bytes_are_those_that_the_ranks_print(project: Project, pattern: str) -> None:
+    """By rank, user and function: exactly the numbers that the kernel printed, and times within its own."""
     printed = account((project.path.parent / f"{pattern}.watched").read_text())
     rows = answered(project, "io-by-rank", "--name", pattern)
     found = {(int(rank), api): tuple(map(int, numbers)) for rank, _, api, *numbers in rows if api.startswith("H5")}
@@ -94,7 +94,7 @@ def test_calls_and_bytes_are_what_the_ranks_say(project: Project, pattern: str) 
 
 
 def test_the_sums_over_all_ranks(project: Project) -> None:
-    """By function, and by file: what every rank printed, over the four patterns."""
+    """By function, and by file: the sums of the numbers that all ranks printed, over the four patterns."""
     printed: dict[str, list[int]] = {}
     for pattern in PATTERNS:
         for (_, api), (calls, moved, _) in account((project.path.parent / f"{pattern}.watched").read_text()).items():
@@ -112,7 +112,7 @@ def test_the_sums_over_all_ranks(project: Project) -> None:
 
 
 def test_the_same_by_provio_stats(project: Project) -> None:
-    """By function, rank and user: calls and bytes that each rank printed, and the time that the named question says."""
+    """By function, rank and user: the calls and bytes that each rank printed, and the time from the named question."""
     done = project.provio("stats", "--name", "append", *"--by api --by rank --by user --as csv".split())
     rows = [row for row in csv.DictReader(done.stdout.splitlines()) if row["layer"] == "HDF5" and row["rank"]]
     printed = account((project.path.parent / "append.watched").read_text())
@@ -127,7 +127,8 @@ def test_the_same_by_provio_stats(project: Project) -> None:
 
 
 def test_each_dataset_is_every_ranks_work(project: Project) -> None:
-    """A dataset that four ranks wrote has four contributions, and the append keeps what the overwrite left."""
+    """A dataset that four ranks wrote has four contributions, and the append keeps the contributions of the
+    overwrite."""
     pattern = "?dataset prov:wasGeneratedBy ?phase . ?phase provio:partOf+ ?process . ?process provio:rank ?rank"
     own = 'FILTER (CONTAINS(STR(?dataset), "#/Timestep_0/x"))'
     processes = project.rows(f"SELECT DISTINCT ?rank {{ {pattern} {own} }}")
@@ -136,8 +137,8 @@ def test_each_dataset_is_every_ranks_work(project: Project) -> None:
     assert "watched.h5#/Timestep_0/x" in before
 
 
-def test_what_a_launcher_says_is_no_data(project: Project) -> None:
-    """A file that ranks wrote comes from nothing of it; what ranks sent each other is what could not be seen."""
+def test_output_of_a_launcher_is_no_data(project: Project) -> None:
+    """A file that the ranks wrote does not come from itself; messages between ranks are a gap."""
     document = project.lineage("watched.h5")
     assert {node["type"] for node in document["nodes"]} == {"FileVersion", "Phase", "Program", "Rank"}
     assert {node["path"] for node in document["nodes"] if node["type"] == "FileVersion"} == {
@@ -146,8 +147,8 @@ def test_what_a_launcher_says_is_no_data(project: Project) -> None:
     assert {gap["reason"] for gap in document["gaps"]} == {"what the other ranks sent it is not followed"}
 
 
-def test_what_ranks_print_is_data(tmp_path: Path, bench: Path) -> None:
-    """It goes through terminals: what a rank read before it last spoke is where the output comes from."""
+def test_output_of_ranks_is_data(tmp_path: Path, bench: Path) -> None:
+    """Through terminals: the output comes from the data that a rank read before it last sent a message."""
     project = new_project(tmp_path)
     source = Path(__file__).parent.parent / "clients" / "tell.c"
     subprocess.run(["mpicc", "-o", tmp_path / "tell", source], check=True)

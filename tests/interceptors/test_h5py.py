@@ -1,4 +1,5 @@
-"""The layer in Python: how it comes into a process, what it records of h5py there, and that nobody notices."""
+"""The layer in Python: how it is loaded into a process, which calls of h5py it records, and that programs do not notice
+it."""
 
 from __future__ import annotations
 
@@ -82,7 +83,7 @@ def test_all_that_is_done_inside_a_file_is_recorded(trace: Trace, work: Path) ->
 
 
 def bare(*command: str | Path, cwd: Path | None = None, **env: str) -> tuple[int, str, str]:
-    """Run without anything of provio's but its folder on the path: nothing but its presence can be noticed."""
+    """Run with only provio's folder on the path: nothing else of it can be noticed."""
     done = subprocess.run(command, env={**os.environ, **env}, capture_output=True, text=True, timeout=60, cwd=cwd)
     return done.returncode, done.stdout, done.stderr
 
@@ -98,7 +99,7 @@ def test_a_python_sees_nothing_on_its_path_or_among_its_modules(options: tuple[s
 
 
 def test_the_own_path_and_the_own_sitecustomize_stay(tmp_path: Path) -> None:
-    """The next sitecustomize on the path takes its place; one that fails is told of as ever, and one may be missing."""
+    """The next sitecustomize on the path replaces it; one that fails is reported as usual, and one may be missing."""
     (tmp_path / "sitecustomize.py").write_text("import sys; sys.own = __file__")
     say = "import sys, sitecustomize; print(sys.own, sitecustomize.__file__, str(sys.path))"
     before = bare(sys.executable, "-c", say, PYTHONPATH=str(tmp_path))
@@ -112,7 +113,7 @@ def test_the_own_path_and_the_own_sitecustomize_stay(tmp_path: Path) -> None:
 
 
 def test_a_broken_h5py_shows_its_own_error(tmp_path: Path) -> None:
-    """The traceback has the same lines; a missing h5py is missing as ever; a second import is none."""
+    """The traceback has the same lines; a missing h5py is missing as usual; a second import does nothing."""
     (tmp_path / "h5py").mkdir()
     (tmp_path / "h5py" / "__init__.py").write_text("def broken():\n    raise RuntimeError('built wrong')\nbroken()\n")
     (tmp_path / "p.py").write_text("import h5py\n")
@@ -126,7 +127,7 @@ def test_a_broken_h5py_shows_its_own_error(tmp_path: Path) -> None:
 
 
 def test_any_environment_and_any_starter_is_watched(trace: Trace, work: Path) -> None:
-    """provio need not be installed where the program runs, and what a Python starts is watched in its turn."""
+    """provio need not be installed where the program runs, and child Pythons are observed too."""
     venv.create(work / "venv", with_pip=False)
     import h5py
 
@@ -219,7 +220,7 @@ with tempfile.SpooledTemporaryFile(max_size=1 << 20) as spool, h5py.File(spool, 
 
 @pytest.mark.parametrize("way", ["c", "h5py", "python"])
 def test_a_file_that_is_in_memory_yet_stays_there(trace: Trace, work: Path, way: str) -> None:
-    """It would go to disk to have a descriptor."""
+    """fileno() would move it to disk."""
     assert run(trace, SPOOLED, work, way) == "False\n"
     assert [act.size for act in Story(trace.facts()).moved()] == [16]
 
@@ -234,7 +235,7 @@ print([type(h5py.h5d.create), type(h5py.h5d.DatasetID.read)], sorted(name for na
 @pytest.mark.parametrize("options", [(), ("-I",), ("-S",), ("-E",), ("-P",)], ids=" ".join)
 @pytest.mark.slow
 def test_with_the_c_layer_in_front_nothing_is_in_the_python(trace: Trace, work: Path, options: tuple[str, ...]) -> None:
-    """However Python is started: what h5py does is recorded, and h5py itself is as it was."""
+    """For each way to start Python: h5py's calls are recorded, and h5py itself is unchanged."""
     import h5py
 
     program = f"import sys; sys.path.append({str(Path(h5py.__file__).parent.parent)!r})" + UNTOUCHED
@@ -243,8 +244,9 @@ def test_with_the_c_layer_in_front_nothing_is_in_the_python(trace: Trace, work: 
     assert Act("write", "a.h5", "/x", 1, 8) in Story(trace.facts()).moved()
 
 
-def test_what_the_c_layer_sees_is_left_to_it(trace: Trace, work: Path) -> None:
-    """Where both could record, a call of h5py's that reaches the C layer decides: nothing is counted twice."""
+def test_calls_that_the_c_layer_sees_are_left_to_it(trace: Trace, work: Path) -> None:
+    """Where both layers could record, it depends on whether h5py's calls reach the C layer: no call is counted
+    twice."""
     said = run(trace, UNTOUCHED, work, "c", PYTHONPATH=str(SITE))
     assert said.count("cython_function") == 2
     assert Story(trace.facts()).moved() == [Act("write", "a.h5", "/x", 1, 8)]
@@ -281,7 +283,8 @@ int main(void) {
 
 @pytest.mark.slow
 def test_a_python_that_cannot_take_the_shim_gets_the_layer_by_its_path(project: Project, needs: Any) -> None:
-    """As the command itself, started by another, or without the preload; no other program's environment is changed."""
+    """As the command itself, started by another program, or without the preload; no other program's environment is
+    changed."""
     needs("musl-gcc")
     project.env.pop("PYTHONPATH", None)
     (project.path / "env.c").write_text(ENVIRONMENT)
@@ -302,7 +305,7 @@ def test_a_python_that_cannot_take_the_shim_gets_the_layer_by_its_path(project: 
 def test_the_folder_twice_on_the_path_and_h5py_imported_twice_count_once(
     trace: Trace, work: Path, tmp_path: Path
 ) -> None:
-    """Another copy of provio may have put its own folder there; a module that is gone is imported anew."""
+    """Another copy of provio may have put its own folder there; a removed module is imported again."""
     (tmp_path / "copy").symlink_to(SITE.parent)
     program = """
 import sys
@@ -325,8 +328,8 @@ LAYER = sorted(
 
 @pytest.mark.parametrize("path", LAYER, ids=lambda path: f"{path.parent.name} {path.stem}")
 def test_the_layer_needs_an_old_python_and_nothing_else(path: Path) -> None:
-    """What runs inside a watched Python is read by 3.8, and imports its own parts and the standard library alone; a
-    recogniser what is there by then, its library and what that came with."""
+    """Modules that run inside an observed Python are valid for 3.8, and import only each other and the standard
+    library; a recogniser also its library, and modules that the library has loaded."""
     there = {"_provio", path.stem, "omegaconf"} if path.parent.name == "recognise" else {"sitecustomize"}
     tree = ast.parse(path.read_text(), feature_version=(3, 8))
     for node in ast.walk(tree):

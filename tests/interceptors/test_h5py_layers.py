@@ -1,4 +1,4 @@
-"""The layers say the same: the C functions, the layer in Python through the shim, and the one without it."""
+"""The layers record the same: the C functions, the Python layer with the shim, and without it."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def told(root: Path, shim: Path, program: Path, way: str) -> Story:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
-def test_each_layer_says_the_same(program: Path, built: Path, tmp_path: Path) -> None:
-    """The same files, objects, elements read and written, events and failures, by whichever way they are recorded."""
+def test_each_layer_records_the_same(program: Path, built: Path, tmp_path: Path) -> None:
+    """The same files, objects, elements read and written, events and failures, for each way of recording."""
     below, shim, alone = (told(tmp_path, built / "libprovio.so", program, way) for way in ("c", "h5py", "python"))
     assert shim.moved()
     for one, other in ((shim, alone), (below, shim)):
@@ -46,15 +46,15 @@ def test_each_layer_says_the_same(program: Path, built: Path, tmp_path: Path) ->
         assert written(one) == written(other)
     assert alone.objects(*WORDS) == shim.objects(*WORDS)
     assert (alone.moved(), alone.opened()) == (shim.moved(), shim.opened())
-    if program.stem != "scales":  # HDF5's functions for scales read attributes, which is seen from below alone
+    if program.stem != "scales":  # HDF5's functions for scales read attributes, which only the layer below sees
         assert below.moved() == shim.moved()
         assert objects(below) == objects(shim)
-    if program.stem != "left_open":  # HDF5 closes at the end of the process what is open: so is that
+    if program.stem != "left_open":  # HDF5 closes open objects at the end of the process: so is that
         assert below.opened() == shim.opened()
 
 
 def objects(story: Story) -> set[tuple[str, ...]]:
-    """All objects but groups: a way through one is no use of it, and either layer may know it or not."""
+    """All objects except groups: traversing one is no use of it, and the layers may differ in it."""
     return {one for one in story.objects(*WORDS) if one[0] != "Group"}
 
 
@@ -89,7 +89,7 @@ WAYS = {"auto": "python {}", "h5py": "python {}", "alone": "env -u LD_PRELOAD py
 
 @pytest.mark.slow
 def test_lineage_is_the_same_by_every_layer(tmp_path: Path, shim: Path) -> None:
-    """What each dataset and attribute comes from, and how near, does not turn on who recorded it."""
+    """The origins of each dataset and attribute, and their distances, do not depend on the recording layer."""
     found = {}
     for way, command in WAYS.items():
         project = new_project(tmp_path / way)
@@ -102,13 +102,13 @@ def test_lineage_is_the_same_by_every_layer(tmp_path: Path, shim: Path) -> None:
     assert found["auto"]["out.h5#/x"] == {("one.h5", "/d", "data")}
     assert ("two.h5", "/e", "data") in found["auto"]["out.h5#/moved"]
     assert found["h5py"] == found["auto"]
-    for way in found:  # a copy of what was there before is a read of the file only where the POSIX layer is
+    for way in found:  # a copy of existing data is a read of the file only with the POSIX layer
         del found[way]["out.h5#/z"]
     assert found["alone"] == found["auto"]
 
 
 def ancestors(project: Project, target: str) -> set[tuple[str, str, str]]:
-    """The datasets and attributes that a target comes from: file, path in it, by which way."""
+    """The origins of a target among datasets and attributes: file, path in it, and route."""
     nodes = project.lineage(target)["nodes"]
     own = target.partition("#")
     names = {

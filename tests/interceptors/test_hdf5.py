@@ -1,4 +1,4 @@
-"""The layer before HDF5's libraries: C programs print what their trace must hold, and behave as they do alone."""
+"""The layer before HDF5's libraries: C programs print the expected trace, and behave the same without provio."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compiling:
 
 
 def told(trace: Trace, work: Path, program: Path, *arguments: str) -> tuple[list[list[str]], Story]:
-    """What a program printed, as lists of words, and its trace."""
+    """The output of a program, as lists of words, and its trace."""
     done = trace.run(program, *arguments, cwd=work)
     assert not done.returncode, done.stderr
     return [line.split() for line in done.stdout.decode().splitlines()], Story(trace.facts())
 
 
 def acts(lines: list[list[str]]) -> list[Act]:
-    """The reads and writes that lines name, summed as a trace has them."""
+    """The reads and writes that lines name, summed as in a trace."""
     total: Counter[tuple[str, ...]] = Counter()
     for what, *rest in lines:
         if what in ("read", "write"):
@@ -60,8 +60,8 @@ def of(lines: list[list[str]], kind: str) -> list[tuple[str, ...]]:
     return sorted(tuple(words) for first, *words in lines if first == kind)
 
 
-def test_objects_and_what_was_done_to_them(compiled: Compiling, trace: Trace, work: Path) -> None:
-    """Selections, sizes, links, moves, copies, attributes, types, references, callbacks: all under full names."""
+def test_objects_and_their_accesses(compiled: Compiling, trace: Trace, work: Path) -> None:
+    """Selections, sizes, links, moves, copies, attributes, types, references, callbacks: all with full names."""
     lines, story = told(trace, work, compiled("everything.c"))
     assert story.moved() == acts(lines)
     assert story.events() == of(lines, "event")
@@ -69,7 +69,8 @@ def test_objects_and_what_was_done_to_them(compiled: Compiling, trace: Trace, wo
 
 
 def test_files_are_followed_from_opening_to_close(compiled: Compiling, trace: Trace, work: Path) -> None:
-    """External links, mounts, weak and strong closing, virtual datasets: each object lies in the file that holds it."""
+    """External links, mounts, weak and strong closing, virtual datasets: each object is recorded in the file that holds
+    it."""
     lines, story = told(trace, work, compiled("files.c"))
     by_path = {(act.what, act.file, act.path): act for act in story.moved() if act.what == "read"}
     assert sorted(by_path.values()) == [act for act in acts(lines) if act.what == "read"]
@@ -88,19 +89,20 @@ def test_files_are_followed_from_opening_to_close(compiled: Compiling, trace: Tr
 
 
 def test_names_lead_where_they_lead_then(compiled: Compiling, trace: Trace, work: Path) -> None:
-    """Of names that are opened again nothing is asked, until one of the folder is deleted, moved, linked or hidden."""
+    """Names that are opened again are not looked up, until one of the folder is deleted, moved, linked or hidden."""
     lines, story = told(trace, work, compiled("beside.c"))
     assert [act for act in story.moved() if act.what == "read"] == acts(lines)
 
 
-def test_a_write_that_covers_all_ends_what_was_there_before(compiled: Compiling, trace: Trace, work: Path) -> None:
+def test_a_write_that_covers_all_replaces_the_content(compiled: Compiling, trace: Trace, work: Path) -> None:
     lines, story = told(trace, work, compiled("replaced.c"))
     replaced = [story.name(iri)[1] for iri, record in story.members.items() if "replacedNs" in record]
     assert sorted(replaced) == sorted(words[0] for words in lines)
 
 
 def test_errors_are_the_program_s_own(compiled: Compiling, trace: Trace, work: Path) -> None:
-    """The error stack, what is printed of it, own handlers, errno: the same with provio, and each failure recorded."""
+    """The error stack, its output, the program's handlers, errno: the same with provio, and each failure is
+    recorded."""
     program = compiled("errors.c")
     alone = subprocess.run([program], cwd=work, capture_output=True, check=True)
     watched = trace.run(program, cwd=work)
@@ -110,12 +112,12 @@ def test_errors_are_the_program_s_own(compiled: Compiling, trace: Trace, work: P
 
 
 def timeless(said: bytes) -> bytes:
-    """What HDF5 prints of its errors without the second in which a file could not be opened."""
+    """HDF5's error output, without the timestamp at which a file could not be opened."""
     return re.sub(rb"time = .*", b"", said)
 
 
 def own_library() -> Path | None:
-    """The HDF5 that h5py brings, a later one than the system's."""
+    """The HDF5 that h5py brings, which is newer than the system's."""
     h5py = pytest.importorskip("h5py")
     return next(Path(h5py.__file__).parent.with_name("h5py.libs").glob("libhdf5-*"), None)
 
@@ -123,7 +125,7 @@ def own_library() -> Path | None:
 @pytest.mark.parametrize("own", [False, True], ids=["system", "wheel"])
 @pytest.mark.slow
 def test_wrong_arguments(compiled: Compiling, trace: Trace, work: Path, own: bool) -> None:
-    """Identifiers that are none, no names, impossible ones: HDF5 says of each what it says without provio."""
+    """Invalid identifiers, missing names, impossible names: HDF5 returns the same errors as without provio."""
     library = own_library() if own else None
     if own and library is None:
         pytest.skip("h5py has no HDF5 of its own")
@@ -148,7 +150,7 @@ def test_wrong_arguments(compiled: Compiling, trace: Trace, work: Path, own: boo
 
 
 def test_a_caller_that_was_unloaded_is_forgotten(trace: Trace, work: Path, needs: Callable[..., None]) -> None:
-    """Where a plug-in lay another one comes to lie: each calls the HDF5 that it was linked with."""
+    """A plug-in is loaded at the address of another: each calls the HDF5 that it was linked with."""
     needs("h5cc")
     library = own_library()
     if library is None:
@@ -166,8 +168,8 @@ def test_a_caller_that_was_unloaded_is_forgotten(trace: Trace, work: Path, needs
 
 
 @pytest.mark.slow
-def test_what_is_not_kept_leaves_a_gap(compiled: Compiling, trace: Trace, work: Path) -> None:
-    """Long names have room; of longer ones, and of more open files than there is room for, a Gap says so."""
+def test_unrecorded_objects_leave_a_gap(compiled: Compiling, trace: Trace, work: Path) -> None:
+    """Long names fit; for longer names, and for more open files than the tables hold, there is a Gap."""
     lines, story = told(trace, work, compiled("lost.c"))
     assert story.moved() == acts(lines)
     reasons = sorted(gap["reason"].partition(":")[0] for gap in of_class(story.facts, "Gap").values())
@@ -179,7 +181,7 @@ def test_what_is_not_kept_leaves_a_gap(compiled: Compiling, trace: Trace, work: 
 
 
 def test_selections_in_a_list_of_properties(trace: Trace, work: Path) -> None:
-    """HDF5 from 1.14 on may have the selection in its transfer list; several datasets are read in one call."""
+    """From HDF5 1.14 on, the selection may be in the transfer list; several datasets are read in one call."""
     h5py = pytest.importorskip("h5py")
     library = next(Path(h5py.__file__).parent.with_name("h5py.libs").glob("libhdf5-*"), None)
     if library is None or h5py.version.hdf5_version_tuple < (1, 14):
@@ -205,12 +207,12 @@ def test_each_level_of_detail_keeps_names(compiled: Compiling, trace: Trace, wor
     assert story.objects("created") == set(of(lines, "object"))
 
 
-def test_threads_and_a_child_count_on_what_they_share(compiled: Compiling, trace: Trace, work: Path) -> None:
+def test_threads_and_a_child_count_on_shared_objects(compiled: Compiling, trace: Trace, work: Path) -> None:
     lines, story = told(trace, work, compiled("threads.c", "h5cc", "-pthread"))
     assert story.moved() == acts(lines)
 
 
-def test_what_was_done_before_a_kill_is_there(compiled: Compiling, trace: Trace, work: Path) -> None:
+def test_calls_before_a_kill_are_recorded(compiled: Compiling, trace: Trace, work: Path) -> None:
     done = trace.run(compiled("threads.c", "h5cc", "-pthread"), "kill", cwd=work)
     assert done.returncode == -9
     assert Story(trace.facts()).moved() == acts([line.split() for line in done.stdout.decode().splitlines()])
@@ -230,7 +232,7 @@ def test_other_languages(
 @pytest.mark.parametrize("way", ["independent", "collective"])
 @pytest.mark.slow
 def test_four_ranks(compiled: Compiling, trace: Trace, work: Path, way: str, needs: Callable[..., None]) -> None:
-    """Every rank is recorded, and nothing that is asked for the record waits for the others."""
+    """Every rank is recorded, and no query for the record waits for other ranks."""
     needs("mpirun")
     program = compiled("ranks.c", "h5pcc")
     options = ["--allow-run-as-root", "--oversubscribe", "-n", "4"]
@@ -272,7 +274,7 @@ def result(run: Callable[[], subprocess.CompletedProcess[bytes]], made: Path) ->
 
 
 def within_a_second(take: Callable[[], list[Result]]) -> list[Result]:
-    """Take steps within a second of the clock: HDF5 writes into a file when each of its objects was made."""
+    """Run the steps within one second of the clock: HDF5 stores the creation time of each object in the file."""
     for _ in range(20):
         second = int(time.time())
         taken = take()
@@ -285,7 +287,7 @@ def within_a_second(take: Callable[[], list[Result]]) -> list[Result]:
 def test_tools_do_the_same(
     compiled: Compiling, trace: Trace, work: Path, command: str, needs: Callable[..., None]
 ) -> None:
-    """Output, messages, exit code and the file made are the same with provio and without."""
+    """Output, messages, exit code and the created file are the same with and without provio."""
     needs(command.split()[0])
     subprocess.run([compiled("everything.c")], cwd=work, check=True, capture_output=True)
     (work / "a.h5").rename(work / "in.h5")
@@ -311,7 +313,7 @@ def test_a_copy_by_h5copy_comes_from_its_source(
 
 
 def test_every_other_form_of_a_call(compiled: Compiling, trace: Trace, work: Path) -> None:
-    """Calls of older versions, by name, by index and with fields are recorded as the newest ones are."""
+    """Calls of older versions, by name, by index and with fields are recorded like the newest ones."""
     lines, story = told(trace, work, compiled("siblings.c"))
     assert story.moved() == acts(lines)
     assert story.events() == of(lines, "event")
@@ -323,7 +325,8 @@ UNCALLED = {"H5FDregister"}  # for drivers that a program brings along, as h5py 
 
 
 def test_every_row_that_the_library_has_is_called_by_its_own_name(compiled: Compiling) -> None:
-    """Each wrapped function of the installed HDF5 is linked into a test program; another form of it is not enough."""
+    """Each wrapped function of the installed HDF5 is linked into a test program; another version of it is not
+    enough."""
 
     def symbols(path: Path | str, which: str) -> set[str]:
         lines = subprocess.run(["nm", "-D", which, path], check=True, capture_output=True, text=True).stdout
@@ -338,7 +341,7 @@ def test_every_row_that_the_library_has_is_called_by_its_own_name(compiled: Comp
 
 
 @pytest.mark.parametrize("asked", ["stat", "list"])
-def test_asking_is_recorded_when_it_is_asked_for(compiled: Compiling, trace: Trace, work: Path, asked: str) -> None:
+def test_queries_are_recorded_on_request(compiled: Compiling, trace: Trace, work: Path, asked: str) -> None:
     program = compiled("siblings.c")
     alone = subprocess.run([program], cwd=work, capture_output=True, check=True)
     trace.detail = f"op,{asked}"

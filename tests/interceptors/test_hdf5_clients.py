@@ -1,4 +1,4 @@
-"""Programs that use HDF5, as they are: what objects they made, how many bytes they moved, what each dataset is from."""
+"""Unmodified programs that use HDF5: the objects they made, the bytes they moved, the origins of each dataset."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ MADE = {"/raw": "Dataset", "/raw@units": "Attribute", "/other": "Dataset"}
 
 @pytest.fixture(autouse=True)
 def _levels(project: Project) -> Iterator[None]:
-    """Whatever the programs did, from object to object no file is reached that is not reached from file to file."""
+    """For all programs: each file reached from object to object is also reached from file to file."""
     yield
     assert disagreements(Home(project.path / ".provio")) == []
 
 
 @pytest.fixture
 def derived(project: Project, needs: Needs) -> Project:
-    """`make` writes in.h5, `derive` makes out.h5 of it: C programs, with HDF5 as a shared library."""
+    """`make` writes in.h5, `derive` makes out.h5 from it: C programs, with HDF5 as a shared library."""
     needs("h5cc")
     for name in ("make", "derive"):
         command = ["h5cc", "-shlib", "-o", f"../{name}", CLIENTS / f"{name}.c"]
@@ -44,7 +44,8 @@ def derived(project: Project, needs: Needs) -> Project:
 
 
 def test_a_program_in_c(derived: Project) -> None:
-    """Its datasets and attributes, its bytes; each output from what was read for it, and from what was read before."""
+    """Its datasets and attributes, its bytes; each output comes from the inputs read for it, and from inputs read
+    before."""
     assert held(derived, "in.h5") == MADE
     assert held(derived, "out.h5") == {"/scaled": "Dataset", "/few": "Dataset"}
     assert moved(derived, "in.h5", "Written") == [
@@ -77,7 +78,7 @@ def test_other_languages(project: Project, derived: Project, needs: Needs, compi
 
 
 def test_h5copy_and_h5diff(derived: Project, needs: Needs) -> None:
-    """A copied dataset comes from its source alone; what only compares or prints makes nothing."""
+    """A copied dataset comes only from its source; programs that only compare or print make nothing."""
     needs("h5copy", "h5diff", "h5dump")
     derived.watch("h5copy", "-i", "out.h5", "-o", "copy.h5", "-s", "/scaled", "-d", "/kept")
     derived.watch("h5diff", "out.h5", "copy.h5", "/scaled", "/kept")
@@ -90,7 +91,7 @@ def test_h5copy_and_h5diff(derived: Project, needs: Needs) -> None:
 
 
 def test_h5repack(derived: Project, needs: Needs) -> None:
-    """Each dataset of the new file comes from the one of the same name, whatever was read before."""
+    """Each dataset of the new file comes only from the dataset of the same name, not from earlier reads."""
     needs("h5repack")
     derived.watch("h5repack", "-f", "GZIP=1", "in.h5", "packed.h5")
     assert held(derived, "packed.h5").items() >= MADE.items()
@@ -101,7 +102,7 @@ def test_h5repack(derived: Project, needs: Needs) -> None:
 
 @pytest.fixture
 def netcdf(project: Project, needs: Needs) -> Project:
-    """`ncgen` makes small.nc, a C program out.nc of it, `nccopy` copy.nc, all netCDF-4."""
+    """`ncgen` makes small.nc, a C program out.nc from it, `nccopy` copy.nc, all netCDF-4."""
     needs("ncgen", "nccopy", "ncdump", "nc-config")
     options = subprocess.run(["nc-config", "--cflags", "--libs"], capture_output=True, text=True, check=True).stdout
     subprocess.run(["cc", "-o", project.path.parent / "program", CLIENTS / "netcdf.c", *options.split()], check=True)
@@ -118,7 +119,8 @@ def variables(found: dict[str, str]) -> set[str]:
 
 
 def test_netcdf_4(netcdf: Project) -> None:
-    """Variables and dimensions are datasets; each variable is from what was read for it, through program and tool."""
+    """Variables and dimensions are datasets; each variable comes from the variables read for it, through program and
+    tool."""
     assert variables(held(netcdf, "small.nc")) == {"/row", "/column", "/height", "/mask"}
     assert held(netcdf, "small.nc")["/height@units"] == "Attribute"
     assert variables(held(netcdf, "out.nc")) == variables(held(netcdf, "copy.nc")) == {"/column", "/mean", "/flag"}
@@ -132,14 +134,15 @@ def test_netcdf_4(netcdf: Project) -> None:
 
 
 def test_ncdump_reads(netcdf: Project) -> None:
-    """What is printed comes from every variable that was read."""
+    """The printed output comes from every variable that was read."""
     netcdf.run("ncdump copy.nc > dump.txt")
     found = ancestors(netcdf, "dump.txt", "--level", "dataset", "--depth", "3")["data"]
     assert {"copy.nc#/mean", "copy.nc#/flag"} <= found
 
 
 def test_several_libraries_in_one_process(project: Project) -> None:
-    """h5py, netCDF4, PyTables and h5netcdf each bring an HDF5: every call reaches its own, and is counted once."""
+    """h5py, netCDF4, PyTables and h5netcdf each bring an HDF5: every call reaches its own library, and is counted
+    once."""
     for module in ("h5netcdf", "netCDF4", "tables"):
         pytest.importorskip(module)
     project.sh(f"{sys.executable} -c \"import h5py; h5py.File('h5py.h5', 'w')['values'] = [0.5] * 8\"")
@@ -160,8 +163,9 @@ def test_several_libraries_in_one_process(project: Project) -> None:
     assert {"tables.h5#/trebled"} == {name for name in sources(project, "h5netcdf.nc#/first") if "@" not in name}
 
 
-def test_what_ranks_create_together_is_one_creation(project: Project, needs: Needs) -> None:
-    """Of four ranks that call H5Dcreate the two that wrote made the dataset; what none wrote is the lowest rank's."""
+def test_ranks_that_create_together_make_one_creation(project: Project, needs: Needs) -> None:
+    """Of four ranks that call H5Dcreate, the two that wrote made the dataset; a dataset without writes is the lowest
+    rank's."""
     needs("h5pcc", "mpirun")
     subprocess.run(["h5pcc", "-shlib", "-o", "../together", CLIENTS / "together.c"], cwd=project.path, check=True)
     root = ["--allow-run-as-root"] if os.geteuid() == 0 else []

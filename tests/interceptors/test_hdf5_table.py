@@ -1,4 +1,4 @@
-"""The table of HDF5's calls is the only list: no function of any HDF5 that is installed is missing from it."""
+"""The table of HDF5's calls is the only list: it contains each function of every installed HDF5."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import pytest
 
 ROOT = Path(__file__).parent.parent.parent
 TABLE = {row.name: row for row in hdf5_calls.rows()}
-# Public functions of the modules whose objects are recorded; two words run together are the library's own (H5FDopen).
+# Public functions of the modules with recorded objects; two joined words are internal to the library (H5FDopen).
 PUBLIC = re.compile(r"H5[FGDATLO][a-z]\w*")
 
 
 def libraries() -> list[Path]:
-    """Every HDF5 that is installed here: the system's, and those that wheels bring along."""
+    """Every HDF5 that is installed here: the system's, and those of wheels."""
     system = [
         path for path in Path("/usr/lib").glob("*/libhdf5_*.so") if path.stem in ("libhdf5_serial", "libhdf5_openmpi")
     ]
@@ -41,18 +41,18 @@ def exported(library: Path) -> set[str]:
 
 @pytest.mark.parametrize("library", libraries(), ids=lambda path: path.name)
 def test_each_public_function_is_wrapped_or_skipped_with_a_reason(library: Path) -> None:
-    """A function that a new HDF5 brings fails this test until it has a row."""
+    """A new function of HDF5 fails this test until it has a row."""
     assert exported(library) - TABLE.keys() == set()
 
 
-def test_rows_stand_once_and_skipped_ones_say_why() -> None:
+def test_rows_are_unique_and_skipped_ones_have_a_reason() -> None:
     names = [row.name for row in hdf5_calls.rows()]
     assert len(names) == len(set(names))
     assert [row.name for row in TABLE.values() if row.kind == "SKIP" and len(row.columns) < 5] == []
 
 
 def test_a_call_and_its_asynchronous_form_are_recorded_alike() -> None:
-    """`X_async` has the class and the subject of X, or of the X2 or X3 that it is the form of."""
+    """`X_async` has the class and the subject of X, or of its version X2 or X3."""
     for name in TABLE:
         if name.endswith("_async"):
             plain = name.removesuffix("_async")
@@ -61,7 +61,7 @@ def test_a_call_and_its_asynchronous_form_are_recorded_alike() -> None:
 
 
 def test_the_page_of_the_table_is_fresh() -> None:
-    """docs/calls-hdf5.md is what the table says today."""
+    """docs/calls-hdf5.md is up to date."""
     assert (ROOT / "docs" / "calls-hdf5.md").read_text() == hdf5_calls.document(), "run `make calls`"
 
 
@@ -70,7 +70,7 @@ HEADER = "#include <hdf5.h>\n"
 
 @pytest.mark.parametrize("compiler", ["h5cc", "h5pcc"])
 def test_every_row_has_as_many_parameters_as_the_headers_declare(compiler: str, tmp_path: Path) -> None:
-    """A wrapper passes on what it was given: as many parameters as the installed headers say."""
+    """A wrapper passes on all arguments: it has as many parameters as the installed headers declare."""
     if shutil.which(compiler) is None:
         pytest.skip(f"not installed: {compiler} (make test installs it where it may)")
     command = [compiler, "-show", "-c", "x.c"]
@@ -91,6 +91,6 @@ def test_every_row_has_as_many_parameters_as_the_headers_declare(compiler: str, 
 
 
 def parameters(text: str) -> int:
-    """How many parameters a declaration has."""
+    """The number of parameters of a declaration."""
     flat = re.sub(r"\([^()]*\)", "", text).strip()
     return 0 if flat in ("", "void") else flat.count(",") + 1

@@ -1,4 +1,4 @@
-"""`include` and `exclude`: files that are left out leave no trace, whoever opens them, and by whatever name."""
+"""`include` and `exclude`: excluded files leave no trace, for any program and under any name."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ GLOBS = """
 
 
 def opened(trace: Trace, work: Path) -> set[bytes]:
-    """The names, below the folder, of the files that a program opened, as far as they are recorded."""
+    """The names, below the folder, of the recorded files that a program opened."""
     for name in NAMES:
         (work / name).parent.mkdir(parents=True, exist_ok=True)
         (work / name).write_text("")
@@ -38,8 +38,8 @@ def opened(trace: Trace, work: Path) -> set[bytes]:
 
 @pytest.mark.parametrize("sign", ["-", "+"])
 @pytest.mark.slow
-def test_folders_and_globs_mean_what_they_mean_in_python(trace: Trace, work: Path, sign: str) -> None:
-    """The shim takes each as `fnmatch` does, or as the folder above."""
+def test_folders_and_globs_match_as_in_python(trace: Trace, work: Path, sign: str) -> None:
+    """The shim matches each like `fnmatch`, or as a folder above."""
     names = [name.encode() for name in NAMES]
     told = {}
     for number, glob in enumerate(GLOBS):
@@ -53,8 +53,9 @@ def test_folders_and_globs_mean_what_they_mean_in_python(trace: Trace, work: Pat
 
 
 @pytest.mark.slow
-def test_an_excluded_file_leaves_no_trace_whoever_opens_it(project: Project) -> None:
-    """By a link, through `..`, from a child with an empty environment, renamed, deleted, mapped; others stay."""
+def test_an_excluded_file_leaves_no_trace(project: Project) -> None:
+    """By a link, through `..`, from a child with an empty environment, renamed, deleted, mapped; others are
+    recorded."""
     project.sh(
         "mkdir secret data; echo x > secret/a; echo y > b; echo 1 > data/x.tmp; "
         "ln -s secret link; ln -s ../secret/a data/l"
@@ -74,12 +75,12 @@ def test_an_excluded_file_leaves_no_trace_whoever_opens_it(project: Project) -> 
     assert {f"{project.path}/{name}" for name in ("b", "out", "out2", "out3")} <= set(said)
     assert project.data("out") == project.data("out3") == {"b"}
     reasons = [gap["reason"] for gap in project.lineage("out")["gaps"]]
-    assert reasons == ["by its settings this was not recorded: what include and exclude leave out"]
+    assert reasons == ["by its settings this was not recorded: files that include and exclude leave out"]
 
 
 @pytest.mark.slow
-def test_only_what_is_included_is_recorded(project: Project) -> None:
-    """`exclude` is over it; what is inside an HDF5 file that is left out is so too."""
+def test_only_included_files_are_recorded(project: Project) -> None:
+    """`exclude` has priority; objects inside an excluded HDF5 file are excluded too."""
     project.sh("mkdir data; echo y > b")
     script = """
 import h5py
@@ -97,7 +98,7 @@ open("b").read()
 
 
 def test_the_layer_in_python_leaves_out_the_same_files(trace: Trace, work: Path) -> None:
-    """Where there is no shim to do it: by either name, and with all that is inside."""
+    """Without the shim: under both names, and with all its objects."""
     (work / "secret").mkdir()
     (work / "link").symlink_to("secret")
     script = (
@@ -122,7 +123,7 @@ def test_more_than_the_shim_takes_is_refused(project: Project) -> None:
         driver.recorded_paths((), ("/" + "x" * 39_999,), Path("/"))
 
 
-def test_better_no_record_than_one_that_holds_what_was_to_be_kept_out(project: Project) -> None:
+def test_no_record_if_exclude_is_invalid(project: Project) -> None:
     """A slip in `exclude` is no slip in `name`."""
     (project.path / "provio.toml").write_text("exclude = 'secret'\n")
     done = project.provio("run", "--", "echo", "ran")
@@ -131,7 +132,7 @@ def test_better_no_record_than_one_that_holds_what_was_to_be_kept_out(project: P
 
 
 def test_a_folder_goes_out_by_all_its_names(tmp_path: Path) -> None:
-    """As it was given and as it is; what is a glob in a project's name is none."""
+    """As it was given and resolved; a glob in the name of a project is no glob."""
     project = tmp_path / "p[1]"
     (project / "real").mkdir(parents=True)
     (project / "link").symlink_to("real")

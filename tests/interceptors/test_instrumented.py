@@ -1,4 +1,4 @@
-"""Programs that say what they do, in C, C++, Fortran and Java: however they are compiled, with provio and without."""
+"""Programs with declarations, in C, C++, Fortran and Java: with each way to compile them, with and without provio."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def written(facts: dict[str, Facts]) -> Counter[tuple[str | None, str]]:
     return sums
 
 
-# How a program is compiled, and whether it is heard.
+# How a program is compiled, and whether its declarations are recorded.
 WAYS = {
     "as usual": (["-O0"], True),
     "optimised": (["-O2", "-flto"], True),
@@ -68,8 +68,8 @@ int main(void) { say(); provio_metric("outside", 0, 1, 2); return provio_task_no
 
 
 @pytest.mark.slow
-def test_a_shared_library_says_it_too(trace: Trace, tmp_path: Path) -> None:
-    """Program and library have the header each for itself."""
+def test_a_shared_library_declares_too(trace: Trace, tmp_path: Path) -> None:
+    """Program and library each include the header."""
     (tmp_path / "library.c").write_text(LIBRARY)
     (tmp_path / "user.c").write_text(USER)
     flags = ["cc", "-I", INCLUDE, *STRICT]
@@ -84,7 +84,7 @@ def test_a_shared_library_says_it_too(trace: Trace, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_c_plus_plus_program_and_threads_of_openmp(trace: Trace, tmp_path: Path, work: Path, needs: Needs) -> None:
-    """An activity ends with its block. Threads that were made before it belong to it where they enter it."""
+    """An activity ends with its block. Threads that were created before belong to it when they enter it."""
     needs("g++")
     program = compiled(tmp_path, "g++", "-std=c++17", "-fopenmp", *STRICT, PROGRAMS / "instrumented.cc")
     assert subprocess.run([program, work], timeout=60, check=False).returncode == 0
@@ -163,8 +163,8 @@ def test_a_java_program(trace: Trace, tmp_path: Path, work: Path, needs: Needs) 
 
 
 @pytest.mark.slow
-def test_provio_says_where_the_header_is(project: Project, tmp_path: Path) -> None:
-    """And a program that includes it from there compiles."""
+def test_provio_prints_the_header_folder(project: Project, tmp_path: Path) -> None:
+    """A program that includes it from there compiles."""
     folder = Path(project.provio("include").stdout.strip())
     assert {path.name for path in folder.iterdir()} == {"provio.h", "provio.f90", "Provio.java"}
     (tmp_path / "user.c").write_text(USER.replace("say();", ""))

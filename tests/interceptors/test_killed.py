@@ -1,4 +1,4 @@
-"""SIGKILL at 200 random moments under load: every file is valid, every call that returned is counted, and no other."""
+"""SIGKILL at 200 random moments under load: every file is valid; exactly the calls that returned are counted."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ OPENS, WRITES, READS, CLOSES = range(4)
 
 
 def killed(built: Path, trace: Trace, work: Path, after: float) -> list[tuple[int, ...]]:
-    """Run the load, kill all of it at a moment, and return what each of its threads says of itself."""
+    """Run the load, kill all of it at a moment, and return the counts that each of its threads noted."""
     counter = work / "counts"
     counter.write_bytes(bytes(64 * WORKERS))
     command = [built / "load", counter, str(PROCESSES), str(THREADS)]
-    ended, held = os.pipe()  # at its end when the last process of the group has let go of it
+    ended, held = os.pipe()  # at its end when the last process of the group has closed it
     with subprocess.Popen(
         command, cwd=work, env=trace.environment(), start_new_session=True, pass_fds=[held]
     ) as process:
@@ -37,7 +37,7 @@ def killed(built: Path, trace: Trace, work: Path, after: float) -> list[tuple[in
 
 
 def recorded(facts: dict[str, Facts], work: Path) -> list[dict[int, int]]:
-    """What the trace has of each thread: by the names of its files, which only it uses."""
+    """The counts in the trace for each thread: by the names of its files, which only it uses."""
     found = [{OPENS: 0, WRITES: 0, READS: 0, CLOSES: 0} for _ in range(WORKERS)]
     prefix = os.fsencode(work / "load")
 
@@ -60,7 +60,7 @@ def recorded(facts: dict[str, Facts], work: Path) -> list[dict[int, int]]:
 
 @pytest.mark.slow
 def test_a_kill_at_200_moments(built: Path, trace: Trace, work: Path) -> None:
-    """After each: as many calls as returned, or one more in each thread, whose return the program did not see."""
+    """After each: as many calls as returned, or one more in each thread, if the program did not note its return."""
     choice, calls, seen = random.Random(7), 0, 0
     for moment in range(TIMES):
         said = killed(built, trace, work, choice.uniform(0.004, 0.07))

@@ -1,4 +1,5 @@
-"""The MPI that PyPI has, each in an environment of its own, called by mpi4py: other launchers, private libraries."""
+"""The MPI libraries of PyPI, each in an environment of its own, called by mpi4py: other launchers, private
+libraries."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ file.Close()
 
 @pytest.fixture(params=WHEELS)
 def wheel(request: pytest.FixtureRequest, project: Project, tmp_path_factory: pytest.TempPathFactory) -> Make:
-    """An MPI of PyPI's, in the project's environment."""
+    """An MPI of PyPI, in the project's environment."""
     make = of_wheel(request.param, tmp_path_factory, project.env["PATH"])
     project.env |= make.env
     return make
@@ -28,7 +29,8 @@ def wheel(request: pytest.FixtureRequest, project: Project, tmp_path_factory: py
 
 @pytest.mark.slow
 def test_four_ranks_of_python_write_one_file(project: Project, wheel: Make) -> None:
-    """All that ranks read and wrote together is the file's lineage, in one run; none hangs, none is told an error."""
+    """All reads and writes of all ranks together are the lineage of the file, in one run; no rank hangs or gets an
+    error."""
     (project.path / "program.py").write_text(PROGRAM)
     for rank in range(4):
         (project.path / f"in{rank}").write_text(str(rank))

@@ -1,4 +1,4 @@
-"""MPI-IO: each call is counted where it is made, and each rank that writes a file is one of its writers."""
+"""MPI-IO: each call is counted in the rank that makes it, and each rank that writes a file is one of its writers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def compiled(name: str, folder: Path, compiler: str = "mpicc") -> Path:
 
 @pytest.mark.parametrize("compiler", ["mpicc.openmpi", "mpicc.mpich"])
 def test_each_public_function_is_wrapped_or_skipped_with_a_reason(compiler: str, tmp_path: Path) -> None:
-    """A function that a new MPI brings fails this test until it has a row; one that has a row has its parameters."""
+    """A new function of MPI fails this test until it has a row; a function with a row has its parameters."""
     if shutil.which(compiler) is None:
         pytest.skip(f"not installed: {compiler} (make test installs it where it may)")
     (tmp_path / "x.c").write_text("#include <mpi.h>\n")
@@ -42,21 +42,21 @@ def test_each_public_function_is_wrapped_or_skipped_with_a_reason(compiler: str,
     assert {name: text for name, text in declared.items() if name in ours and text.count(",") != ours[name]} == {}
 
 
-def test_rows_stand_once_and_skipped_ones_say_why() -> None:
+def test_rows_are_unique_and_skipped_ones_have_a_reason() -> None:
     names = [row.name for row in mpiio_calls.rows()]
     assert len(names) == len(set(names)) > 80
     assert [row.name for row in TABLE.values() if not row.term and len(row.columns) < 5] == []
 
 
 def test_the_page_of_the_table_is_fresh() -> None:
-    """docs/calls-mpiio.md is what the table says today."""
+    """docs/calls-mpiio.md is up to date."""
     assert (ROOT / "docs" / "calls-mpiio.md").read_text() == mpiio_calls.document(), "run `make calls`"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["openmpi", "mpich"])
 def test_each_call_is_counted_in_the_rank_that_makes_it(trace: Trace, tmp_path: Path, way: str) -> None:
-    """Four ranks make each call of the table; the ranks that took part in the last one with nothing did not write."""
+    """Four ranks make each call of the table; ranks that passed no data to the last one did not write."""
     program = compiled("all.c", tmp_path, f"mpicc.{way}")
     options = RANKS if way == "openmpi" else ["-n", "4"]
     done = trace.run(f"mpirun.{way}", *options, program, tmp_path / "out", cwd=tmp_path, timeout=100)
@@ -89,7 +89,7 @@ def test_each_call_is_counted_in_the_rank_that_makes_it(trace: Trace, tmp_path: 
 
 
 def counts(facts: dict[str, Facts], process: str) -> dict[str, list[int]]:
-    """Of a process, the calls and bytes of each function of MPI-IO."""
+    """The calls and bytes of each function of MPI-IO in a process."""
     found: dict[str, list[int]] = {}
     for iri, record in of_class(facts, "Access").items():
         for api, calls, size in (
@@ -122,8 +122,8 @@ def test_fortran_is_seen_once(trace: Trace, tmp_path: Path, way: str, module: st
 
 @pytest.mark.slow
 def test_ranks_that_write_one_file_are_one_chain_of_versions(project: Project, needs: Callable[..., None]) -> None:
-    """Each rank reads its own input and all write one file together: of one version, every input is an ancestor; what
-    a rank that took no part read is none."""
+    """Each rank reads its own input and all write one file together, of one version: every input is an ancestor, except
+    that of a rank that passed no data."""
     needs("mpirun")
     program = compiled("gather.c", project.path)
     for rank in range(4):

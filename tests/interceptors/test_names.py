@@ -45,7 +45,7 @@ def test_a_name_is_found_again(project: Project, kind: str) -> None:
 
 @pytest.mark.slow
 def test_a_path_of_4000_bytes(project: Project) -> None:
-    """The longest paths there are."""
+    """The longest possible paths."""
     folder = project.path
     while len(os.fsencode(folder)) < 3800:
         folder = folder / ("d" * 150)
@@ -61,5 +61,5 @@ def test_a_path_of_4000_bytes(project: Project) -> None:
 
 
 def test_a_tilde_in_the_name_of_a_storage_domain_is_encoded() -> None:
-    """What follows the first `~` of a version's IRI is one process's part of it, whatever a mount is called."""
+    """The part of a version's IRI after the first `~` is one process's part of it, for any name of the mount."""
     assert domain_segment("server:/~ada") == "server%3A%2F%7Eada"

@@ -1,4 +1,4 @@
-"""Programs that other tracers change or hang: here they print, end and leave what they do without being watched."""
+"""Programs that other tracers change or hang: with provio they print, end and write the same as without."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def compiled(source: Path, folder: Path, *command: str) -> Path:
 
 
 def python(trace: Trace, code: str, work: Path) -> tuple[str, str]:
-    """What a Python program prints without and with the shim."""
+    """The output of a Python program without and with the shim."""
     command = [sys.executable, "-c", code]
     bare = subprocess.run(command, cwd=work, capture_output=True, text=True, timeout=60, check=True)
     watched = trace.run(*command, cwd=work, text=True, check=True)
@@ -50,7 +50,7 @@ def python(trace: Trace, code: str, work: Path) -> tuple[str, str]:
 
 @pytest.mark.slow
 def test_fork_among_threads(trace: Trace, built: Path, work: Path) -> None:
-    """fork while another thread does I/O (300 forks): none hangs, each child's write is recorded as its own."""
+    """fork while another thread does I/O (300 forks): none hangs, and each child's write is recorded as its own."""
     printed = trace.run(built / "fork_storm", work, "300", check=True).stdout.split()
     found = counts(trace.facts())
     assert sum(c.count for c in found if c.path.startswith(os.fsencode(work / "c"))) == 300
@@ -59,7 +59,7 @@ def test_fork_among_threads(trace: Trace, built: Path, work: Path) -> None:
 
 
 def test_a_handler_during_pwrite(trace: Trace, work: Path) -> None:
-    """a signal handler that writes while the main thread is in `pwrite`: it goes on, and both are counted."""
+    """a signal handler that writes while the main thread is in `pwrite`: it continues, and both writes are counted."""
     program = compiled(TRICKS / "small_stack.c", work)
     done = trace.run(program, "handled", cwd=work, timeout=60, check=True)
     assert done.stdout == b"stack: 0\nwrong: 0\n"
@@ -69,13 +69,13 @@ def test_a_handler_during_pwrite(trace: Trace, work: Path) -> None:
 
 
 def test_a_mode_with_tmpfile(trace: Trace, work: Path) -> None:
-    """`open(dir, O_TMPFILE|O_RDWR, 0640)`: the mode arrives."""
+    """`open(dir, O_TMPFILE|O_RDWR, 0640)`: the file has this mode."""
     code = "import os; print(oct(os.fstat(os.open('.', os.O_TMPFILE | os.O_RDWR, 0o640)).st_mode))"
     assert python(trace, code, work) == (f"{stat.S_IFREG | 0o640:#o}\n",) * 2
 
 
 def test_execl_with_five_arguments(trace: Trace, built: Path, work: Path) -> None:
-    """`execl("/bin/echo","echo","ONE","TWO","THREE",NULL)`: each argument arrives, and is recorded."""
+    """`execl("/bin/echo","echo","ONE","TWO","THREE",NULL)`: the program gets each argument, and each is recorded."""
     assert trace.run(built / "exec_list", work, check=True).stdout == b"ONE TWO THREE\n"
     assert "echo ONE TWO THREE" in {one["argv"] for one in of_class(trace.facts(), "Exec").values()}
 
@@ -97,7 +97,7 @@ for name, *arguments in calls:
 
 
 def test_errno(trace: Trace, work: Path) -> None:
-    """errno after a success: it is what it was before; after a failure it is the call's."""
+    """errno after a success: it is unchanged; after a failure it is the call's."""
     bare, watched = python(trace, ERRNO, work)
     assert watched == bare
     assert {line.split()[2] for line in bare.splitlines()} == {"77", "2", "9"}
@@ -126,7 +126,7 @@ def test_with_jemalloc(trace: Trace, work: Path, order: str) -> None:
 
 
 def test_descriptors(trace: Trace, work: Path) -> None:
-    """first `open` returns 3; children inherit nothing new: their descriptors are those they have without the shim."""
+    """first `open` returns 3; children inherit nothing new: they have the same descriptors as without the shim."""
     code = """
 import os, subprocess
 print(os.open("file", os.O_CREAT | os.O_WRONLY), flush=True)
@@ -171,7 +171,7 @@ def with_asan(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("command", ["{}", "sh -c {}", "{} wrong"])
 @pytest.mark.slow
 def test_address_sanitizer(project: Project, with_asan: Path, command: str) -> None:
-    """an AddressSanitizer program: it starts, first or as a child, and finds its errors; its children do without."""
+    """an AddressSanitizer program: it starts, also as a child, and finds its errors; its children run as usual."""
     words = [word.format(with_asan) for word in command.split()]
     env = {**project.env, "ASAN_OPTIONS": "symbolize=0:abort_on_error=0"}
     bare = subprocess.run(words, cwd=project.path, env=env, capture_output=True, text=True, timeout=60)
@@ -185,7 +185,7 @@ def test_address_sanitizer(project: Project, with_asan: Path, command: str) -> N
 
 @pytest.mark.slow
 def test_a_musl_program(project: Project, tmp_path: Path) -> None:
-    """a musl program: it starts without a word of its loader, and is said not to be seen."""
+    """a musl program: it starts without a message of its loader, and is reported as not observed."""
     if shutil.which("musl-gcc") is None:
         pytest.skip("musl-gcc is not installed (apt-get install musl-tools)")
     program = tmp_path / "musl"
@@ -197,7 +197,7 @@ def test_a_musl_program(project: Project, tmp_path: Path) -> None:
 
 
 def test_exported_names(built: Path) -> None:
-    """exported symbols that are not libc's: beside HDF5's and MPI-IO's, none that a program could have itself."""
+    """exported symbols that are not libc's: besides HDF5's and MPI-IO's, none that a program may define itself."""
     lines = subprocess.run(
         ["nm", "-D", "--defined-only", built / "libprovio.so"], check=True, capture_output=True, text=True
     ).stdout
@@ -227,7 +227,7 @@ while not os.path.exists("done"): time.sleep(0.02)
 
 
 def test_a_preload_inherited_by_a_daemon(trace: Trace, work: Path) -> None:
-    """under MPI: a preload inherited by the MPI daemon: it starts what it would start, not one process more."""
+    """under MPI: a preload inherited by the MPI daemon: it starts the same processes and no other."""
     (work / "in").write_text("text\n")
     trace.run(sys.executable, "-c", DAEMON, cwd=work, check=True)
     facts = trace.facts()
@@ -239,5 +239,5 @@ def test_a_preload_inherited_by_a_daemon(trace: Trace, work: Path) -> None:
 
 
 def test_each_row_has_a_test() -> None:
-    """Every way in which other tracers change or hang a program is the subject of a test."""
+    """Every way in which other tracers change or hang a program has a test."""
     assert rows_without_a_test(ROWS, globals()) == []

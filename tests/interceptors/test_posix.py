@@ -16,12 +16,12 @@ import pytest
 import rdflib
 from posix_trace import Trace, assert_held, counts, name_of, of_class, parsed, unquote_to_bytes
 
-# ---- what is recorded
+# ---- recorded calls
 
 
 @pytest.mark.parametrize("program", ["families", "forms", "metadata", "maps", "aio"])
 def test_each_family_with_right_names_and_bytes(built: Path, trace: Trace, work: Path, program: str) -> None:
-    """Every function of every family is found with its file, its calls and its bytes."""
+    """Every function of every family is recorded with its file, its calls and its bytes."""
     trace.detail = "op,stat,list"
     printed = trace.run(built / program, work, check=True).stdout.decode().splitlines()
     assert_held(printed, trace.facts(), work)
@@ -46,8 +46,8 @@ def test_maps_are_followed_to_their_end(built: Path, trace: Trace, work: Path) -
         assert int(end["mtimeNs"]) == (work / file).stat().st_mtime_ns
 
 
-def test_asking_and_listing_are_recorded_when_asked_for(built: Path, trace: Trace, work: Path) -> None:
-    """Without `stat` and `list` neither leaves a fact; changes of metadata do, with what was set."""
+def test_stat_and_list_are_recorded_on_request(built: Path, trace: Trace, work: Path) -> None:
+    """Without `stat` and `list` neither leaves a fact; changes of metadata do, with the new values."""
     trace.run(built / "metadata", work, check=True)
     facts = trace.facts()
     assert not of_class(facts, "Stat", "List")
@@ -62,8 +62,8 @@ def test_asking_and_listing_are_recorded_when_asked_for(built: Path, trace: Trac
     assert attributes in ([], ["user.a", "user.b", "user.c", "user.a", "user.b", "user.c"])
 
 
-def test_an_access_says_when(trace: Trace, work: Path) -> None:
-    """First and last calls, openings and closings stand in order, within the program's own time."""
+def test_times_of_an_access(trace: Trace, work: Path) -> None:
+    """First and last calls, openings and closings are in order, within the program's own time."""
     begun = time.time_ns()
     (work / "in").write_text("hello\n")
     code = "import os,time; f=os.open('in',0); os.read(f,3); time.sleep(.05); os.read(f,3); os.close(f)"
@@ -82,7 +82,8 @@ def test_an_access_says_when(trace: Trace, work: Path) -> None:
 
 @pytest.mark.parametrize("clock", ["tsc", "sys"])
 def test_clocks_agree_with_the_system(trace: Trace, work: Path, clock: str) -> None:
-    """Times taken after a while of use are those of the system's clock, within a tenth of a millisecond."""
+    """After some time of use, recorded times differ from those of the system's clock by less than a tenth of a
+    millisecond."""
     if clock == "tsc" and trace.clock != "tsc":
         pytest.skip("the kernel does not trust the counter here")
     trace.clock = clock
@@ -107,7 +108,7 @@ print(before, after)
 
 
 def test_an_overwritten_file_has_the_facts_of_its_end(trace: Trace, work: Path) -> None:
-    """What was written says at its last close what stat says afterwards, by descriptor and by stream."""
+    """The facts of a written file at its last close are those of a later stat, by descriptor and by stream."""
     code = "import os; f=os.open('a',65,0o644); os.write(f,b'12345'); os.close(f)"
     trace.run(sys.executable, "-c", code, cwd=work, check=True)
     trace.run("sort", "-o", "b", "a", cwd=work, check=True)
@@ -120,7 +121,7 @@ def test_an_overwritten_file_has_the_facts_of_its_end(trace: Trace, work: Path) 
 
 
 def test_provio_own_files_and_terminals_are_not_recorded(trace: Trace, work: Path) -> None:
-    """What lies below the home of provio leaves no trace."""
+    """Files below the home of provio leave no trace."""
     (trace.home / "config").write_text("x\n")
     trace.run("cat", trace.home / "config", "/etc/hostname", cwd=work, check=True)
     assert not [one for one in trace.facts().values() if name_of(one).startswith(os.fsencode(trace.home))]
@@ -164,7 +165,7 @@ for name in sys.argv[1:]:
 
 
 def test_long_path(trace: Trace, work: Path) -> None:
-    """A path of 4,000 bytes is recorded whole, though no single call could take its absolute form at once."""
+    """A path of 4,000 bytes is recorded in full, though no single call could take its absolute form."""
     part = "d" * 199
     code = f"""
 import os
@@ -200,7 +201,7 @@ os.close(os.open('sub//../z', os.O_CREAT | os.O_WRONLY))
 
 @pytest.mark.slow
 def test_nothing_is_lost_by_a_kill(built: Path, trace: Trace, work: Path) -> None:
-    """After SIGKILL in the middle of 100,000 writes the count is what the file holds, or one less."""
+    """After SIGKILL in the middle of 100,000 writes the count is that of the writes in the file, or one less."""
     for attempt in range(12):
         out = work / f"out{attempt}"
         with subprocess.Popen([built / "writer", out, "100000"], env=trace.environment()) as process:
@@ -221,7 +222,7 @@ def _readers() -> list[list[str]]:
 
 @pytest.mark.slow
 def test_samples_of_a_running_program_are_valid(built: Path, trace: Trace, work: Path) -> None:
-    """Plain copies of the files of a running program parse, in one reader always, in others every tenth time."""
+    """Copies of the files of a running program parse, with one reader always, with others every tenth time."""
     samples = []
     with subprocess.Popen([built / "busy", work, "4"], env=trace.environment()) as process:
         while len(samples) < 200 and process.poll() is None:
@@ -240,7 +241,7 @@ def test_samples_of_a_running_program_are_valid(built: Path, trace: Trace, work:
 
 
 def test_four_threads(built: Path, trace: Trace, work: Path) -> None:
-    """Each thread counts its own calls; together nothing is missing."""
+    """Each thread counts its own calls; the sum is complete."""
     trace.run(built / "threads", work, "4", "1000", check=True)
     facts = trace.facts()
     found = {c.path: c for c in counts(facts) if c.side == "W" and c.api == "write"}
@@ -249,7 +250,7 @@ def test_four_threads(built: Path, trace: Trace, work: Path) -> None:
         assert (one.count, one.size) == (1000, 64000)
     assert found[os.fsencode(work / "shared")].count == 4000
     assert len(of_class(facts, "Thread")) == 5
-    assert 2 <= len(trace.files()) <= 5  # a thread that ended may have handed its file on
+    assert 2 <= len(trace.files()) <= 5  # a thread may reuse the file of one that ended
 
 
 @pytest.mark.slow
@@ -282,7 +283,7 @@ def _one(facts: dict[str, dict[str, str]], kind: str) -> dict[str, str]:
 
 
 def test_fork_and_exit(trace: Trace, work: Path) -> None:
-    """A forked child that writes and leaves by _exit has its own file; its parent knows its name."""
+    """A forked child that writes and ends by _exit has its own file; its parent records its name."""
     code = """
 import os
 f = os.open('out', os.O_CREAT | os.O_WRONLY); os.write(f, b'p')
@@ -307,7 +308,7 @@ os.waitpid(pid, 0); print(pid)
 
 
 def test_starts_of_many_children(trace: Trace, work: Path) -> None:
-    """After the first, children are named without asking /proc: by the start that it tells all the same."""
+    """From the second child on, children are named without reading /proc: by the start tick that the child notes."""
     code = """
 import os
 for i in range(20):
@@ -330,7 +331,7 @@ for i in range(20):
 
 
 def test_vfork_and_exec(trace: Trace, work: Path) -> None:
-    """A child of vfork writes under its own name into its parent's file, and its parent goes on under its own."""
+    """A child of vfork writes under its own name into its parent's file; the parent continues under its own name."""
     code = (
         "import subprocess as s; s.run(['/bin/cat','in'],stdout=open('out','wb'),check=True); open('after','w').close()"
     )
@@ -361,7 +362,7 @@ def test_posix_spawn(built: Path, trace: Trace, work: Path) -> None:
 
 
 def test_execl_passes_its_arguments(built: Path, trace: Trace, work: Path) -> None:
-    """Five arguments and an environment arrive as they were given; a failed exec says so."""
+    """Five arguments and an environment are passed unchanged; a failed exec is recorded."""
     printed = trace.run(built / "exec_list", work, check=True).stdout
     assert printed == b"ONE TWO THREE\n"
     facts = trace.facts()
@@ -372,7 +373,7 @@ def test_execl_passes_its_arguments(built: Path, trace: Trace, work: Path) -> No
 
 
 def test_pipes_join_their_ends(trace: Trace, work: Path) -> None:
-    """Both ends of a pipe carry the same inode, so that writer and reader can be joined."""
+    """Both ends of a pipe have the same inode, which joins writer and reader."""
     trace.run("sh", "-c", "cat /etc/hostname | sort >out", cwd=work, check=True)
     facts = trace.facts()
     pipes = {iri: one["inode"] for iri, one in of_class(facts, "Pipe").items()}
@@ -388,8 +389,8 @@ def test_pipes_join_their_ends(trace: Trace, work: Path) -> None:
 
 
 def test_turns_between_reading_and_writing(trace: Trace, work: Path) -> None:
-    """Where reading a pipe goes on after the process wrote, and writing after it read, a turn says so; reading a file
-    ends where it is empty, and goes on where it has grown."""
+    """If a process reads a pipe, writes, and reads the pipe again, or the reverse, a turn is recorded; a read of a file
+    ends at its end, and continues after the file has grown."""
     code = """
 import os
 down, up = os.pipe()
@@ -414,7 +415,7 @@ for part in (b"1", b"22", b"333"):
 
 
 def test_fork_while_others_write(built: Path, trace: Trace, work: Path) -> None:
-    """Forking in one thread while others do I/O neither hangs nor lets a child write into its parent's file."""
+    """A fork in one thread while others do I/O does not hang, and no child writes into its parent's file."""
     printed = trace.run(built / "fork_storm", work, "100", check=True).stdout.split()
     facts = trace.facts()
     parent = sum(
@@ -447,7 +448,7 @@ SAME = [
 
 @pytest.mark.parametrize("command", SAME)
 def test_the_same_with_and_without(trace: Trace, tmp_path: Path, command: str) -> None:
-    """Output, exit code and files are those of the bare command."""
+    """Output, exit code and files are those of the command without the shim."""
     results = []
     for name, environment in (("bare", dict(os.environ)), ("watched", trace.environment())):
         folder = tmp_path / name
@@ -462,7 +463,7 @@ def test_the_same_with_and_without(trace: Trace, tmp_path: Path, command: str) -
 
 @pytest.mark.parametrize("name", ["fortified", "same", "bad_exec", "handed_on"])
 def test_programs_print_the_same(built: Path, trace: Trace, tmp_path: Path, name: str) -> None:
-    """errno, modes, descriptors' numbers and what is printed are as without the shim."""
+    """errno, modes, numbers of descriptors and output are the same as without the shim."""
     printed = []
     for folder, environment in ((tmp_path / "bare", dict(os.environ)), (tmp_path / "watched", trace.environment())):
         folder.mkdir()
@@ -473,7 +474,8 @@ def test_programs_print_the_same(built: Path, trace: Trace, tmp_path: Path, name
 
 @pytest.mark.slow
 def test_threads_that_race_for_descriptors(built: Path, trace: Trace, work: Path) -> None:
-    """What one thread reads or maps another closes or replaces: the program ends well, the trace names what it says."""
+    """One thread closes or replaces a file that another reads or maps: the program ends normally, and the names are
+    right."""
     done = trace.run(built / "races", work, "20000")
     assert (done.returncode, done.stdout) == (0, b"done\n")
     facts = trace.facts()
@@ -481,7 +483,8 @@ def test_threads_that_race_for_descriptors(built: Path, trace: Trace, work: Path
 
 
 def test_a_file_handed_from_thread_to_thread(built: Path, trace: Trace, work: Path) -> None:
-    """One thread opens a file, writes it and ends, another writes and closes it: both count, the end is recorded."""
+    """One thread opens a file, writes it and ends, another writes and closes it: both count, and the close is
+    recorded."""
     trace.run(built / "handed_on", work, check=True)
     facts = trace.facts()
     (found,) = [c for c in counts(facts) if c.path == os.fsencode(work / "handed")]
@@ -490,7 +493,7 @@ def test_a_file_handed_from_thread_to_thread(built: Path, trace: Trace, work: Pa
 
 
 def test_passive_without_a_valid_setting(built: Path, tmp_path: Path) -> None:
-    """Without the supervisor's word, or with one that is not understood, nothing is written and nothing changes."""
+    """Without `PROVIO_TRACE`, or with one that cannot be parsed, nothing is written and nothing changes."""
     for setting in ("", "2;op;tsc;r;n;/h;/f", "1;op;tsc;r;n", "1;op;tsc;r;n;h;f", "1;op;tsc;r;n;/%4;/f", "x" * 10000):
         environment = {**os.environ, "LD_PRELOAD": str(built / "libprovio.so"), "PROVIO_TRACE": setting}
         done = subprocess.run(["cat", "/etc/hostname"], env=environment, capture_output=True, cwd=tmp_path)
@@ -498,7 +501,7 @@ def test_passive_without_a_valid_setting(built: Path, tmp_path: Path) -> None:
 
 
 def test_a_full_trace_disk(built: Path, trace: Trace, work: Path) -> None:
-    """When the trace's file system is full the program goes on, and the trace says that it does not."""
+    """When the trace's file system is full, the program continues, and a Gap states that the trace does not."""
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", trace.folder], capture_output=True)
     if mounted.returncode:
         pytest.skip("needs the right to mount")
@@ -518,7 +521,7 @@ def test_a_full_trace_disk(built: Path, trace: Trace, work: Path) -> None:
 
 @pytest.mark.slow
 def test_a_tight_file_size_limit(trace: Trace, work: Path) -> None:
-    """RLIMIT_FSIZE is asked for, not met: no SIGXFSZ from the trace."""
+    """The trace checks RLIMIT_FSIZE before it grows: no SIGXFSZ from the trace."""
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
@@ -530,7 +533,7 @@ def test_a_tight_file_size_limit(trace: Trace, work: Path) -> None:
 
 
 def test_a_program_that_closes_all_descriptors(trace: Trace, work: Path) -> None:
-    """Closing everything above 2 does not end the trace, which keeps no descriptor."""
+    """Closing all descriptors above 2 does not end the trace, which keeps no descriptor."""
     code = """
 import os
 os.open('before', os.O_CREAT | os.O_WRONLY)
@@ -553,7 +556,7 @@ def test_a_process_without_io_leaves_no_file(trace: Trace, tmp_path: Path) -> No
 
 
 def test_standard_streams(built: Path, trace: Trace, work: Path) -> None:
-    """What is read from standard input and written to standard output is counted by function."""
+    """Reads from standard input and writes to standard output are counted by function."""
     (work / "in").write_text("01234567 line of fifty bytes, numbers in front\n".rjust(50) * 20)
     with (work / "in").open() as given, (work / "out").open("wb") as out:
         done = trace.run(built / "standard", stdin=given, stdout=out, stderr=subprocess.PIPE, capture_output=False)
@@ -570,7 +573,7 @@ def test_standard_streams(built: Path, trace: Trace, work: Path) -> None:
 
 
 def test_sockets_and_pipes(built: Path, trace: Trace, work: Path) -> None:
-    """Messages and copies through the kernel are counted with their bytes; event counters are not."""
+    """Messages and copies in the kernel are counted with their bytes; event counters are not."""
     done = trace.run(built / "sockets", work)
     assert (done.returncode, done.stderr) == (0, b"")
     sums: dict[tuple[str, str], list[int]] = {}
@@ -584,7 +587,7 @@ def test_sockets_and_pipes(built: Path, trace: Trace, work: Path) -> None:
         total = expected.setdefault((side, api), [0, 0])
         total[0] += int(count)
         total[1] += int(size)
-    expected["W", "write"][0] += 1  # the file that is copied from
+    expected["W", "write"][0] += 1  # the source of the copy
     expected["W", "write"][1] += 1000
     expected["R", "recv"][0] += 1  # over loopback
     expected["R", "recv"][1] += 5
@@ -594,20 +597,20 @@ def test_sockets_and_pipes(built: Path, trace: Trace, work: Path) -> None:
 
 
 def test_every_way_to_start_a_child(built: Path, trace: Trace, work: Path) -> None:
-    """Each way to start, to become and to await another program leaves its event."""
+    """Each way to start, exec and wait for another program leaves its event."""
     done = trace.run(built / "processes", work)
     assert done.returncode == 0, done
     events = {f"{one['type']} {one['api']}" for one in trace.facts().values() if "api" in one and "at" in one}
     assert set(done.stdout.decode().split("\n")) - {""} <= events
-    deadline = time.monotonic() + 60  # the daemon is nobody's child
+    deadline = time.monotonic() + 60  # the daemon's parent has ended
     while not [one for one in trace.facts().values() if name_of(one) == os.fsencode(work / "daemon")]:
         assert time.monotonic() < deadline
         time.sleep(0.02)
 
 
 def test_a_process_names_the_file_that_it_runs(trace: Trace, work: Path) -> None:
-    """Device, inode, times and size of the executable are those of the file that ran, whatever its name leads to
-    afterwards."""
+    """Device, inode, times and size of the executable are those of the file that ran, even if its name later leads to
+    another."""
     program = work / "reader"
     shutil.copy(shutil.which("cat") or "", program)
     (work / "a").write_text("1\n")

@@ -1,4 +1,4 @@
-"""What libraries say of a program that knows nothing of provio: real ones, in programs as their users write them."""
+"""Declarations of libraries in programs that do not use provio: real libraries, used as their users do."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ RECOGNISERS = sorted(path.stem for path in (ROOT / "interceptors" / "recognise")
 
 @pytest.fixture
 def trace(tmp_path: Path) -> Trace:
-    """With the package's own shim, beside which the recognisers lie."""
+    """With the package's own shim, next to the recognisers."""
     return Trace(tmp_path / "trace", SHIM)
 
 
 def run(trace: Trace, work: Path, program: str, *arguments: str, **env: str) -> str:
-    """Run a Python program under the shim; return what it printed."""
+    """Run a Python program under the shim; return its output."""
     (work / "program.py").write_text(program)
     command = [sys.executable, "program.py", *arguments]
     done = subprocess.run(
@@ -45,7 +45,7 @@ def of(facts: dict[str, Facts], kind: str) -> list[tuple[str, Facts]]:
 
 
 def configurations(trace: Trace) -> list[tuple[str, dict[str, str]]]:
-    """The name and the settings of each, in the order in which they were said."""
+    """The name and the settings of each, in the order of declaration."""
     facts = trace.facts()
     settings = [record for record in facts.values() if record.get("type") == "Setting"]
     return [
@@ -83,7 +83,7 @@ print(parser.parse_args())
 
 
 def test_argparse(trace: Trace, work: Path) -> None:
-    """Parsed values with their types, defaults and those of a part of the command too, once."""
+    """Parsed values with their types, with defaults and those of a subcommand, once."""
     printed = run(trace, work, ARGPARSE, "--lr", "3", "fit", "x.csv")
     assert printed == "Namespace(lr=3.0, layers=2, fast=False, part='fit', data='x.csv')\n"
     values = {"lr": "3.0E0", "layers": "2", "fast": "false", "part": "fit", "data": "x.csv"}
@@ -104,7 +104,8 @@ main()
 
 
 def test_the_shim_of_another_kind_finds_them(tmp_path: Path, work: Path) -> None:
-    """It lies in `preload/KIND`, as that for musl does in a wheel for glibc: they lie in the package's folder."""
+    """The shim is in `preload/KIND`, like that for musl in a wheel for glibc; the recognisers are in the package's
+    folder."""
     package = tmp_path / "package"
     (package / "preload" / "kind").mkdir(parents=True)
     (package / "interceptors").symlink_to(ROOT / "interceptors")
@@ -147,7 +148,7 @@ main()
 
 @pytest.mark.slow
 def test_hydra(trace: Trace, work: Path) -> None:
-    """Each job of a sweep has a configuration of its own, with what refers to another value resolved."""
+    """Each job of a sweep has a configuration of its own, with references to other values resolved."""
     needs("hydra")
     (work / "settings.yaml").write_text("model:\n  layers: 2\n  name: x\ntwice: ${model.layers}\n")
     run(trace, work, HYDRA, "-m", "model.layers=5,6")
@@ -166,7 +167,7 @@ np.save("d.npy", np.ones(3))
 
 
 def test_numpy(trace: Trace, work: Path) -> None:
-    """An archive is a checkpoint, under the name that it really has; an array is data."""
+    """An archive is a checkpoint, under its real name; an array is data."""
     needs("numpy")
     run(trace, work, ARRAYS)
     assert checkpoints(trace, work) == [(name, "-") for name in ("a.npz", "b.npz", "c.npz")]
@@ -207,7 +208,7 @@ with SummaryWriter("events") as writer:
 
 @pytest.mark.slow
 def test_torch_safetensors_tensorboard(trace: Trace, work: Path) -> None:
-    """A checkpoint in memory has no path, and is none; a scalar is there before the writer has written it."""
+    """A checkpoint in memory has no path, and is none; a scalar is declared before the writer has written it."""
     needs("torch", "safetensors", "tensorboard")
     run(trace, work, TORCH)
     assert checkpoints(trace, work) == [("a.pt", "50"), ("b.pt", "-"), ("parts", "-"), ("c.safetensors", "-")]
@@ -294,7 +295,7 @@ def test_transformers(trace: Trace, work: Path) -> None:
     assert checkpoints(trace, work) == [("out/checkpoint-2", "2")]
 
 
-# ---- the program is as it was
+# ---- the program is unchanged
 
 SEEN = """
 import sys, os, json, argparse
@@ -303,8 +304,8 @@ print(json.dumps([sys.path, sorted(sys.modules), sys.argv, sorted(sys.path_impor
 
 
 @pytest.mark.parametrize("options", [(), ("-I",), ("-E",), ("-S",), ("-P",)], ids=" ".join)
-def test_nothing_of_it_is_in_a_python_that_says_nothing(trace: Trace, work: Path, options: tuple[str, ...]) -> None:
-    """Its path, modules and environment are as they are without, also where what is waited for is imported."""
+def test_a_python_without_declarations_loads_nothing(trace: Trace, work: Path, options: tuple[str, ...]) -> None:
+    """Its path, modules and environment are unchanged, also when an observed library is imported."""
     (work / "seen.py").write_text(SEEN)
     command = [sys.executable, *options, str(work / "seen.py")]
     bare = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
@@ -314,14 +315,14 @@ def test_nothing_of_it_is_in_a_python_that_says_nothing(trace: Trace, work: Path
 
 
 @pytest.mark.parametrize("options", [(), ("-I",), ("-E",), ("-S",)], ids=" ".join)
-def test_a_python_is_heard_whatever_its_options(trace: Trace, work: Path, options: tuple[str, ...]) -> None:
+def test_a_python_is_recorded_with_any_options(trace: Trace, work: Path, options: tuple[str, ...]) -> None:
     (work / "program.py").write_text(ARGPARSE)
     trace.run(sys.executable, *options, "program.py", cwd=work, check=True)
     assert [name for name, _ in configurations(trace)] == ["train"]
 
 
 def test_a_script_and_a_spawned_child_are_heard(trace: Trace, work: Path) -> None:
-    """One that names its Python in its first line, and what multiprocessing starts anew."""
+    """A script that names its Python in its first line, and Pythons that multiprocessing starts."""
     script = work / "script"
     body = "import multiprocessing, argparse\ndef child(name): argparse.ArgumentParser(name).parse_args([])\n"
     main = 'if __name__ == "__main__":\n    multiprocessing.set_start_method("spawn")\n    child("parent")\n'
@@ -355,7 +356,7 @@ int main(void) {
 
 
 def test_a_program_that_has_python_inside(trace: Trace, work: Path) -> None:
-    """Its first interpreter is heard; others, and one that begins when the first is over, are as they were."""
+    """Its first interpreter is recorded; others, and one that starts after the first has ended, are unchanged."""
     include, library = sysconfig.get_paths()["include"], sysconfig.get_config_var("LIBDIR")
     name = f"python{sysconfig.get_config_var('LDVERSION')}"
     if not Path(include, "Python.h").exists() or not Path(library, f"lib{name}.so").exists():
@@ -412,10 +413,10 @@ except LookupError as error:
 
 
 @pytest.mark.parametrize(("raiser", "reached"), [("handler", b"the program's\n"), ("hook", b"")])
-def test_what_a_handler_raises_as_they_come_in_reaches_the_program(
+def test_exceptions_of_handlers_during_loading_reach_the_program(
     trace: Trace, work: Path, raiser: str, reached: bytes
 ) -> None:
-    """What is raised by anything else that provio's own files meet does not."""
+    """Any other exception in provio's own files does not reach it."""
     done = trace.run(sys.executable, "-S", "-c", RAISED_MEANWHILE, raiser, cwd=work, check=True)
     assert (done.stdout, done.stderr) == (reached, b"")
 
@@ -445,7 +446,7 @@ for act in (lambda: parser.parse_args(["--n", "x"]), lambda: np.savez("no/such/f
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="before, a traceback has a line more")
-def test_what_is_followed_looks_as_it_was(trace: Trace, work: Path) -> None:
+def test_wrapped_functions_look_unchanged(trace: Trace, work: Path) -> None:
     """Signature, source, pickle, a class above it, an error's text and the lines of its traceback."""
     needs("numpy")
     watched = run(trace, work, TRANSPARENT)
@@ -481,7 +482,7 @@ print(joblib.dump(1), joblib.load(2))
 
 
 def test_nothing_that_goes_wrong_reaches_the_program(trace: Trace, work: Path) -> None:
-    """Values that nothing can be said of; a library that is another one than its name says, or lacks a function."""
+    """Values without a possible declaration; a library that is not the one of that name, or lacks a function."""
     (work / "joblib").mkdir()
     (work / "joblib" / "__init__.py").write_text("from joblib.numpy_pickle import dump\ndef load(x): return x\n")
     (work / "joblib" / "numpy_pickle.py").write_text("def dump(x): return x\n")

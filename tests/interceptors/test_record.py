@@ -1,4 +1,4 @@
-"""What a layer above the C library says through `provio.h`: recorded in the caller's file, as openings are."""
+"""Reports of a layer above the C library through `layer.h`: recorded in the caller's file, like openings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def one(facts: dict[str, dict[str, str]], kind: str, **words: str) -> dict[str, 
 
 
 def test_each_function_leaves_its_record(built: Path, trace: Trace, work: Path) -> None:
-    """Files, their objects, what is counted on them, events, failures: each is there with all that was said of it."""
+    """Files, their objects, their counters, events, failures: each is recorded with all its facts."""
     printed = trace.run(built / "objects", cwd=work, check=True).stdout.decode().splitlines()
     facts = trace.facts()
     found = [c for c in counts(facts) if not c.api.startswith("put")]
@@ -70,7 +70,8 @@ def test_each_function_leaves_its_record(built: Path, trace: Trace, work: Path) 
 
 
 def test_every_reader_reads_the_same(built: Path, trace: Trace, work: Path) -> None:
-    """What is recorded is Turtle to every reader, as many statements to each; and to merge's quick one."""
+    """The trace is valid Turtle for every reader, with the same number of statements for each; also for merge's fast
+    one."""
     trace.run(built / "objects", cwd=work, check=True)
     (path,) = trace.files()
     data = path.read_bytes()
@@ -84,8 +85,8 @@ def test_every_reader_reads_the_same(built: Path, trace: Trace, work: Path) -> N
     assert line_shapes.records(quick) == records_in(quick)
 
 
-def test_what_cannot_be_said_is_not_heard(built: Path, trace: Trace, work: Path) -> None:
-    """NULL, no function, a class that is none, more names than there is room for: nothing is recorded by it."""
+def test_undeclarable_values_are_ignored(built: Path, trace: Trace, work: Path) -> None:
+    """NULL, invalid functions and classes, more names than there is room for: nothing is recorded."""
     trace.run(built / "objects", "nothing", cwd=work, check=True)
     assert not [
         record
@@ -112,7 +113,7 @@ def test_nothing_is_lost_by_a_kill(built: Path, trace: Trace, work: Path) -> Non
 
 
 def test_threads_count_each_for_itself(built: Path, trace: Trace, work: Path) -> None:
-    """Four threads that read one dataset have an Access each, and together no call is missing."""
+    """Four threads that read one dataset have an Access each, and together count every call."""
     trace.run(built / "objects", "threads", "5000", cwd=work, check=True)
     facts = trace.facts()
     accesses = [
@@ -123,7 +124,7 @@ def test_threads_count_each_for_itself(built: Path, trace: Trace, work: Path) ->
     assert len(of_class(facts, "Dataset")) == 1
 
 
-def test_a_child_announces_what_it_uses_anew(built: Path, trace: Trace, work: Path) -> None:
+def test_a_child_records_inherited_objects_again(built: Path, trace: Trace, work: Path) -> None:
     """After a fork the same objects are the child's own, inherited, under its own name."""
     trace.run(built / "objects", "fork", cwd=work, check=True)
     facts = trace.facts()
@@ -139,7 +140,7 @@ def test_a_child_announces_what_it_uses_anew(built: Path, trace: Trace, work: Pa
 
 @pytest.mark.parametrize("detail", ["file", "op", "call"])
 def test_details(built: Path, trace: Trace, work: Path, detail: str) -> None:
-    """At `file` since when alone, and copies; at `op` counters; at `call` a line for each call too."""
+    """At `file` only the time of the first call, and copies; at `op` counters; at `call` also a line for each call."""
     trace.detail = detail
     trace.run(built / "objects", "touch", cwd=work, check=True)
     facts = trace.facts()
@@ -162,7 +163,7 @@ def test_details(built: Path, trace: Trace, work: Path, detail: str) -> None:
         ({}, None),
         ({"OMPI_COMM_WORLD_RANK": "3", "PMIX_RANK": "3"}, "3"),
         ({"PMIX_RANK": "4"}, "4"),
-        ({"OMPI_COMM_WORLD_RANK": "3", "PMIX_RANK": "4"}, None),  # nobody is believed
+        ({"OMPI_COMM_WORLD_RANK": "3", "PMIX_RANK": "4"}, None),  # two launchers that disagree are both ignored
         ({"PMIX_RANK": "4", "PMI_RANK": "5"}, None),
         ({"PMI_RANK": "0"}, "0"),
         ({"SLURM_PROCID": "6", "SLURM_STEP_NUM_TASKS": "8"}, "6"),
@@ -175,7 +176,7 @@ def test_details(built: Path, trace: Trace, work: Path, detail: str) -> None:
 def test_the_rank_of_a_process(
     built: Path, trace: Trace, work: Path, environment: dict[str, str], rank: str | None
 ) -> None:
-    """A process of a parallel program says its number, as whoever started it says it."""
+    """A process of a parallel program records its rank, from its launcher."""
     trace.run(built / "writer", work / "out", "1", env=environment, check=True)
     assert one(trace.facts(), "Process").get("rank") == rank
 

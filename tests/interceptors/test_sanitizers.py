@@ -1,4 +1,4 @@
-"""The shim under those who look at every byte: sanitizers of threads, addresses, undefined behaviour; valgrind."""
+"""The shim under tools that check every byte: thread, address and undefined-behaviour sanitizers; valgrind."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from workers import made_once
 
 pytestmark = pytest.mark.slow
 
-# Test programs and what they are called with; "." is the folder they work in. None of them starts another program:
-# what has no sanitizer of its own cannot load a shim that has one.
+# Test programs and their arguments; "." is the working folder. None of them starts another program: a program without
+# a sanitizer cannot load a shim that has one.
 CALLS = {
     "families": (".",),
     "threads": (".", "8", "1000"),
@@ -32,7 +32,7 @@ FLAGS = {
     "thread": ("-O1", "-fsanitize=thread", "-Wno-tsan"),
     "address": ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"),
 }
-# Some programs share descriptors between threads on purpose: libtsan's own wrapper of close calls that a race.
+# Some programs share descriptors between threads on purpose, which libtsan's own wrapper of close reports as a race.
 SUPPRESSED = "race_top:libtsan\n"
 
 
@@ -66,7 +66,8 @@ def compile_with(compiler: list[str], flags: list[str], folder: Path) -> None:
 
 
 def options(folder: Path) -> dict[str, str]:
-    """Names are not looked up: libtsan would call the shim's mmap for it before it can follow any code of the shim."""
+    """Names are not resolved at first call: libtsan would call the shim's mmap before it can handle any code of the
+    shim."""
     return {
         "TSAN_OPTIONS": f"symbolize=0:exitcode=66:suppressions={folder / 'suppressed'}",
         "ASAN_OPTIONS": "verify_asan_link_order=0:exitcode=66",
@@ -74,7 +75,7 @@ def options(folder: Path) -> dict[str, str]:
 
 
 def run_clean(trace: Trace, program: Path, arguments: tuple[str, ...], folder: Path) -> None:
-    """Run it; nothing is reported, and what it left is whole."""
+    """Run it; nothing is reported, and its trace is complete."""
     work = trace.root / "work"
     work.mkdir()
     done = trace.run(program, *arguments, cwd=work, env=options(folder), stdin=subprocess.DEVNULL)
@@ -86,7 +87,7 @@ def run_clean(trace: Trace, program: Path, arguments: tuple[str, ...], folder: P
 
 @pytest.mark.parametrize("name", [*CALLS, "short threads"])
 def test_a_shim_with_a_sanitizer_is_clean(sanitized: Path, tmp_path: Path, name: str) -> None:
-    """Shim and program both built with it: no race, no byte out of place, nothing undefined."""
+    """Shim and program are built with it: no race, no invalid access, no undefined behaviour."""
     arguments = SHORT_THREADS if name == "short threads" else CALLS[name]
     program = sanitized / name.replace("short ", "")
     run_clean(Trace(tmp_path / "trace", sanitized / "libprovio.so"), program, arguments, sanitized)
@@ -94,11 +95,11 @@ def test_a_shim_with_a_sanitizer_is_clean(sanitized: Path, tmp_path: Path, name:
 
 @pytest.mark.parametrize("name", CALLS)
 def test_a_program_with_a_sanitizer_is_not_disturbed(sanitized: Path, built: Path, tmp_path: Path, name: str) -> None:
-    """The shim as it is installed, below a program that was built with a sanitizer: nothing is reported."""
+    """The shim as installed, with a program that was built with a sanitizer: nothing is reported."""
     run_clean(Trace(tmp_path / "trace", built / "libprovio.so"), sanitized / name, CALLS[name], sanitized)
 
 
-# What differs from run to run in what they print: the names of temporary files, a pid and a count.
+# Parts of the output that differ from run to run: the names of temporary files, a pid and a count.
 def comparable(name: str, printed: bytes) -> object:
     lines = [line.split() for line in printed.splitlines()]
     return {"families": [line[:2] for line in lines], "fork_storm": [len(line) for line in lines]}.get(name, lines)
@@ -106,7 +107,7 @@ def comparable(name: str, printed: bytes) -> object:
 
 @pytest.mark.parametrize("name", ["families", "sockets", "fork_storm"])
 def test_valgrind_finds_nothing(built: Path, tmp_path: Path, name: str) -> None:
-    """Under memcheck no error is found, and the program prints what it prints without the shim."""
+    """Under memcheck there are no errors, and the program prints the same as without the shim."""
     if shutil.which("valgrind") is None:
         pytest.skip("valgrind is not installed (apt-get install valgrind)")
     arguments = (".", "10") if name == "fork_storm" else CALLS[name]

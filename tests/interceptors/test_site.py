@@ -1,4 +1,4 @@
-"""A Python where the shim cannot stand: what is put on its PYTHONPATH lets recognisers and h5py's watch in."""
+"""A Python that cannot load the shim: the folder on its PYTHONPATH loads recognisers and the observation of h5py."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ assert not any("interceptors" in entry for entry in sys.path)
 
 
 def c_library() -> str:
-    """The file that this process has its C library from."""
+    """The file from which this process has its C library."""
     with open("/proc/self/maps") as maps:
         return next(found[0] for line in maps if (found := re.search(r"/\S+/libc(\.so\.6|-2\.\d+\.so)$", line)))
 
 
 @pytest.fixture
 def python(project: Project) -> Path:
-    """This Python, whose loader and C library have names by which it is taken for another's: they are the same."""
+    """This Python with a loader and a C library under the names of another C library: they are the same files."""
     content = Path(os.path.realpath(sys.executable)).read_bytes()
     found = re.search(LOADER, content)
     if found is None:
-        pytest.skip("this Python asks for no loader of glibc's")
+        pytest.skip("this Python has no loader of glibc")
     (project.path / "ld-uClibc.so").symlink_to(found[0].rstrip(b"\0").decode())
     name = b"ld-uClibc.so".ljust(len(found[0]), b"\0")
     (project.path / "libc.so.0").symlink_to(c_library())
@@ -50,8 +50,8 @@ def python(project: Project) -> Path:
 
 
 @pytest.mark.slow
-def test_what_is_parsed_and_written_is_recorded(project: Project, python: Path) -> None:
-    """argparse's values with their types, and the dataset, by the program that is told to be unseen."""
+def test_parsed_values_and_written_data_are_recorded(project: Project, python: Path) -> None:
+    """argparse's values with their types, and the dataset, from a program that is declared as not observed."""
     pytest.importorskip("h5py")
     (project.path / "train.py").write_text(PROGRAM)
     packages = os.pathsep.join(dict.fromkeys(sysconfig.get_path(name) for name in ("purelib", "platlib")))

@@ -1,4 +1,4 @@
-"""Connections between processes of one host are followed from one end to the other; descriptors that are sent keep
+"""Connections between processes of one host are followed from one end to the other; descriptors that are passed keep
 their files."""
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def talking(project: Project) -> Project:
 @pytest.mark.parametrize("way", ["unix", "abstract", "tcp", "tcp6"])
 @pytest.mark.slow
 def test_a_connection_carries_lineage_both_ways(talking: Project, way: str) -> None:
-    """What a server writes comes from its client's question, and the client's answer from what the server read."""
+    """A server's output comes from its client's question, and the client's answer from the server's inputs."""
     if way == "tcp6" and not Path("/proc/net/if_inet6").exists():
         pytest.skip("this system has no IPv6")
     talking.run(f"python3 server.py {way} 1 0 & python3 client.py question1 answer1; wait")
@@ -87,8 +87,8 @@ def test_a_connection_carries_lineage_both_ways(talking: Project, way: str) -> N
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", ["unix", "tcp"])
-def test_clients_that_are_gone_before_they_are_accepted(talking: Project, way: str) -> None:
-    """What a client left in a connection and went is joined to it all the same, each to its own."""
+def test_clients_that_end_before_they_are_accepted(talking: Project, way: str) -> None:
+    """Data that a client left in a connection before it ended is joined to it, for each client separately."""
     talking.run(
         f"python3 server.py {way} 2 1 & python3 client.py question1 -; python3 client.py question2 -; > gone; wait"
     )
@@ -97,8 +97,8 @@ def test_clients_that_are_gone_before_they_are_accepted(talking: Project, way: s
 
 
 @pytest.mark.slow
-def test_a_connection_to_what_is_not_watched_is_a_gap(talking: Project) -> None:
-    """Of a server that runs outside nothing is known but its address: the client's answer says so."""
+def test_a_connection_to_an_unobserved_process_is_a_gap(talking: Project) -> None:
+    """Of a server that runs outside only the address is known: the client's answer has a gap."""
     with subprocess.Popen(["python3", "server.py", "tcp", "1", "0"], cwd=talking.path) as server:
         talking.watch("python3", "client.py", "question1", "answer1")
         server.wait(60)
@@ -108,7 +108,7 @@ def test_a_connection_to_what_is_not_watched_is_a_gap(talking: Project) -> None:
 
 
 def test_the_facts_of_both_ends(trace: Trace, work: Path) -> None:
-    """Each end of a local connection states the other's inode; of an Internet one, both state both addresses."""
+    """Each end of a local connection records the other's inode; of an Internet one, both record both addresses."""
     code = """
 import socket
 for family, place in ((socket.AF_UNIX, "s"), (socket.AF_INET, ("127.0.0.1", 0)), (socket.AF_INET6, ("::1", 0))):
@@ -129,8 +129,8 @@ for family, place in ((socket.AF_UNIX, "s"), (socket.AF_INET, ("127.0.0.1", 0)),
 
 
 def test_received_descriptors_keep_their_files(built: Path, trace: Trace, work: Path) -> None:
-    """What is read from a descriptor that came with a message is read from the sender's file, whatever its number
-    named before."""
+    """Reads from a descriptor that was received in a message are reads of the sender's file, even if its number
+    named another file before."""
     for name in ("before", "one", "two", "three"):
         (work / name).write_text(f"{name} file\n")
     done = trace.run(built / "passing", cwd=work)

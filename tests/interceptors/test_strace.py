@@ -1,4 +1,4 @@
-"""An oracle: what strace sees being opened and what the trace names are the same files, process by process."""
+"""An oracle: the files that strace reports as opened and those in the trace are the same, process by process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from posix_trace import Facts, Trace, name_of, of_class
 OPENED = re.compile(r"^(?:openat2?|open|creat)\(.*= \d+<(.*)>$")
 EXECUTED = re.compile(r'^execve\("(.*?)", .*= 0$')
 
-# What the C library and the loader open inside themselves, by no call that a program makes: not seen, and noise.
+# Files that the C library and the loader open internally, by no call of a program: not recorded, and ignored here.
 INSIDE = re.compile(
     rb"/etc/(ld\.so\.cache|locale\.alias|ld\.so\.preload|nsswitch\.conf|passwd|group|localtime)"
     rb"|.*/(locale|zoneinfo)/.*|/sys/devices/system/cpu/(online|possible)"
@@ -26,13 +26,13 @@ INSIDE = re.compile(
 
 
 def started(folder: Path) -> set[bytes]:
-    """The executables that were started: the shim looks at them before."""
+    """The executables that were started, which the shim examines before."""
     lines = [line for path in folder.iterdir() for line in path.read_text().splitlines()]
     return {os.path.realpath(os.fsencode(match[1])) for line in lines if (match := EXECUTED.match(line))}
 
 
 def opened(folder: Path, process_of: dict[int, int]) -> dict[int, set[bytes]]:
-    """Process -> the files that it opened, by strace, which knows threads only; folders are not files."""
+    """Process -> the files that it opened, by strace, which only reports threads; folders are not files."""
     found: dict[int, set[bytes]] = defaultdict(set)
     for path in folder.iterdir():
         thread = int(path.suffix[1:])
@@ -58,7 +58,8 @@ def recorded(facts: dict[str, Facts]) -> dict[int, set[bytes]]:
 
 
 def outside(names_of: dict[int, set[bytes]], trace: Trace, looked_at: set[bytes]) -> None:
-    """Take out what nobody can see, what the shim opens for itself, and what has another name for each who looks."""
+    """Remove files that no preload can see, files that the shim itself opens, and files with a different name for each
+    process."""
     own = (os.fsencode(trace.root), b"/proc/")
     for pid, names in names_of.items():
         names_of[pid] = {one for one in names - looked_at if not INSIDE.fullmatch(one) and not one.startswith(own)}
@@ -82,7 +83,7 @@ PROGRAMS = {
 @pytest.mark.parametrize("program", sorted(PROGRAMS))
 @pytest.mark.slow
 def test_the_same_files_as_strace(program: str, trace: Trace, work: Path, tmp_path: Path, needs: Any) -> None:
-    """Each process of a program opens, by its trace, the files that it opens by strace: none more, none less."""
+    """The files that each process opens are the same in its trace and in strace's output."""
     needs("strace", PROGRAMS[program][0])
     for number in range(50):
         path = work / "tree" / f"d{number % 5}" / f"file {number}"

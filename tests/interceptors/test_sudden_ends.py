@@ -1,4 +1,4 @@
-"""Traces that other tracers lose: however a program ends, each of its 1,000 writes is in the trace."""
+"""Traces that other tracers lose: for each way a program can end, each of its 1,000 writes is in the trace."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROWS = (
 
 
 def written(trace: Trace, path: Path) -> tuple[int, int]:
-    """How many writes of a file the trace has, and their bytes."""
+    """The number of writes of a file in the trace, and their bytes."""
     found = [c for c in counts(trace.facts()) if c.side == "W" and c.path == os.fsencode(path)]
     assert trace.gaps() == {}
     return sum(c.count for c in found), sum(c.size for c in found)
@@ -51,7 +51,7 @@ def test_signals(trace: Trace, built: Path, work: Path, end: str, number: int) -
 
 
 def test_exec(trace: Trace, built: Path, work: Path) -> None:
-    """exec of another program: 1,000 writes by the first, and what it became."""
+    """exec of another program: 1,000 writes by the first, and the record of the second."""
     ended(trace, built, work, "exec", 7)
     (became,) = of_class(trace.facts(), "Exec").values()
     assert (became["executable"], became["argv"]) == ("/bin/sh", "sh -c exit%207")
@@ -91,5 +91,5 @@ def test_few_events(trace: Trace, built: Path, work: Path) -> None:
 
 
 def test_each_row_has_a_test() -> None:
-    """Every way of ending that loses other tracers' traces is the subject of a test."""
+    """Every way to end that loses other tracers' traces has a test."""
     assert rows_without_a_test(ROWS, globals()) == []

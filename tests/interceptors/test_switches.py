@@ -1,6 +1,7 @@
-"""Each switch of `record` leaves its class out: of what the shim and the Python layer write, of run.ttl, of the graph.
+"""Each switch of `record` leaves its class out: of the traces of the shim and of the Python layer, of run.ttl, of the
+graph.
 
-What is left out is compared with a run of the same program in which nothing is: no test passes for want of a class.
+Each is compared with a run of the same program without the switch: no test passes because the class never occurs.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from provio.settings.home import Home
 from provio.settings.record_classes import SWITCHES
 from provio.store.embedded.reader import StoreReader
 
-# Something of every class but those inside HDF5 files. The first argument is the folder that it works in.
+# Something of every class except those inside HDF5 files. The first argument is the working folder.
 EVERYTHING = """
 import os, socket, sys, threading
 os.chdir(sys.argv[1])
@@ -54,7 +55,7 @@ say.provio_checkpoint(None, big(1))
 say.provio_used(word(say.provio_entity(b"row", None, None)), None)
 """
 
-# What a thread file says of a class.
+# The traces of a class in a thread file.
 WRITTEN = {
     "thread": r"a :Thread|:tid |prov:wasAssociatedWith",
     "program": r":executable|/program>",
@@ -72,7 +73,7 @@ WRITTEN = {
     "entity": r"a :DataObject|a :UsedSaid",
 }
 
-# What a run's graph says of it: classes, properties, and what a path ends in.
+# The traces of a class in a run's graph: classes, properties, and the last part of paths.
 TOLD = {
     "user": {"User", "uid"},
     "thread": {"Thread", "tid"},
@@ -92,7 +93,7 @@ TOLD = {
     "environment": {"Environment"},
 }
 
-# Half of the classes inside HDF5 files at a time: what is left out of one run is in the other.
+# Half of the classes inside HDF5 files at a time: those left out of one run are in the other.
 INSIDE = {"Group": "group", "Dataset": "dataset", "Attribute": "attribute", "Datatype": "datatype", "NamedLink": "link"}
 HALVES = (("group", "attribute", "link"), ("dataset", "datatype"))
 HDF5 = """
@@ -106,7 +107,7 @@ with h5py.File("f.h5", "w") as f:
 with h5py.File("f.h5") as f:
     f["g/d"][...]
 """
-# What the writer in Python says of itself where there is no shim.
+# The traces of a class from the writer in Python, where there is no shim.
 SAID = """
 import provio
 provio.configuration({"lr": 1}, name="args")
@@ -117,7 +118,7 @@ provio.used(provio.entity("row"))
 
 
 def written(trace: Trace, detail: str, work: Path) -> str:
-    """What the shim writes of a program that does something of everything."""
+    """The thread files of a program that does something of every class."""
     folder = work / detail
     folder.mkdir()
     (folder / "in").write_text("in\n")
@@ -130,21 +131,21 @@ def written(trace: Trace, detail: str, work: Path) -> str:
 
 
 def test_every_class_has_a_test_of_its_own() -> None:
-    """A new class of record comes with what it leaves out."""
+    """A new class of record must be added to these tables."""
     assert set(SWITCHES) == WRITTEN.keys() | TOLD.keys() | set(INSIDE.values()) | {"stat", "list"}
 
 
 @pytest.mark.parametrize("level", ["file", "op", "call"])
 @pytest.mark.slow
-def test_each_class_is_left_out_of_what_the_shim_writes(trace: Trace, work: Path, level: str) -> None:
-    """And the classes that are not left out stay."""
+def test_each_class_is_left_out_by_the_shim(trace: Trace, work: Path, level: str) -> None:
+    """The other classes stay."""
     whole = written(trace, level, work)
     known = {word: look for word, look in WRITTEN.items() if re.search(look, whole)}
     assert known.keys() == WRITTEN.keys()
     for word, look in known.items() if level == "op" else ():
         text = written(trace, f"{level},-{word}", work)
         assert not re.search(look, text), f"{word}: {re.search(look, text)}"
-        gone = {"file", "directory"} if word == "file" else {word}  # what lies in a folder is a file
+        gone = {"file", "directory"} if word == "file" else {word}  # `folder` includes the files in the folder
         assert {other for other, look in known.items() if re.search(look, text)} >= known.keys() - gone - {"directory"}
     text = written(trace, ",".join([level, *(f"-{word}" for word in WRITTEN)]), work)
     assert [word for word, look in WRITTEN.items() if re.search(look, text)] == []
@@ -156,7 +157,7 @@ def test_each_class_is_left_out_of_what_the_shim_writes(trace: Trace, work: Path
 def test_each_class_inside_hdf5_files_is_left_out_by_every_layer(
     trace: Trace, work: Path, way: str, off: tuple[str, ...]
 ) -> None:
-    """By the layer in C, and by the one in Python, which writes the records itself."""
+    """From the layer in C, and from the writer in Python."""
     words = ["op", *(f"-{word}" for word in off)]
     trace.detail = ",".join(words)
     h5py_trace.run(trace, HDF5, work, way)
@@ -165,8 +166,8 @@ def test_each_class_inside_hdf5_files_is_left_out_by_every_layer(
 
 
 @pytest.mark.slow
-def test_the_layer_in_python_leaves_out_what_the_shim_does(trace: Trace, work: Path) -> None:
-    """The writer that is there where the shim is not."""
+def test_each_class_is_left_out_by_the_writer(trace: Trace, work: Path) -> None:
+    """The writer in a process without the shim."""
     words = [word for word in WRITTEN if word not in ("file", "directory", "pipe", "socket")]
     trace.detail = "call"
     h5py_trace.run(trace, HDF5 + SAID, work, "python", OMPI_COMM_WORLD_RANK="3")
@@ -189,7 +190,7 @@ def _facts(path: Path) -> dict[str, dict[str, str]]:
 
 
 def test_without_durations_counters_are_as_with_them(trace: Trace, work: Path) -> None:
-    """Calls, bytes, sizes, empty reads; first and last moments stand in order."""
+    """Calls, bytes, sizes, empty reads; first and last moments are in order."""
     counts = []
     for detail in ("op", "op,-duration"):
         text = written(trace, detail, work)
@@ -204,7 +205,7 @@ def test_without_durations_counters_are_as_with_them(trace: Trace, work: Path) -
 
 
 def test_without_names_of_functions_their_calls_are_counted_together(trace: Trace, work: Path) -> None:
-    """`read` and `pread` on one descriptor: one Access of two reads in place of two of one."""
+    """`read` and `pread` on one descriptor: one Access of two reads instead of two of one."""
 
     def reads(text: str) -> list[int]:
         return sorted(int(m[1]) for m in re.finditer(r":reads +(\d{16}); :readBytes +0000000000000002", text))
@@ -252,7 +253,7 @@ def graph_of(project: Project, name: str) -> set[str]:
 @pytest.mark.parametrize("word", TOLD)
 @pytest.mark.slow
 def test_each_class_is_left_out_of_the_graph(runs: Project, word: str) -> None:
-    """It is there where nothing is left out, and the rest stays."""
+    """Without switches it is in the graph, and with a switch the other classes stay."""
     whole, found = graph_of(runs, "all"), graph_of(runs, word)
     assert TOLD[word] <= whole
     assert TOLD[word] & found == set()
@@ -262,15 +263,15 @@ def test_each_class_is_left_out_of_the_graph(runs: Project, word: str) -> None:
 
 @pytest.mark.parametrize("word", [word for word in TOLD if word not in ("file", "pipe")])
 @pytest.mark.slow
-def test_lineage_stays_what_it_was(runs: Project, word: str) -> None:
-    """Through a pipe, and from a file to a file: whatever else is not recorded."""
+def test_lineage_is_unchanged(runs: Project, word: str) -> None:
+    """Through a pipe, and from a file to a file: whichever other classes are not recorded."""
     assert {f"{word}/in"} <= runs.data(f"{word}/piped") <= {f"{word}/in", "everything.py"}
     assert f"{word}/in" in runs.data(f"{word}/out")
 
 
 @pytest.mark.slow
-def test_where_lineage_ends_too_early_a_gap_says_so(runs: Project) -> None:
-    """Without pipes nothing is known of what came through one."""
+def test_a_gap_where_lineage_ends_too_early(runs: Project) -> None:
+    """Without pipes the sources of data from a pipe are unknown."""
     document = runs.lineage("pipe/piped")
     assert runs.files(document)["data"] == set()
     assert [gap["reason"] for gap in document["gaps"]] == ["by its settings this was not recorded: pipe"]
@@ -290,7 +291,7 @@ def test_run_ttl_has_neither_user_nor_environment_where_they_are_left_out(runs: 
 
 @pytest.mark.slow
 def test_flags_are_over_the_project_s_switches(project: Project) -> None:
-    """One class at a time: what the file says of the others stays."""
+    """One class at a time: the file keeps the records of the others."""
     (project.path / "provio.toml").write_text("[record]\nstat = true\nenvironment = false\n")
     project.provio("run", "--quiet", "--no-record", "user", "--record", "environment", "--", "true")
     rows = json.loads(

@@ -1,4 +1,4 @@
-"""The table of interposed calls is the only list: what it says is exported, and no sibling is forgotten."""
+"""The table of interposed calls is the only list: its names are exactly the exported ones, and none is missing."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def libc_names() -> set[str]:
 
 @pytest.fixture(scope="module")
 def layers() -> set[str]:
-    """What is exported for programs and for layers above the C library, and of them: provio.h, layer.h, and the rows
-    of HDF5's and MPI-IO's tables."""
+    """The names exported for programs and for layers above the C library: of provio.h and layer.h, and the rows of
+    HDF5's and MPI-IO's tables."""
     declared = re.findall(
         r"^\w+ [*\w ]*?\b(provio_\w+)\(|^provio_object \*(provio_\w+)\(", (POSIX / "layer.h").read_text(), re.M
     )
@@ -57,44 +57,45 @@ def layers() -> set[str]:
 
 
 def test_exported_symbols_are_the_rows(exported: set[str], layers: set[str]) -> None:
-    """The shim exports each wrapped name, what both headers declare and nothing else: no name of the program's own."""
+    """The shim exports each wrapped name, the names of both headers and no other: no name of the program's own."""
     assert exported - layers == {name for name, (kind, _) in rows().items() if kind != "SKIP"}
     assert exported >= layers
 
 
-# What the shim takes from the C library, and why that is safe in a handler, beside any thread and under a sanitizer.
+# Functions that the shim takes from the C library, and why they are safe in a handler, in any thread and under a
+# sanitizer.
 TAKEN = {
     "clock_gettime": "in the vdso: no system call, no state",
     "__errno_location": "an address in the thread's own memory",
     "environ": "a variable",
     "__environ": "a variable",
-    "getenv": "at an exec, at the first call of HDF5's, and where a Python begins: reads the variable",
+    "getenv": "at an exec, at the first call of HDF5's, and where a Python starts: reads the variable",
     "stdin": "a variable",
     "stdout": "a variable",
     "_IO_2_1_stdout_": "a variable",
     "_r_debug": "a variable",
     "_dl_debug_addr": "a variable, of musl",
-    "dirfd": "a field of what the program hands in",
-    "ftello64": "after a seek only, where offsets are asked for: the program's stream, in its own call",
+    "dirfd": "a field of the program's argument",
+    "ftello64": "only after a seek, if offsets are recorded: the program's stream, in its own call",
 }
-# Of a Python's own, where the process is one: weak, so that any other does without.
+# Of Python itself, if the process is one: weak, so that any other process does without.
 OF_PYTHON = "Py_IsInitialized"
 
 
 def test_nothing_else_is_taken_from_the_c_library(built: Path) -> None:
-    """The shim calls no function that a sanitizer, or the program, may have put in the C library's place."""
+    """The shim calls no function that a sanitizer, or the program, may have replaced."""
     taken = symbols(built / "libprovio.so", "--undefined-only")
     own = {"__gmon_start__", "__cxa_finalize"} | {name for name in taken if name.startswith("_ITM_")}
     assert taken - own == {*TAKEN, OF_PYTHON}
 
 
 def test_every_wrapped_name_is_the_c_library_s(exported: set[str], layers: set[str]) -> None:
-    """No wrapper for what nobody can call (but for names that newer or older libraries have)."""
+    """There is no wrapper for a function that no program can call (except names of newer or older libraries)."""
     libc = ctypes.CDLL(None)
     assert {name for name in exported - layers if not hasattr(libc, name)} <= NEWER
 
 
-def test_skipped_calls_say_why() -> None:
+def test_skipped_calls_have_a_reason() -> None:
     """A call that is known and not wrapped has a reason."""
     for name, (kind, rest) in rows().items():
         if kind == "SKIP":
@@ -102,12 +103,12 @@ def test_skipped_calls_say_why() -> None:
 
 
 def test_the_page_of_the_table_is_fresh() -> None:
-    """docs/calls.md is what the table says today."""
+    """docs/calls.md is up to date."""
     page = POSIX.parents[1] / "docs" / "calls.md"
     assert page.read_text() == calls.document(), "run `make calls`"
 
 
-# Names that look like a sibling and are none, with what they are.
+# Names that look like a variant and are none, with their meaning.
 NO_SIBLINGS = {
     "__open_nocancel": "private to glibc",
     "__open64_nocancel": "private to glibc",
@@ -121,7 +122,7 @@ NO_SIBLINGS = {
 
 
 def siblings(name: str) -> set[str]:
-    """What else the same call may be named."""
+    """Other possible names of the same call."""
     plain = name.removeprefix("_IO_").lstrip("_").removesuffix("_chk").removesuffix("_2").removesuffix("64")
     plain = plain.removesuffix("_unlocked").removeprefix("isoc99_")
     forms = {
@@ -143,40 +144,41 @@ def siblings(name: str) -> set[str]:
 
 
 def test_no_sibling_is_forgotten() -> None:
-    """Each form of a wrapped call that this C library has stands in the table: wrapped, or skipped with a reason."""
+    """Each variant of a wrapped call in this C library is in the table: wrapped, or skipped with a reason."""
     table, libc = rows(), libc_names()
     forgotten = {sibling for name, (kind, _) in table.items() if kind != "SKIP" for sibling in siblings(name)}
     assert (forgotten & libc) - table.keys() - NO_SIBLINGS.keys() == set()
 
 
-# Rows whose call is in no test program, and why.
+# Rows without a call in a test program, with the reason.
 UNEXERCISED = {
     "fanotify_init": "needs CAP_SYS_ADMIN",
     "open_tree": "needs CAP_SYS_ADMIN",
 }
 
-# Rows for names that only newer C libraries have: a program of theirs may be watched by a shim that was built here.
+# Rows for names that only newer C libraries have: a program of theirs may be recorded by a shim that was built here.
 NEWER = {"openat2", "closefrom", "_Fork"} | {
     f"__isoc23_{name}" for name in "scanf fscanf vscanf vfscanf wscanf fwscanf vwscanf vfwscanf".split()
 }
 
 
 def linked(program: Path) -> set[str]:
-    """The functions that a program takes from shared libraries, by the very names that it was linked with."""
+    """The functions that a program imports from shared libraries, by the names with which it was linked."""
     lines = subprocess.run(["nm", "-D", "--undefined-only", program], check=True, capture_output=True, text=True).stdout
     return {line.split()[-1].split("@")[0] for line in lines.splitlines()}
 
 
 @pytest.mark.slow
 def test_every_row_is_called_by_its_own_name(built: Path) -> None:
-    """Each wrapped name is linked into a test program; a form of it is not enough."""
+    """Each wrapped name is linked into a test program; a variant of it is not enough."""
     called = set().union(*(linked(built / path.stem) for path in PROGRAMS.glob("*.c")))
     missing = {name for name, (kind, _) in rows().items() if kind != "SKIP"} - called
     assert missing - NEWER == UNEXERCISED.keys()
 
 
 def test_every_row_that_leaves_a_fact_is_compared(built: Path, trace: Trace, work: Path) -> None:
-    """Each row of a recorded call is among the facts that a test program prints and a test then asks of its trace."""
+    """Each row of a recorded call is among the facts that a test program prints and that a test requires of its
+    trace."""
     printed = {word for line in facts_printed(built, work) for word in line.split()[:2]}
     recorded = {
         name

@@ -1,4 +1,4 @@
-"""Tasks in the shim: what a thread does belongs to the Task that it is in when it does it, and to no other."""
+"""Tasks in the shim: calls of a thread belong to the Task that the thread is in, and to no other."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def tasks(facts: dict[str, Facts]) -> dict[str, Facts]:
 
 
 def done(facts: dict[str, Facts], counter: str) -> dict[tuple[str, str], int]:
-    """What each Task (or none) did on each file: the sums of a counter by (name of the Task, name of the file)."""
+    """The calls of each Task (or none) on each file: the sums of a counter by (name of the Task, name of the file)."""
     names = {iri: record["name"] for iri, record in facts.items() if record.get("type") == "Task"}
     sums: Counter[tuple[str, str]] = Counter()
     for record in facts.values():
@@ -67,7 +67,7 @@ def ran(trace: Trace, built: Path, how: str, work: Path) -> dict[str, Facts]:
     return trace.facts()
 
 
-def test_a_task_says_what_it_is(trace: Trace, built: Path, work: Path) -> None:
+def test_facts_of_a_task(trace: Trace, built: Path, work: Path) -> None:
     found = tasks(ran(trace, built, "threads", work))["thread0"]
     assert {name: found[name] for name in ("kind", "sourceText", "number", "status")} == {
         "kind": "part", "sourceText": 'f("x")\n', "number": "7", "status": "ok",
@@ -75,7 +75,7 @@ def test_a_task_says_what_it_is(trace: Trace, built: Path, work: Path) -> None:
     assert int(found["startedNs"]) < int(found["endedNs"])
 
 
-def test_two_threads_two_tasks_one_file_each(trace: Trace, built: Path, work: Path) -> None:
+def test_two_threads_with_two_tasks(trace: Trace, built: Path, work: Path) -> None:
     facts = ran(trace, built, "threads", work)
     writes, reads = done(facts, "writes"), done(facts, "reads")
     assert writes == {("", "common"): 1, ("thread0", "thread0"): 500, ("thread1", "thread1"): 500}
@@ -89,7 +89,7 @@ def test_the_same_in_python(trace: Trace, work: Path) -> None:
 
 
 def test_each_turn_is_counted_where_it_belongs(trace: Trace, built: Path, work: Path) -> None:
-    """One thread goes in and out of Tasks: a block for each Task and opening, however often it comes back."""
+    """One thread enters and leaves Tasks: a block for each Task and opening, however often it returns."""
     facts = ran(trace, built, "turns", work)
     counts = done(facts, "writes")
     assert (counts["even", "shared"], counts["odd", "shared"], counts["", "shared"]) == (250, 250, 500)
@@ -102,7 +102,7 @@ def test_each_turn_is_counted_where_it_belongs(trace: Trace, built: Path, work: 
     assert (work / "stream").stat().st_size == 500
 
 
-def test_a_thread_is_in_the_task_that_it_was_made_in_until_that_ends(trace: Trace, built: Path, work: Path) -> None:
+def test_a_thread_inherits_its_task_until_the_task_ends(trace: Trace, built: Path, work: Path) -> None:
     assert done(ran(trace, built, "heirs", work), "writes") == {("parent", "heir"): 2, ("", "heir"): 1}
 
 
@@ -111,7 +111,7 @@ def test_so_it_is_where_thousands_go_on(trace: Trace, built: Path, work: Path) -
 
 
 def test_children_are_launched_by_the_task(trace: Trace, built: Path, work: Path) -> None:
-    """A fork has none of its parent's Tasks, and may begin its own; who started it says in which."""
+    """A fork has none of its parent's Tasks, and may begin its own; its parent records the Task of the fork."""
     facts = ran(trace, built, "children", work)
     found = tasks(facts)
     starts = [record for record in facts.values() if record.get("type") in ("Fork", "Spawn")]
@@ -123,14 +123,14 @@ def test_children_are_launched_by_the_task(trace: Trace, built: Path, work: Path
     assert {task for task, file in writes if file == "shell"} == {""}
 
 
-def test_a_killed_task_is_kept_as_it_was_begun(trace: Trace, built: Path, work: Path) -> None:
+def test_a_killed_task_is_kept_without_an_end(trace: Trace, built: Path, work: Path) -> None:
     assert trace.run(built / "tasks", "killed", work).returncode == -signal.SIGKILL
     facts = trace.facts()
     assert "endedNs" not in tasks(facts)["killed"]
     assert done(facts, "writes") == {("killed", "before"): 1}
 
 
-def test_a_program_that_says_tasks_runs_without_the_shim(built: Path, work: Path) -> None:
+def test_a_program_with_tasks_runs_without_the_shim(built: Path, work: Path) -> None:
     for how in ("threads", "turns", "heirs", "children"):
         assert subprocess.run([built / "tasks", how, work], check=False, timeout=60).returncode == 0
 

@@ -1,4 +1,4 @@
-"""Programs do not notice the shim: each in `tests/transparency/` prints, returns and writes the same with and without it."""
+"""Programs do not notice the shim: each in `tests/transparency/` behaves the same with and without it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from provio.trace.read import read_run
 SAME = ROOT / "tests" / "transparency"
 SUFFIXES = {".sh", ".py", ".js", ".java", ".c"}
 
-# What must be among the programs; "tools" and so on are folders, the names below them files.
+# Required programs; "tools" and so on are folders, the names below them files.
 TOOLS: dict[str, tuple[str, ...]] = {
     "coreutils": ("coreutils.sh",),
     "tar": ("tar.sh",),
@@ -87,13 +87,13 @@ LIMITS: dict[str, tuple[str, ...]] = {
 }
 LISTS = {"tools": TOOLS, "languages": LANGUAGES, "tricks": TRICKS, "limits": LIMITS}
 
-# Functions of one character: counted, and never kept singly.
+# Functions of one character: counted, and never recorded singly.
 CHARACTERS = {name for name, (kind, _) in rows().items() if kind == "CHARACTER"}
 
 
 @dataclass(frozen=True)
 class Program:
-    """One program, and what its first lines say of it."""
+    """One program, and the declarations in its first lines."""
 
     path: Path
 
@@ -102,7 +102,7 @@ class Program:
         return str(self.path.relative_to(SAME))
 
     def says(self, word: str) -> list[str]:
-        """What stands behind a word, once for each line that has it."""
+        """The text after a keyword, once for each line that has it."""
         head = []
         for line in self.path.read_text().splitlines():
             if line and not line.startswith(("#", "//")):
@@ -111,11 +111,11 @@ class Program:
         return [line.removeprefix(f"{word}:").strip() for line in head if line.startswith(f"{word}:")]
 
     def words(self, word: str) -> list[str]:
-        """The same as words; what follows "because" is for people."""
+        """The same as words; the text after "because" is a comment."""
         return [one for line in self.says(word) for one in line.partition(" because ")[0].split()]
 
     def missing(self) -> str | None:
-        """What keeps it from being run here."""
+        """The reason why it cannot run here."""
         for line in self.says("needs"):
             command, package = line.split()
             if shutil.which(command) is None:
@@ -128,7 +128,7 @@ class Program:
         return None
 
     def command(self, folder: Path) -> list[str]:
-        """How it is started; C is compiled into `folder` first."""
+        """Its command; C is compiled into `folder` first."""
         starters = {".sh": ["bash"], ".py": [sys.executable], ".js": ["node"], ".java": ["java"]}
         if self.path.suffix in starters:
             return [*starters[self.path.suffix], str(self.path)]
@@ -144,7 +144,7 @@ PROGRAMS = [Program(path) for path in sorted(SAME.rglob("*")) if path.suffix in 
 
 @dataclass
 class Outcome:
-    """What is compared: what a program printed, how it ended, what it left."""
+    """The results to compare: the output of a program, how it ended, its files."""
 
     out: bytes
     err: bytes
@@ -154,7 +154,7 @@ class Outcome:
 
 
 def tree_of(folder: Path, began: int, loose: list[str]) -> dict[str, tuple[object, ...]]:
-    """Each name below `folder`: its kind and mode, content or target, other names, and its time where that was set."""
+    """Each name below `folder`: its kind and mode, content or target, other names, and its time if that was set."""
     links: dict[int, list[str]] = defaultdict(list)
     names = sorted(os.path.relpath(path, folder) for path in folder.rglob("*"))
     for name in names:
@@ -171,7 +171,7 @@ def tree_of(folder: Path, began: int, loose: list[str]) -> dict[str, tuple[objec
 
 
 def run(command: list[str], folder: Path, env: dict[str, str], program: Program) -> Outcome:
-    """Run a program in `folder`, made anew; what it started ends with it."""
+    """Run a program in `folder`, which is emptied; processes that it started end with it."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     began = folder.stat().st_mtime_ns - 1_000_000_000
@@ -194,7 +194,7 @@ def run(command: list[str], folder: Path, env: dict[str, str], program: Program)
 
 
 def overtaken(bare: dict[str, int], watched: dict[str, int]) -> list[str]:
-    """Names that are younger than another when a program is bare, and older than that one when it is watched."""
+    """Pairs of names of which one is younger without the shim, and older with it."""
     found, latest, waiting, at = [], 0, 0, 0
     for name in sorted(bare, key=bare.__getitem__):
         if bare[name] > at:  # names of one time have no order
@@ -206,7 +206,7 @@ def overtaken(bare: dict[str, int], watched: dict[str, int]) -> list[str]:
 
 
 def compare(bare: Outcome, watched: Outcome, program: Program) -> None:
-    """Fails where anything differs."""
+    """Fails at any difference."""
     assert watched.err.decode(errors="replace") == bare.err.decode(errors="replace")
     assert watched.out.decode(errors="replace") == bare.out.decode(errors="replace")
     assert (watched.code, watched.out, watched.err) == (bare.code, bare.out, bare.err)
@@ -218,13 +218,13 @@ def compare(bare: Outcome, watched: Outcome, program: Program) -> None:
 
 
 def resolved(name: bytes) -> bytes:
-    """A recorded path without `..` and symbolic links on its way."""
+    """A recorded path without `..` and symbolic links."""
     folder, last = os.path.split(name)
     return os.path.join(os.path.realpath(folder), last)
 
 
 def names_in(facts: dict[str, Facts]) -> set[bytes]:
-    """Every name in a trace, and what the renaming of a folder made of it."""
+    """Every name in a trace, and its new name after a folder was renamed."""
     names = {resolved(name) for one in facts.values() for word in ("path", "to") if (name := name_of(one, word))}
     moves = sorted(of_class(facts, "Rename").values(), key=lambda one: int(one["at"]))
     for move in moves:
@@ -244,7 +244,7 @@ def traced_bytes(facts: dict[str, Facts], side: str) -> set[bytes]:
 
 
 def check_trace(trace: Trace, folder: Path, outcome: Outcome, program: Program) -> None:
-    """The trace is whole, and names what the program left and what it says of itself."""
+    """The trace is complete, and names the program's files and the files that the program declares."""
     assert trace.files(), "nothing was recorded"
     facts = trace.facts()  # parses every file: a damaged one fails here
     if not program.says("gaps"):
@@ -260,7 +260,7 @@ def check_trace(trace: Trace, folder: Path, outcome: Outcome, program: Program) 
 
 
 def single_calls(trace: Trace) -> dict[str, tuple[int, int]]:
-    """Access and side -> how many calls were kept singly, and their bytes."""
+    """Access and side -> the number of calls recorded singly, and their bytes."""
     found: dict[str, tuple[int, int]] = {}
     for iri, call in trace.calls().items():
         match = re.fullmatch(r"(.*/a\d+/[rw])\d+", iri)
@@ -281,14 +281,14 @@ def counted_calls(trace: Trace) -> dict[str, tuple[int, int]]:
 
 
 def environment(tmp_path: Path) -> dict[str, str]:
-    """What both runs have in common."""
+    """The environment of both runs."""
     keep = {name: os.environ[name] for name in ("PATH",) if name in os.environ}
     (tmp_path / "home").mkdir(exist_ok=True)
     return {**keep, "HOME": str(tmp_path / "home"), "LC_ALL": "C.UTF-8", "TZ": "UTC", "SAME": str(SAME)}
 
 
 def preload(trace: Trace) -> dict[str, str]:
-    """What the shim adds to the environment."""
+    """The variables that the shim adds to the environment."""
     return {name: value for name, value in trace.environment().items() if name in ("LD_PRELOAD", "PROVIO_TRACE")}
 
 
@@ -309,7 +309,7 @@ def marked(programs: list[Program]) -> list[object]:
 @pytest.mark.parametrize("program", marked(PROGRAMS))
 @pytest.mark.slow
 def test_the_same_under_the_shim(program: Program, tmp_path: Path, shim: Path) -> None:
-    """A program prints, ends and leaves the same, and its trace is whole and names what it left."""
+    """A program prints, ends and writes the same, and its trace is complete and names its files."""
     ready(program)
     command, work, common = program.command(tmp_path), tmp_path / "work", environment(tmp_path)
     bare = run(command, work, common, program)
@@ -322,7 +322,7 @@ def test_the_same_under_the_shim(program: Program, tmp_path: Path, shim: Path) -
 @pytest.mark.slow
 @pytest.mark.parametrize("program", marked([one for one in PROGRAMS if "call" in one.says("also")]))
 def test_the_same_while_every_call_is_kept(program: Program, tmp_path: Path, shim: Path) -> None:
-    """The same at detail `call`; the calls that are kept singly are those that are counted, with their bytes."""
+    """The same at detail `call`; the calls recorded singly are those that are counted, with their bytes."""
     ready(program)
     command, work, common = program.command(tmp_path), tmp_path / "work", environment(tmp_path)
     bare = run(command, work, common, program)
@@ -336,7 +336,7 @@ def test_the_same_while_every_call_is_kept(program: Program, tmp_path: Path, shi
 @pytest.mark.slow
 @pytest.mark.parametrize("program", marked([one for one in PROGRAMS if "run" in one.says("also")]))
 def test_the_same_under_provio_run(program: Program, tmp_path: Path, shim: Path) -> None:
-    """The same through the whole of `provio run`: launcher, shim, settling and merge."""
+    """The same with all of `provio run`: launcher, shim, post-processing and merge."""
     ready(program)
     command, work = program.command(tmp_path), tmp_path / "work"
     common = {**environment(tmp_path), "PROVIO_HOME": str(tmp_path / "home" / ".provio")}
@@ -349,14 +349,14 @@ def test_the_same_under_provio_run(program: Program, tmp_path: Path, shim: Path)
 
 
 def test_no_program_is_missing() -> None:
-    """Every item of the lists has its programs, and every program stands in a list."""
+    """Every item of the lists has its programs, and every program is in a list."""
     listed = {f"{group}/{name}" for group, items in LISTS.items() for names in items.values() for name in names}
     assert listed == {program.name for program in PROGRAMS}
     assert [item for items in LISTS.values() for item, names in items.items() if not names] == []
 
 
-def test_what_the_programs_need_is_installed_for_the_tests() -> None:
-    """Each command that a program needs stands in .ci/needs with its package."""
+def test_needs_of_the_programs_are_listed() -> None:
+    """Each command that a program needs is in .ci/needs with its package."""
     table = (ROOT / ".ci" / "needs").read_text().split("'")[1]
     known = {tuple(line.split()[:2]) for line in table.splitlines() if line.strip()}
     packages = {package for _, package in known}

@@ -1,4 +1,4 @@
-"""Files whose close nobody saw: the list that the shim keeps of them, and what is known of them right after the run."""
+"""Files without an observed close: the shim's list of them, and their facts right after the run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from provio.trace.run_source import UNCLOSED
 
 LISTED = struct.Struct("<IIIIQQQ24x")  # an entry: docs/trace-format.md
 KILLED = "kill -9 $$"
-# What was found right after the run: the names of files, as the program opened them.
+# Facts found right after the run: the names of files, as the program opened them.
 SCRIPTS = {
     "echo 1 > out": [],
     "cat in > /dev/null": [],
@@ -25,9 +25,9 @@ SCRIPTS = {
     f"exec 3> $'\\xff'; echo 1 >&3; {KILLED}": ["\udcff"],
     f"exec 3>> 'a b;c'; exec 4<> ../project/d; {KILLED}": ["a b;c", "d"],
     f"exec 3> out; echo 1 >&3; exec 3>&-; exec 4< in; {KILLED}": [],
-    f"exec 3> out; mv out other; {KILLED}": ["out"],  # what is known is its content, under the new name
+    f"exec 3> out; mv out other; {KILLED}": ["out"],  # its content is known, under the new name
     f"exec 3> out; mv out ' ; :to '; mv ' ; :to ' other; {KILLED}": ["out"],
-    f"mkdir d; exec 3> d/out; mv d e; {KILLED}": [],  # merge finds it, which knows where folders went
+    f"mkdir d; exec 3> d/out; mv d e; {KILLED}": [],  # merge finds it, as it knows the renamed folders
     f"exec 3> out; rm out; {KILLED}": [],
     f"exec 3> ' ; :inode 5'; {KILLED}": [" ; :inode 5"],
     f"exec 3> 'a\\b'; exec 4> 'c\"d'; exec 5> $'e\\nf'; {KILLED}": ["a\\b", 'c"d', "e\nf"],
@@ -66,7 +66,7 @@ subprocess.run("cp -a .provio copy && rm -rf .provio && mv copy .provio", shell=
 files += [open(f"b{number}", "w") for number in range(200)]
 print("done")
 """
-# The first thread ends, and the second writes on after the end of the command that started it.
+# The first thread ends, and the second continues to write after the end of the command that started it.
 SECOND = """
 import ctypes, os, sys, threading, time
 if os.fork():
@@ -90,7 +90,7 @@ ctypes.CDLL(None).syscall(60, 0)  # exit, of this thread alone
 
 
 def entries(project: Project) -> list[tuple[int, ...]]:
-    """The entries of the only run's list that are in use."""
+    """The used entries of the only run's list."""
     (path,) = project.path.glob(f".provio/runs/*/*/{UNCLOSED}")
     data = path.read_bytes()
     return [
@@ -99,7 +99,7 @@ def entries(project: Project) -> list[tuple[int, ...]]:
 
 
 def settled(project: Project) -> list[str]:
-    """What is known of the files of the only run, by their openings, in order."""
+    """The facts of the files of the only run, by their openings, in order."""
     found = [path.read_text() for path in project.path.glob(".provio/runs/*/*/settled.ttl")]
     lines = [line for text in found for line in text.splitlines() if ":settledMtimeNs" in line]
     return sorted(line.partition(" ; :resolvedPath")[0].removesuffix(" .") for line in lines)
@@ -120,8 +120,8 @@ def names(project: Project) -> list[str]:
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_what_is_known_right_after_a_run(project: Project, script: str) -> None:
-    """No Python has looked: what it finds of these files later is the same, and what only it can find is more."""
+def test_facts_right_after_a_run(project: Project, script: str) -> None:
+    """Python has not examined the files yet: its facts of these files are the same, and it finds more files."""
     project.sh("echo 1 > in")
     project.provio("run", "--quiet", "--no-merge", "--", "bash", "-c", script, code=None)
     early = settled(project)
@@ -132,8 +132,8 @@ def test_what_is_known_right_after_a_run(project: Project, script: str) -> None:
     assert set(early) <= set(settled(project))
 
 
-def test_what_a_process_has_open_that_goes_on_is_left(project: Project) -> None:
-    """It may write more: merge looks at it after the end of that process."""
+def test_files_of_a_process_in_progress_are_left(project: Project) -> None:
+    """It may write more: merge examines it after the end of that process."""
     project.sh("mkfifo go")
     child = "exec 3> out; echo $BASHPID > begun; read word < go; echo 2 >&3"
     script = f"({child}) > /dev/null 2>&1 & until test -s begun; do sleep 0.01; done"
@@ -147,7 +147,7 @@ def test_what_a_process_has_open_that_goes_on_is_left(project: Project) -> None:
 
 @pytest.mark.slow
 def test_more_files_than_the_list_holds(project: Project) -> None:
-    """The list is full, the program goes on, and merge finds the rest."""
+    """The list is full, the program continues, and merge finds the rest."""
     count = 17_000
     if resource.getrlimit(resource.RLIMIT_NOFILE)[1] < count + 100:
         pytest.skip(f"a process may not have {count:,} files open here (ulimit -Hn)")
@@ -167,7 +167,7 @@ def test_threads_and_forks_that_open_and_close_at_once(project: Project) -> None
 
 
 def test_a_file_that_was_changed_before_anybody_looked(project: Project) -> None:
-    """Its content is not what the run left: a gap says so."""
+    """Its content is not that of the run: a gap states it."""
     project.provio("run", "--no-merge", "--", "bash", "-c", f"exec 3> out; echo 1 >&3; {KILLED}", code=None)
     for path in project.path.glob(".provio/runs/*/*/settled.ttl"):  # as if the end of the run had been killed, too
         path.unlink()
@@ -181,7 +181,7 @@ def test_a_file_that_was_changed_before_anybody_looked(project: Project) -> None
 
 
 def test_there_is_no_room_for_the_list(project: Project) -> None:
-    """Under a limit of the size of files that a trace fits in, and a list does not, programs run as ever."""
+    """Under a limit of the size of files that allows a trace, but not the list, programs run as usual."""
     script = "ulimit -f 4; exec 3> out; echo 1 >&3; exec 3>&-; echo done"
     assert project.provio("run", "--quiet", "--no-merge", "--", "bash", "-c", script).stdout == "done\n"
     (place,) = project.path.glob(".provio/runs/*/*/")
@@ -189,7 +189,7 @@ def test_there_is_no_room_for_the_list(project: Project) -> None:
 
 
 def test_a_list_that_is_damaged_harms_nothing(project: Project) -> None:
-    """The waiter reads it as data: what does not lead to a block is left to merge."""
+    """The waiter reads it as data: an entry that leads to no block is left to merge."""
     damage = "cd .provio/runs/*/*/; head -c 200000 /dev/urandom > x; cat x > unclosed; rm x"
     done = project.provio(
         "run", "--no-merge", "--", "bash", "-c", f"exec 3> out; echo 1 >&3; ({damage}); exit 3", code=3
@@ -199,13 +199,13 @@ def test_a_list_that_is_damaged_harms_nothing(project: Project) -> None:
 
 
 def test_a_record_that_is_replaced_while_a_program_runs(project: Project) -> None:
-    """The list that it has mapped is not the file of that name any more: it goes on without more entries."""
+    """The mapped list is not the file of that name any more: the program continues without more entries."""
     assert project.provio("run", "--quiet", "--no-merge", "--", sys.executable, "-c", SWAPS).stdout == "done\n"
 
 
 @pytest.mark.slow
 def test_a_process_whose_first_thread_has_ended_is_alive(project: Project) -> None:
-    """What it has open is looked at when all of it has ended."""
+    """Its open files are examined when all of its processes have ended."""
     if os.uname().machine != "x86_64":
         pytest.skip("the number of the system call that ends a thread is that of x86-64")
     project.provio("run", "--quiet", "--no-merge", "--", sys.executable, "-c", SECOND)

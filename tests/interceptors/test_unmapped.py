@@ -1,4 +1,4 @@
-"""Where a file system maps no file for writing, traces are written: FUSE with direct I/O refuses to, as it is."""
+"""Traces on a file system that maps no file for writing, such as FUSE with direct I/O."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ for number in range(300):
         other.write(one.read())
 os.kill(os.getpid(), signal.SIGKILL)
 """
-# Threads whose files grow while another one has all of them written, for an exec that fails, again and again.
+# Threads with growing files while another one has all of them written, for an exec that fails, again and again.
 THREADS = """
 #include <pthread.h>
 #include <stdio.h>
@@ -72,7 +72,7 @@ int main(void) {
 
 @pytest.fixture
 def unmapped(project: Project, tmp_path: Path) -> Iterator[Path]:
-    """A folder in which nothing can be mapped for writing, and where this host captures."""
+    """A folder in which nothing can be mapped for writing, and for which records stay on this host."""
     if shutil.which("bindfs") is None or not os.access("/dev/fuse", os.W_OK):
         pytest.skip("needs bindfs (make test installs it where it may) and /dev/fuse")
     below, folder = tmp_path / "below", tmp_path / "unmapped"
@@ -104,7 +104,7 @@ def maps(folder: Path) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("detail", ["file", "op", "call"])
 def test_all_is_recorded(project: Project, unmapped: Path, detail: str) -> None:
-    """Of forks that end at once, threads and an exec, with as many records as where it is mapped."""
+    """Of forks that end at once, threads and an exec, with as many records as on a mapped file."""
     (project.path / "forks.py").write_text(FORKS)
     counts = []
     for folder in (str(unmapped), ""):
@@ -125,7 +125,7 @@ def records_in(file: Path) -> int:
 
 @pytest.mark.slow
 def test_a_kill_loses_the_last_record_alone(project: Project, unmapped: Path) -> None:
-    """Of 300 files each is there that was opened before the last."""
+    """Of 300 files, each that was opened before the last is recorded."""
     (project.path / "killed.py").write_text(KILLED)
     project.watch("python3", "killed.py", code=-9)
     assert project.data("out.298") == {"in"}
@@ -135,7 +135,7 @@ def test_a_kill_loses_the_last_record_alone(project: Project, unmapped: Path) ->
 
 @pytest.mark.slow
 def test_threads_that_are_written_while_they_record(project: Project, unmapped: Path) -> None:
-    """None is lost, and the program ends as ever."""
+    """None is lost, and the program ends as usual."""
     (project.path / "threads.c").write_text(THREADS)
     subprocess.run(["cc", "-pthread", "-o", "threads", "threads.c"], cwd=project.path, check=True)
     project.watch("./threads")
@@ -144,8 +144,8 @@ def test_threads_that_are_written_while_they_record(project: Project, unmapped: 
     assert project.count("?gap a provio:Gap") == 0
 
 
-def test_doctor_says_so(project: Project, unmapped: Path) -> None:
-    """With what follows."""
+def test_doctor_reports_it(project: Project, unmapped: Path) -> None:
+    """With the later records."""
     found = json.loads(project.provio("doctor", "--as", "json", code=None).stdout)
     says = [one["says"] for one in found if one["about"] == "capture_dir"]
     assert any(line.startswith(f"{unmapped} maps no file for writing (No such device)") for line in says)
@@ -176,8 +176,8 @@ def network(project: Project, tmp_path: Path) -> Iterator[Path]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("setting", ["", "/dev/shm", "/dev/shm/no-such"])
-def test_ranks_whose_record_lies_on_a_network_file_system(project: Project, network: Path, setting: str) -> None:
-    """They are one run, whose files lie in shared memory until they are collected, said to be captured there or not."""
+def test_ranks_with_a_record_on_a_network_file_system(project: Project, network: Path, setting: str) -> None:
+    """They are one run, with files in shared memory until they are collected, with and without the `captured` fact."""
     (project.path / "in").write_text("in\n")
     project.env |= {"PROVIO_HOME": str(network / ".provio"), "PROVIO_CAPTURE_DIR": setting}
     words = f"PMI_RANK=$rank MPI_LOCALRANKID=$rank {provio_command()[0]} run -- cp in out$rank"
@@ -197,8 +197,8 @@ def test_ranks_whose_record_lies_on_a_network_file_system(project: Project, netw
 
 
 @pytest.mark.slow
-def test_what_a_kill_left_in_shared_memory_is_collected_without_a_note(project: Project, network: Path) -> None:
-    """A network file system may refuse to tell where a symbolic link out of it leads, as this one does."""
+def test_shared_memory_after_a_kill_is_collected_without_a_note(project: Project, network: Path) -> None:
+    """A network file system may refuse to return the target of a symbolic link out of it, as this one does."""
     apart = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
     if subprocess.run([*apart, "true"], capture_output=True).returncode:
         pytest.skip("needs the right to make namespaces")
@@ -214,7 +214,7 @@ def test_what_a_kill_left_in_shared_memory_is_collected_without_a_note(project: 
 
 @pytest.mark.slow
 def test_a_network_file_system(project: Project, network: Path) -> None:
-    """As the record, and as the folder where live files lie: doctor says what that is, and nothing is lost."""
+    """As the record, and as the folder of live files: doctor reports the file system, and nothing is lost."""
     (project.path / "in").write_text("in\n")
     project.env["PROVIO_HOME"] = str(network / ".provio")
     project.run("cp in out")

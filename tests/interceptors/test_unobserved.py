@@ -1,4 +1,4 @@
-"""Blind spots are facts: what cannot be watched leaves a Gap that names it, and runs as it does without provio."""
+"""A program that cannot be observed leaves a Gap that names it, and runs as without provio."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Needs = Callable[..., None]
 def compiled(target: Path, *options: str, compiler: str = "cc", source: str = "copy.c") -> Path:
     done = subprocess.run([compiler, "-w", *options, "-o", target, PROGRAMS / source], capture_output=True, text=True)
     if done.returncode:
-        pytest.skip(f"not installed: what `{compiler} {' '.join(options)}` needs")
+        pytest.skip(f"not installed: the libraries for `{compiler} {' '.join(options)}`")
     return target
 
 
@@ -41,7 +41,7 @@ def gaps(facts: dict[str, dict[str, str]]) -> list[tuple[str, str]]:
 def bare_and_watched(
     trace: Trace, work: Path, *command: Path | str, **options: Any
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run a command with and without the shim; the same must come of it."""
+    """Run a command with and without the shim; the results must be the same."""
     (work / "in").write_text("some text\n")
     bare = subprocess.run(command, cwd=work, capture_output=True, timeout=60, **options)
     (work / "out").unlink(missing_ok=True)
@@ -54,7 +54,8 @@ def bare_and_watched(
 def test_programs_that_cannot_be_watched_are_named(
     built: Path, trace: Trace, work: Path, needs: Needs, kind: str
 ) -> None:
-    """However it is started, a static, a musl or a Go program runs as ever and leaves one Gap, about its own image."""
+    """For each way to start it, a static, a musl or a Go program runs as usual and leaves one Gap, about its own
+    image."""
     program = work / kind
     if kind == "musl":
         needs("musl-gcc")
@@ -74,7 +75,7 @@ def test_programs_that_cannot_be_watched_are_named(
 
 
 def test_programs_that_can_be_watched_leave_none(built: Path, trace: Trace, work: Path) -> None:
-    """A dynamic program, a script and its interpreter, and the loader itself are no blind spots."""
+    """A dynamic program, a script and its interpreter, and the loader itself leave no Gap."""
     bare_and_watched(trace, work, built / "starts", built / "copy", "in", "out")
     script = work / "script"
     script.write_text("#!/bin/sh -e\ncat $1 > $2\n")
@@ -87,7 +88,7 @@ def test_programs_that_can_be_watched_leave_none(built: Path, trace: Trace, work
 
 
 def test_a_script_of_a_static_interpreter(built: Path, trace: Trace, work: Path) -> None:
-    """The kernel follows `#!`, through scripts too; so does the look at what will run."""
+    """The kernel follows `#!`, through scripts too; so does the check of the image."""
     compiled(work / "static", "-static")
     for name, interpreter in (("inner", f"{work}/static in"), ("outer", f"{work}/inner")):
         (work / name).write_text(f"#! {interpreter}\n")
@@ -97,7 +98,7 @@ def test_a_script_of_a_static_interpreter(built: Path, trace: Trace, work: Path)
 
 
 def test_a_program_of_another_machine(built: Path, trace: Trace, work: Path) -> None:
-    """Where the kernel refuses it, no Gap remains; the error is the bare one."""
+    """If the kernel refuses it, no Gap remains; the error is the same as without the shim."""
     image = bytearray((built / "copy").read_bytes())
     struct.pack_into("<H", image, 18, 243 if image[18] != 243 else 62)  # e_machine: RISC-V
     program = work / "foreign"
@@ -110,14 +111,15 @@ def test_a_program_of_another_machine(built: Path, trace: Trace, work: Path) -> 
 
 
 def test_a_32_bit_program_is_started_without_the_preload(built: Path, trace: Trace, work: Path) -> None:
-    """Its loader would complain of the shim on stderr; it says nothing, and a Gap does."""
+    """Its loader would complain of the shim on stderr; it does not, and there is a Gap."""
     program = compiled(work / "small", "-m32")
     bare_and_watched(trace, work, built / "starts", program, "in", "out")
     assert sorted(gaps(trace.facts())) == sorted((way, "small") for way in WAYS)
 
 
 def test_a_program_that_gains_rights(built: Path, shown: Path, needs: Needs) -> None:
-    """A set-user-id program, started by another user, loses the preload to its loader; to its owner it is plain."""
+    """A set-user-id program, started by another user, loses the preload to its loader; for its owner it is a normal
+    program."""
     needs("setpriv")
     if os.geteuid() != 0:
         pytest.skip("needs root, to own a program that others start")
@@ -136,7 +138,7 @@ def test_a_program_that_gains_rights(built: Path, shown: Path, needs: Needs) -> 
 
 @pytest.mark.parametrize("way", ["env -i {} in out", "env -u LD_PRELOAD {} in out", "env -u PROVIO_TRACE {} in out"])
 def test_the_preload_taken_out(built: Path, trace: Trace, work: Path, way: str) -> None:
-    """A program that is started without the shim, by whatever way, is named by the one that starts it."""
+    """A program that is started without the shim, in any way, is named by the program that starts it."""
     bare_and_watched(trace, work, "sh", "-c", way.format(built / "copy") + "; :")
     assert [name for _, name in gaps(trace.facts())] == ["copy"]
 
@@ -148,14 +150,14 @@ def test_the_preload_taken_out_by_the_program(built: Path, trace: Trace, work: P
 
 
 def test_a_shell_without_the_preload(trace: Trace, work: Path) -> None:
-    """system() and popen() start a shell: what they pass on is looked at too."""
+    """system() and popen() start a shell: the programs that it starts are checked too."""
     code = "import os; del os.environ['LD_PRELOAD']; os.system('true'); os.popen('true').close()"
     trace.run("python3", "-c", code, cwd=work, check=True)
     assert ("system", "sh") in gaps(trace.facts())
 
 
 def test_other_preloads_stay(built: Path, trace: Trace, work: Path, needs: Needs) -> None:
-    """Of LD_PRELOAD only the shim's own entry is taken out, and only for the program that cannot take it."""
+    """Of LD_PRELOAD only the shim's own entry is removed, and only for the program that cannot load it."""
     needs("musl-gcc")
     program = work / "musl"
     (work / "env.c").write_text(
@@ -176,7 +178,7 @@ def test_other_preloads_stay(built: Path, trace: Trace, work: Path, needs: Needs
 
 
 def test_an_exec_that_fails_leaves_no_gap(built: Path, trace: Trace, work: Path) -> None:
-    """What was said before the call is taken back when it returns."""
+    """The Gap recorded before the call is withdrawn when it returns."""
     program = compiled(work / "static", "-static")
     program.chmod(0o644)
     code = "import os\nfor i in range(3):\n try: os.execv('./static', ['x'])\n except OSError as e: print(e.errno)"
@@ -186,8 +188,8 @@ def test_an_exec_that_fails_leaves_no_gap(built: Path, trace: Trace, work: Path)
 
 
 @pytest.mark.slow
-def test_lineage_shows_what_was_not_watched(project: Project) -> None:
-    """A file of unknown origin that changed while a static program ran names it; what it was given to write is its."""
+def test_lineage_shows_unobserved_programs(project: Project) -> None:
+    """A file of unknown origin that changed while a static program ran names it; its standard output is its own."""
     compiled(project.path / "static", "-static")
     project.sh("echo 1 > a")
     project.run("./static a b; sort b > c; ./static a d > log; cat a | ./static /dev/stdin e | cat > f")
@@ -202,7 +204,7 @@ def test_lineage_shows_what_was_not_watched(project: Project) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["static", "musl", "go", "foreign", "script"])
 def test_the_command_itself(project: Project, built: Path, needs: Needs, kind: str) -> None:
-    """`provio run` looks at its own command too: one line on stderr, a Gap, and the command runs as it does alone."""
+    """`provio run` checks its own command too: one line on stderr, a Gap, and the command runs as usual."""
     program, folder = project.path / "program", project.path
     project.sh("echo 1 > a")
     if kind == "musl":
@@ -233,7 +235,8 @@ def test_the_command_itself(project: Project, built: Path, needs: Needs, kind: s
 
 
 def test_the_shim_and_provio_give_one_answer(built: Path, trace: Trace, work: Path, needs: Needs) -> None:
-    """The two that look at a program, one in C and one in Python, say the same of each, of the system's own too."""
+    """The two checks of a program, one in C and one in Python, return the same for each, also for the system's own
+    programs."""
     needs("musl-gcc")
     for name, options in (("static", ["-static"]), ("pie", ["-static-pie"]), ("small", ["-m32"])):
         compiled(work / name, *options)
@@ -250,7 +253,7 @@ def test_the_shim_and_provio_give_one_answer(built: Path, trace: Trace, work: Pa
 
 
 def test_the_shim_by_a_path_with_a_space_and_a_colon(tmp_path: Path, project: Project, monkeypatch: Any) -> None:
-    """The loader splits LD_PRELOAD there: the shim is reached through a link without them."""
+    """The loader splits LD_PRELOAD at these characters: the shim is reached through a link without them."""
     folder = tmp_path / "a b:c"
     folder.mkdir()
     shutil.copy(SHIM, folder / "libprovio.so")
@@ -265,7 +268,7 @@ def test_the_shim_by_a_path_with_a_space_and_a_colon(tmp_path: Path, project: Pr
     assert project.data("b") == {"a"}
 
 
-# ---- system calls by number, clone, and what confines
+# ---- system calls by number, clone, and confinement
 
 
 def facts_of_gaps(trace: Trace) -> list[str]:
@@ -273,7 +276,7 @@ def facts_of_gaps(trace: Trace) -> list[str]:
 
 
 def content(path: Path) -> tuple[int, list[tuple[int, bytes]]]:
-    """The size of a file and what stands between its holes: one of these files is 4 GiB, nearly all of them hole."""
+    """The size of a file and the bytes between its holes: one of these files has 4 GiB, nearly all of it a hole."""
     size, at, found = path.stat().st_size, 0, []
     with path.open("rb") as file:
         while at < size:
@@ -288,7 +291,8 @@ def content(path: Path) -> tuple[int, list[tuple[int, bytes]]]:
 
 @pytest.mark.slow
 def test_system_calls_by_number(built: Path, trace: Trace, work: Path) -> None:
-    """What syscall() does is recorded like the calls it makes, or leaves one Gap; results and errno are as ever."""
+    """Calls by syscall() are recorded like the functions they replace, or leave one Gap; results and errno are
+    unchanged."""
     bare, watched = work / "bare", work / "watched"
     for folder in (bare, watched):
         folder.mkdir()
@@ -317,8 +321,8 @@ def test_system_calls_by_number(built: Path, trace: Trace, work: Path) -> None:
 
 @pytest.mark.parametrize("how", ["plain", "vfork", "shared"])
 def test_children_of_clone(built: Path, trace: Trace, work: Path, how: str) -> None:
-    """100 children by clone, with I/O on both sides: each named as a child, its writes its own; what shares memory
-    beside its parent is a Gap, and disturbs nothing."""
+    """100 children by clone, with I/O on both sides: each named as a child, its writes its own; one that shares its
+    parent's memory is a Gap, and disturbs nothing."""
     done = trace.run(built / "cloned", how, work, "100")
     assert (done.returncode, done.stderr) == (0, b"")
     facts = trace.facts()
@@ -356,8 +360,8 @@ CONFINEMENTS = {
 
 @pytest.mark.parametrize("how", CONFINEMENTS)
 def test_programs_that_confine_themselves(built: Path, trace: Trace, work: Path, how: str) -> None:
-    """Under seccomp, another root, another user, without the counter: the same output, every call still counted, and
-    a Gap where something could not be known."""
+    """Under seccomp, in another root, as another user, without the counter: the same output, every call still counted,
+    and a Gap for facts that could not be known."""
     if os.geteuid() != 0 and how in ("chroot", "user", "setuid", "seteuid", "unshare"):
         pytest.skip("needs root")
     results = []
@@ -387,7 +391,8 @@ def test_programs_that_confine_themselves(built: Path, trace: Trace, work: Path,
 
 
 def test_a_program_started_under_seccomp(built: Path, trace: Trace, work: Path) -> None:
-    """It is started without the preload, which would make calls that may be death; a Gap names it."""
+    """It is started without the preload, which would make calls that the filter may punish with death; a Gap names
+    it."""
     code = """
 import ctypes, os, struct
 libc = ctypes.CDLL(None, use_errno=True)

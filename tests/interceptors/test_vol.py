@@ -1,4 +1,5 @@
-"""The connector for HDF5's virtual object layer: it hands through all, records what goes through, and stands down."""
+"""The connector for HDF5's virtual object layer: it passes calls on, records them, and does nothing if it must not
+record."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ def build(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def connector(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What has HDF5 find the connector."""
+    """The variables by which HDF5 finds the connector."""
     if "HDF5_CFLAGS" not in os.environ and not HEADERS.exists():
         pytest.skip("no headers of HDF5 1.14 (make test fetches them where it may)")
     folder = made_once(tmp_path_factory, "vol", build)
@@ -49,7 +50,7 @@ def own() -> str:
 
 
 def older() -> str:
-    """Return a library of HDF5 1.12, whose interface is another one."""
+    """Return a library of HDF5 1.12, which has another interface."""
     if not TWELVE.exists():
         pytest.skip("no library of HDF5 1.12 (make test fetches one where it may)")
     (found,) = TWELVE.glob("libhdf5-*")
@@ -65,7 +66,7 @@ def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def plain(record: dict[str, str]) -> dict[str, str]:
-    """What a record of an object says of it, without its place."""
+    """The facts of an object's record, without its place."""
     return {name: value for name, value in record.items() if name not in ("type", "inFile", "token")}
 
 
@@ -85,8 +86,10 @@ def calls(facts: dict[str, dict[str, str]], side: str) -> list[tuple[str, str, i
 
 
 @pytest.mark.slow
-def test_what_goes_through_is_recorded(trace: Trace, work: Path, connector: dict[str, str], library: str) -> None:
-    """Files, objects, bytes, copies, links and failures of a program whose calls no preload sees."""
+def test_calls_through_the_connector_are_recorded(
+    trace: Trace, work: Path, connector: dict[str, str], library: str
+) -> None:
+    """Files, objects, bytes, copies, links and failures of a program with calls that no preload sees."""
     done = trace.run(sys.executable, DIRECT, library, "out.h5", cwd=work, env=connector)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     facts = trace.facts()
@@ -130,7 +133,7 @@ def test_what_goes_through_is_recorded(trace: Trace, work: Path, connector: dict
 def test_it_stands_down(
     trace: Trace, work: Path, connector: dict[str, str], library: str, more: dict[str, str]
 ) -> None:
-    """Where HDF5 is not to be recorded, or is by another layer, it hands through and says nothing."""
+    """If HDF5 must not be recorded, or another layer records it, it passes calls on and records nothing."""
     done = trace.run(sys.executable, DIRECT, library, "out.h5", cwd=work, env=connector | more)
     assert (done.returncode, done.stderr) == (0, b"")
     facts = trace.facts()
@@ -138,10 +141,10 @@ def test_it_stands_down(
 
 
 @pytest.mark.slow
-def test_it_says_nothing_of_calls_that_are_watched(
+def test_observed_calls_are_not_recorded_twice(
     trace: Trace, work: Path, connector: dict[str, str], built: Path
 ) -> None:
-    """h5py's calls go through the preload: with the connector beneath them each is counted as often as without."""
+    """h5py's calls go through the preload: with the connector below them each is counted as often as without."""
     program = """import h5py; f = h5py.File("o.h5", "w"); f["g/x"] = [1.5, 2.5]; f["g/x"].attrs["u"] = 1; f["g/x"][()]
 f.copy("g", "h"); del f["g"]; f.close()"""
     told = []
@@ -158,7 +161,7 @@ f.copy("g", "h"); del f["g"]; f.close()"""
 
 
 def test_without_provio_it_only_hands_through(work: Path, connector: dict[str, str], library: str) -> None:
-    """The same file comes of it, with the connector and without."""
+    """The created file is the same with and without the connector."""
     for name, more in (("bare.h5", {}), ("through.h5", connector)):
         command = [sys.executable, DIRECT, library, name]
         subprocess.run(command, cwd=work, env={**os.environ, **more}, check=True, capture_output=True)
@@ -170,12 +173,12 @@ def test_without_provio_it_only_hands_through(work: Path, connector: dict[str, s
 
 @pytest.mark.slow
 def test_h5pys_own_tests_end_as_without_it(work: Path, connector: dict[str, str]) -> None:
-    """Files, datasets, groups, attributes, selections, virtual datasets: each test passes or fails as ever."""
+    """Files, datasets, groups, attributes, selections, virtual datasets: each test passes or fails as without it."""
     own()
     names = "file dataset group attrs slicing datatype objects vds.test_highlevel_vds".split()
     modules = [f"h5py.tests.test_{name}" for name in names]
     command = [sys.executable, "-m", "pytest", "-q", "-rA", "--tb=no", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    command.append(f"--basetemp={work / 'tmp'}")  # without it, it shuts the folder of every pytest to other users
+    command.append(f"--basetemp={work / 'tmp'}")  # without it, it closes the folder of every pytest to other users
     ends = []
     for more in ({}, connector):
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""The writer in Python: the blocks that the shim writes, byte for byte, and as little to be noticed."""
+"""The writer in Python: it writes the same blocks as the shim, byte for byte, and is not noticed either."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ EACH: Steps = [
 
 
 LEAST = -(2**63)
-SAYINGS: Steps = [
+DECLARATIONS: Steps = [
     ["task_in", "tr\u00e4in", None],
     ["configuration", "args", 'Hyper"parameter'],
     ["setting_text", "$1", "a\\.b", "x\n\u00e4"],
@@ -134,7 +134,7 @@ SAYINGS: Steps = [
     ["task_in", "child's", None],
     ["configuration_end", "$59"],
 ]
-# HDF5 by turns within Tasks and without.
+# Calls of HDF5 alternately inside and outside of Tasks.
 WITHIN: Steps = [
     *FUNCTIONS,
     ["file", OPEN, "./data.h5", 66, "now"],
@@ -159,16 +159,16 @@ WITHIN: Steps = [
 ]
 
 
-def tell(trace: Trace, kind: str, steps: Steps, work: Path, code: int = 0, python: str = sys.executable) -> list[str]:
-    """Have a story told, by the shim or by the writer; return what the trace holds of it."""
+def record(trace: Trace, kind: str, steps: Steps, work: Path, code: int = 0, python: str = sys.executable) -> list[str]:
+    """Make the calls in a process with the shim or the writer; return the normalised blocks of the trace."""
     own = Trace(trace.root / kind, trace.shim, detail=trace.detail)
     env = own.environment(RECORDER=kind)
     if kind == "writer":
         del env["LD_PRELOAD"]
-    told = json.dumps(steps)
-    done = subprocess.run([python, CALLS], input=told, cwd=work, env=env, capture_output=True, timeout=120, text=True)
+    calls = json.dumps(steps)
+    done = subprocess.run([python, CALLS], input=calls, cwd=work, env=env, capture_output=True, timeout=120, text=True)
     assert (done.returncode, done.stderr) == (code, "")
-    return story(own)
+    return blocks(own)
 
 
 TIMES = re.compile(
@@ -177,7 +177,7 @@ TIMES = re.compile(
 )
 
 
-SAID = re.compile(r"<\.\./[tgmce]\d|<e\d+> a :(Used|Generated)Said")
+DECLARED = re.compile(r"<\.\./[tgmce]\d|<e\d+> a :(Used|Generated)Said")
 FACTS = re.compile(r" ; :mtimeNs \d+ ; :ctimeNs \d+")
 
 
@@ -187,8 +187,8 @@ def begun(path: Path) -> tuple[int, int, str]:
     return int(tick), int(pid), rest
 
 
-def story(trace: Trace) -> list[str]:
-    """What a layer told: its blocks in their order, numbers as they come, times and pids left out."""
+def blocks(trace: Trace) -> list[str]:
+    """The blocks of the layer in their order, with objects renumbered, without times and pids."""
     lines = []
     for path in sorted(trace.folder.iterdir(), key=begun):
         text = path.read_text()
@@ -198,7 +198,7 @@ def story(trace: Trace) -> list[str]:
     known: dict[str, str] = {}
     kept = []
     for line in lines:
-        if SAID.match(line):
+        if DECLARED.match(line):
             kept.append(FACTS.sub("", TIMES.sub(r"\1", re.sub(r"^<e\d+>", "<e>", line))))
             continue
         if "@base" in line:  # another thread's, with accesses and events of its own
@@ -219,21 +219,21 @@ def story(trace: Trace) -> list[str]:
 
 @pytest.mark.parametrize("detail", ["file", "op", "call"])
 def test_both_write_the_same(trace: Trace, work: Path, detail: str) -> None:
-    """Each function, with what it is to be told and with what it is not, at each detail."""
+    """Each function, with valid and invalid arguments, at each detail."""
     (work / "data.h5").write_text("data")
     trace.detail = detail
-    told = tell(trace, "writer", EACH, work)
-    assert told == tell(trace, "shim", EACH, work)
-    assert len(told) > 15
+    found = record(trace, "writer", EACH, work)
+    assert found == record(trace, "shim", EACH, work)
+    assert len(found) > 15
 
 
-@pytest.mark.parametrize("steps", [SAYINGS, WITHIN], ids=["of itself", "within Tasks"])
-def test_both_say_the_same(trace: Trace, work: Path, steps: Steps) -> None:
-    """What a program says of itself, and what its Tasks do."""
+@pytest.mark.parametrize("steps", [DECLARATIONS, WITHIN], ids=["of itself", "within Tasks"])
+def test_both_record_the_same_declarations(trace: Trace, work: Path, steps: Steps) -> None:
+    """Declarations of a program, and the calls of its Tasks."""
     (work / "data.h5").write_text("data")
-    told = tell(trace, "writer", steps, work)
-    assert told == tell(trace, "shim", steps, work)
-    assert len(told) > 20
+    found = record(trace, "writer", steps, work)
+    assert found == record(trace, "shim", steps, work)
+    assert len(found) > 20
 
 
 HIDDEN = [
@@ -250,7 +250,7 @@ SHOWN = [
 
 
 def test_both_hide_the_same_secrets(trace: Trace, work: Path) -> None:
-    """What is a secret by its name is in no trace: curated names, and names of any words joined in any way."""
+    """The value of a setting with a secret's name is in no trace: curated names, and random words joined in any way."""
     chance = random.Random(5)
     words = "password Token key KEY pass db user api sort Auth a 7 \u00e4 secret databases cookie group".split()
     names = ["".join(chance.choice(words) + chance.choice("._-\\ ") for _ in range(chance.randrange(1, 5)))
@@ -264,9 +264,9 @@ def test_both_hide_the_same_secrets(trace: Trace, work: Path) -> None:
     steps += [["setting_real", "$0", name, 0.5] for name in names]
     steps += [["setting_typed", "$0", name, "2026-01-31", "date"] for name in names]
     steps += [["setting_text", "$0", name, value] for name in ("pass", "password") for value in ("", "7", "77", None)]
-    told = tell(trace, "writer", steps, work)
-    assert told == tell(trace, "shim", steps, work)
-    values = [line.partition(":value ")[2] for line in told if ":Setting" in line]
+    found = record(trace, "writer", steps, work)
+    assert found == record(trace, "shim", steps, work)
+    values = [line.partition(":value ")[2] for line in found if ":Setting" in line]
     assert ["REDACTED" in value for value in values[: len(HIDDEN)]] == [True] * len(HIDDEN)
     shown = values[len(HIDDEN) : len(HIDDEN) + len(SHOWN)]
     assert dict(zip(SHOWN, shown, strict=True)) == dict.fromkeys(SHOWN, '"hunter2" .')
@@ -277,8 +277,8 @@ def test_a_number_is_no_token_but_may_be_a_password(trace: Trace, work: Path) ->
     steps: Steps = [["configuration", None, None]]
     for name in ("pad_token_id", "auth.retries", "api_key", "password", "secret.number", "pass"):
         steps += [["setting_integer", "$0", name, 50256], ["setting_real", "$0", name, 0.5]]
-    told = [line for line in tell(trace, "shim", steps, work) if ":Setting" in line]
-    assert ["REDACTED" in line for line in told] == [False] * 6 + [True] * 6
+    found = [line for line in record(trace, "shim", steps, work) if ":Setting" in line]
+    assert ["REDACTED" in line for line in found] == [False] * 6 + [True] * 6
 
 
 def starts(python: str) -> bool:
@@ -288,18 +288,18 @@ def starts(python: str) -> bool:
 
 @pytest.mark.slow
 def test_every_python_from_3_8_on_writes_it(trace: Trace, work: Path) -> None:
-    """What this Python writes, any other that is here writes too."""
+    """Each other Python version on this machine writes the same as this one."""
     (work / "data.h5").write_text("data")
-    told = tell(trace, "writer", EACH, work)
+    found = record(trace, "writer", EACH, work)
     for python in filter(starts, (f"python3.{minor}" for minor in range(8, 15))):
         own = Trace(trace.root / python, trace.shim)
-        assert tell(own, "writer", EACH, work, python=python)[1:] == told[1:], python
+        assert record(own, "writer", EACH, work, python=python)[1:] == found[1:], python
 
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_both_write_the_same_at_random(trace: Trace, work: Path, seed: int) -> None:
-    """500 steps in any order, on twenty objects and in four Tasks, before and after a fork: what files grow by, sizes,
-    turns and what is said between, too."""
+    """500 steps in random order, on twenty objects and in four Tasks, before and after a fork: growing files, sizes,
+    turns, with declarations between."""
     chance = random.Random(seed)
     (work / "data.h5").write_text("data")
     steps: Steps = [*FUNCTIONS, ["file", OPEN, "data.h5", 2, "now"]]
@@ -324,29 +324,29 @@ def test_both_write_the_same_at_random(trace: Trace, work: Path, seed: int) -> N
                 ]
             )
         )
-    told = tell(trace, "writer", steps, work)
-    assert told == tell(trace, "shim", steps, work)
-    assert len(told) > 100
+    found = record(trace, "writer", steps, work)
+    assert found == record(trace, "shim", steps, work)
+    assert len(found) > 100
 
 
 def test_nothing_is_lost_by_a_kill(trace: Trace, work: Path) -> None:
-    """What was told before SIGKILL is there."""
+    """All that was reported before SIGKILL is in the trace."""
     steps: Steps = [*FUNCTIONS, ["file", OPEN, "data.h5", 2, "now"], ["member", "$7", DATASET]]
     steps += [["write", "$8", WRITE, 8, "now"]] * 1234
-    told = tell(trace, "writer", [*steps, ["kill"]], work, code=-signal.SIGKILL)
-    assert any(":writes 0000000000001234; :writeBytes 0000000000009872;" in line for line in told)
+    found = record(trace, "writer", [*steps, ["kill"]], work, code=-signal.SIGKILL)
+    assert any(":writes 0000000000001234; :writeBytes 0000000000009872;" in line for line in found)
 
 
 THREADS = """
 import sys, threading
 sys.path.insert(0, sys.argv[1])
 from python.writer import writer
-told = writer.found()
-read, opening = told.function("layer.read", "Read"), told.function("layer.open", "Open")
-dataset = told.member(told.file(opening, "data.h5", 2, told.now()), kind="Dataset", path="/d")
+recorder = writer.found()
+read, opening = recorder.function("layer.read", "Read"), recorder.function("layer.open", "Open")
+dataset = recorder.member(recorder.file(opening, "data.h5", 2, recorder.now()), kind="Dataset", path="/d")
 def work():
     for _ in range(500):
-        told.read(dataset, read, 8, told.now())
+        recorder.read(dataset, read, 8, recorder.now())
 for _ in range(3):
     threads = [threading.Thread(target=work) for _ in range(4)]
     [one.start() for one in threads]
@@ -362,7 +362,7 @@ def alone(trace: Trace) -> dict[str, str]:
 
 
 def test_threads_have_files_and_hand_them_on(trace: Trace, work: Path) -> None:
-    """Twelve threads, four at once, count each for itself; who ended has handed its file on."""
+    """Twelve threads, four at once, count each for itself; later threads reuse the files of earlier ones."""
     subprocess.run([sys.executable, "-c", THREADS, INTERCEPTORS], cwd=work, env=alone(trace), check=True, timeout=60)
     facts = trace.facts()
     reads = [record["reads"] for record in of_class(facts, "Access").values()]
@@ -377,34 +377,34 @@ import os, sys, threading
 sys.path.insert(0, sys.argv[1])
 if sys.argv[2] == "writer":
     from python.writer import writer
-    told = writer.found()
+    recorder = writer.found()
 else:
     from python import shim
-    told = shim.Shim(shim.found())
-task, said, ended = told.task_in(b"parent", None), threading.Event(), threading.Event()
+    recorder = shim.Shim(shim.found())
+task, declared, ended = recorder.task_in(b"parent", None), threading.Event(), threading.Event()
 def heir():
-    told.metric(b"within", None, 1.0, 1)
-    said.set()
+    recorder.metric(b"within", None, 1.0, 1)
+    declared.set()
     ended.wait()
-    told.metric(b"after", None, 1.0, 1)
+    recorder.metric(b"after", None, 1.0, 1)
 def other(name):
-    task = told.task_in(name, None)
+    task = recorder.task_in(name, None)
     for step in range(200):
-        told.metric(name, None, 1.0, step)
-    told.task_out(task, 0, b"ok")
+        recorder.metric(name, None, 1.0, step)
+    recorder.task_out(task, 0, b"ok")
 threads = [threading.Thread(target=heir), *(threading.Thread(target=other, args=(b"task%d" % i,)) for i in range(2))]
 [one.start() for one in threads]
-said.wait()
-told.task_out(task, 0, b"ok")
+declared.wait()
+recorder.task_out(task, 0, b"ok")
 ended.set()
 [one.join() for one in threads]
-told.metric(b"outside", None, 1.0, 1)
+recorder.metric(b"outside", None, 1.0, 1)
 """
 
 
 @pytest.mark.parametrize("teller", ["writer", "shim"])
-def test_threads_are_in_tasks_of_their_own_or_in_those_they_were_made_in(trace: Trace, work: Path, teller: str) -> None:
-    """Each says what belongs to its own Task; an heir's is left when it ends."""
+def test_threads_have_own_or_inherited_tasks(trace: Trace, work: Path, teller: str) -> None:
+    """Records of each thread belong to its own Task; an inherited Task is left when it ends."""
     env = alone(trace) if teller == "writer" else trace.environment()
     subprocess.run([sys.executable, "-c", HEIRS, INTERCEPTORS, teller], cwd=work, env=env, check=True, timeout=60)
     facts = trace.facts()
@@ -420,28 +420,28 @@ HANDLER = """
 import os, signal, sys
 sys.path.insert(0, sys.argv[1])
 from python.writer import writer
-told = writer.found()
-read, opening = told.function("layer.read", "Read"), told.function("layer.open", "Open")
-file = told.file(opening, "data.h5", 2, told.now())
-dataset, other = (told.member(file, kind="Dataset", path=path) for path in ("/d", "/e"))
+recorder = writer.found()
+read, opening = recorder.function("layer.read", "Read"), recorder.function("layer.open", "Open")
+file = recorder.file(opening, "data.h5", 2, recorder.now())
+dataset, other = (recorder.member(file, kind="Dataset", path=path) for path in ("/d", "/e"))
 handled = 0
 def handler(*_):
     global handled
-    told.read(other, read, 8, told.now())
+    recorder.read(other, read, 8, recorder.now())
     handled += 1
 signal.signal(signal.SIGALRM, handler)
 signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
 for i in range(30000):
-    told.read(dataset, read, 8, told.now())
+    recorder.read(dataset, read, 8, recorder.now())
     if i % 100 == 0:
-        told.member(file, kind="Group", path=f"/g{i}")
+        recorder.member(file, kind="Group", path=f"/g{i}")
 signal.setitimer(signal.ITIMER_REAL, 0)
 print(handled)
 """
 
 
 def test_a_handler_in_the_middle_loses_nothing(trace: Trace, work: Path) -> None:
-    """A signal handler that reads while the program does has counters, and a file, of its own."""
+    """A signal handler that reads while the program reads has counters, and a file, of its own."""
     command = [sys.executable, "-c", HANDLER, INTERCEPTORS]
     done = subprocess.run(command, cwd=work, env=alone(trace), check=True, timeout=60, capture_output=True)
     found = {one.path: one.count for one in counts(trace.facts())}
@@ -453,14 +453,14 @@ NOTICED = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
 from python.writer import writer
-told = writer.found()
+recorder = writer.found()
 before = os.listdir("/proc/self/fd")
-read, opening = told.function("layer.read", "Read"), told.function("layer.open", "Open")
-file = told.file(opening, "data.h5", 2, told.now())
+read, opening = recorder.function("layer.read", "Read"), recorder.function("layer.open", "Open")
+file = recorder.file(opening, "data.h5", 2, recorder.now())
 for i in range(int(sys.argv[2])):
-    dataset = told.member(file, kind="Dataset", path=f"/d{i}")
-    told.read(dataset, read, 8, told.now())
-    told.release(dataset)
+    dataset = recorder.member(file, kind="Dataset", path=f"/d{i}")
+    recorder.read(dataset, read, 8, recorder.now())
+    recorder.release(dataset)
 assert os.listdir("/proc/self/fd") == before
 print("done")
 """
@@ -487,7 +487,7 @@ def test_a_run_folder_that_is_not_there(trace: Trace, work: Path) -> None:
 
 
 def test_no_room(trace: Trace, work: Path) -> None:
-    """Where no more can be written it is silent, and a Gap says why."""
+    """When no more can be written the writer is silent, and a Gap has the reason."""
     noticed(trace, work, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)))
     facts = trace.facts()
     assert [record["reason"] for record in of_class(facts, "Gap").values()] == ["the file-size limit was reached"]
@@ -495,7 +495,7 @@ def test_no_room(trace: Trace, work: Path) -> None:
 
 
 def test_a_full_disk(trace: Trace, work: Path, tmp_path: Path) -> None:
-    """As where a file may not grow: what was told before is there, the program is not disturbed."""
+    """As with a file that may not grow: all reported before is in the trace, and the program is not disturbed."""
     with ExitStack() as undo:
         filesystems.mount(tmp_path / "disk", "tmpfs", undo)
         subprocess.run(["mount", "-o", "remount,size=256k", tmp_path / "disk"], check=True)
@@ -509,7 +509,7 @@ def test_a_full_disk(trace: Trace, work: Path, tmp_path: Path) -> None:
 
 
 def test_no_room_at_all(trace: Trace, work: Path) -> None:
-    """Where there is no file, a symbolic link is the Gap."""
+    """Without a file, a symbolic link is the Gap."""
     noticed(trace, work, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100)))
     assert list(trace.gaps().values()) == ["the file-size limit was reached"]
     assert trace.files() == []
@@ -517,7 +517,7 @@ def test_no_room_at_all(trace: Trace, work: Path) -> None:
 
 @pytest.mark.parametrize("value", [None, "", "1;op", "2;op;sys;r;h;/a;/b", "1;no;sys;r;h;/a;/b", "1;op;sys;r>;h;/a;/b"])
 def test_without_a_run_there_is_no_writer(value: str | None) -> None:
-    """No run, or none that is understood: nothing writes."""
+    """Without a run, or with a value that cannot be parsed, nothing is written."""
     env = {**os.environ, **({} if value is None else {"PROVIO_TRACE": value})}
     script = (
         "import sys; sys.path.insert(0, sys.argv[1]); from python.writer import writer; assert writer.found() is None"
