@@ -1,1 +1,1 @@
-"""Who watches: each interceptor writes the run folder (see `docs/trace-format.md`) and nothing else."""
+"""Observe programs: each interceptor writes the run folder (see `docs/trace-format.md`) and nothing else."""

@@ -1,1 +1,1 @@
-"""The words, defined once in `provio.ttl`; `shapes.ttl` says what a merged graph is, and `example.ttl` shows one."""
+"""The terms, defined once in `provio.ttl`; `shapes.ttl` defines a valid merged graph, and `example.ttl` is one."""

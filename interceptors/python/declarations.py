@@ -1,8 +1,7 @@
 """The functions by which a program declares facts about itself: activities, configurations, metrics, checkpoints.
 
-`provio.activity` and the others are these functions. None raises into the program, whatever its arguments; where
-nothing is recorded, none does anything. A declaration that cannot be recorded causes a warning, once for each kind of
-problem.
+`provio.activity` and the others are these functions. None raises into the program, for any arguments; where nothing is
+recorded, none does anything. A declaration that cannot be recorded causes a warning, once for each kind of problem.
 """
 
 from __future__ import annotations
