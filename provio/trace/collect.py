@@ -1,9 +1,8 @@
-"""Capture on a node's own disk, ended: a `.provio` in, the thread files of its runs on this host brought into their run
-folders out.
+"""Collects node-local capture: copies the thread files that runs captured on this host's disk into their run folders.
 
-A file is copied to a temporary name and renamed: to be killed in the middle, or to do it again, does no harm. What
-still goes on is copied as it is by now (a thread file is whole at every instant) and stays; of what has ended, the copy
-alone is left, and the mark of this host in the run folder says so.
+A file is copied to a temporary name and renamed, so a copy that was interrupted can be repeated. The files of a run in
+progress are copied as they are (a thread file is complete at every instant) and stay; those of a run that ended on this
+host are removed after the copy, which the host's mark in the run folder states.
 """
 
 from __future__ import annotations
@@ -22,36 +21,36 @@ from provio.settings.home import RUN_ID, Home, share
 from provio.system import node_local
 from provio.trace import environment, liveness, run_source
 
-LEFT = (node_local.SIGN, ".new", run_source.UNCLOSED)  # what is of no use elsewhere
-DONE = ".collected"  # a folder of which all is in the run folder
+NOT_COPIED = (node_local.SIGN, ".new", run_source.UNCLOSED)  # endings of files that only this host uses
+DONE = ".collected"  # ending of a folder that is completely copied to the run folder
 PART = 1 << 20  # bytes that are copied or compared at once
 
 
 def place_of(home: Home, run: str) -> Path | None:
-    """Return where live files of a run lie on this host, if they are captured and not all collected."""
+    """Return the folder of a run's captured files on this host; None if all are collected or none was captured."""
     place = node_local.noted(str(home.path), run, _host())
     return Path(place) if place else None
 
 
 def uncollected_runs(home: Home) -> list[str]:
-    """The user's runs of which something on this host is not collected; what is a colleague's, theirs collects."""
+    """Return the user's own runs that have uncollected files on this host; other users collect theirs."""
     notes = home.path / node_local.NOTES / _host()
     try:
         names = os.listdir(notes)
     except OSError:
         return []
-    return [name for name in sorted(names) if RUN_ID.fullmatch(name) and _is_own(notes / name)]
+    return [name for name in sorted(names) if RUN_ID.fullmatch(name) and _is_own_note(notes / name)]
 
 
-def _is_own(note: Path) -> bool:
+def _is_own_note(note: Path) -> bool:
     try:
         return note.lstat().st_uid == os.geteuid()
-    except OSError:  # it is collected by now
+    except OSError:  # already collected
         return False
 
 
 def has_uncollected(home: Home, run: str) -> bool:
-    """Tell whether something of a run is not collected, on whichever host."""
+    """Return whether a run has uncollected files on any host."""
     try:
         hosts = os.listdir(home.path / node_local.NOTES)
     except OSError:
@@ -60,20 +59,21 @@ def has_uncollected(home: Home, run: str) -> bool:
 
 
 def collect_here(home: Home, runs: Iterable[str] | None = None, setting: str = "") -> list[str]:
-    """Collect what is on this host, of some runs or all; return a line for each that cannot be.
+    """Collect the captured files on this host, of the given runs or all; return a line for each run that fails.
 
-    Where `capture_dir` says (the `setting`), and in shared memory, it is found without a note: another job may have
-    taken that away that has a /tmp of its own, and a network file system may refuse to tell where it leads.
+    The folder that `capture_dir` names (the `setting`) and shared memory are also searched directly, without the notes:
+    a job with a private /tmp may have removed a note, and a network file system may refuse to read it.
     """
-    found = _lying(home, str(run_source.shared_memory().parent)) | (_lying(home, setting) if setting else {})
+    found = _captured_in(home, str(run_source.shared_memory().parent))
+    found |= _captured_in(home, setting) if setting else {}
     known = sorted({*uncollected_runs(home), *found})
     wanted = known if runs is None else [run for run in runs if run in known]
     return [line for line in (collect(home, run, found.get(run)) for run in wanted) if line]
 
 
-def _lying(home: Home, setting: str) -> dict[str, Path]:
-    """The captured files of runs of a `.provio` that lie where a setting says; what a collector was killed over that
-    had all of it is taken away first."""
+def _captured_in(home: Home, setting: str) -> dict[str, Path]:
+    """Return the folders of captured runs of a `.provio` in the place that a setting names. First remove the folders
+    that a collector had finished when it was killed."""
     found: dict[str, Path] = {}
     with contextlib.suppress(OSError, ValueError):
         mine = Path(node_local.folder_of(setting), f"provio-{os.geteuid()}")
@@ -81,47 +81,47 @@ def _lying(home: Home, setting: str) -> dict[str, Path]:
             run = name.removesuffix(DONE)
             if RUN_ID.fullmatch(run) and node_local.TAKEN.encode() in liveness.mark_of(home.runs / run / _host()):
                 if name != run:
-                    _tidy(mine / name, mine / run)
+                    _remove_collected(mine / name, mine / run)
                 found[run] = mine / run
     return {run: place for run, place in found.items() if place.is_dir()}
 
 
-def _tidy(aside: Path, place: Path) -> None:
-    """Take away what was collected, unless somebody came to it: then it is to be collected again."""
-    with contextlib.suppress(OSError), _alone(aside) as alone:
-        if alone and living_processes(aside):
+def _remove_collected(aside: Path, place: Path) -> None:
+    """Remove a collected folder; if a process joined it in the meantime, rename it back, to be collected again."""
+    with contextlib.suppress(OSError), _exclusive(aside) as locked:
+        if locked and living_processes(aside):
             aside.rename(place)
-        elif alone:
-            _take_away(aside)
+        elif locked:
+            _remove(aside)
 
 
 def collect(home: Home, run: str, place: Path | None = None, wait: bool = False) -> str:
-    """Collect what is on this host of a run, or `wait` for another who does, as its own `provio run` does at the end;
-    return why it cannot be, in a line, or nothing.
+    """Collect a run's files on this host; return one line with the reason if that fails, else an empty string. `wait`
+    for another collector of the run, as its own `provio run` does at the end.
 
-    Who captures knows the `place` by itself: where jobs have a /tmp of their own each, another one that looks there
-    finds nothing, and takes the note away.
+    The process that captures passes the `place`: where each job has a private /tmp, a collector of another job finds
+    nothing in the place that the note names, and removes the note.
     """
     place = place or place_of(home, run)
     if place is None:
         return ""
     try:
-        with _alone(place, wait) as alone, home.closed():
-            if alone:
+        with _exclusive(place, wait) as locked, home.closed():
+            if locked:
                 _collect(home, run, place, own=wait)
     except OSError as error:
         return (
-            f"run {run}: not collected ({error.strerror}): what was recorded on {environment.host()} stays in {place}; "
-            "mend that, then provio merge here"
+            f"run {run}: not collected ({error.strerror}): the files recorded on {environment.host()} stay in {place}; "
+            "fix the cause, then run provio merge on this host"
         )
     return ""
 
 
 def drop(home: Home, run: str) -> None:
-    """Take away what was captured of a run that is removed: on this host the files, the notes of all."""
+    """Remove the captured files of a run on this host, and its notes of all hosts: the run is being removed."""
     place = place_of(home, run)
     if place is not None and _is_mine(place):
-        _take_away(place)
+        _remove(place)
     with contextlib.suppress(OSError):
         for host in os.listdir(home.path / node_local.NOTES):
             (home.path / node_local.NOTES / host / run).unlink(missing_ok=True)
@@ -132,7 +132,7 @@ def _host() -> str:
 
 
 def _is_mine(place: Path) -> bool:
-    """A folder of one's own, and not what somebody else put where there was none any more."""
+    """Return whether the place is a folder of this user, not something that another user put there."""
     try:
         found = place.lstat()
     except OSError:
@@ -141,8 +141,8 @@ def _is_mine(place: Path) -> bool:
 
 
 @contextlib.contextmanager
-def _alone(place: Path, wait: bool = False) -> Iterator[bool]:
-    """Whether nobody else collects there (any more, for who waits for that), or the folder is gone."""
+def _exclusive(place: Path, wait: bool = False) -> Iterator[bool]:
+    """Lock a folder against other collectors; yield False if one holds the lock, True if the folder does not exist."""
     fd = -1
     try:
         fd = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | os.O_NOFOLLOW)
@@ -161,49 +161,49 @@ def _alone(place: Path, wait: bool = False) -> Iterator[bool]:
 
 def _collect(home: Home, run: str, place: Path, own: bool) -> None:
     if not home.runs.is_dir():
-        raise FileNotFoundError(errno.ENOENT, f"{home.runs} is not there")
+        raise FileNotFoundError(errno.ENOENT, f"{home.runs} is missing")
     source, target = place / _host(), home.runs / run / _host()
     note = home.path / node_local.NOTES / _host() / run
-    if not (home.runs / run).is_dir() or not _is_mine(place):  # removed, or lost with the node as its mark says
+    if not (home.runs / run).is_dir() or not _is_mine(place):  # the run was removed, or the node lost its files
         note.unlink(missing_ok=True)
         if _is_mine(place) and not run_source.exists(home.runs / run):
-            _take_away(place)
+            _remove(place)
         return
-    final = _names(source)  # if nobody is there afterwards
+    final = _names(source)  # complete if no process is there afterwards
     ended = not (
-        living_processes(place) or run in liveness.started_runs() or (not own and _is_under_way(home.runs / run))
+        living_processes(place) or run in liveness.started_runs() or (not own and _is_starting(home.runs / run))
     )
     target.mkdir(exist_ok=True)
-    _bring_all(source, target, _names(source))
+    _copy_all(source, target, _names(source))
     if ended:
-        _let_go(place, note, target, final)
+        _finish(place, note, target, final)
     share(home, home.runs / run)
 
 
 def _names(source: Path) -> set[str]:
-    return {name for name in os.listdir(source) if not name.endswith(LEFT)} if source.is_dir() else set()
+    return {name for name in os.listdir(source) if not name.endswith(NOT_COPIED)} if source.is_dir() else set()
 
 
-def _bring_all(source: Path, target: Path, names: Iterable[str]) -> None:
+def _copy_all(source: Path, target: Path, names: Iterable[str]) -> None:
     for name in sorted(names):
-        _bring(source / name, target / name)
+        _copy(source / name, target / name)
 
 
-def _is_under_way(folder: Path) -> bool:
-    """Whether a `provio run` is there whose command has not ended: it may be about to start it."""
-    from provio.trace import read  # only who asks in that time needs it
+def _is_starting(folder: Path) -> bool:
+    """Return whether the run's `provio run` exists and its command has not ended: it may be about to start it."""
+    from provio.trace import read  # rarely needed
 
     return liveness.is_locked(folder) and "endedNs" not in read.read_head(folder)
 
 
-def _take_away(place: Path) -> None:
+def _remove(place: Path) -> None:
     import shutil  # slow to import, and every merge loads this module
 
     shutil.rmtree(place, ignore_errors=True)
 
 
 def living_processes(place: Path) -> set[int]:
-    """The processes of this host that have files, or left their identity, in a folder of captured files."""
+    """Return the processes of this host that have files, or left their identity, in a folder of captured files."""
     found = set()
     with contextlib.suppress(OSError):
         for name in os.listdir(place / _host()):
@@ -213,8 +213,8 @@ def living_processes(place: Path) -> set[int]:
     return found
 
 
-def _bring(source: Path, target: Path) -> None:
-    """Copy a file, unless it is there as it is."""
+def _copy(source: Path, target: Path) -> None:
+    """Copy a file, unless the target is equal."""
     if source.is_symlink():  # a gap
         if not os.path.lexists(target):
             os.symlink(os.readlink(source), target)
@@ -228,12 +228,12 @@ def _bring(source: Path, target: Path) -> None:
         while part := old.read(PART):
             new.write(part)
         new.flush()
-        os.fsync(new.fileno())  # a full quota may show itself only so
+        os.fsync(new.fileno())  # some file systems report a full quota only here
     temporary.replace(target)
 
 
 def _same(source: Path, target: Path) -> bool:
-    """By content: stores through a map change neither size nor time."""
+    """Compare by content: stores through a memory map change neither size nor time."""
     if not target.is_file() or source.stat().st_size != target.stat().st_size:
         return False
     with source.open("rb") as one, target.open("rb") as other:
@@ -243,18 +243,18 @@ def _same(source: Path, target: Path) -> bool:
     return True
 
 
-def _let_go(place: Path, note: Path, target: Path, final: set[str]) -> None:
-    """Say that all is collected, and take away what lies here, unless somebody came to it meanwhile and is there: who
-    comes from now on begins anew. Who came and has ended left what was not final."""
+def _finish(place: Path, note: Path, target: Path, final: set[str]) -> None:
+    """Mark this host as collected, and remove its captured files, unless a process joined in the meantime and is alive.
+    A process that joined and ended left files that are not `final`: they are copied first. Later ones start again."""
     aside, source, mark = place.with_name(place.name + DONE), place / _host(), target / node_local.MARK
-    with _alone(source) as alone:
-        if not alone or living_processes(place):
+    with _exclusive(source) as locked:
+        if not locked or living_processes(place):
             return
-        _bring_all(source, target, _names(source) - final)
+        _copy_all(source, target, _names(source) - final)
         node_local.unsay(str(mark))
-        said, new = mark.read_text(encoding="utf-8", errors="replace").removesuffix(" .\n"), mark.with_suffix(".new")
-        new.write_text(f"{said}{node_local.COLLECTED}{time.time_ns()} .\n", encoding="utf-8")
+        text, new = mark.read_text(encoding="utf-8", errors="replace").removesuffix(" .\n"), mark.with_suffix(".new")
+        new.write_text(f"{text}{node_local.COLLECTED}{time.time_ns()} .\n", encoding="utf-8")
         new.replace(mark)
         note.unlink(missing_ok=True)
         place.rename(aside)
-    _take_away(aside)
+    _remove(aside)

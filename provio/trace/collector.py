@@ -1,8 +1,9 @@
-"""Collects what ranks of a host recorded on its own disk when the last of them has ended: a `.provio`, a run, where its
-files lie here and the lock that says that there is such a process in, the run's files on this host collected out.
+"""A process that collects the files that a run's ranks captured on this host, once the last of them has ended.
 
-A rank becomes its command, so that nobody else is there at its end. There is one such process for each host and run,
-and it ends by itself. A signal that would end it (a job is cancelled) has it collect at once what there is by then.
+A rank is replaced by its command, so no process of provio is there at its end. There is one collector for each host and
+run; it holds a lock while it exists, and ends by itself. A signal that would end it (when a job is cancelled) makes it
+collect the existing files at once.
+In (arguments): the `.provio`, the run id, the folder of captured files, the descriptor of the lock.
 """
 
 from __future__ import annotations
@@ -18,26 +19,26 @@ from pathlib import Path
 from provio.settings.home import Home
 from provio.trace import collect, liveness
 
-WAIT, LONGEST = 1.0, 16.0  # seconds, at most, after which it looks who has come, and who has gone
+WAIT, LONGEST = 1.0, 16.0  # seconds, at most, between two looks at the processes
 
 
 def main() -> None:
     """Wait, collect and end."""
-    home, run, place = Home(Path(sys.argv[1])), sys.argv[2], Path(sys.argv[3])  # the lock is held until this ends
+    home, run, place = Home(Path(sys.argv[1])), sys.argv[2], Path(sys.argv[3])  # holds the lock until it exits
     os.umask(0o077)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
         signal.signal(number, lambda *_: collect.collect(home, run, place))
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     while place.is_dir():
         _wait(place)
-        if collect.collect(home, run, place):  # it cannot be: the next provio here tries again
+        if collect.collect(home, run, place):  # it failed: the next provio command on this host tries again
             break
         if place.is_dir():
             _idle(run, place)
 
 
 def _wait(place: Path) -> None:
-    """Wait until nobody lives who has files there."""
+    """Wait until all processes that have files there have ended."""
     while pids := collect.living_processes(place):
         ends = select.poll()
         with contextlib.ExitStack() as opened:
@@ -50,7 +51,7 @@ def _wait(place: Path) -> None:
 
 
 def _idle(run: str, place: Path) -> None:
-    """Wait while those who are there have done nothing yet: what others did is collected."""
+    """Wait while the run's processes have no files yet: the files of others are collected."""
     wait = WAIT
     time.sleep(wait)
     while not collect.living_processes(place) and run in liveness.started_runs():

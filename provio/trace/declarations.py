@@ -1,5 +1,6 @@
-"""What programs said beside what they did, as typed records: configurations, metrics, checkpoints, things that no file
-shows. Nothing is concluded here. Times are nanoseconds since 1970, processes and Tasks are named by their IRIs.
+"""The declarations of programs as typed records: configurations, metrics, checkpoints, entities without a file.
+
+Times are nanoseconds since 1970; processes and Tasks are given by their IRIs.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ Settings = dict[str, Value]
 
 @plain(slots=True)
 class Configuration:
-    """Settings that a program was under from a moment on; not `complete` where it ended before it had told them."""
+    """Settings that apply from a moment on; not `complete` if the program ended before it had declared all."""
 
     iri: str
     process: str
@@ -28,7 +29,7 @@ class Configuration:
 
 @plain(slots=True)
 class Checkpoint:
-    """A file or folder (`path`) of which a program said that it holds a state to go on from."""
+    """A file or folder (`path`) that was declared to hold a state from which a program can continue."""
 
     iri: str
     process: str
@@ -41,7 +42,7 @@ class Checkpoint:
 
 @plain(slots=True)
 class Entity:
-    """Something that no file shows; `identifier`, if not empty, tells it from all others in any run."""
+    """An entity that is not a file; `identifier`, if not empty, is unique among all runs."""
 
     iri: str
     process: str
@@ -54,7 +55,7 @@ class Entity:
 
 @plain(slots=True)
 class Use:
-    """That a program used something, or made it: an `entity` that it told of, or a file."""
+    """The use or generation (`made`) of a declared `entity` or of a file."""
 
     process: str
     task: str
@@ -67,7 +68,7 @@ class Use:
 
 @plain()
 class Declarations:
-    """All that the programs of a run said, each in the order in which its threads' files have it."""
+    """All declarations of the programs of a run, each kind in the order of the thread files."""
 
     configurations: list[Configuration] = field(default_factory=list)
     metrics: Metrics = field(default_factory=Metrics)
@@ -77,6 +78,6 @@ class Declarations:
     settings: dict[str, Settings] = field(default_factory=dict)  # of Tasks, by their IRIs
 
     def holders(self) -> list[Settings]:
-        """All settings, whatever they are of."""
+        """Return all settings: of configurations, entities and Tasks."""
         own = [*(one.settings for one in self.configurations), *(one.settings for one in self.entities.values())]
         return [*own, *self.settings.values()]

@@ -1,4 +1,4 @@
-"""Bytes in the literals of a trace: a record in, a path or the arguments of a command out."""
+"""Decodes bytes in the literals of a trace: paths and the arguments of commands."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def decode_argv(text: str) -> list[bytes]:
 
 
 def path_of(record: Record, name: str) -> bytes | None:
-    """Return a path that a record states, as bytes, whichever way it is written; None where it states none, or what can
-    be the name of nothing."""
+    """Return the path `name` of a record as bytes, from its literal or its encoded form; None if there is none or it
+    cannot be a path."""
     if name in record:
         path = record[name].encode("utf-8", "surrogateescape")
     elif name + "Encoded" in record:

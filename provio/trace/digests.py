@@ -1,4 +1,4 @@
-"""What a run's files are, in one hash: the content of each in; what tells that any changed, and since when, out."""
+"""The hash of a run's files: shows whether any of them has changed, and since when it is known not to have."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from provio.trace.run_source import RunFile, RunFiles
 
 REALTIME_COARSE = 5  # time.h: the clock that files get their times from
-FEW = 64  # files, for which to load OpenSSL's SHA-256 takes longer than to do without
+FEW = 64  # files for which loading OpenSSL's SHA-256 takes longer than it saves
 Key = tuple[str, str]  # of a file: its host, its name
-_asked = count()
+_hashed = count()
 
 
 class Changed(Exception):
-    """The files of a run are not what they were when they were read before."""
+    """The files of a run have changed since they were read."""
 
 
 class Digests:
-    """The digest of each file of a run, as it was when it was read, and when that began."""
+    """The digest of each file of a run as it was read, and the moment before the first read."""
 
     def __init__(self) -> None:
         self.moment = moment()
@@ -38,11 +38,11 @@ class Digests:
         self._hashed: tuple[Key, bytes] = ("", ""), b""
 
     def add(self, key: Key, data: bytes) -> None:
-        """Add a file's content."""
+        """Add the content of a file."""
         self._known[key] = _sha256(self._known.get(key, b"") + data)
 
     def hashed(self, key: Key, parts: Iterable[bytes]) -> Iterator[bytes]:
-        """Compute the digest of a file as its parts are taken; it is added once the file is `read`."""
+        """Yield the parts of a file, and compute its digest; add it with `add_hashed`."""
         digest = _openssl()(self._known.get(key, b""))
         for part in parts:
             digest.update(part)
@@ -50,27 +50,27 @@ class Digests:
         self._hashed = key, digest.digest()
 
     def add_hashed(self) -> None:
-        """Add the file whose parts were all taken last."""
+        """Add the file that `hashed` has yielded completely."""
         key, digest = self._hashed
         self._known[key] = digest
 
     def replace(self, key: Key, data: bytes) -> None:
-        """Note what was written into one file since."""
+        """Replace the content of a file that the caller has written."""
         self._known[key] = _sha256(data)
 
     def refresh(self, files: Iterable[tuple[Key, Path, Callable[[], bytes]]]) -> None:
-        """Count as read now where nothing has changed since; `files` are all that are there: which, where, content."""
+        """Set the moment to now if no file has changed; `files` are all files: key, path, content."""
         now = moment()
         with contextlib.suppress(OSError):
             if all(os.stat(path).st_mtime_ns <= self.moment or self._holds(key, load()) for key, path, load in files):
                 self.moment = now
 
     def _holds(self, key: Key, data: bytes) -> bool:
-        """Compare a file that has the time of the tick in which the reading began, or a later one."""
+        """Return whether the content is the one that was read."""
         return self._known.get(key) == _sha256(data)
 
     def equal(self, other: Digests, keys: Iterable[Key]) -> bool:
-        """Tell whether some files are here what they are there."""
+        """Return whether the given files have equal digests in both."""
         return all(self._known.get(key) == other._known.get(key) for key in keys)
 
     def hexdigest(self) -> str:
@@ -80,14 +80,13 @@ class Digests:
 
 
 def moment() -> int:
-    """Return a time (ns since 1970) before that of whatever is written from now on: files have the time of the clock's
-    last tick."""
+    """Return a time (ns since 1970) before that of any later write: files have the time of the clock's last tick."""
     return time.clock_gettime_ns(REALTIME_COARSE) - 1
 
 
 def _sha256(data: bytes) -> bytes:
-    """The SHA-256 of bytes: OpenSSL's is five times as fast, where there is enough to do."""
-    digest: bytes = (_builtin() if next(_asked) < FEW and len(data) < 1 << 17 else _openssl())(data).digest()
+    """Return the SHA-256 of bytes; OpenSSL's is five times as fast on large files, but slow to load."""
+    digest: bytes = (_builtin() if next(_hashed) < FEW and len(data) < 1 << 17 else _openssl())(data).digest()
     return digest
 
 
@@ -107,13 +106,10 @@ def _openssl() -> Callable[[bytes], Any]:
     return hashlib.sha256
 
 
-# The files of a run folder in, the hash that tells whether any changed out.
-
-
 def content_hash(folder: Path, record: Record, source: RunFiles | None = None) -> str:
-    """Return the hash of the run of a folder as it is now, without parsing anything; `source` is where to read."""
+    """Return the present hash of a run, without parsing its files; `source` is their source, if not the default one."""
     digests = Digests()
-    for file in all_of(source or run_source.of(folder), record):  # a pack is read as it is asked
+    for file in all_of(source or run_source.of(folder), record):  # an archive is read in this order
         with contextlib.suppress(OSError):
             key, parts = (file.host, file.name), file.parts()
             if parts is None:
@@ -125,17 +121,17 @@ def content_hash(folder: Path, record: Record, source: RunFiles | None = None) -
 
 
 def unchanged_since(folder: Path, record: Record, digests: Digests) -> int:
-    """Return the moment (ns since 1970) of which the digests of a run tell: now, where no file has changed since."""
+    """Return the last moment (ns since 1970) at which a run's files are known to have had these digests."""
     files = all_of(run_source.of(folder), record)
     digests.refresh(((file.host, file.name), file.path, partial(content, file)) for file in files)
     return digests.moment
 
 
 def all_of(source: RunFiles, record: Record) -> Iterable[RunFile]:
-    """Return the files of a run that are read."""
+    """Return the files of a run that are part of its hash."""
     return chain([source.head()], source.files(record))
 
 
 def content(file: RunFile) -> bytes:
-    """Return what a file holds, or the reason of a gap."""
+    """Return the content of a file, or the reason of a gap."""
     return file.load() if file.gap is None else os.fsencode(file.gap)

@@ -1,7 +1,6 @@
-"""What a trace states of processes, as typed records: threads, openings, accesses, events, failures. Nothing is
-concluded here.
+"""The facts of a trace about processes as typed records: threads, openings, accesses, events, failures.
 
-Times are nanoseconds since 1970, 0 for never; sizes are bytes; paths are bytes.
+Times are nanoseconds since 1970, 0 for never; sizes are in bytes; paths are bytes.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from provio.trace.fast.compact_record import Packed
 WRITE_FLAGS = os.O_WRONLY | os.O_RDWR
 # The largest access of each of the ten sizes but the last, in bytes (Darshan's access-size counters).
 SIZE_LIMITS = (100, 1024, 10240, 102400, 1048576, 4194304, 10485760, 104857600, 1073741824)
-CHANGES = frozenset({"Allocate", "SubmitWrite"})  # operations that change what a file holds, or may have
+CHANGES = frozenset({"Allocate", "SubmitWrite"})  # operations that change, or may have changed, a file's content
 
 
 @plain(frozen=True, slots=True)
 class Stretch:
-    """Reading or writing from a first to a last moment (ns since 1970), and how many bytes that was."""
+    """A period of reading or writing: its first and last moment (ns since 1970), and the number of bytes."""
 
     first: int
     last: int
@@ -32,8 +31,7 @@ class Stretch:
 
 @plain(slots=True)
 class Access:
-    """The counters of one (thread, opening, function), under a name of its thread's. Times in ns since 1970, 0 for
-    never; elapsed in ns."""
+    """The counters of one (thread, opening, function); `name` is relative to the thread's IRI. Elapsed times in ns."""
 
     name: str
     thread: Thread
@@ -57,7 +55,7 @@ class Access:
         return _unpacked(self.packed)
 
     def timed(self, counts: Record) -> Access:
-        """Take the moments from the counters, as long as these are at hand."""
+        """Set the moments from the unpacked counters, and return the access."""
         epoch, get = self.thread.epoch, counts.get
         first_read, last_read = int(get("firstRead", 0)), int(get("lastRead", 0))
         first_write, last_write = int(get("firstWrite", 0)), int(get("lastWrite", 0))
@@ -66,8 +64,8 @@ class Access:
         return self
 
     def stretches(self, side: str) -> list[Stretch]:
-        """Return the stretches of a side (`read`, `write`), in order: between two of them the process did the
-        opposite."""
+        """Return the stretches of a side (`read`, `write`), in order: between two of them the process used the other
+        side."""
         first, end = (self.first_read, self.last_read) if side == "read" else (self.first_write, self.last_write)
         found, done = [], 0
         for last, size, resumed in sorted(self.turns.get(side, ()) if self.turns else ()):
@@ -78,9 +76,9 @@ class Access:
         return [*found, Stretch(first, end, rest)] if first and (rest or not found) else found
 
     def sizes(self, side: str) -> list[int]:
-        """Return how many calls of a side (`read`, `write`) had each of the ten sizes; the empty ones have none.
+        """Return how many calls of a side (`read`, `write`) had each of the ten sizes; empty calls have none.
 
-        What no counter of its own counts has the usual size: that of the first call, or of all.
+        Calls without a counter for their size have the usual size: that of the first call, or of all calls.
         """
         moved, record = self.moved(side), self._unusual(side)
         found = [int(record.get(f"size{number}", 0)) for number in range(1, 11)]
@@ -95,7 +93,7 @@ class Access:
         return int(counts.get(side + "s", 0)) - int(counts.get("emptyReads", 0) if side == "read" else 0)
 
     def consecutive(self, side: str) -> int:
-        """Return the bytes of the calls of a side that began where the call before ended; the first one counts."""
+        """Return the bytes of a side's calls that started at the end of the previous call; the first call counts."""
         return max(0, self.count(side + "Bytes") - int(self._unusual(side).get("jumpedBytes", 0)))
 
     def _unusual(self, side: str) -> Record:
@@ -107,7 +105,7 @@ class Access:
 
     @property
     def operation(self) -> str:
-        """The class of the calls that are counted, where they are neither reads nor writes; else an empty string."""
+        """The class of the counted calls if they are neither reads nor writes; else an empty string."""
         return self.counts.get("operation", "").rpartition("#")[2]
 
     @property
@@ -120,22 +118,22 @@ class Access:
         return self.thread.epoch + self.count("first"), self.thread.epoch + self.count("last")
 
 
-_at_hand: tuple[Packed | None, Record] = None, {}
+_last_unpacked: tuple[Packed | None, Record] = None, {}
 
 
 def _unpacked(packed: Packed) -> Record:
-    """What is packed; of what was asked for last it is at hand."""
-    global _at_hand  # noqa: PLW0603
-    known, record = _at_hand
+    """Unpack a record; the last one is cached."""
+    global _last_unpacked  # noqa: PLW0603
+    known, record = _last_unpacked
     if known is not packed:
         record = packed.record()
-        _at_hand = packed, record
+        _last_unpacked = packed, record
     return record
 
 
 @plain(slots=True)
 class CopyCalls:
-    """What one thread had the kernel copy from one opening to another, first and last (ns since 1970)."""
+    """Copies by the kernel, for one thread, from one opening to another; first and last in ns since 1970."""
 
     access: Access
     source: Opening
@@ -145,13 +143,13 @@ class CopyCalls:
 
     @property
     def between_files(self) -> bool:
-        """From a file's content to a file's content: no process has had it in hand."""
+        """Whether both ends are files: then no process has held the content."""
         return self.source.kind == self.target.kind == "FileVersion"
 
 
 @plain(frozen=True, slots=True)
 class Connection:
-    """What is known of a socket's other end: both addresses, or its inode, or else the process that made it."""
+    """The known facts of a socket's other end: both addresses, or its inode, or else the process that created it."""
 
     local: str = ""
     peer: str = ""
@@ -167,8 +165,8 @@ class Connection:
 
 @plain(slots=True)
 class Opening:
-    """An open file description: how it was opened, what it was then, and what it was at its last close; under a name of
-    its process's."""
+    """An open file description: how it was opened, the file's facts then and at the last close. `label` is relative to
+    the process's IRI."""
 
     label: str
     process: Process
@@ -185,14 +183,14 @@ class Opening:
     at_close: Facts | None = None
     settled: Facts | None = None
     resolved: bytes | None = None
-    unseen_reason: str = ""  # why what lies inside the file was not seen
+    unseen_reason: str = ""  # why accesses to the file's inner objects were not observed
     connection: Connection = Connection()
     accesses: list[Access] = field(default_factory=list)
     copied_from: Sequence[CopyCalls] = ()
     copied_to: Sequence[CopyCalls] = ()
     members: Sequence[Member] = ()
-    owner: str = ""  # of a copy: the IRI of the process whose label it has
-    provisional: bool = False  # its process was there when `settled` was found: that is not to be kept
+    owner: str = ""  # of a copy: the IRI of the process that the label is relative to
+    provisional: bool = False  # the process was alive when `settled` was read: not to be stored
 
     @property
     def iri(self) -> str:
@@ -202,7 +200,7 @@ class Opening:
     def reads(self) -> list[tuple[int, int]]:
         """Return the (first, last) moments of each access's reads, copies from file to file left out."""
         seen = [a for a in self.accesses if a.first_read]
-        if self.kind in ("Pipe", "Socket"):  # the end of a pipe is no news
+        if self.kind in ("Pipe", "Socket"):  # the end of a pipe carries no data
             seen = [a for a in seen if a.count("readBytes") or "reads" not in a.counts]
         own = [(s.first, s.last) for a in seen for s in a.stretches("read")]
         own += [a.moments() for a in self.accesses if a.operation == "SubmitRead" and a.count("count")]
@@ -220,7 +218,7 @@ class Opening:
 
     @property
     def name(self) -> bytes | None:
-        """The path with symbolic links resolved, where that is known."""
+        """The path, with symbolic links resolved if that is known."""
         return self.resolved or self.path
 
     @property
@@ -236,9 +234,9 @@ class Opening:
 
 @plain(slots=True)
 class Member:
-    """An object of a hierarchical file, or an attribute of one, as it was met in one opening of the file.
+    """An object in a hierarchical file, or an attribute of one, as seen in one opening of the file.
 
-    `path` is from the root of the file; of an attribute, the object's that has it. `record` is what was said of it.
+    `path` starts at the root of the file; of an attribute, it is the path of its object.
     """
 
     iri: str
@@ -253,12 +251,12 @@ class Member:
 
     @property
     def created(self) -> bool:
-        """Made in this opening, and not found there."""
+        """Whether it was created in this opening."""
         return self.record.get("created") == "true"
 
     @property
     def replaced(self) -> int:
-        """When all that it held before was written anew, in ns since 1970; 0 for never."""
+        """When all of its previous content was overwritten, in ns since 1970; 0 for never."""
         return int(self.record.get("replacedNs", 0))
 
     def stretches(self, side: str) -> list[tuple[int, int]]:
@@ -266,20 +264,19 @@ class Member:
         return [(stretch.first, stretch.last) for access in self.accesses for stretch in access.stretches(side)]
 
     def changes(self) -> list[tuple[int, int]]:
-        """Return the (first, last) moments of all that changed the file: writing, making, copying."""
+        """Return the (first, last) moments of all changes of the file: writes, creation, copies."""
         made = [(self.made(), self.made())] if self.created else []
         return self.stretches("write") + made + [access.moments() for _, access in self.copied_from]
 
     def made(self) -> int:
-        """When it was created here, in ns since 1970: by the call, or else when it was first written, or the file was
-        opened."""
+        """Return when it was created, in ns since 1970: by the call, else the first write, else the file's opening."""
         calls = [access.moments()[0] for access in self.accesses if access.operation == "Create"]
         return min(calls or [first for first, _ in self.stretches("write")] or [self.file.opened])
 
 
 @plain(slots=True)
 class Event:
-    """A single call that is recorded by itself: rename, unlink, map, fork, exec …"""
+    """A single call with a record of its own: rename, unlink, map, fork, exec …"""
 
     iri: str
     kind: str
@@ -290,15 +287,15 @@ class Event:
 
     @property
     def record(self) -> Record:
-        """What it says; not to be changed."""
+        """The event's record; not to be changed."""
         return _unpacked(self.packed)
 
     def facts(self) -> Facts | None:
-        """What the file was, as far as the event says."""
+        """Return the file's facts, if the event has them."""
         return Facts.of(self.record) if "inode" in self.record else None
 
     def text(self, name: str) -> bytes | None:
-        """A path among the event's facts, as bytes."""
+        """Return a path among the event's facts, as bytes."""
         return path_of(self.record, name)
 
     @property
@@ -307,13 +304,13 @@ class Event:
         return self.record.get("task", "")
 
     def number(self, name: str, default: int = 0) -> int:
-        """An integer among the event's facts."""
+        """Return an integer among the event's facts."""
         return int(self.record.get(name, default))
 
 
 @plain(slots=True)
 class Failure:
-    """The calls of one function by one thread that failed with one error number, on an opening or on none."""
+    """The failed calls of one function by one thread with one error number, on an opening or on none."""
 
     iri: str
     thread: Thread
@@ -337,7 +334,7 @@ class Thread:
 
 @plain(slots=True)
 class Process:
-    """One exec'd or forked image; `started` in ns since 1970."""
+    """A process image, after an exec or a fork."""
 
     iri: str
     host: str
@@ -349,8 +346,8 @@ class Process:
     openings: list[Opening] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
-    containers: list[Opening] = field(default_factory=list)  # what a library opened that knows what is in a file
-    within: list[Event] = field(default_factory=list)  # what befell names in such files
+    containers: list[Opening] = field(default_factory=list)  # openings by a library that knows the file's objects
+    within: list[Event] = field(default_factory=list)  # events of names in such files
     summed: list[Access] = field(default_factory=list)  # calls counted once for all objects of such a file
     last_declared: dict[str, int] = field(default_factory=dict)  # the time of the last declaration in each Task
     # Computed once:
@@ -360,7 +357,7 @@ class Process:
 
     @property
     def image(self) -> str:
-        """`exec`, `fork`, `task` (`lineage.tasks`), or an empty string where the header is lost."""
+        """`exec`, `fork`, `task` (`lineage.tasks`), or an empty string if the header is missing."""
         return self.record.get("image", "fork" if self.image_number == "v" else "")
 
     @property
@@ -387,20 +384,20 @@ class Process:
 
     @property
     def started(self) -> int:
-        """When the image began, in ns; the earliest known moment where the header is lost."""
+        """When the image started, in ns; the earliest known moment if the header is missing."""
         if self._started is None:
             self._started = self._first_moment()
         return self._started
 
     @property
     def ended(self) -> int:
-        """The last moment the process is known to have done something, in ns."""
+        """The last known activity of the process, in ns."""
         if self._ended is None:
             self._ended = self._last_moment()
         return self._ended
 
     def named(self) -> Iterator[bytes]:
-        """The paths that the command line names, also as `--option=PATH`."""
+        """Yield the paths that the command line names, also as `--option=PATH`."""
         for argument in self.arguments[1:]:
             for text in {argument, argument.partition(b"=")[2]} - {b""}:
                 yield os.path.normpath(os.path.join(self.cwd, text))
@@ -412,7 +409,7 @@ class Process:
     def _last_moment(self) -> int:
         moments = [self.started, int(self.record.get("endedNs", 0)), *self.last_declared.values()]
         moments += (event.at for event in self.events)
-        if self.image == "task":  # what it left open is not its own to close
+        if self.image == "task":  # it does not close its open files itself
             return max([*moments, *(m for o in self.openings for a in o.accesses for m in (a.last_read, a.last_write))])
         for opening in self.openings:
             moments += (opening.opened, opening.closed)

@@ -1,10 +1,8 @@
-"""A run that was made and could not begin: its recording and why in; nothing of it, or a gap that says so, out.
+"""Removes a run if its command could not be started.
 
-Where the rank that makes it is killed, it has a sign (`ranks.UNBEGUN`) still and nobody holds it: the next merge on its
-host finds it so.
-
-Nobody has part in it yet, so it is taken away. Where a merge is under way, which may be reading it, or the store has it
-already, it stays and says what it is.
+If a merge is in progress, which may be reading the run, or the store already has it, the run stays and gets a gap with
+the reason. If the rank that makes a run is killed, the run still has the mark `ranks.UNBEGUN`, and no lock: the next
+merge on its host removes it.
 """
 
 from __future__ import annotations
@@ -23,12 +21,12 @@ from provio.system import ranks
 from provio.trace import liveness, run_source
 from provio.trace.recording import Recording, write_run
 
-KILLED = "the rank that made it was killed before its command began"
+KILLED = "the rank that made it was killed before its command started"
 
 
 @contextlib.contextmanager
 def removed_on_failure(recording: Recording) -> Iterator[None]:
-    """Take a run away again, whatever keeps it from beginning."""
+    """Remove a run if the block raises anything."""
     try:
         yield
     except BaseException as error:
@@ -37,7 +35,7 @@ def removed_on_failure(recording: Recording) -> Iterator[None]:
 
 
 def withdraw(recording: Recording, why: str) -> None:
-    """Take a run away that nobody has part in, or keep in it why it did not begin; raises nothing."""
+    """Remove a run that no process takes part in, or add the reason to it; raises nothing."""
     if recording.lock_fd >= 0:
         os.close(recording.lock_fd)
         recording.lock_fd = -1
@@ -47,39 +45,38 @@ def withdraw(recording: Recording, why: str) -> None:
             lock = Lock(recording.home, wait=False)
             known = _is_merged(recording.home, recording.run_id)
         except ProvioError as error:
-            known = isinstance(error, Busy)  # else nobody merges here
-        _keep(recording, why) if known else _take_away(recording.home, recording.run_id)
+            known = isinstance(error, Busy)  # any other error: no merge is in progress
+        _add_gap(recording, why) if known else _remove(recording.home, recording.run_id)
     if lock:
         lock.close()
 
 
 def without_failed(home: Home, folders: Iterable[Path]) -> list[Path]:
-    """Take away which of these runs a rank left that was killed while it made them, and return the others. The lock
-    must be held."""
+    """Remove the runs that a rank was making when it was killed, and return the others. The caller holds the lock."""
     found = []
     for folder in folders:
-        if folder.parent != home.runs or not _was_left(folder):  # another record's are its own merge's
+        if folder.parent != home.runs or not _is_abandoned(folder):  # each `.provio` removes only its own
             found.append(folder)
         elif _is_merged(home, folder.name):
             found.append(folder)
             with home.closed(), contextlib.suppress(OSError):
-                said = (folder / run_source.HEAD).read_text(encoding="utf-8")
-                run_source.put(folder / run_source.HEAD, said + _gap(folder.name, KILLED))
+                text = (folder / run_source.HEAD).read_text(encoding="utf-8")
+                run_source.put(folder / run_source.HEAD, text + _gap(folder.name, KILLED))
                 (folder / ranks.UNBEGUN).unlink()
         else:
-            _take_away(home, folder.name)
+            _remove(home, folder.name)
     return found
 
 
-def _was_left(folder: Path) -> bool:
-    """Whether a run's maker, of this host, is gone: on another its lock may not be seen."""
-    if not os.path.exists(folder / ranks.UNBEGUN):  # or nobody else may look
+def _is_abandoned(folder: Path) -> bool:
+    """Return whether the process of this host that made a run has ended; locks of other hosts may be invisible."""
+    if not os.path.exists(folder / ranks.UNBEGUN):  # or this user may not read the folder
         return False
-    from provio.trace import read  # slow to import, and seldom wanted
+    from provio.trace import read  # slow to import, and rarely needed
 
     try:
-        left = liveness.began_here(read.read_head(folder)) and not liveness.is_locked(folder)
-        return left and os.path.exists(folder / ranks.UNBEGUN)  # it may have begun meanwhile
+        ended = liveness.began_here(read.read_head(folder)) and not liveness.is_locked(folder)
+        return ended and os.path.exists(folder / ranks.UNBEGUN)  # the command may have started in the meantime
     except (ProvioError, OSError):
         return False
 
@@ -88,7 +85,7 @@ def _is_merged(home: Home, run_id: str) -> bool:
     return any((mark / run_id).exists() for mark in (home.marks, *home.path.glob("servers/*/merged")))
 
 
-def _keep(recording: Recording, why: str) -> None:
+def _add_gap(recording: Recording, why: str) -> None:
     recording.statements += _gap(recording.run_id, why)
     write_run(recording, None)
     (recording.folder / ranks.UNBEGUN).unlink(missing_ok=True)
@@ -99,8 +96,8 @@ def _gap(run_id: str, why: str) -> str:
     return f"{run}/unbegun> a :Gap ; :about {run}> ; :reason {reason} .\n"
 
 
-def _take_away(home: Home, run_id: str) -> None:
-    """The folder first: who collects lets go of what is of no run."""
+def _remove(home: Home, run_id: str) -> None:
+    """Remove the folder first: a collector drops files without a run."""
     import shutil  # slow to import, and each run loads this module
 
     from provio.trace import collect

@@ -1,8 +1,7 @@
-"""The hosts of a run, as their marks in the run folder say: records in; whose clock is how far ahead, what is not
-collected, out.
+"""The hosts of a run, by their marks in the run folder: corrects their clocks, and finds files that are not collected.
 
-Times of a thread file are by its host's clock, those of files by their server's. Where a clock is ahead of the server's
-by more than was within the measurement, what its host recorded is put back by that.
+Times of a thread file are by its host's clock, times of files by their server's clock. If a host's clock is ahead of
+the server's clock by more than the error of the measurement, the difference is subtracted from the host's times.
 """
 
 from __future__ import annotations
@@ -13,13 +12,13 @@ from urllib.parse import quote, unquote
 from provio.system import node_local
 from provio.system.statx import Record
 
-UNCOLLECTED = "/uncollected"  # how the name of a gap ends that says so
-MOMENTS = ("epochNs", "startedNs", "openedNs", "closedNs")  # by the host's clock; others are since the epoch
+UNCOLLECTED = "/uncollected"  # ending of the IRI of the gap of a host with uncollected files
+MOMENTS = ("epochNs", "startedNs", "openedNs", "closedNs")  # by the host's clock; other times are relative to epochNs
 
 
 def takes(hosts: dict[str, Record], name: str, host: str, records: dict[str, Record]) -> bool:
-    """Take the mark of a host, or put the moments of another file of it where the server's clock has them; return
-    whether it was a mark."""
+    """Take the mark of a host, or convert the times of another file of it to the server's clock; return whether it was
+    a mark."""
     if name == node_local.MARK:
         hosts[host] = next((record for record in records.values() if record.get("a") == "Host"), {})
         return True
@@ -32,25 +31,23 @@ def takes(hosts: dict[str, Record], name: str, host: str, records: dict[str, Rec
 
 
 def offset(record: Record) -> int:
-    """Return by how much a host's clock was ahead (ns); 0 where that is within what could be measured."""
+    """Return how much a host's clock was ahead (ns); 0 if that is within the error of the measurement."""
     ahead = int(record.get("clockOffset", 0))
     return ahead if abs(ahead) > int(record.get("clockWithin", 0)) else 0
 
 
 def clock_uncertainty(hosts: dict[str, Record]) -> int:
-    """Return by how much moments of two hosts may be out of order (ns), of those whose clocks differ most for all that
-    was measured and taken off; 0 where there are not two."""
-    doubts = [int(record.get("clockWithin", 0)) + _left(record) for record in hosts.values()]
-    return sum(sorted(doubts)[-2:]) if len(doubts) > 1 else 0
-
-
-def _left(record: Record) -> int:
-    """What of a host's offset was not taken off."""
-    return 0 if offset(record) else abs(int(record.get("clockOffset", 0)))
+    """Return how much times of two hosts may be out of order (ns): the sum of the two largest errors that remain after
+    the correction; 0 for less than two hosts."""
+    errors = [
+        int(record.get("clockWithin", 0)) + (0 if offset(record) else abs(int(record.get("clockOffset", 0))))
+        for record in hosts.values()
+    ]
+    return sum(sorted(errors)[-2:]) if len(errors) > 1 else 0
 
 
 def correct_run(head: Record, run: str, hosts: dict[str, Record], gaps: list[tuple[str, str, str]]) -> None:
-    """Put the moments of `run.ttl` where the server's clock has them, and add what is not collected to the gaps."""
+    """Convert the times of `run.ttl` to the server's clock, and add gaps for uncollected files."""
     ahead = offset(hosts.get(quote(head.get("host", ""), safe="-._~"), {}))
     for word in ("startedNs", "endedNs") if ahead else ():
         if word in head:
@@ -59,11 +56,10 @@ def correct_run(head: Record, run: str, hosts: dict[str, Record], gaps: list[tup
 
 
 def uncollected(run: str, hosts: dict[str, Record]) -> Iterator[tuple[str, str, str]]:
-    """Yield a gap for each host of which not all is collected."""
+    """Yield a gap for each host with uncollected files."""
     for host, record in hosts.items():
         if "captured" in record and "collectedNs" not in record:
             reason = (
-                f"what was recorded on {unquote(host)} is not collected: run provio merge there; "
-                "it is lost if the node is"
+                f"the recording on {unquote(host)} is not collected: run provio merge there; it is lost if the node is"
             )
             yield f"{run}/{host}/host{UNCOLLECTED}", run, reason

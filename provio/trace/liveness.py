@@ -1,8 +1,8 @@
-"""Whether a run still goes on: its folder and what `run.ttl` says of it in, yes or no out.
+"""Whether a run is in progress. In: its folder and its record in `run.ttl`.
 
-It does while the `provio run` that began it is there, which holds a lock on the run folder that the kernel lets go when
-it ends, and while any process is there that has a thread file in it, or that was started in it and has read and written
-nothing yet. A shell that is recorded from some point on (`provio env`) left its identity there.
+It is while the `provio run` that started it exists, which holds a lock on the run folder until it ends, and while any
+process exists that has a thread file in the folder, or that was started in the run and has no file yet. A shell that is
+recorded from some point on (`provio env`) left its identity in the folder.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from provio.trace import environment, run_source
 if TYPE_CHECKING:
     from provio.system.statx import Record
 
-HEARD = 3600.0  # seconds after which a run of another host of which nothing is heard is taken to be over
-LOOKS, MOMENT = 3, 0.001  # at a lock, and seconds between them
+SILENT = 3600.0  # seconds without a change after which a run of another host is assumed to have ended
+LOOKS, MOMENT = 3, 0.001  # attempts at a lock, seconds between them
 STARTED_IN = rb"(?:^|\0)PROVIO_TRACE=[^;\0]*;[^;\0]*;[^;\0]*;([0-9a-f-]{36});"
 
 
 def lock(folder: Path) -> int:
-    """Take the lock that says a run goes on; return its descriptor, which no command inherits (-1 where there is none
-    to be had)."""
+    """Take the lock that marks a run as in progress; return its descriptor, which no command inherits, or -1 if the
+    folder cannot be opened."""
     with contextlib.suppress(OSError):
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         with contextlib.suppress(OSError):
@@ -40,9 +40,9 @@ def lock(folder: Path) -> int:
 
 
 def in_progress(folder: Path, record: Record, lost: bool = False, *, started: Collection[str] = ()) -> bool:
-    """Tell whether a run still goes on, as far as can be seen from this host: what began on another and has no end yet
-    is taken to, unless other hosts are known to be `lost`. `started` are the runs that are `watched`: without them a
-    process that has no file yet is none."""
+    """Return whether a run is in progress, as far as this host can determine. A run of another host without an end is
+    assumed to be, unless the other hosts are known to be `lost`. `started` is the result of `started_runs`: it covers
+    processes without a file."""
     if not folder.is_dir():  # packed
         return False
     if is_locked(folder) or folder.name in started:
@@ -53,44 +53,44 @@ def in_progress(folder: Path, record: Record, lost: bool = False, *, started: Co
 
 
 def seems_in_progress(folder: Path, record: Record) -> bool:
-    """Tell whether a run goes on as far as answers are concerned: what other hosts may be at work on no longer counts
-    when nothing was heard of it for an hour."""
+    """Return whether queries treat a run as in progress: as `in_progress`, but a run of other hosts counts as ended
+    after an hour without a change."""
     if not folder.is_dir():  # packed
         return False
     if is_locked(folder) or has_living_process(folder, record):
         return True
     if "host" not in record or ("endedNs" in record and "unattended" not in record):
         return False
-    return bool(hosts_at_work(folder, record)) and age(folder) < HEARD
+    return bool(hosts_at_work(folder, record)) and age(folder) < SILENT
 
 
 def age(folder: Path) -> float:
-    """Return for how many seconds nothing has changed in a run folder, as far as times tell."""
+    """Return the seconds since the last change in a run folder, by the files' times."""
     return time.time() - run_source.Folder(folder).changed() / 1e9
 
 
 def has_living_process(folder: Path, record: Record) -> bool:
-    """Tell whether a process of this host is there that has a thread file in a run: what began it may have ended."""
+    """Return whether a process of this host that has a thread file in a run exists."""
     return folder.is_dir() and _booted(folder, record) and any(map(alive, process_images(folder, record)))
 
 
 def hosts_at_work(folder: Path, record: Record) -> list[str]:
-    """Return the other hosts that may be at work on a run, by their encoded names: only a mark that all of a host's is
-    collected tells that it is not."""
+    """Return the encoded names of the other hosts that may have processes of a run: all without the mark that their
+    files are collected."""
     if not folder.is_dir():  # packed
         return []
     own, marked = turtle.segment(environment.host()), "unattended" in record
     began = not (marked or began_here(record) or "endedNs" in record)
     found = {turtle.segment(record.get("host", ""))} if began else set()
     for place in run_source.folders_of(folder, record):
-        said = mark_of(place)
-        if place.name != own and (said or marked) and node_local.COLLECTED.encode() not in said:
+        mark = mark_of(place)
+        if place.name != own and (mark or marked) and node_local.COLLECTED.encode() not in mark:
             found.add(place.name)
     return sorted(found)
 
 
 def mark_of(place: Path) -> bytes:
-    """Return what the mark of a host says; nothing where it has none."""
+    """Return the content of a host's mark; empty if there is none."""
     try:
         return run_source.content(place / node_local.MARK)
     except OSError:
@@ -98,19 +98,19 @@ def mark_of(place: Path) -> bytes:
 
 
 def _booted(folder: Path, record: Record) -> bool:
-    """Whether this host took part since it was booted: process ids recur."""
+    """Return whether this host took part in the run since its boot: process ids recur."""
     boot = environment.boot_id()
     return record.get("bootId") == boot or boot.encode() in mark_of(folder / turtle.segment(environment.host()))
 
 
 def started_runs() -> set[str]:
-    """Return the ids of the runs that a process of the caller's own, on this host, was started in: a process that has
-    read and written nothing yet has no file."""
+    """Return the ids of the runs that the user's processes on this host were started in: a process that has not read
+    or written yet has no file."""
     return {run for _, runs in _started() for run in runs}
 
 
 def _started() -> Iterator[tuple[int, set[str]]]:
-    """The processes of the caller's own, each with the runs that it was started in."""
+    """Yield the user's processes, each with the runs that it was started in."""
     for entry in os.scandir("/proc"):
         if entry.name.isdigit():
             with contextlib.suppress(OSError):
@@ -119,24 +119,24 @@ def _started() -> Iterator[tuple[int, set[str]]]:
 
 
 def living_processes(folder: Path, record: Record) -> list[tuple[int, str]]:
-    """Return the processes of a run that are there, as far as can be seen from this host, by their ids and programs."""
+    """Return the living processes of a run on this host: their ids and program names."""
     seen = {int(image[0]) for image in process_images(folder, record) if _booted(folder, record) and alive(image)}
     seen |= {pid for pid, runs in _started() if folder.name in runs}
     found = []
     for pid in sorted(seen):
-        with contextlib.suppress(OSError):  # it has ended meanwhile
+        with contextlib.suppress(OSError):  # it has just ended
             name = Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="backslashreplace")
             found.append((pid, name.removesuffix("\n")))
     return found
 
 
 def began_here(record: Record) -> bool:
-    """Tell whether a run began on this host."""
+    """Return whether a run started on this host."""
     return record.get("host") == environment.host()
 
 
 def is_locked(folder: Path) -> bool:
-    """Tell whether the `provio run` that began a run is there. Who else asks this has the lock for a moment."""
+    """Return whether the `provio run` of a run exists. Another caller of this function holds the lock for a moment."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for _ in range(LOOKS):
@@ -147,13 +147,13 @@ def is_locked(folder: Path) -> bool:
                 time.sleep(MOMENT)
         return True
     except OSError:
-        return False  # a file system without locks: its processes tell
+        return False  # a file system without locks: the processes decide
     finally:
         os.close(fd)
 
 
 def process_images(folder: Path, record: Record) -> set[tuple[str, str]]:
-    """The process id and start tick of each process of this host, by the names of its files."""
+    """Return the process id and start tick of each process of this host, from the names of its files."""
     host = turtle.segment(environment.host())
     names = (file.name.split(".") for file in run_source.Folder(folder).files(record) if file.host == host)
     images = {(parts[0], parts[1]) for parts in names if len(parts) == 5} | set(_shells(folder, record, host))
@@ -161,7 +161,7 @@ def process_images(folder: Path, record: Record) -> set[tuple[str, str]]:
 
 
 def _captured(folder: Path, host: str) -> Iterator[tuple[str, str]]:
-    """Those whose files are not collected yet."""
+    """Yield the processes that have files which are not collected yet."""
     place = node_local.noted(str(folder.parent.parent), folder.name, host)
     with contextlib.suppress(OSError):
         for name in os.listdir(os.path.join(place, host)) if place else ():
@@ -170,7 +170,7 @@ def _captured(folder: Path, host: str) -> Iterator[tuple[str, str]]:
 
 
 def _shells(folder: Path, record: Record, host: str) -> Iterator[tuple[str, str]]:
-    """The shells that are recorded by themselves: each left its line of `/proc/<pid>/stat`."""
+    """Yield the shells that `provio env` records: each left its line of `/proc/<pid>/stat`."""
     for place in run_source.folders_of(folder, record):
         for sign in place.glob(f"*{run_source.SHELL_ENDING}") if place.name == host else ():
             with contextlib.suppress(OSError, IndexError):
@@ -179,8 +179,7 @@ def _shells(folder: Path, record: Record, host: str) -> Iterator[tuple[str, str]
 
 
 def alive(image: tuple[str, str]) -> bool:
-    """Tell whether a process of this host, by its id and start tick, is there; one that does nothing any more, though
-    nobody has waited for it yet, is not."""
+    """Return whether a process of this host, by its id and start tick, is alive; a zombie is not."""
     pid, tick = image
     try:
         facts = proc.fields(proc.stat(int(pid)))

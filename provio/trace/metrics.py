@@ -1,6 +1,7 @@
-"""Metrics by the million: each as it was said in, the same again out, in fifty bytes instead of a thousand.
+"""Metrics by the million, in columns: fifty bytes for each instead of a thousand.
 
-Texts are kept once; of what fits into no column (a value that is text, a number beyond 2^53) the metric itself is.
+Each text is stored once. A metric that does not fit into the columns (a text value, an integer above 2^53) is stored as
+an object.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from provio.trace.values import Value
 
 EXACT = 1 << 53  # integers that a double holds
 MOST = 1 << 63
-WHOLE, STEPPED, APART = 1, 2, 4  # of a metric's marks: its value is an integer; it has a step; it is in no column
+WHOLE, STEPPED, OBJECT = 1, 2, 4  # marks of a metric: its value is an integer; it has a step; it is an object
 COLUMNS, TIME = "BIIIIIQqqd", 7  # marks; process, task, name, kind, checkpoint; number, time, step, value
 SPECIAL = {"nan": "NaN", "inf": "INF", "-inf": "-INF"}
 
 
 @plain(slots=True)
 class Metric:
-    """A number at a moment; `step` is None where none was given, `given_with` the checkpoint that it was given with."""
+    """A number at a moment; `step` is None if none was given; `given_with` is the checkpoint of the same call."""
 
     process: str
     number: str
@@ -45,7 +46,7 @@ class Metrics:
     def __init__(self) -> None:
         self._columns: list[Any] = []
         self._texts: dict[str, int] = {}
-        self._apart: dict[int, Metric] = {}
+        self._objects: dict[int, Metric] = {}
         self._add: Callable[[Metric], None] = self._first
 
     def __len__(self) -> int:
@@ -55,22 +56,22 @@ class Metrics:
         return map(partial(self._made, list(self._texts)), range(len(self)), *self._columns)
 
     def in_order(self) -> Iterator[Metric]:
-        """Yield them by when they were said."""
+        """Yield them in the order of time."""
         times, make = self._columns[TIME] if self._columns else (), partial(self._made, list(self._texts))
         for place in sorted(range(len(self)), key=times.__getitem__):
             yield make(place, *(column[place] for column in self._columns))
 
     def add(self, metric: Metric) -> None:
-        """Add one."""
+        """Add a metric."""
         self._add(metric)
 
     def extend(self, others: Metrics) -> None:
-        """Add others, after these."""
+        """Append other metrics."""
         for one in others:
             self._add(one)
 
     def _first(self, metric: Metric) -> None:
-        """Make the columns; most runs have no metric."""
+        """Add the first metric, and create the columns: most runs have none."""
         from array import array
 
         self._columns = [array(kind) for kind in COLUMNS]
@@ -80,8 +81,8 @@ class Metrics:
     def _next(self, metric: Metric) -> None:
         row = _row(metric)
         if row is None:
-            self._apart[len(self)] = metric
-            row = APART, 0, min(max(-MOST, metric.at), MOST - 1), 0, 0.0
+            self._objects[len(self)] = metric
+            row = OBJECT, 0, min(max(-MOST, metric.at), MOST - 1), 0, 0.0
             texts: tuple[str, ...] = ("",) * 5
         else:
             texts = metric.process, metric.task, metric.name, metric.kind, metric.given_with
@@ -94,8 +95,8 @@ class Metrics:
         self, texts: list[str], place: int, marks: int, process: int, task: int, name: int, kind: int, given_with: int,
         number: int, at: int, step: int, value: float,
     ) -> Metric:  # fmt: skip
-        if marks & APART:
-            return self._apart[place]
+        if marks & OBJECT:
+            return self._objects[place]
         shown = repr(int(value)) if marks & WHOLE else repr(value)
         return Metric(
             texts[process], str(number), texts[task], at, texts[name], texts[kind],
@@ -105,7 +106,7 @@ class Metrics:
 
 
 def _row(metric: Metric) -> tuple[int, int, int, int, float] | None:
-    """A metric's marks, number, time, step and value; None where they do not fit."""
+    """Return a metric's marks, number, time, step and value; None if they do not fit into the columns."""
     kind, text = metric.value
     number, step = int(metric.number), metric.step
     if str(number) != metric.number or number >= 2 * MOST or not -MOST <= metric.at < MOST:

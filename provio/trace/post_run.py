@@ -1,9 +1,8 @@
-"""Looks at what only the time after a run can tell: the facts of a trace in, `settled.ttl` out.
+"""Post-processing of a run: the facts that can only be determined after it, written to `settled.ttl`.
 
-For each path whose close nobody saw: what the file is now, if it still is that file. For each path that holds `..` or
-leads through a symbolic link: the name without them. For each program
-that could not be watched: which version of its file it is. For each HDF5 file that was written past all that watches
-HDF5 (`hdf5_unseen.py`): that its datasets were not seen.
+For each file with no observed close: its present facts, if the path still leads to that file. For each path that has
+`..` or a symbolic link: the resolved path. For each program that could not be watched: the version of its
+executable. For each HDF5 file that was written without the HDF5 interceptors: that its datasets were not observed.
 """
 
 from __future__ import annotations
@@ -28,60 +27,61 @@ from provio.trace.facts import Opening, Process
 from provio.trace.run_facts import Trace
 from provio.trace.run_source import folders_of, put
 
-# HDF5 files of which only the bytes were seen: a run's facts in, a word on each opening that wrote one out.
+# HDF5 files that were written without the HDF5 interceptors: of these only the bytes were observed.
 
 
 REMEDY = "see docs/hdf5.md"
 OWN_WRITES = frozenset({"pwrite", "pwrite64"})
 
 
-def hide(trace: Trace, host: str) -> bool:
-    """Say of each HDF5 file that is still as a process left it, and that no layer told of, that what is in it was not
-    seen; tell whether there was any."""
+def note_unseen_hdf5(trace: Trace, host: str) -> bool:
+    """Note, for each HDF5 file that a process wrote without a record of its objects, that they were not observed, if
+    the file has not changed since; return whether there was any."""
     inside: dict[bytes, bool] = {}
     found = False
     for process in trace.processes.values():
         path = process.executable if process.host == host else None
-        written = _untold(process) if path else []
+        written = _written_unseen(process) if path else []
         if not path or not written:
             continue
         if path not in inside:
-            inside[path] = _has_inside(path, process)
+            inside[path] = _contains_hdf5(path, process)
         for opening in written:
-            found |= _note(opening, path if inside[path] else None)
+            found |= _note_unseen(opening, path if inside[path] else None)
     return found
 
 
-def _untold(process: Process) -> list[Opening]:
-    """What a process wrote as HDF5 may have, and of whose inside no layer said a word."""
+def _written_unseen(process: Process) -> list[Opening]:
+    """Return the openings that the HDF5 library may have written and that no HDF5 interceptor reported."""
     if any(not container.facts.inode for container in process.containers):
-        return []  # a file of several parts, or one that was made at its close: some of these may be its own
-    told = {container.facts.lasting for container in process.containers}
+        return []  # a file in several parts, or created at its close: some of the openings may belong to it
+    reported = {container.facts.lasting for container in process.containers}
     both = (
         opening
         for opening in process.openings
         if opening.flags & os.O_ACCMODE == os.O_RDWR and not opening.unseen_reason
     )
-    return [opening for opening in both if _left(opening) and opening.facts.lasting not in told]
+    return [opening for opening in both if _facts_after_write(opening) and opening.facts.lasting not in reported]
 
 
-def _left(opening: Opening) -> Facts | None:
-    """What a process left of a file that it wrote."""
+def _facts_after_write(opening: Opening) -> Facts | None:
+    """Return the facts of a file after the process wrote it; None if it did not write it."""
     wrote = opening.kind == "FileVersion" and opening.writes()
     return opening.at_close or opening.settled if wrote else None
 
 
-def _has_inside(path: bytes, process: Process) -> bool:
-    """Whether HDF5 is inside an executable, where that is still the file which ran."""
+def _contains_hdf5(path: bytes, process: Process) -> bool:
+    """Return whether the HDF5 library is linked into an executable, if that is still the file that ran."""
     with contextlib.suppress(OSError, ValueError):
         own = not path.startswith(SYSTEM) and statx.facts(path).key == Facts.of(process.record).key
         return own and hdf5_inside(path)
     return False
 
 
-def _note(opening: Opening, program: bytes | None) -> bool:
-    """Note why what lies in a file was not seen, where it is HDF5 and was left so; `program` is what has HDF5 in it."""
-    left = _left(opening)
+def _note_unseen(opening: Opening, program: bytes | None) -> bool:
+    """Note why the objects of a file were not observed, if it is an unchanged HDF5 file; `program` is the executable
+    that contains the HDF5 library."""
+    left = _facts_after_write(opening)
     at_places = any(access.counts.get("writeApi") in OWN_WRITES for access in opening.accesses)
     if left is None or not (program or at_places):
         return False
@@ -89,7 +89,7 @@ def _note(opening: Opening, program: bytes | None) -> bool:
         path = opening.name or b""
         if is_hdf5(path) and statx.facts(path).key == left.key:
             inside = program and f"HDF5 is inside the executable {program.decode('utf-8', 'replace')}"
-            why = inside or "HDF5 was called past all that watches it"
+            why = inside or "HDF5 was called without its interceptors"
             opening.unseen_reason = f"{why}: datasets that it wrote are not seen ({REMEDY})"
             return True
     return False
@@ -100,17 +100,16 @@ NUMBERS = ("inode", "birthNs", "mtimeNs", "ctimeNs", "size")
 
 
 def postprocess(trace: Trace) -> Trace:
-    """Look at what processes that outlived the run on this host have left."""
+    """Post-process a run's files of this host, if its folder can be written; return the trace."""
     if os.access(trace.folder, os.W_OK):
         postprocess_host(trace, turtle.segment(environment.host()))
     return trace
 
 
 def postprocess_host(trace: Trace, host: str) -> None:
-    """Add to each opening and process of `trace` on `host` what is found now, and write it to the host's `settled.ttl`.
+    """Add the present facts to each opening and process of `trace` on `host`, and write them to its `settled.ttl`.
 
-    What was found before stays as it was; what a process has open that is still there is looked at when it is merged
-    again, too.
+    Facts of an earlier call stay. Files that a living process has open are inspected again at the next merge.
     """
     if _places(trace, host):
         found = inspect(trace, host)
@@ -118,21 +117,20 @@ def postprocess_host(trace: Trace, host: str) -> None:
 
 
 def inspect(trace: Trace, host: str) -> bool:
-    """Add to each opening and process of a trace, or of a part of one that has nothing to do with the others, what is
-    found now; tell whether there was anything."""
+    """Add the present facts to each opening and process of a trace or of a partition; return whether any was added."""
     resolve = Resolver()
-    names, alive = _Names(trace), cache(liveness.alive)
+    names, alive = _CurrentNames(trace), cache(liveness.alive)
     found = "file" not in left_out(trace.run.get("detail", "")) and _programs(trace, host)
     for opening in trace.openings():
         if opening.process.host == host:
             found |= _late_facts(opening, names, alive) | _resolved(opening, resolve)
-    if trace.run.get("hdf5") == "auto":  # where it was to be seen: an older run says nothing of it
-        found |= hide(trace, host)
+    if trace.run.get("hdf5") == "auto":  # runs of older versions have no such value
+        found |= note_unseen_hdf5(trace, host)
     return found
 
 
 def write_settled(trace: Trace, host: str, stated: Iterable[str], found: bool) -> None:
-    """Write what is stated (Turtle) of all that was found, now or before, to the host's `settled.ttl`."""
+    """Write the statements (Turtle) to the host's `settled.ttl` if facts were `found` now, or there is no file yet."""
     places = _places(trace, host)
     if places and (found or not any((place / SETTLED).exists() for place in places)):
         text = "".join([f"@prefix : <{NS}> .\n", *stated])
@@ -145,9 +143,9 @@ def _places(trace: Trace, host: str) -> list[Path]:
 
 
 def statements(trace: Trace, host: str) -> Iterator[str]:
-    """All that is settled, as Turtle."""
+    """Yield the facts that post-processing found, as Turtle."""
     for process in trace.processes.values():
-        if process.host == host and _found_here(process):
+        if process.host == host and _has_found_facts(process):
             values = [("device", turtle.literal(process.record["device"]))]
             yield _statement(process.iri, values + [(name, process.record[name]) for name in NUMBERS])
     for opening in trace.openings():
@@ -156,13 +154,13 @@ def statements(trace: Trace, host: str) -> Iterator[str]:
             yield _statement(opening.iri, values)
 
 
-def _found_here(process: Process) -> bool:
-    """Its program's facts are no word of its own."""
+def _has_found_facts(process: Process) -> bool:
+    """Return whether the facts of a process's executable come from post-processing, not from the process itself."""
     return "inode" in process.record and "a" not in process.record
 
 
 def settled_values(later: Facts) -> dict[str, str]:
-    """What a record says of what a file was found to be, by the names there."""
+    """Return the properties of a `settled.ttl` record for a file's facts."""
     return {"settledMtimeNs": str(later.mtime), "settledCtimeNs": str(later.ctime), "settledSize": str(later.size)}
 
 
@@ -182,7 +180,7 @@ def _statement(subject: str, pairs: list[tuple[str, str]]) -> str:
 
 
 def _programs(trace: Trace, host: str) -> bool:
-    """Note the facts of each executable that its process does not state, where it was not changed since the start."""
+    """Add the facts of executables to the processes without them, if the file has not changed since the start."""
     known: dict[bytes, Facts | None] = {}
     found = False
     for process in trace.processes.values():
@@ -206,8 +204,9 @@ def _facts_of(path: bytes) -> Facts | None:
         return None
 
 
-def _late_facts(opening: Opening, names: _Names, alive: Callable[[tuple[str, str]], bool]) -> bool:
-    """What the file is now, where nobody saw the close of what was open for writing; tell whether it stays that."""
+def _late_facts(opening: Opening, names: _CurrentNames, alive: Callable[[tuple[str, str]], bool]) -> bool:
+    """Add the present facts of a file that was open for writing and had no observed close; return whether
+    they are final."""
     if opening.kind != "FileVersion" or not opening.writable or opening.at_close or opening.settled:
         return False
     # Tested before the file is inspected: the process may end in between.
@@ -220,13 +219,13 @@ def _late_facts(opening: Opening, names: _Names, alive: Callable[[tuple[str, str
     return False
 
 
-class _Names:
-    """Where files of a trace are now: the renames and links in it, in the order of time."""
+class _CurrentNames:
+    """The present paths of a trace's files, from its renames and links in the order of time."""
 
     def __init__(self, trace: Trace) -> None:
         self.new: dict[tuple[str, int, int], list[tuple[int, bytes]]] = {}
         self.moments: list[int] = []
-        self.moved: dict[bytes, list[tuple[int, bytes]]] = {}  # by the folder: which of the moves, and its new name
+        self.moved: dict[bytes, list[tuple[int, bytes]]] = {}  # by folder: index of the move, new name
         files = {opening.facts.lasting for opening in trace.openings()}
         events = (e for p in trace.processes.values() for e in p.events if e.kind in ("Rename", "Link"))
         for event in sorted(events, key=lambda event: event.at):
@@ -238,12 +237,12 @@ class _Names:
                     self.moments.append(event.at)
 
     def of(self, opening: Opening) -> list[bytes]:
-        """Return the paths that may lead to the file of an opening now, the likeliest first."""
+        """Return the paths that may lead to an opening's file now, the most likely first."""
         names = [(opening.opened, opening.path or b""), *self.new.get(opening.facts.lasting, ())]
         return [path for path in dict.fromkeys(self._moved(*name) for name in reversed(names)) if path]
 
     def _moved(self, since: int, path: bytes) -> bytes:
-        """Where a path leads now that folders were moved."""
+        """Return the present path, after the renames of folders since a moment."""
         number = bisect_left(self.moments, since)
         while self.moved:
             found = [(*known[0], old) for old in folders(path) if (known := self._since(number, old))]
@@ -254,14 +253,14 @@ class _Names:
         return path
 
     def _since(self, number: int, folder: bytes) -> list[tuple[int, bytes]]:
-        """The next move of a folder, if any."""
+        """Return the next rename of a folder, if any, as a list."""
         known = self.moved.get(folder, [])
         place = bisect_left(known, (number, b""))
         return known[place : place + 1]
 
 
 def _resolved(opening: Opening, resolve: Resolver) -> bool:
-    """The path without `..` and symbolic links, where it still leads to this file."""
+    """Add the path without `..` and symbolic links, if it still leads to this file; return whether it was added."""
     named = opening.kind in ("FileVersion", "Directory", "Pipe") and not opening.unlinked
     if not named or not opening.path or opening.resolved:
         return False
@@ -280,7 +279,7 @@ def _resolved(opening: Opening, resolve: Resolver) -> bool:
 
 
 class Resolver:
-    """`realpath`, with the folders remembered."""
+    """`realpath` with a cache of folders."""
 
     def __init__(self) -> None:
         self.folders: dict[bytes, bytes] = {}

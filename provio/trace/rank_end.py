@@ -1,8 +1,7 @@
-"""The end of a run that nobody waits for, as that of ranks: a run folder in; whether all of it has ended, and that
-noted in `run.ttl`, out.
+"""The end of a run without a waiting process, as of ranks: the merge determines it and notes it in `run.ttl`.
 
-Whoever merges looks: such a run ends with the last that any process of it did. Of another host's processes only a mark
-that all is collected tells; without one the run has no end.
+Such a run ends with the last activity of any of its processes. The processes of another host have ended once its mark
+states that its files are collected; until then the run has no end.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ END = re.compile(r" ; :endedNs \d+")
 
 
 def awaits_end(folder: Path) -> bool:
-    """Tell whether a run has no end yet that could be told from this host, now or when its processes have ended."""
+    """Return whether a run has no end yet, and this host can determine it once its processes have ended."""
     record = _record(folder)
     return (
         "endedNs" not in record
@@ -35,13 +34,13 @@ def awaits_end(folder: Path) -> bool:
 
 
 def has_ended(folder: Path) -> bool:
-    """Tell whether all of such a run has ended, as far as is known here."""
+    """Return whether all processes of such a run have ended, as far as this host knows."""
     record = _record(folder)
-    return WORD in record and not liveness.hosts_at_work(folder, record) and not _goes_on(folder, record)
+    return WORD in record and not liveness.hosts_at_work(folder, record) and not _has_processes(folder, record)
 
 
 def note_end(found: Trace, ended: bool) -> None:
-    """Note when a run ended that was `over` before it was read; take that back where more of it began."""
+    """Set the end of a run that had `ended` before it was read; remove it if new processes started."""
     if WORD not in found.run or not found.folder.is_dir() or not os.access(found.folder, os.W_OK):
         return
     moments = (process.ended for process in found.processes.values())
@@ -60,21 +59,21 @@ def note_end(found: Trace, ended: bool) -> None:
 
 
 def _with_end(text: str, iri: str, end: str) -> str:
-    """What `run.ttl` says, with another end."""
+    """Return the text of `run.ttl` with another end."""
     before, subject, after = text.partition(f"<{iri}> a :Run")
     line, stop, rest = after.partition(" .\n")
     return before + subject + END.sub("", line) + end + stop + rest
 
 
 def _record(folder: Path) -> Record:
-    """What a run says of itself that nobody waits for; nothing of any other, or of one that is packed."""
+    """Return the record of a run without a waiting process; empty for any other run, or an archived one."""
     with contextlib.suppress(OSError):
         if SIGN in run_source.content(folder / run_source.HEAD):
             return read.read_head(folder)
     return {}
 
 
-def _goes_on(folder: Path, record: Record) -> bool:
-    """Whether a process of this host is there that recorded something, or was started to."""
+def _has_processes(folder: Path, record: Record) -> bool:
+    """Return whether a process of this host exists that has recorded something or was started in the run."""
     images = filter(liveness.alive, liveness.process_images(folder, record))
     return any(images) or folder.name in liveness.started_runs()

@@ -1,6 +1,6 @@
 """Reads a run folder: Turtle files in, facts out (`docs/trace-format.md`); nothing is concluded here.
 
-A damaged file costs only itself: its good prefix is kept, and what was wrong is named with its line in `Trace.damages`.
+A damaged file affects no other file: its records before the damage are kept, and `Trace.damages` has the line.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ NOTHING: Mapping[str, Mapping[str, Packed]] = MappingProxyType({})
 
 
 def read_run(folder: Path, lone: Lone | None = None) -> Trace:
-    """Read the run folder `folder`; never fails on content, see `Trace.damages`. Files that are `lone` are held there,
-    as far as they are in large thread files."""
+    """Read the run folder `folder`; never fails on content, see `Trace.damages`. Lone files in large thread files go to
+    `lone`."""
     source = run_source.of(folder)
     trace, head = start_trace(source)
     trace.lone = lone
@@ -55,20 +55,20 @@ def read_run(folder: Path, lone: Lone | None = None) -> Trace:
 
 
 def add_run_gaps(trace: Trace, head: Records) -> None:
-    """Take in the gaps that `run.ttl` states."""
+    """Add the gaps in `run.ttl` to the trace."""
     for iri, record in head.items():
         if record.get("a") == "Gap":
             gap(trace, None, iri, record)
 
 
 def start_trace(source: RunFiles) -> tuple[Trace, Records]:
-    """Return a trace of which nothing is read but what `run.ttl` says, and all the records of that."""
+    """Return a trace with the facts of `run.ttl` only, and all records of `run.ttl`."""
     damages: list[Damage] = []
     digests, run_id = Digests(), source.folder.name
     head = admitted(load(source.head(), digests, damages), RUN_BASE + run_id, source.head().path, damages)
     run = head.get(RUN_BASE + run_id, {})
     if not run and not damages:
-        damages.append(Damage(source.head().path, 1, "says nothing of the run"))
+        damages.append(Damage(source.head().path, 1, "has no record of the run"))
     mounts = [record for record in head.values() if record.get("a") == "Mount"]
     trace = Trace(source.folder, run_id, run, mounts, {}, [], damages, digests)
     trace.environment = {
@@ -79,7 +79,7 @@ def start_trace(source: RunFiles) -> tuple[Trace, Records]:
 
 
 def records_of(trace: Trace, file: RunFile) -> Records:
-    """Return what one file of a run says; what is wrong with it goes to the trace's damages."""
+    """Return the records of one file of a run; its damages are added to the trace."""
     records = load(file, trace.digests, trace.damages)
     return admitted(records, f"{trace.iri}/{file.host}/", file.path, trace.damages)
 
@@ -88,9 +88,9 @@ def read_files(
     trace: Trace, files: Iterable[RunFile], after: Mapping[str, Mapping[str, Packed]] = NOTHING,
     mounts: MountTables | None = None, hold: type[Packed] = Packed,
 ) -> None:  # fmt: skip
-    """Add to a trace what some files of its run say that have to do with no others, and what was found `after` the run
-    of the openings in them, by process, and which `mounts` processes saw, where these are not among the files; `hold`
-    is how the records of accesses and events are kept."""
+    """Add the facts of some files of a run, which do not depend on its other files, to a trace. `after` has the results
+    of post-processing by process, `mounts` the mount tables if their files are not among these; `hold` is the class
+    that stores the records of accesses and events."""
     settled: Records = {}
     late: deque[dict[str, Packed]] = deque()
     members, declarations, tables = (
@@ -103,7 +103,7 @@ def read_files(
             trace.digests.add((file.host, file.name), os.fsencode(file.gap))
             file_gap(trace, file, file.gap)
             continue
-        records = _taken(trace, file, declarations)
+        records = _read_file(trace, file, declarations)
         if hosts.takes(trace.hosts, file.name, file.host, records) or jobs.takes(trace.jobs, file.name, records):
             pass
         elif file.name in AFTER:
@@ -130,7 +130,7 @@ def read_files(
 
 
 def lone_files(trace: Trace, process: Process) -> Iterator[Trace]:
-    """Yield the lone files of a process, in batches: a part of the trace in which it opened these and no more."""
+    """Yield the lone files of a process, in batches: a part of the trace in which they are its only openings."""
     threads = {thread.iri: thread for thread in process.threads}
     for units in trace.lone.units(process.iri) if trace.lone else ():
         part, own = copying.copy(trace), copying.copy(process)
@@ -142,12 +142,12 @@ def lone_files(trace: Trace, process: Process) -> Iterator[Trace]:
         attach(part, accesses, {one.iri: one for one in own.openings}, threads, (members, declarations))
         _bound_accesses(part)
         yield part
-        for opening in own.openings:  # no cycle is left behind: nobody looks for those meanwhile
+        for opening in own.openings:  # leaves no reference cycle: the garbage collector is paused
             opening.accesses.clear()
         own.openings.clear()
 
 
-def _taken(trace: Trace, file: RunFile, declarations: DeclarationReader) -> Records:
+def _read_file(trace: Trace, file: RunFile, declarations: DeclarationReader) -> Records:
     """Return the records of a file; a large one's metrics and openings that may be lone are taken out of them."""
     own = f"{trace.iri}/{file.host}/"
     if _is_large(file) and not hosts.offset(trace.hosts.get(file.host, {})):
@@ -172,8 +172,8 @@ def _is_large(file: RunFile) -> bool:
 
 
 def _order(trace: Trace) -> None:
-    """Put the openings of each process in the order of their numbers, and the accesses of each by thread and number, in
-    whichever order they were read; then come openings that a library alone saw."""
+    """Sort the openings of each process by number, and their accesses by thread and number, independent of the order of
+    reading; then add openings that only a library recorded."""
     for process in trace.processes.values():
         process.openings.sort(key=lambda opening: (len(opening.label), opening.label))
         for opening in (*process.openings, *process.containers):
@@ -184,7 +184,7 @@ def _order(trace: Trace) -> None:
 
 
 def _not_lone(trace: Trace) -> Iterator[Records]:
-    """The records of the openings that turn out not to be lone."""
+    """Yield the records of candidates that are not lone."""
     if trace.lone is None:
         return
     from provio.trace.fast.find_lone import divide  # slow to import, and most runs are small
@@ -193,19 +193,19 @@ def _not_lone(trace: Trace) -> Iterator[Records]:
 
 
 def note_mount_namespaces(trace: Trace, tables: MountTables) -> None:
-    """Note which processes had mounts of their own, and what these say of images."""
+    """Set which processes have mounts of their own, and the roots of their images."""
     trace.contained, trace.roots, trace.image_devices = set(tables.of_process), tables.roots(), tables.devices()
     trace.gaps += tables.gaps()
 
 
 def read_head(folder: Path) -> Record:
-    """Return the facts about the run itself, from `run.ttl`; empty where it is missing or damaged."""
+    """Return the record of the run in `run.ttl`; empty if the file is missing or damaged."""
     return load(run_source.of(folder).head(), None, []).get(RUN_BASE + folder.name, {})
 
 
 def _bound_accesses(trace: Trace) -> None:
-    """Where only the first moment of an access is recorded, it lasted at most until the close or the run's end; until
-    the process's where the run's is made of those, and may be noted after the first merge."""
+    """Set the missing last moment of accesses: the close of the opening, else the end of the run, else that of the
+    process (the end of a run of ranks follows from the processes, and may be noted after the first merge)."""
     end_of_run = 0 if trace.run.get("unattended") else int(trace.run.get("endedNs", 0))
     contained = (container for process in trace.processes.values() for container in process.containers)
     for opening in chain(trace.openings(), contained):

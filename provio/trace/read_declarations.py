@@ -1,6 +1,4 @@
-"""What programs said of themselves: a thread file's records in, what they tell of out (`docs/trace-format.md`); nothing
-is concluded here.
-"""
+"""Reads the declarations of programs from the records of thread files (`docs/trace-format.md`)."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ Find = Callable[[str], Process | None]
 
 
 class DeclarationReader:
-    """What a run's programs said: records are given file by file, then put together."""
+    """Takes the records of declarations, file by file, then assembles them."""
 
     def __init__(self, find: Find) -> None:
         self.find = find  # a process by its IRI
@@ -32,7 +30,7 @@ class DeclarationReader:
         self.settings: dict[str, Settings] = {}
 
     def takes(self, iri: str, record: Record) -> bool:
-        """Keep what a record says, if it is of something that a program told of."""
+        """Take a record of a declaration; return whether it was one."""
         kind = record.get("a")
         if not (kind in KINDS or "startedNs" in record or "complete" in record):
             return False
@@ -54,16 +52,16 @@ class DeclarationReader:
             self.records.setdefault(iri, {}).update(record)
         return True
 
-    def add_metrics(self, metrics: Metrics, told: dict[tuple[str, str], int]) -> None:
-        """Keep metrics that were read apart; `told` says when a process last said one in a Task."""
+    def add_metrics(self, metrics: Metrics, times: dict[tuple[str, str], int]) -> None:
+        """Add metrics that were read separately; `times` has the time of the last one for each process and Task."""
         self.declarations.metrics.extend(metrics)
-        for (iri, task), at in told.items():
+        for (iri, task), at in times.items():
             process = self.find(iri)
             if process:
                 _note(process, task, at)
 
     def use(self, process: Process, at: int, record: Record) -> None:
-        """Keep that a program said of something that it used or made it."""
+        """Add the declaration of a use or a generation."""
         facts = Facts.of(record) if "inode" in record else None
         task, made = sys.intern(record.get("task", "")), record["a"] == "GeneratedSaid"
         self.declarations.uses.append(
@@ -72,7 +70,7 @@ class DeclarationReader:
         _note(process, task, at)
 
     def add_use_of_thread(self, thread: Thread | None, record: Record) -> None:
-        """Keep the same where a thread's own record says it."""
+        """Add a use or a generation from a record of a thread."""
         if thread:
             self.use(thread.process, thread.epoch + int(record.get("at", 0)), record)
 
@@ -82,7 +80,7 @@ class DeclarationReader:
             self.settings.setdefault(record["partOf"], {})[name] = _value(record)
 
     def assembled(self) -> Declarations:
-        """Return all of it, each with its settings."""
+        """Return all declarations, each with its settings."""
         for iri, record in self.records.items():
             process = self.find(iri.rpartition("/")[0] + "/")
             if process:
@@ -111,13 +109,13 @@ class DeclarationReader:
 
 
 def _note(process: Process, task: str, at: int) -> None:
-    """A process, and a Task of it, went on at least until it said something."""
+    """Note the time of a declaration: the process and its Task lasted at least until then."""
     if at > process.last_declared.get(task, 0):
         process.last_declared[task] = at
 
 
 def metric_of(process: str, number: str, record: Record) -> Metric:
-    """Return what a record says of a metric: by the IRI of its process, and its number there."""
+    """Return the metric of a record, with the IRI of its process and its number there."""
     return Metric(
         process,
         number,
@@ -132,7 +130,7 @@ def metric_of(process: str, number: str, record: Record) -> Metric:
 
 
 def _value(record: Record) -> Value:
-    """The value of a setting; of one that is too long for a trace, how long it is."""
+    """Return the value of a setting; if it was too long for the trace, its size."""
     if "value" in record:
         return values.of(record)
     return Value(TEXT, _text(record, "value") or f"({int(record.get('size', 0))} bytes)")
@@ -148,6 +146,6 @@ def _text(record: Record, name: str) -> str:
 
 
 def _kind(record: Record) -> str:
-    """The kind that is stated, or else the class, where that is more than the general one."""
+    """Return the declared kind, else the class if it is more specific than the general one."""
     kind, given = record.get("a", ""), _text(record, "kind")
     return given or ("" if kind in KINDS or kind == "DataObject" else kind)

@@ -145,7 +145,7 @@ def prepare(
         raise CannotRecord(str(error)) from error
     except OSError as error:
         raise CannotRecord(
-            f"cannot write the run folder ({error.strerror}): {remedy(error, 'set PROVIO_HOME to a folder with room')}"
+            f"cannot write the run folder ({error.strerror}): {remedy(error, 'set PROVIO_HOME to a folder with space')}"
         ) from error
     return recording
 

@@ -20,7 +20,7 @@ from provio.lineage.spans import Writing
 from provio.system.statx import Facts
 from provio.trace.facts import Access, Event, Opening, Process, Thread
 from provio.trace.fast.compact_record import Packed
-from provio.trace.post_run import _Names
+from provio.trace.post_run import _CurrentNames
 from provio.trace.run_facts import Trace
 
 BEGAN = 1_795_000_000 * SECOND
@@ -180,7 +180,7 @@ def concluding(run: Run) -> Callable[[], object]:
 
 def naming(run: Run) -> Callable[[], object]:
     """Where each file of a run is now."""
-    return lambda: [names.of(opening) for names in [_Names(run.trace)] for opening in run.trace.openings()]
+    return lambda: [names.of(opening) for names in [_CurrentNames(run.trace)] for opening in run.trace.openings()]
 
 
 @pytest.mark.parametrize(
@@ -262,7 +262,7 @@ def test_where_files_are_whose_folders_were_moved() -> None:
             )
             moves.append((at(number // 2), old, new))
             run.renamed(thread, number // 2, file(9 + number, 0, 0), old.decode(), new.decode())
-        names = _Names(run.trace)
+        names = _CurrentNames(run.trace)
         for number in range(30):
             path = start = b"/" + b"/".join(chance.choice((b"a", b"b", b"c")) for _ in range(4))
             for moment, old, new in moves:

@@ -11,7 +11,7 @@ from conftest import Project
 from provio.system.elf import hdf5_inside, is_hdf5
 
 CLIENTS = Path(__file__).parent.parent / "clients"
-PAST = "HDF5 was called past all that watches it: datasets that it wrote are not seen (see docs/hdf5.md)"
+UNINTERCEPTED = "HDF5 was called without its interceptors: datasets that it wrote are not seen (see docs/hdf5.md)"
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_a_program_that_is_made_anew_is_not_looked_at(project: Project, static: 
     other = static.with_name("other")
     shutil.copy(static, other)
     project.run(f"{static} in.h5 out.h5; mv {other} {static}")
-    assert gaps(project, "out.h5") == [PAST]
+    assert gaps(project, "out.h5") == [UNINTERCEPTED]
 
 
 def test_the_signature_may_lie_behind_a_users_own_block(project: Project, input_file: Path) -> None:
@@ -99,7 +99,7 @@ def test_hdf5_that_was_called_by_its_addresses_is_a_gap(project: Project) -> Non
         pytest.skip("h5py has no HDF5 of its own")
     direct = [sys.executable, str(CLIENTS / "direct.py"), str(library)]
     project.watch(*direct, "out.h5")
-    assert gaps(project, "out.h5") == [PAST]
+    assert gaps(project, "out.h5") == [UNINTERCEPTED]
     project.watch("cp", "out.h5", "copy.h5")
     project.watch(sys.executable, "-c", "import shutil; shutil.copy('out.h5', 'other.h5')")
     assert gaps(project, "other.h5")[1:] == gaps(project, "copy.h5")[1:] == []
@@ -108,7 +108,7 @@ def test_hdf5_that_was_called_by_its_addresses_is_a_gap(project: Project) -> Non
     assert gaps(off, "unsaid.h5") == []
     project.provio("merge", "--rebuild")  # what the run was told counts, not what is set now
     assert gaps(project, "unsaid.h5") == []
-    assert gaps(project, "out.h5") == [PAST]
+    assert gaps(project, "out.h5") == [UNINTERCEPTED]
 
 
 @pytest.mark.slow

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from synthetic_traces import Run
 
 from provio.settings.home import Home
-from provio.trace import run_folder, values
+from provio.trace import run_source, values
 from provio.trace.digests import content_hash
 from provio.trace.metrics import Metric, Metrics
 from provio.trace.read import read_run
 from provio.trace.run_facts import Trace
-from provio.trace.run_folder import LARGE
+from provio.trace.run_source import LARGE
 
 MANY = LARGE // 400 + 1000
 TEXTS = st.sampled_from(["", "loss", "accuracy", "a\0b", "é\ud800"])
@@ -85,10 +85,10 @@ def facts(trace: Trace) -> list[object]:
 )  # fmt: skip
 def test_a_large_file_is_read_as_a_small_one(home: Home, monkeypatch: pytest.MonkeyPatch, last: str) -> None:
     folder = told(home, last, 200)
-    monkeypatch.setattr(run_folder, "LARGE", 1 << 14)
+    monkeypatch.setattr(run_source, "LARGE", 1 << 14)
     in_parts = read_run(folder)
-    assert len(in_parts.said.metrics) >= 200
-    monkeypatch.setattr(run_folder, "LARGE", 1 << 40)
+    assert len(in_parts.declarations.metrics) >= 200
+    monkeypatch.setattr(run_source, "LARGE", 1 << 40)
     whole = read_run(folder)
     assert facts(in_parts) == facts(whole)
     assert content_hash(folder, whole.run) == whole.content_hash
@@ -96,9 +96,9 @@ def test_a_large_file_is_read_as_a_small_one(home: Home, monkeypatch: pytest.Mon
 
 def test_the_hash_of_a_large_file_is_that_of_its_bytes(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = told(home, "", 200)
-    monkeypatch.setattr(run_folder, "LARGE", 1 << 14)
+    monkeypatch.setattr(run_source, "LARGE", 1 << 14)
     in_parts = content_hash(folder, {})
-    monkeypatch.setattr(run_folder, "LARGE", 1 << 40)
+    monkeypatch.setattr(run_source, "LARGE", 1 << 40)
     assert content_hash(folder, {}) == in_parts
 
 

@@ -1,7 +1,7 @@
-"""Records that are kept for long, small: a record in (property → value), the same out again.
+"""Records in little memory: a record (property → value) is packed into one text, and unpacked on request.
 
-A run of many files has a record for each of its accesses. As a mapping each takes 1.4 KB, for the most part the zeros
-that the shim pads counters with, and what Python keeps beside each text; packed it takes a tenth.
+A run of many files has a record for each access. As a mapping it takes 1.4 KB, most of it for the zeros that the shim
+pads counters with and for Python's string objects; packed it takes a tenth.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from __future__ import annotations
 from provio.base.vocab import vocabulary
 from provio.system.statx import Record
 
-BETWEEN = "\0"  # values
+BETWEEN = "\0"  # separates values
 
 _shapes: dict[tuple[str, ...], tuple[tuple[str, ...], tuple[bool, ...]]] = {}
 
 
 class Packed:
-    """A record whose integers have lost the zeros before them."""
+    """A packed record; its integers have no leading zeros."""
 
     __slots__ = ("_names", "_values")
 
@@ -39,12 +39,12 @@ class Packed:
         return dict(zip(self._names, values.split(BETWEEN) if isinstance(values, str) else values, strict=True))
 
     def packed(self) -> Packed:
-        """Return it as it is kept for long."""
+        """Return it in packed form."""
         return self
 
 
 class Loose(Packed):
-    """A record that is let go soon: to pack it would take longer than all that is asked of it."""
+    """A record that is used for a short time, and so is not worth packing."""
 
     __slots__ = ("_record",)
 
@@ -56,5 +56,5 @@ class Loose(Packed):
         return self._record
 
     def packed(self) -> Packed:
-        """Return it packed."""
+        """Return it in packed form."""
         return Packed(self._record)

@@ -1,5 +1,5 @@
-"""Which openings of a run are lone (`lone`): `Gatherer` takes those that may be out of a thread file as it is read;
-`divide` tells which are, once all of the run is read.
+"""Finds the lone files of a run (`lone_files`): `Gatherer` takes candidates out of a thread file as it is read;
+`divide` decides which of them are lone, once the whole run is read.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from provio.trace.fast.lone_files import Lone, Records, Unit, Units, above, epoc
 from provio.trace.run_facts import Trace
 from provio.trace.trust import LONGEST, rejection
 
-FIRST = 500  # openings of a process, which are never lone: among them are its script and its settings
+FIRST = 500  # openings of a process that are never lone: they include its script and its settings files
 BATCH = 500  # units
 LATEST = 1 << 62  # ns since 1970
-WINDOW = 4_000  # openings of a file of which more may be said
+WINDOW = 4_000  # openings of a file that may get further records
 OPENED = frozenset("a path device inode birthNs mtimeNs ctimeNs size flags openedNs openApi openElapsed".split())
 NEEDED = frozenset({"path", "inode", "openedNs"})
 CLOSED = frozenset("closedNs closedMtimeNs closedCtimeNs closedSize closedLinks".split())
@@ -31,30 +31,33 @@ READ = frozenset(
 )
 WRITTEN = frozenset("a object closed writeApi writes writeBytes writeElapsed writeLongest firstWrite lastWrite".split())
 ACCESS = re.compile(r"/a[0-9]+$")
-# Files that are looked for by their names: programs, settings of interpreters, histories, what launchers tell ranks;
-# and paths with links in them.
+# Files with a meaning by their names: programs, settings of interpreters, histories, files from launchers to ranks;
+# and paths with links.
 SOUGHT = re.compile(
     rb"\.py$|/__pycache__/|/pyvenv\.cfg$|/history\.sqlite|^/(?:dev|proc|sys)/|/\.\.?/|/(?:ompi|prte|openmpi-sessions)[.-]"
 )
 
 
 class Gatherer:
-    """Takes of the records of one thread file, as they are met, those of openings that may be lone; `own` is the IRI
-    that all of the file is below."""
+    """Takes the records of openings that may be lone out of one thread file, as they are read; the IRIs of the file are
+    below `own`."""
 
     def __init__(self, lone: Lone, own: str) -> None:
         self.lone, self.own = lone, own
         self.parts: dict[str, Records] = {}
         self._label = re.compile(rf"({re.escape(own)}[^/]+/)o([0-9]+)")
-        self._waiting: dict[str, Unit | None] = {}  # by the opening: of what more may be said; None: no access yet
+        self._waiting: dict[
+            str, Unit | None
+        ] = {}  # by opening: units that may get further records; None: no access yet
         self._opened: Records = {}
-        self._of: dict[str, str] = {}  # access → the opening, among these
+        self._of: dict[str, str] = {}  # access → opening, of these
         self._full: dict[str, list[Unit]] = {}  # by process
         self._written: list[tuple[str, list[int], tuple[int, int]]] = []  # process, inodes, place
 
     def takes(self, iri: str, record: Record, found: Records) -> bool:
-        """Take a record, or not. `found` are the records of the file that were not taken: what turns out not to be
-        lone is given back to them. Raises OSError, and Unknown where more is said of an access: no shim does that."""
+        """Return whether a record was taken. `found` holds the records of the file that were not: records of openings
+        that turn out not to be lone are returned to it. Raises OSError, and Unknown for a second record of an access,
+        which no shim writes."""
         kind = record.get("a", "")
         if iri in self._of or (not kind and iri not in found and ACCESS.search(iri)):
             raise line_shapes.Unknown
@@ -73,15 +76,15 @@ class Gatherer:
         mode = int(record.get("flags", 0)) & os.O_ACCMODE
         if mode == os.O_RDWR or not (NEEDED <= record.keys() <= OPENED and self._is_usual(record)):
             return False
-        if mode == os.O_WRONLY and int(record.get("size", 0)):  # what was there may be kept, or have the same key
+        if mode == os.O_WRONLY and int(record.get("size", 0)):  # earlier content may remain, or have the same key
             return False
         self._opened[iri], self._waiting[iri] = record, None
         if len(self._waiting) > 2 * WINDOW:
-            self._pass_on(WINDOW, found)
+            self._complete(WINDOW, found)
         return True
 
     def _access(self, iri: str, record: Record, _: Records) -> bool:
-        """Take an access that is all that was done to an opening: it was read, or else written."""
+        """Take the only access of an opening: a read or a write."""
         opening = record.get("object", "")
         if opening not in self._opened or self._waiting[opening] or not iri.startswith(above(opening)):
             return False
@@ -94,8 +97,7 @@ class Gatherer:
         return True
 
     def _part(self, iri: str, record: Record, found: Records) -> bool:
-        """Take the sizes of an access that was taken; what comes too late is kept for when that turns out not to be
-        lone."""
+        """Take the sizes of an access that was taken; those that come too late are stored in case it is not lone."""
         if rejection(record, self.own, self.own):
             return False
         sizes = record["a"] == "AccessSizes"
@@ -122,7 +124,7 @@ class Gatherer:
         return not rejection(record, self.own, self.own) and max(map(len, record.values())) <= LONGEST
 
     def _give_back(self, opening: str, found: Records) -> None:
-        """Let the records of an opening be among the others: it is not lone."""
+        """Return the records of an opening to the others: it is not lone."""
         unit = self._waiting.pop(opening)
         dict.__setitem__(found, opening, self._opened.pop(opening))
         if unit:
@@ -130,8 +132,8 @@ class Gatherer:
             dict.__setitem__(found, unit[2], unit[3])
             dict.update(found, unit[4])
 
-    def _pass_on(self, count: int, found: Records) -> None:
-        """Keep the oldest openings of which more might have been said."""
+    def _complete(self, count: int, found: Records) -> None:
+        """Store the oldest openings: no further records of them are expected."""
         for opening in list(self._waiting)[:count]:
             unit = self._waiting[opening]
             if unit is None or ("lastWrite" in unit[3]) != ("closedMtimeNs" in unit[1]):
@@ -150,8 +152,8 @@ class Gatherer:
         self._written.append((process, inodes, self.lone.write(units)))
 
     def end(self, found: Records) -> None:
-        """Keep what was taken, and note of what the rest speaks: the file is read. Raises OSError."""
-        self._pass_on(len(self._waiting), found)
+        """At the end of the file, store the units and note the references of the other records. Raises OSError."""
+        self._complete(len(self._waiting), found)
         for iri, record in found.items():
             self.lone.note(iri, record)
         for process in list(self._full):
@@ -164,7 +166,7 @@ class Gatherer:
 
 
 def divide(lone: Lone, trace: Trace) -> Iterator[Records]:
-    """Tell which units are lone; yield the records of the others."""
+    """Decide which units are lone; yield the records of the others."""
     twice, simple = _repeated(units.inodes for units in lone.of.values()), lone.simple and _is_simple(trace)
     named = {path for process in trace.processes.values() for path in process.named()}
 
@@ -178,21 +180,21 @@ def divide(lone: Lone, trace: Trace) -> Iterator[Records]:
 
     for iri, units in lone.of.items():
         process = trace.processes.get(iri)
-        begun = process if simple and process and "startedNs" in process.record else None
+        started = process if simple and process and "startedNs" in process.record else None
         epochs, latest = epochs_of(process) if process else {}, 0
         inodes, units.inodes = iter(units.inodes), array("q")
         for batch in lone.batches(iri):
-            alone = [begun is not None and is_lone(unit, next(inodes), begun) for unit in batch]
-            units.lone.extend(alone)
+            flags = [started is not None and is_lone(unit, next(inodes), started) for unit in batch]
+            units.lone.extend(flags)
             rest: Records = {}
-            for unit, is_alone in zip(batch, alone, strict=True):
-                if is_alone:
+            for unit, flag in zip(batch, flags, strict=True):
+                if flag:
                     latest = max(latest, epochs[above(unit[2])] + max(int(unit[3][name]) for name in _moments(unit[3])))
                 else:
                     rest |= {unit[0]: unit[1], unit[2]: unit[3], **unit[4], **lone.parts.get(unit[2], {})}
             if rest:
                 yield rest
-        if process:  # it went on at least until then
+        if process:  # it was alive at least until then
             process.last_declared[""] = max(process.last_declared.get("", 0), latest)
     lone.met, lone.inodes, lone.parts = set(), set(), {}
 
@@ -202,22 +204,22 @@ def _moments(counts: Record) -> tuple[str, str, str]:
 
 
 def _is_in_order(unit: Unit, epoch: int) -> bool:
-    """Whether the moments of a unit are some that can be, one after the other."""
+    """Return whether the moments of a unit are possible and in order."""
     opened, (first, last, closed) = int(unit[1]["openedNs"]), (int(unit[3][name]) for name in _moments(unit[3]))
     return 0 < epoch <= epoch + first <= epoch + last and max(opened, epoch + max(last, closed)) < LATEST
 
 
 def _is_simple(trace: Trace) -> bool:
-    """Whether a run took place on one machine, in no container, all its programs were watched, and none looked into
-    files: what was read and written is then told of objects in them, too."""
+    """Return whether a run took place on one machine, without containers and unwatched programs, and without records of
+    objects in files: reads and writes of these are reported a second time."""
     inside = any(process.containers for process in trace.processes.values())
     return not (trace.unwatched or trace.contained or trace.image or inside or len(trace.hosts) > 1)
 
 
 def _repeated(inodes: Iterable[array[int]]) -> set[int]:
-    """Those that occur twice."""
-    together = array("q")
+    """Return the values that occur more than once."""
+    joined = array("q")
     for one in inodes:
-        together.extend(one)
-    ordered = sorted(together)
+        joined.extend(one)
+    ordered = sorted(joined)
     return {one for one, other in pairwise(ordered) if one == other}

@@ -1,7 +1,7 @@
-"""Reads a large thread file, part by part; metrics and openings that may be lone are taken out as they are read.
+"""Reads a large thread file in parts, and takes its metrics and the openings that may be lone out as they are read.
 
-A thread file may hold a million of them. In: the file's parts. Out: its other records; None where a line has another
-form than the shim writes: then the file is read as Turtle (`provio.trace.records`).
+A thread file may have a million of them. In: the file's parts. Out: its other records; None if a line does not have a
+form that the shim writes: then the file is parsed as Turtle (`provio.trace.records`).
 """
 
 from __future__ import annotations
@@ -35,24 +35,27 @@ def load(
 
 
 class LargeFile(dict[str, Record]):
-    """The records of a file, as they are met; its metrics, which come in the order of their numbers, stand apart."""
+    """The records of a file, added as they are read; its metrics, in the order of their numbers, are separate."""
 
     def __init__(self, own: str, gatherer: Gatherer | None = None) -> None:
-        self.own, self.gatherer = own, gatherer  # the IRI that all is below; who takes openings that may be lone
+        self.own, self.gatherer = (
+            own,
+            gatherer,
+        )  # the parent IRI of the file's records; receives openings that may be lone
         self.metrics = Metrics()
-        self.last: dict[str, int] = {}  # the number that a process's metrics have come to
-        self.told: dict[tuple[str, str], int] = {}  # when a process last said one in a Task
+        self.last: dict[str, int] = {}  # by process: the number of the last metric
+        self.times: dict[tuple[str, str], int] = {}  # by process and Task: the time of the last metric
 
     def __contains__(self, iri: object) -> bool:
-        """Tell whether something is said of it already; raises Unknown where that would be a metric."""
-        process, is_metric, number = _divided(str(iri))
+        """Return whether there is a record of an IRI; raises Unknown for a metric that is not the next one."""
+        process, is_metric, number = _parts_of(str(iri))
         if is_metric and not self.last.get(process, 0) < number:
             raise line_shapes.Unknown
         return super().__contains__(iri)
 
     def __setitem__(self, iri: str, record: Record) -> None:
-        """Keep a record."""
-        process, is_metric, number = _divided(iri)
+        """Add a record, or pass it on."""
+        process, is_metric, number = _parts_of(iri)
         if is_metric != (record.get("a") == "Metric"):
             raise line_shapes.Unknown
         if not is_metric:
@@ -65,11 +68,11 @@ class LargeFile(dict[str, Record]):
         metric = metric_of(process, str(number), record)
         self.metrics.add(metric)
         self.last[process] = number
-        self.told[process, metric.task] = max(metric.at, self.told.get((process, metric.task), 0))
+        self.times[process, metric.task] = max(metric.at, self.times.get((process, metric.task), 0))
 
 
-def _divided(iri: str) -> tuple[str, bool, int]:
-    """What a metric's IRI is made of: its process, whether it is one's, its number."""
+def _parts_of(iri: str) -> tuple[str, bool, int]:
+    """Return the parts of a metric's IRI: its process, whether it is a metric's, its number."""
     place = iri.rfind("/") + 1
     if iri[place : place + 1] != "m":
         return "", False, 0
@@ -82,8 +85,7 @@ def _divided(iri: str) -> tuple[str, bool, int]:
 def _read(
     parts: Iterable[bytes], own: str, declarations: DeclarationReader, lone: Lone | None
 ) -> dict[str, Record] | None:
-    """Return the records of a file whose own IRI is `own`, and give its metrics to what programs said, and openings
-    that may be lone to those that are; None, and nothing given, where it is unusual. Raises OSError."""
+    """As `load`; raises OSError."""
     gatherer = Gatherer(lone, own) if lone else None
     found = LargeFile(own, gatherer)
     try:
@@ -94,5 +96,5 @@ def _read(
         return None
     if gatherer:
         gatherer.end(found)
-    declarations.add_metrics(found.metrics, found.told)
+    declarations.add_metrics(found.metrics, found.times)
     return found

@@ -1,7 +1,8 @@
-"""A thread file's bytes in, its records out, without a Turtle parser: by the shapes of the lines that the shim writes.
+"""Reads thread files without a Turtle parser: by the shapes of the lines that the shim writes.
 
-A line is read here where all of it is of a form of which Turtle leaves no doubt; its shape (all but names and values)
-then serves for every line like it, in one match. Of any other file nothing is said here: it is read as Turtle.
+A line's shape is all of it except names and values. It is learnt from the first such line, if every token has a form
+with only one meaning in Turtle; it then reads each such line with one regular expression. A file with any other line
+is left to the Turtle parser.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from provio.base.vocab import NS, PROV, XSD, vocabulary
 Record = dict[str, str]
 Records = dict[str, Record]
 
-MOST = 256  # shapes that are kept; the shim writes some 100
+MOST = 256  # shapes; the shim writes about 100
 PREFIXES = {"": NS, "prov": PROV, "xsd": XSD}
 SEGMENT = r"[A-Za-z0-9_%-][A-Za-z0-9_%.~-]*"
 ABSOLUTE = rf"https://w3id\.org/provio/run/(?:{SEGMENT}/)*(?:{SEGMENT})?"
@@ -23,7 +24,7 @@ BASE = re.compile(rf"@base <({ABSOLUTE})> \. ?")
 PREFIX = re.compile(r"@prefix (\w*): <([^<>]*)> \. ?")
 TEXT = r"[ !#-\[\]-~\xa0-\ud7ff]*"
 NAME = rf"{ABSOLUTE}|(?:\.\./)?(?:[A-Za-z0-9]+(?:/[A-Za-z0-9]+)*/?)?"
-# The kinds of tokens: the letter that stands for one, what it looks like, and what of it is the value.
+# Kinds of tokens: a letter for each, its pattern, with the value as its group.
 KINDS = {
     "_": " +",
     "I": f"<({NAME})>",
@@ -41,20 +42,20 @@ KINDS = {
 }
 TOKENS = [(kind, re.compile(look)) for kind, look in KINDS.items()]
 STATEMENT = r"I_[aN]_[INTDXBEM0](?:_?;_?[aN]_[INTDXBEM0])*_\."
-# What a `:value` of each kind is; of a text nothing is noted.
+# The datatype of a `:value` of each kind; a text has none.
 VALUES = {"D": "dateTime", "X": "double", "B": "boolean", "E": "double", "M": "integer", "0": "integer"}
 SIGNED = frozenset({"value", "step"})
 LINE = re.compile(rf"{STATEMENT}(?:_{STATEMENT})*")
 
 
 class Unknown(Exception):
-    """A line of no form that is read here."""
+    """A line that has no known form."""
 
 
 @plain(frozen=True, slots=True)
 class _Statement:
-    """What one statement of a shape says: its properties' names, and where their values are in a match; before them is
-    the subject. Those of `iris` are IRIs; `fixed` are the same in each line."""
+    """A statement in a shape: the names of its properties, and the range of their values among a match's groups; the
+    subject is the group before. The values of `iris` are IRIs; `fixed` are equal in every line."""
 
     start: int
     end: int
@@ -70,11 +71,11 @@ class _Shape:
     statements: tuple[_Statement, ...]
 
 
-_shapes: dict[str, list[_Shape]] = {}  # by how a line goes on after its subject
+_shapes: dict[str, list[_Shape]] = {}  # by the text after the subject
 
 
 def records(data: bytes) -> Records | None:
-    """The records of a file, as `trace_records.records_in` has them; None where it is not made of such lines alone."""
+    """Return the records of a file, equal to those of `records.records_in`; None if it has other lines."""
     found: Records = {}
     try:
         read([data], found)
@@ -84,7 +85,7 @@ def records(data: bytes) -> Records | None:
 
 
 def read(parts: Iterable[bytes], found: MutableMapping[str, Record]) -> None:
-    """Add the records of a file, which comes in parts, to those found, as they are read; raises Unknown."""
+    """Add the records of a file, given in parts, to `found` as they are read; raises Unknown."""
     base, above, declared = "", "", set[str]()
     for text in _texts(parts):
         for padded in text.split("\n"):
@@ -100,11 +101,11 @@ def read(parts: Iterable[bytes], found: MutableMapping[str, Record]) -> None:
 
 
 def _texts(parts: Iterable[bytes]) -> Iterator[str]:
-    """The same as text, in parts of whole lines; raises Unknown."""
+    """Yield the parts as text, in whole lines; raises Unknown."""
     rest = b""
     try:
         for part in parts:
-            if b"\r" in part:  # which ends a comment, too
+            if b"\r" in part:  # it ends a comment, too
                 raise Unknown
             whole, newline, last = part.rpartition(b"\n")
             if newline:
@@ -116,7 +117,7 @@ def _texts(parts: Iterable[bytes]) -> Iterator[str]:
 
 
 def _declarations(line: str, base: str, declared: set[str]) -> tuple[str, str]:
-    """Take the declarations from the beginning of a line; return the rest, and the base."""
+    """Read the declarations at the beginning of a line; return the rest, and the base."""
     while match := PREFIX.match(line):
         if PREFIXES.get(match[1]) != match[2]:
             break
@@ -128,7 +129,7 @@ def _declarations(line: str, base: str, declared: set[str]) -> tuple[str, str]:
 
 
 def _read(line: str, bases: tuple[str, str], declared: set[str], found: MutableMapping[str, Record]) -> None:
-    """Add what a line states to the records; `bases` are the base, and what is above it; raises Unknown."""
+    """Add the statements of a line to the records; `bases` are the base and its parent; raises Unknown."""
     place = line.find(" ")
     known = _shapes.setdefault(line[place : place + 12], [])
     for shape in known:
@@ -157,7 +158,7 @@ def _read(line: str, bases: tuple[str, str], declared: set[str], found: MutableM
 
 
 def _resolved(name: str, base: str, above: str) -> str:
-    """Resolve a relative IRI of the forms that a shape takes."""
+    """Resolve a relative IRI of the known forms."""
     if base and name[:3] == "../":
         return above + name[3:]
     if name[:8] == "https://":
@@ -172,7 +173,7 @@ def _learned(line: str) -> _Shape:
     tokens = list(_tokens(line))
     if not LINE.fullmatch("".join(kind for kind, _ in tokens)):
         raise Unknown
-    shape = _Maker()
+    shape = _ShapeBuilder()
     for kind, text in tokens:
         shape.add(kind, text)
     return _Shape(re.compile(shape.pattern), frozenset(shape.prefixes), tuple(shape.statements))
@@ -189,8 +190,8 @@ def _tokens(line: str) -> Iterator[tuple[str, str]]:
         place = match.end()
 
 
-class _Maker:
-    """Puts a shape together, token by token, in the order that LINE allows."""
+class _ShapeBuilder:
+    """Builds a shape from tokens, in the order that LINE allows."""
 
     def __init__(self) -> None:
         self.pattern = ""
@@ -204,7 +205,7 @@ class _Maker:
         self.fixed: dict[str, str] = {}
 
     def add(self, kind: str, text: str) -> None:
-        """Take the next token."""
+        """Add the next token."""
         if kind == ".":
             names, iris = tuple(self.names), tuple(self.iris)
             start = self.values - len(names)
@@ -230,7 +231,7 @@ class _Maker:
 
     def _value(self, kind: str, text: str) -> None:
         prefix, _, name = self.property.rpartition(":")
-        if prefix:  # of PROV's properties nothing is read
+        if prefix:  # PROV's properties are not read
             self.pattern += KINDS[kind].replace("(", "(?:", 1)
             return
         if name in self.names or name in self.fixed or (kind not in "0M" and name in vocabulary().integers):
@@ -250,7 +251,7 @@ class _Maker:
 
 
 def _word(text: str, is_class: bool) -> str:
-    """Return what a record has for a word: its IRI, or of a class of ours the local name."""
+    """Return the value of a prefixed name: its IRI; for a class of provio, its local name."""
     prefix, _, local = text.partition(":")
     if is_class and not prefix:
         return local

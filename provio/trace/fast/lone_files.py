@@ -1,9 +1,8 @@
-"""Lone files: what one opening of a run read or wrote, and nothing else in the run touched or names. A process may open
-a million of them: their records lie in a file without a name, and what follows from them is stated in batches.
+"""Lone files: files that one opening of a run read or wrote, and that nothing else in the run accesses or names.
 
-Nothing that follows from a lone file depends on another opening but which phase of its process read or wrote it. So a
-run is concluded from without them; of each only the moments are held. Openings that may be lone are taken out of a
-thread file as it is read (`trace_lone`).
+A process may open a million of them: their records are in a temporary file, and their triples are made in batches. The
+conclusions about a lone file depend on no other opening, except for the phase of the process that it belongs to. So the
+conclusions about a run are drawn without them; in memory are only the moments of each.
 """
 
 from __future__ import annotations
@@ -22,19 +21,19 @@ from provio.trace.decode import path_of
 from provio.trace.facts import Process
 
 Records = dict[str, Record]
-# The IRI and the record of an opening, those of its access, and the records of the access's sizes.
+# IRI and record of an opening, IRI and record of its access, and the records of the access's sizes.
 Unit = tuple[str, Record, str, Record, Records]
 
 OPENING = re.compile(r"https://.*/o[0-9]+")
-ENTITY = re.compile(r"/[0-9]+\.[0-9]+\.[0-9a-z]+/e[0-9]+$")  # a thread's events have such names, too, one level below
-# Tasks, programs that were not watched, and words of a program that may be about any file.
+ENTITY = re.compile(r"/[0-9]+\.[0-9]+\.[0-9a-z]+/e[0-9]+$")  # events of a thread have such names one level below
+# Tasks, programs that were not watched, and declarations that may be about any file.
 JOINING = frozenset({"Task", "Gap", "UsedSaid", "GeneratedSaid", "Checkpoint"})
 
 
 @plain(slots=True)
 class Moments:
-    """Of the lone files of a process: when each was first read that is no noise (`news`), when each was last written
-    (`finished`), and when each was first read or written and by which of `apis` it was opened; in ns since 1970."""
+    """The moments of a process's lone files, in ns since 1970: the first reads except noise (`news`), the last writes
+    (`finished`), and the first read or write of each (`first`) with the index in `apis` of its open call (`api`)."""
 
     news: array[int]
     finished: array[int]
@@ -44,28 +43,28 @@ class Moments:
 
 
 class Units:
-    """The units of one process."""
+    """The candidates of one process."""
 
     def __init__(self) -> None:
         self.inodes = array("q")  # their hashes
-        self.lone = bytearray()  # 1 for each that is lone
-        self.places: list[tuple[int, int]] = []  # of each batch: its offset and length, in bytes
+        self.lone = bytearray()  # 1 for each lone one
+        self.places: list[tuple[int, int]] = []  # offset and length of each batch, in bytes
 
 
 class Lone:
-    """The lone files of a run. `beside` is a folder with room for their records; `resolve` takes a process and a path
-    that it opened, and returns that path without links."""
+    """The lone files of a run. `folder` has room for their records; `resolve` takes a process and a path that it
+    opened, and returns that path without links."""
 
-    def __init__(self, beside: Path, resolve: Callable[[Process, bytes], bytes]) -> None:
-        self.beside, self.resolve = beside, resolve
+    def __init__(self, folder: Path, resolve: Callable[[Process, bytes], bytes]) -> None:
+        self.folder, self.resolve = folder, resolve
         self.of: dict[str, Units] = {}  # by process
-        # Of what the rest of the run speaks: openings, inodes (by their hash), names that became others; and whether it
-        # has nothing by which openings concern each other.
+        # References of the other records: openings, inodes (by hash), old names of renames; and whether none of these
+        # records can connect openings.
         self.met: set[str] = set()
         self.inodes: set[int] = set()
         self.moved: set[bytes] = set()
         self.simple = True
-        self.parts: dict[str, Records] = {}  # by access: what was said of it too late
+        self.parts: dict[str, Records] = {}  # by access: records that came too late
         self._file: IO[bytes] | None = None
 
     def __len__(self) -> int:
@@ -75,7 +74,7 @@ class Lone:
         return True
 
     def note(self, iri: str, record: Record) -> None:
-        """Note of what a record speaks that is not of an opening that may be lone."""
+        """Note the references of a record that does not belong to a candidate."""
         kind = record.get("a")
         if "inode" in record:
             self.inodes.add(hash(Facts.of(record).lasting))
@@ -88,24 +87,24 @@ class Lone:
     def write(self, units: list[Unit]) -> tuple[int, int]:
         """Write a batch; return its offset and length. Raises OSError."""
         if self._file is None:
-            import tempfile  # slow to import, and seldom wanted
+            import tempfile  # slow to import, and rarely needed
 
-            self._file = tempfile.TemporaryFile(dir=self.beside)  # noqa: SIM115
+            self._file = tempfile.TemporaryFile(dir=self.folder)  # noqa: SIM115
         data = marshal.dumps(units)
         place = self._file.seek(0, os.SEEK_END)
         self._file.write(data)
-        self._file.flush()  # whether there is room shows now
+        self._file.flush()  # raises now if there is no room
         return place, len(data)
 
     def batches(self, process: str) -> Iterator[list[Unit]]:
-        """Yield all units of a process."""
+        """Yield all candidates of a process, in batches."""
         for offset, size in self.of[process].places if process in self.of else ():
             if self._file:
                 self._file.seek(offset)
                 yield marshal.loads(self._file.read(size))  # noqa: S302
 
     def units(self, process: str) -> Iterator[list[Unit]]:
-        """Yield the lone units of a process, in batches."""
+        """Yield the lone files of a process, in batches."""
         number = 0
         for batch in self.batches(process):
             lone = self.of[process].lone
@@ -115,7 +114,7 @@ class Lone:
                 yield units
 
     def moments(self, process: Process, noise: Callable[[bytes, bytes], bool]) -> Moments:
-        """Return what is held of a process; `noise` tells whether a file is noise, by its name and the path."""
+        """Return the moments of a process's lone files; `noise` decides about a file by its name and path."""
         found = Moments(array("q"), array("q"), array("q"), array("H"), [])
         epochs, numbers = epochs_of(process), dict[str, int]()
         for batch in self.units(process.iri):
@@ -136,10 +135,10 @@ class Lone:
 
 
 def epochs_of(process: Process) -> dict[str, int]:
-    """Return what the moments of each thread count from, in ns since 1970."""
+    """Return the epoch of each thread's moments, in ns since 1970."""
     return {thread.iri: thread.epoch for thread in process.threads}
 
 
 def above(iri: str) -> str:
-    """Return the IRI that another lies below."""
+    """Return the parent of an IRI, with the slash."""
     return iri[: iri.rindex("/") + 1]
