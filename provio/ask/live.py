@@ -143,7 +143,7 @@ class Overlay:
         self.held.clear()
         _passing.discard(self.home.path)
         if self.passing or _base(_read(self.home.path / STATE)) != (snapshots.published(self.of) or ""):
-            snapshots.take_overlay(self.home.path)
+            snapshots.delete_overlay(self.home.path)
 
     def __del__(self) -> None:
         if not sys.is_finalizing():
@@ -233,7 +233,7 @@ def _made(
     for left in Path(tempfile.gettempdir()).glob(f"provio-live-{os.geteuid()}.*"):
         with contextlib.suppress(OSError):
             if left.lstat().st_uid == os.geteuid() and left.is_dir():
-                snapshots.take_overlay(left)
+                snapshots.delete_overlay(left)
     return _built(home, None, runs, settings, wanted, progress)
 
 
@@ -278,12 +278,12 @@ def _built(
 
 def _under(home: Home, name: str, there: Home) -> None:
     """Give the published files second names: the tables and the lists; copy the index of versions."""
-    snapshots.beside(home, name, there.store)
+    snapshots.copy(home, name, there.store)
     lists, own = home.kept / "statements", there.path / "statements"
     own.mkdir()
     for entry in os.scandir(lists) if lists.is_dir() else ():
         if entry.name.endswith(statements.ENDING) and not entry.name.endswith(statements.NEW + statements.ENDING):
-            snapshots.second_name(entry.path, own / entry.name)
+            snapshots.link(entry.path, own / entry.name)
     try:
         _copy_index(lists / "versions.sqlite", own / "versions.sqlite")
     except (sqlite3.Error, OSError):  # it is rebuilt from the lists

@@ -87,10 +87,10 @@ class Merger:
         path = b""
         while merger_address(self.home.path) == self.address:
             try:
-                message, _, said = self._heard(bell).partition(b" ")
+                message, _, sender = self._next_message(bell).partition(b" ")
             except OSError:  # the socket is closed
                 return
-            path = said or path
+            path = sender or path
             if message == RUN:
                 self.last_end = time.monotonic()
             elif message == YIELD and self.at_work:
@@ -101,14 +101,14 @@ class Merger:
         _stop()
         os._exit(0)
 
-    def _heard(self, bell: socket.socket) -> bytes:
+    def _next_message(self, bell: socket.socket) -> bytes:
         """Return the next message, or nothing if none arrives within `LOOK` seconds. Any user can send to the
         address: messages of other users count only in a shared record, and paths from them are ignored."""
         try:
-            message, said, _, _ = bell.recvmsg(4200, 64)
+            message, sender, _, _ = bell.recvmsg(4200, 64)
         except TimeoutError:
             return b""
-        _, user, _ = struct.unpack("iII", said[0][2][:12]) if said else (0, -1, 0)
+        _, user, _ = struct.unpack("iII", sender[0][2][:12]) if sender else (0, -1, 0)
         if user == os.getuid():
             return message
         return message.partition(b" ")[0] if self.home.shared else b""

@@ -36,7 +36,7 @@ def backup(home: Home, target: Path, progress: Callable[[str], None] = lambda _:
     if os.path.lexists(target):
         raise ProvioError(f"{target} already exists: name a new folder")
     new = target.with_name(f"{target.name}.new")
-    with contextlib.closing(Lock(home, wait=True, reads=True)), home.closed(), _begun(target, new):
+    with contextlib.closing(Lock(home, wait=True, reads=True)), home.closed(), _new_folder(target, new):
         try:
             folders = home.run_folders()
             _copy(home, new, folders, progress)
@@ -54,7 +54,7 @@ def backup(home: Home, target: Path, progress: Callable[[str], None] = lambda _:
 
 
 @contextlib.contextmanager
-def _begun(target: Path, new: Path) -> Iterator[None]:
+def _new_folder(target: Path, new: Path) -> Iterator[None]:
     """Create a new folder for the copy and lock it; the contents that a killed backup left there are deleted first,
     any other existing folder stays."""
     left = new / UNFINISHED

@@ -18,9 +18,9 @@ def table(outcomes: list[Outcome]) -> str:
     """Return a line for each finding below its rule, and a line that counts."""
     lines = [line for outcome in outcomes for line in _lines(outcome)]
     counts = {kind: sum(len(outcome.of(kind)) for outcome in outcomes) for kind in (VIOLATION, LINT)}
-    asked = plural(len({label for outcome in outcomes for label in outcome.asked}), "rule")
+    asked = plural(len({label for outcome in outcomes for label in outcome.labels}), "rule")
     found = ", ".join(plural(number, kind) for kind, number in counts.items() if number)
-    what = plural(len(outcomes), "thing") if len(outcomes) > 1 else outcomes[0].what
+    what = plural(len(outcomes), "thing") if len(outcomes) > 1 else outcomes[0].subject
     return "\n".join([*lines, f"{what}: {asked} asked, {found or 'nothing found'}", ""])
 
 
@@ -30,7 +30,7 @@ def _lines(outcome: Outcome) -> list[str]:
     for finding in outcome.findings:
         by_rule.setdefault((finding.severity, finding.rule, finding.title), []).append(finding)
     for (severity, rule, title), found in by_rule.items():
-        lines.append(f"{severity}: {rule}: {title} ({outcome.what})")
+        lines.append(f"{severity}: {rule}: {title} ({outcome.subject})")
         lines += [f"  {finding.message}{f' in {finding.graph}' if finding.graph else ''}" for finding in found[:MOST]]
         if len(found) > MOST:
             lines.append(f"  and {len(found) - MOST} more (--as json has all)")
@@ -40,7 +40,7 @@ def _lines(outcome: Outcome) -> list[str]:
 def as_json(outcomes: list[Outcome]) -> str:
     """Return a document with everything that was asked and found."""
     checked = [
-        {"what": one.what, "asked": list(one.asked), "findings": [finding._asdict() for finding in one.findings]}
+        {"what": one.subject, "asked": list(one.labels), "findings": [finding._asdict() for finding in one.findings]}
         for one in outcomes
     ]
     counts = {kind + "s": sum(len(one.of(kind)) for one in outcomes) for kind in (VIOLATION, LINT)}
@@ -50,7 +50,7 @@ def as_json(outcomes: list[Outcome]) -> str:
 def for_programs(outcomes: list[Outcome], form: str) -> str:
     """Return the findings by the columns of the table `validate`, as CSV or TSV."""
     rows = (
-        (outcome.what, one.severity, one.rule, one.title, one.graph, one.message)
+        (outcome.subject, one.severity, one.rule, one.title, one.graph, one.message)
         for outcome in outcomes
         for one in outcome.findings
     )
@@ -62,9 +62,9 @@ def junit(outcomes: list[Outcome]) -> str:
     root = ElementTree.Element("testsuites")
     for outcome in outcomes:
         failed = {finding.rule for finding in outcome.of(VIOLATION)}
-        numbers = {"tests": str(len(outcome.asked)), "failures": str(len(failed)), "errors": "0", "skipped": "0"}
-        suite = ElementTree.SubElement(root, "testsuite", {"name": _plain(outcome.what), **numbers})
-        for label in outcome.asked:
+        numbers = {"tests": str(len(outcome.labels)), "failures": str(len(failed)), "errors": "0", "skipped": "0"}
+        suite = ElementTree.SubElement(root, "testsuite", {"name": _plain(outcome.subject), **numbers})
+        for label in outcome.labels:
             case = ElementTree.SubElement(suite, "testcase", {"classname": "provio.validate", "name": label})
             _case(case, [finding for finding in outcome.findings if finding.rule == label])
     ElementTree.indent(root)

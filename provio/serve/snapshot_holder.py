@@ -78,7 +78,7 @@ class Served:
             self.server.close()
         for worker in self.workers.values():
             worker.close()
-        snapshots.let_go(self.home, self.name, self.fd)
+        snapshots.release(self.home, self.name, self.fd)
         if self.overlay:
             self.overlay.close()
 

@@ -59,11 +59,11 @@ class Apart:
         default: list[ox.NamedNode | ox.BlankNode | ox.DefaultGraph] = [
             ox.DefaultGraph() if graph == INDEX else ox.NamedNode(graph) for graph in graphs
         ]
-        asked: list[ox.NamedNode | ox.BlankNode] = [
+        named_graphs: list[ox.NamedNode | ox.BlankNode] = [
             ox.NamedNode(graph) for graph in (graphs if named is None else named)
         ]
         store = self._of_runs({*graphs, *(named or ())})
-        return store.query(sparql, prefixes=PREFIXES, default_graph=default, named_graphs=asked)
+        return store.query(sparql, prefixes=PREFIXES, default_graph=default, named_graphs=named_graphs)
 
     def run_graphs(self) -> list[str]:
         """Return the names of the index and of each graph that a query can address separately."""

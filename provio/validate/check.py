@@ -12,8 +12,8 @@ from provio.validate.rules import LINT, VIOLATION, Finding, Graph
 class Outcome(NamedTuple):
     """The labels of the rules that were applied to one subject (a file, a run, all runs), and the findings."""
 
-    what: str
-    asked: tuple[str, ...]
+    subject: str
+    labels: tuple[str, ...]
     findings: tuple[Finding, ...]
 
     def of(self, severity: str) -> list[Finding]:
@@ -21,18 +21,18 @@ class Outcome(NamedTuple):
         return [finding for finding in self.findings if finding.severity == severity]
 
 
-def check(what: str, graphs: Iterable[Graph], *, shacl: bool = False) -> Outcome:
+def check(subject: str, graphs: Iterable[Graph], *, shacl: bool = False) -> Outcome:
     """Apply the constraints and lints to each graph, and provio's shapes to provio's own graphs (`shacl`: by
     pyshacl)."""
-    asked = [rule.label for rule in rules.rules()]
+    labels = [rule.label for rule in rules.rules()]
     found: list[Finding] = []
     for graph in graphs:
         found += rules.findings(graph)
         if graph.is_ours():
             found += shapes.by_pyshacl(graph) if shacl else rules.findings(graph, shapes.rules())
-            asked += ["shape"] if shacl else dict.fromkeys(rule.label for rule in shapes.rules())
-    asked += [finding.rule for finding in found]
-    return Outcome(what, tuple(dict.fromkeys(asked)), tuple(_once(found)))
+            labels += ["shape"] if shacl else dict.fromkeys(rule.label for rule in shapes.rules())
+    labels += [finding.rule for finding in found]
+    return Outcome(subject, tuple(dict.fromkeys(labels)), tuple(_once(found)))
 
 
 def _once(found: Iterable[Finding]) -> Iterator[Finding]:

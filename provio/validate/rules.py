@@ -58,14 +58,14 @@ def _peeled(edges: set[tuple[int, int]]) -> set[tuple[int, int]]:
         leads[before].append(after)
         arrivals[after] += 1
     free = [node for node in leads if not arrivals[node]]
-    gone = set(free)
+    removed = set(free)
     while free:
         for after in leads.get(free.pop(), ()):
             arrivals[after] -= 1
             if not arrivals[after]:
-                gone.add(after)
+                removed.add(after)
                 free.append(after)
-    return {edge for edge in edges if edge[0] not in gone}
+    return {edge for edge in edges if edge[0] not in removed}
 
 
 QUERIES = Path(__file__).parent.parent / "queries"

@@ -73,19 +73,19 @@ class _Compiler:
             "test": f"{target} FILTER({text})",
         }[how]
 
-    def _said(self, node: ox.NamedNode | ox.BlankNode, word: str) -> list[Term]:
+    def _values(self, node: ox.NamedNode | ox.BlankNode, word: str) -> list[Term]:
         found = self.store.quads_for_pattern(node, ox.NamedNode(SH + word), None, None)
         return [quad.object for quad in found]  # type: ignore[misc]
 
     def _one(self, node: ox.NamedNode | ox.BlankNode, word: str) -> str:
-        found = self._said(node, word)
+        found = self._values(node, word)
         return str(found[0]) if found else ""
 
     def _target(self, shape: ox.NamedNode | ox.BlankNode) -> str:
         for word, pattern in TARGETS.items():
             if found := self._one(shape, word):
                 return pattern.format(found)
-        return _is_a("?this", self._said(shape, "targetClass"), next(self.fresh), known=False)
+        return _is_a("?this", self._values(shape, "targetClass"), next(self.fresh), known=False)
 
     def _parts(
         self, shape: ox.NamedNode | ox.BlankNode, node: str, *, within: bool = False
@@ -122,7 +122,7 @@ class _Compiler:
         if word == "class":
             return [value]
         shapes = list(self._list(value)) if word == "or" else []
-        found = [self._said(one, "class") for one in shapes]
+        found = [self._values(one, "class") for one in shapes]
         alone = all(len(list(self.store.quads_for_pattern(one, None, None, None))) == 1 for one in shapes)
         return [one for classes in found for one in classes] if alone and all(found) else []
 
@@ -134,22 +134,22 @@ class _Compiler:
         return "of the shape" if isinstance(value, ox.BlankNode) else shown(value)
 
     def _sparql(self, node: ox.BlankNode, focus: str) -> Iterator[tuple[str, Part]]:
-        message, select = (self._said(node, word)[0].value for word in ("message", "select"))
+        message, select = (self._values(node, word)[0].value for word in ("message", "select"))
         pattern = select[select.index("{") + 1 : select.rindex("}")].replace("$this", focus)
         yield str(message), ("wrong", pattern)
 
     def _property(self, shape: ox.BlankNode, focus: str, within: bool) -> Iterator[tuple[str, Part]]:
-        paths, message = self._path(self._said(shape, "path")[0]), self._said(shape, "message")
+        paths, message = self._path(self._values(shape, "path")[0]), self._values(shape, "message")
         path, where = "|".join(map(str, paths)), " or ".join(map(shown, paths))
         for quad in sorted(self.store.quads_for_pattern(shape, None, None, None), key=str):
             word, value = quad.predicate.value.removeprefix(SH), quad.object
             if word not in ASIDE:
-                said = message[0].value if message else f"{where}: {word} {self._words(value)}"  # type: ignore[arg-type]
-                yield str(said), self._of_values(word, value, focus, path, within)  # type: ignore[arg-type]
+                text = message[0].value if message else f"{where}: {word} {self._words(value)}"  # type: ignore[arg-type]
+                yield str(text), self._of_values(word, value, focus, path, within)  # type: ignore[arg-type]
 
     def _path(self, path: Term) -> list[Term]:
         """Return the properties of a path: one, or several alternatives."""
-        alternatives = self._said(path, "alternativePath") if isinstance(path, ox.BlankNode) else []
+        alternatives = self._values(path, "alternativePath") if isinstance(path, ox.BlankNode) else []
         return list(self._list(alternatives[0])) if alternatives else [path]
 
     def _of_values(  # noqa: PLR0911 - one return per SHACL term
@@ -205,9 +205,9 @@ class _Compiler:
     def _list(self, head: Term) -> Iterator[ox.NamedNode | ox.BlankNode]:
         while head != ox.NamedNode(RDF + "nil"):
             quads = self.store.quads_for_pattern(head, None, None, None)  # type: ignore[arg-type]
-            said = {quad.predicate.value: quad.object for quad in quads}
-            yield said[RDF + "first"]  # type: ignore[misc]
-            head = said[RDF + "rest"]  # type: ignore[assignment]
+            text = {quad.predicate.value: quad.object for quad in quads}
+            yield text[RDF + "first"]  # type: ignore[misc]
+            head = text[RDF + "rest"]  # type: ignore[assignment]
 
 
 def _is_a(node: str, classes: list[Term], variable: str, *, known: bool) -> str:

@@ -97,7 +97,7 @@ def concerned(store: Writer, graph: str, runs: Runs, derived: Derived | None = N
     it is given: that suffices when the run is new in the store."""
     name, versions = store.listed(graph), store.versions
     again = versions.elsewhere(name)
-    found = set(versions.neighbours(name)).union(again if derived is None else filter(derived.tells_of, again))
+    found = set(versions.neighbours(name)).union(again if derived is None else filter(derived.has_statements_of, again))
     if runs.times:
         last = runs.latest_ends[-1] + SECOND
         unmade = ((iri, VERSION.match(iri)) for iri in versions.unmade(name, runs.times[0][0], last))
@@ -122,14 +122,14 @@ class Derived:
         self.store = store
         self.is_empty = next(store.statements(DERIVED), None) is None
 
-    def tells_of(self, version: str) -> bool:
+    def has_statements_of(self, version: str) -> bool:
         """Return whether the graph contains statements caused by a version."""
         return not self.is_empty and next(self._of_version(version), None) is not None
 
     def renew(self, keys: set[str], lines: list[str]) -> None:
         """Replace all statements caused by some versions and channels by these lines (N-Triples)."""
         if not self.is_empty:
-            self.store.withdraw(DERIVED, [said for key in keys for said in self._of(key)])
+            self.store.withdraw(DERIVED, [statement for key in keys for statement in self._of(key)])
         if lines:
             self.is_empty = False
             vars(self).pop("_of_channels", None)
@@ -139,9 +139,9 @@ class Derived:
         if not _is_version(key):
             yield from self._of_channels.get(key, ())
             return
-        for said in list(self._of_version(key)):
-            yield said
-            _, predicate, part = said
+        for statement in list(self._of_version(key)):
+            yield statement
+            _, predicate, part = statement
             if predicate == PROV + "wasGeneratedBy" and "~" in part and self._makes_alone(part, key):
                 yield from self.store.about(DERIVED, part)
 
@@ -204,6 +204,6 @@ def touched(store: Writer, *graphs: str) -> Touched:
 def renew(store: Writer, graph: str | None, before: Touched) -> bool:
     """Derive these triples again for the subjects that a run's graph contains now (None: the graph is removed) or
     contained `before`; return whether there are any triples."""
-    said = derived_content.renew(store, graph, before.content)
-    said |= configurations.renew(store, graph, before.configurations)
-    return configurations.renew_states(store, graph, before.things) or said
+    statement = derived_content.renew(store, graph, before.content)
+    statement |= configurations.renew(store, graph, before.configurations)
+    return configurations.renew_states(store, graph, before.things) or statement

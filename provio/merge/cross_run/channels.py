@@ -59,17 +59,17 @@ def conclude(facts: Facts, channel: str) -> list[str]:
     """Return the conclusions about a channel, as N-Triples lines."""
     graph = Graph()
     known = names(facts, channel)
-    told, reads = segments(facts, known), {name: facts.all(name, "wasReadBy") for name in known}
-    runs = {run for _, run in (*told, *(one for found in reads.values() for one in found))}
-    if told and len(runs) == 1:  # the graph of the run already contains its reads
+    own, reads = segments(facts, known), {name: facts.all(name, "wasReadBy") for name in known}
+    runs = {run for _, run in (*own, *(one for found in reads.values() for one in found))}
+    if own and len(runs) == 1:  # the graph of the run already contains its reads
         return []
-    written = [(_segment(facts, known, segment), teller) for segment, teller in told]
+    written = [(_segment(facts, known, segment), source) for segment, source in own]
     for name in known:
         for read, reader in reads[name]:
             phases = _phases(facts, read)
             if not written and phases:
                 _gap_of(facts, graph, name, phases[0][1])
-            others = [stretch for stretch, teller in written if teller != reader]
+            others = [stretch for stretch, source in written if source != reader]
             coarse = [stretch for stretch, _ in phases]
             for stretches in (coarse, _finer(facts, coarse) if others else []):
                 for phase, segment in reading(stretches, others, facts.moments(read)[1]):

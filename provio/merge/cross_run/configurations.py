@@ -107,7 +107,7 @@ class Latest:
             for use in own:
                 if new and use.version == new[0]:
                     number += 1
-                    self._say(graph, use, before, number)
+                    self._add(graph, use, before, number)
                     del new[0]
                 before = use
         return graph.lines
@@ -117,7 +117,7 @@ class Latest:
         query = f"SELECT (COUNT(DISTINCT ?v) AS ?n) {{ ?u <{SERIES}> {turtle.literal(series)} ; <{ENTITY}> ?v }}"
         return int(next(iter(self.store.rows(query)))["n"])
 
-    def _say(self, graph: Graph, use: Use, before: Use | None, number: int) -> None:
+    def _add(self, graph: Graph, use: Use, before: Use | None, number: int) -> None:
         if before and self._earlier(before.version, use.version):
             earlier = f"<{before.version}>"
             graph.add(use.version, ("prov:wasRevisionOf", earlier), ("prov:wasDerivedFrom", earlier))
@@ -136,7 +136,7 @@ class Latest:
         return when < then
 
 
-SAID = (PROV + "wasRevisionOf", PROV + "wasDerivedFrom", NS + "version")
+PROPERTIES = (PROV + "wasRevisionOf", PROV + "wasDerivedFrom", NS + "version")
 
 
 def touched(store: Writer, *graphs: str) -> set[str]:
@@ -160,17 +160,17 @@ def renew(store: Writer, graph: str | None, before: set[str]) -> bool:
             pass  # derive each series completely
         else:
             return True
-    beside = {use.series for use in uses(store, "?v", iris(concerned))}
-    stale = concerned | {use.version for use in uses(store, "?s", map(turtle.literal, beside))}
-    store.withdraw(CONTENT, list(_said(store, stale)))
+    series = {use.series for use in uses(store, "?v", iris(concerned))}
+    stale = concerned | {use.version for use in uses(store, "?s", map(turtle.literal, series))}
+    store.withdraw(CONTENT, list(_derived(store, stale)))
     lines = list(_conclude(store, stale))
     store.add(CONTENT, lines)
     return bool(lines)
 
 
-def _said(store: Writer, versions: Iterable[str]) -> Iterator[tuple[str, str, str]]:
+def _derived(store: Writer, versions: Iterable[str]) -> Iterator[tuple[str, str, str]]:
     for version in versions:
-        for word in SAID:
+        for word in PROPERTIES:
             yield from ((version, word, other) for other, graph in store.objects(version, word) if graph == CONTENT)
 
 
@@ -192,11 +192,11 @@ def _conclude(store: Writer, versions: set[str]) -> Iterator[str]:
                 continue
             met[use.version] = len(met) + 1
             if use.version in versions:
-                _say(graph, use, before, first, met[use.version] if first[use.version].series == name else 0)
+                _add(graph, use, before, first, met[use.version] if first[use.version].series == name else 0)
     yield from graph.lines
 
 
-def _say(graph: Graph, use: Use, before: Use | None, first: dict[str, Use], number: int) -> None:
+def _add(graph: Graph, use: Use, before: Use | None, first: dict[str, Use], number: int) -> None:
     if before and first[before.version] < first[use.version]:
         earlier = f"<{before.version}>"
         graph.add(use.version, ("prov:wasRevisionOf", earlier), ("prov:wasDerivedFrom", earlier))

@@ -35,14 +35,14 @@ def renew(store: Writer, graph: str | None, before: dict[str, set[str]]) -> bool
     is removed) or contained `before`; return whether there are any triples."""
     now = {value: set(store.stating(HASH, value)) for value in before} | (touched(store, graph) if graph else {})
     stale = set().union(*before.values(), *now.values())
-    store.withdraw(CONTENT, list(_said(store, stale)))
+    store.withdraw(CONTENT, list(_derived(store, stale)))
     facts = Facts(store)
     lines = [line for value in sorted(now) for line in _conclude(facts, now[value])]
     store.add(CONTENT, lines)
     return bool(lines)
 
 
-def _said(store: Writer, versions: Iterable[str]) -> Iterable[tuple[str, str, str]]:
+def _derived(store: Writer, versions: Iterable[str]) -> Iterable[tuple[str, str, str]]:
     for version in versions:
         for tie in TIES:
             yield from ((version, tie, other) for other, graph in store.objects(version, tie) if graph == CONTENT)

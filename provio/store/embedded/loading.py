@@ -35,7 +35,7 @@ PROGRAM = "from provio.store.embedded.loading import main; main()"
 MALLOC = {"MALLOC_MMAP_THRESHOLD_": "1048576"}
 
 
-_begun: list[subprocess.Popen[bytes]] = []  # processes that this process started
+_processes: list[subprocess.Popen[bytes]] = []  # processes that this process started
 
 
 def load(store: str, pieces: Iterable[bytes], keep: Sequence[int]) -> None:
@@ -48,27 +48,27 @@ def load(store: str, pieces: Iterable[bytes], keep: Sequence[int]) -> None:
     command = [sys.executable, "-P", "-c", PROGRAM, str(os.getpid()), store]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stderr=pipe, pass_fds=keep, env=unwatched() | MALLOC) as process:
-        _begun.append(process)
+        _processes.append(process)
         graph, errors = cast("BinaryIO", process.stdin), cast("BinaryIO", process.stderr)
         try:
             _write(graph, pieces)
-            said = errors.read().decode(errors="replace").strip()
+            message = errors.read().decode(errors="replace").strip()
         except BaseException:
             process.kill()
             process.wait()  # after Ctrl-C no other code waits for it
             raise
     if process.returncode == REFUSED:
-        raise OSError(said)
+        raise OSError(message)
     if process.returncode == WRONG:
-        raise ValueError(said)
+        raise ValueError(message)
     if process.returncode:
-        how = f"was ended by {signal.Signals(-process.returncode).name}" if process.returncode < 0 else said
+        how = f"was ended by {signal.Signals(-process.returncode).name}" if process.returncode < 0 else message
         raise StoreError(f"the process that loads a large run {how}: merge again; all is as it was before")
 
 
 def stop() -> None:
     """Kill the loading process, if there is one, because this process ends too."""
-    for process in _begun:
+    for process in _processes:
         process.kill()  # no effect on an ended process
 
 

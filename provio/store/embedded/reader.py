@@ -34,12 +34,11 @@ class StoreReader(Apart):
         held = snapshots.hold(home)
         if held is None:
             recorded = len(home.run_folders())
-            said = f"{recorded} recorded in {home.path}, none merged: provio merge shows the reason" if recorded else ""
-            raise NothingKnown(
-                said or f"nothing is recorded in {home.path} yet: record something (provio run -- COMMAND)"
-            )
+            if recorded:
+                raise NothingKnown(f"{recorded} recorded in {home.path}, none merged: provio merge shows the reason")
+            raise NothingKnown(f"nothing is recorded in {home.path} yet: record something (provio run -- COMMAND)")
         name, fd = held
-        self.let_go = partial(snapshots.let_go, home, name, fd)
+        self.release = partial(snapshots.release, home, name, fd)
         folder, shown = home.kept, home.snapshots / name
         self.path = StorePath(folder)
         store = opened(ox.Store.read_only, self.path / f"snapshots/{name}", shown)
@@ -47,8 +46,8 @@ class StoreReader(Apart):
 
     def __del__(self) -> None:
         """Release the snapshot."""
-        if hasattr(self, "let_go"):
-            self.let_go()
+        if hasattr(self, "release"):
+            self.release()
 
 
 def _lists(home: Home) -> statements.Lists:

@@ -75,12 +75,12 @@ def _lock(fd: int, how: int) -> None:
         return
 
 
-def let_go(home: Home, name: str, fd: int) -> None:
+def release(home: Home, name: str, fd: int) -> None:
     """Release a snapshot that `hold` returned; delete it if it was superseded and no other reader holds it."""
     try:
         if published(home) not in (None, name):
             _lock(fd, fcntl.LOCK_EX)
-            take_away(home.snapshots / name)
+            delete_folder(home.snapshots / name)
     except BlockingIOError:
         pass  # the last reader deletes it
     finally:
@@ -92,7 +92,7 @@ def publish(home: Home, store: Path) -> None:
     home.snapshots.mkdir(exist_ok=True)
     number = 1 + max(map(_number, os.listdir(home.snapshots)), default=0)
     new = home.snapshots / f"{number}.tmp"
-    take_away(new)
+    delete_folder(new)
     _link(store, new)
     new.rename(home.snapshots / str(number))
     link = home.snapshots / "current.new"
@@ -118,7 +118,7 @@ def sweep(home: Home) -> None:
     for entry in entries:
         if entry.name not in KEPT and entry.name != current and entry.is_dir(follow_symlinks=False):
             with contextlib.suppress(OSError), _alone(entry.path):
-                take_away(entry.path)
+                delete_folder(entry.path)
 
 
 def sweep_overlays(home: Home) -> None:
@@ -126,11 +126,11 @@ def sweep_overlays(home: Home) -> None:
     in use."""
     with contextlib.suppress(OSError):
         for entry in list(os.scandir(home.overlays)):
-            take_overlay(Path(entry.path))
+            delete_overlay(Path(entry.path))
         home.overlays.rmdir()  # fails where an overlay is in use
 
 
-def take_overlay(folder: Path) -> None:
+def delete_overlay(folder: Path) -> None:
     """Delete an overlay, unless a process builds or queries it."""
     import shutil  # slow to import, and seldom needed
 
@@ -138,12 +138,12 @@ def take_overlay(folder: Path) -> None:
     with contextlib.suppress(OSError), _alone(lock if lock.exists() else folder):
         if not lock.exists() and time.time() - folder.stat().st_mtime < YOUNG:
             return  # a process may be creating it
-        asked = folder / "snapshots" / "1"
-        with _alone(asked) if asked.exists() else contextlib.nullcontext():
+        snapshot = folder / "snapshots" / "1"
+        with _alone(snapshot) if snapshot.exists() else contextlib.nullcontext():
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def take_away(folder: str | Path) -> None:
+def delete_folder(folder: str | Path) -> None:
     """Delete a folder and the store files in it; ignore files that cannot be deleted."""
     try:
         for entry in list(os.scandir(folder)):
@@ -168,7 +168,7 @@ def _alone(place: str | Path) -> Iterator[None]:
 
 def restore(home: Home) -> None:
     """Restore the store to the last publication, or delete it if there is none, after a merge that did not end."""
-    take_away(home.store)
+    delete_folder(home.store)
     name = published(home)
     if name and (home.snapshots / name).is_dir():
         _link(home.snapshots / name, home.store)
@@ -185,18 +185,18 @@ def _link(source: Path, target: Path) -> None:
     _to_disk(target)
 
 
-def beside(home: Home, name: str, target: Path) -> None:
+def copy(home: Home, name: str, target: Path) -> None:
     """Create a separate store from a snapshot; it needs the snapshot as long as its tables are on another file
     system."""
     target.mkdir()
     for entry in os.scandir(home.snapshots / name):
         if entry.name.endswith(".sst"):
-            second_name(entry.path, target / entry.name)
+            link(entry.path, target / entry.name)
         elif entry.name.startswith(LEADING) or entry.name.endswith(".log"):
             _copy(entry.path, target / entry.name)
 
 
-def second_name(source: str, target: Path) -> None:
+def link(source: str, target: Path) -> None:
     """Give a file a second name: a hard link, or a symbolic link on another file system."""
     try:
         os.link(source, target)

@@ -77,12 +77,12 @@ class StoreWriter:
                 if home.unfinished.exists():
                     snapshots.restore(home)
                 if new_store_folder(home).exists():
-                    snapshots.take_away(new_store_folder(home))  # it was never complete
+                    snapshots.delete_folder(new_store_folder(home))  # it was never complete
             self.rebuild = rebuild = rebuild or check_version(home) in EARLIER
             self.is_new = rebuild or not (home.store / CURRENT).exists()
             self._open()
             if self.is_new and not rebuild:
-                snapshots.take_away(home.marks)  # they describe a removed store: all runs are pending again
+                snapshots.delete_folder(home.marks)  # they describe a removed store: all runs are pending again
         except BaseException:
             self.lock.close()
             raise
@@ -370,7 +370,7 @@ class StoreWriter:
                     done += len(piece)
                     progress(f"removing their terms from the store: {100 * done // total} %")
             except OSError:
-                snapshots.take_away(folder)
+                snapshots.delete_folder(folder)
                 raise
         progress("")
         self.store, self.rebuild = fresh, True
@@ -394,7 +394,7 @@ class StoreWriter:
                 self.versions.commit()
             snapshots.publish(self.home, self._folder)
             if self.rebuild:
-                snapshots.take_away(self.home.store)
+                snapshots.delete_folder(self.home.store)
                 new_store_folder(self.home).rename(self.home.store)
                 note_version(self.home)
                 self.rebuild = False

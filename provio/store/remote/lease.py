@@ -41,7 +41,7 @@ class Lease:
     def _taken(self) -> bool:
         if self._others():
             return False
-        self._say()
+        self._insert()
         if self._others():
             self.end()
             return False
@@ -54,16 +54,17 @@ class Lease:
             return
         if time.monotonic() - self.renewed > EXPIRES / 2 and self.me not in [row["who"] for row in self._all()]:
             raise StoreError(f"{self.server.url}: the lease of this merge expired, another may merge: try again")
-        self._say()
+        self._insert()
         self.renewed = time.monotonic()
 
     def end(self) -> None:
         """Release the lease."""
         self.server.update([self._forget(self.me)])
 
-    def _say(self) -> None:
-        said = f"INSERT {{ GRAPH <{self.graph}> {{ <{self.me}> <{SINCE}> ?now }} }} WHERE {{ BIND(NOW() AS ?now) }}"
-        self.server.update([self._forget(self.me), said])
+    def _insert(self) -> None:
+        entry = f"GRAPH <{self.graph}> {{ <{self.me}> <{SINCE}> ?now }}"
+        insertion = f"INSERT {{ {entry} }} WHERE {{ BIND(NOW() AS ?now) }}"
+        self.server.update([self._forget(self.me), insertion])
 
     def _forget(self, who: str) -> str:
         pattern = f"GRAPH <{self.graph}> {{ <{who}> ?p ?o }}"
@@ -79,14 +80,14 @@ class Lease:
         for row in self._all():
             if row["who"] == self.me:
                 continue
-            if _gone(row["who"], _seconds(row["now"]) - _seconds(row["since"])):
+            if _expired(row["who"], _seconds(row["now"]) - _seconds(row["since"])):
                 self.server.update([self._forget(row["who"])])
             else:
                 others = True
         return others
 
 
-def _gone(who: str, age: float) -> bool:
+def _expired(who: str, age: float) -> bool:
     """Return whether a process has ended: a process of this machine can be checked; of others only the age of the
     node is known."""
     boot, pid, _ = who.removeprefix(GRAPH + "/").split("/")

@@ -99,7 +99,7 @@ class Server:
         form = {"query": sparql, **graphs}
         answer = self._send("POST", self.endpoints.query, data=form, headers={"Accept": accept}, check=False)
         if answer.status_code == 400 or (self.is_virtuoso and answer.status_code == 500):
-            raise SyntaxError(_said(answer))
+            raise SyntaxError(_error_text(answer))
         self._check(answer)
         kind = answer.headers.get("Content-Type", "nothing").partition(";")[0]
         if kind not in (accept, "application/json", "text/plain"):
@@ -118,7 +118,7 @@ class Server:
         for text in _requests(operations) if self.is_virtuoso else [" ;\n".join(operations)]:
             answer = self._send("POST", self.endpoints.update, data={"update": text})
             if answer.status_code >= 300:
-                raise StoreError(f"{self.url}: {_said(answer)}")
+                raise StoreError(f"{self.url}: {_error_text(answer)}")
             self._received(answer)
 
     def put(self, graph: str, triples: IO[bytes], more: bool = False) -> None:
@@ -235,7 +235,7 @@ class Server:
                 f"{self.url} has nothing at {urlsplit(answer.url).path} (404): set `servers` (docs/servers.md)"
             )
         if code >= 300:
-            raise StoreError(f"{self.url} failed ({code}): {_said(answer)}")
+            raise StoreError(f"{self.url} failed ({code}): {_error_text(answer)}")
 
 
 @contextlib.contextmanager
@@ -258,10 +258,10 @@ def _requests(operations: Iterable[str]) -> Iterator[str]:
     yield text
 
 
-def _said(answer: Response) -> str:
+def _error_text(answer: Response) -> str:
     """Return a server's error message in one line."""
-    said = next(answer.iter_content(PIECE), b"").decode("utf-8", "replace")
-    text = " ".join(said.partition("SPARQL query:")[0].split())
+    received = next(answer.iter_content(PIECE), b"").decode("utf-8", "replace")
+    text = " ".join(received.partition("SPARQL query:")[0].split())
     return text if len(text) < MOST else text[:MOST] + " …"
 
 

@@ -31,27 +31,27 @@ class Change:
     """The new and the removed statements of one graph, as N-Triples."""
 
     def __init__(self) -> None:
-        self.new, self.gone = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 - open until sent
+        self.new, self.removed = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 - open until sent
         self.news = self.losses = 0
 
     def add(self, triple: ox.Triple, new: bool) -> None:
         """Add one statement."""
-        (self.new if new else self.gone).write(f"{triple} .\n".encode())
+        (self.new if new else self.removed).write(f"{triple} .\n".encode())
         self.news, self.losses = self.news + new, self.losses + (not new)
 
 
-class Telling:
+class Transfer:
     """One change of a record with a local published store; `earlier` are the graphs of single runs that an earlier
     provio wrote."""
 
     def __init__(self, server: Server, lease: Lease, store: Apart, record: Record, earlier: list[str]) -> None:
         self.server, self.lease, self.store, self.record, self.earlier = server, lease, store, record, earlier
         self.places = dict(record.places)
-        self.gone = list(record.retired)  # graphs to drop afterwards
+        self.removed = list(record.retired)  # graphs to drop afterwards
         self.retired: list[str] = []
         self.operations: list[str] = []  # operations that change queried graphs
 
-    def tell(self, state: str, changes: dict[str, Change] | None) -> None:
+    def send(self, state: str, changes: dict[str, Change] | None) -> None:
         """Send the changes; None means that the complete record is sent again."""
         if changes is None:
             self.retired = list(self.places)
@@ -64,8 +64,8 @@ class Telling:
         self.lease.hold()
         places_now = {place: size for place, size in self.places.items() if place not in self.retired}
         now = Record(self.record.iri, state, places_now, self.retired)
-        self.server.update([*self._begun(), *self.operations, *self._named(now)])
-        dropped = self.gone + self._earlier()
+        self.server.update([*self._mark_changing(), *self.operations, *self._named(now)])
+        dropped = self.removed + self._earlier()
         if dropped:
             self.server.update([f"DROP SILENT GRAPH <{graph}>" for graph in dropped])
 
@@ -91,7 +91,7 @@ class Telling:
             self._whole(name)
             return
         place = self.record.following(name)
-        asked = list(there)
+        affected = list(there)
         if change.news:
             self._put(place, change.new, change.news)
             if self.server.is_virtuoso or change.news >= LARGE:
@@ -101,45 +101,45 @@ class Telling:
                     self.server.update([f"ADD <{one}> TO <{place}>"])
                     self.places[place] += self.places[one]
                 self.retired += taken
-                asked = [place, *(one for one in there if one not in taken)]
+                affected = [place, *(one for one in there if one not in taken)]
             else:
                 self.places[there[-1]] += self.places.pop(place)
-                self.gone.append(place)
+                self.removed.append(place)
                 self._copy("INSERT", place, there[-1])
         if change.losses:
-            gone = f"{self.record.iri}/gone/{self.record.of(name)[0].rpartition('/')[2]}"
-            change.gone.seek(0)
-            self.server.put(gone, change.gone)
-            self.gone.append(gone)
-            for one in asked:
-                self._copy("DELETE", gone, one)
+            removed = f"{self.record.iri}/gone/{self.record.of(name)[0].rpartition('/')[2]}"
+            change.removed.seek(0)
+            self.server.put(removed, change.removed)
+            self.removed.append(removed)
+            for one in affected:
+                self._copy("DELETE", removed, one)
 
     def _copy(self, word: str, source: str, place: str) -> None:
         self.operations.append(
             f"{word} {{ GRAPH <{place}> {{ ?s ?p ?o }} }} WHERE {{ GRAPH <{source}> {{ ?s ?p ?o }} }}"
         )
 
-    def _begun(self) -> list[str]:
+    def _mark_changing(self) -> list[str]:
         """Return the operation that marks the record as changing: Virtuoso executes operations one after the other,
         and readers must wait."""
         if not (self.operations and self.server.is_virtuoso):
             return []
-        return [self._said(f'<{self.record.iri}> <{places.STATE}> "{places.CHANGING}" .', f"<{places.STATE}>")]
+        state = f"<{places.STATE}>"
+        return [self._replace_entries(f'<{self.record.iri}> {state} "{places.CHANGING}" .', state)]
 
     def _named(self, now: Record) -> list[str]:
         """Return the operations that put the current graphs into the index, and remove those of an earlier layout of
         these runs."""
-        said = "".join(places.lines(now))
-        operations = (
-            [self._said(said, "?p")] if self.record.state else [f"INSERT DATA {{ GRAPH <{INDEX}> {{ {said} }} }}"]
-        )
+        entries = "".join(places.lines(now))
+        insertion = f"INSERT DATA {{ GRAPH <{INDEX}> {{ {entries} }} }}"
+        operations = [self._replace_entries(entries, "?p") if self.record.state else insertion]
         left = " ".join(f"<{graph}>" for graph in self._earlier())
         if left:
             pattern = f"GRAPH <{INDEX}> {{ ?g ?p ?o }}"
             operations.append(f"DELETE {{ {pattern} }} WHERE {{ {pattern} VALUES ?g {{ {left} }} }}")
         return operations
 
-    def _said(self, lines: str, word: str) -> str:
+    def _replace_entries(self, lines: str, word: str) -> str:
         pattern = f"GRAPH <{INDEX}> {{ <{self.record.iri}> {word} ?o }}"
         return f"DELETE {{ {pattern} }} INSERT {{ GRAPH <{INDEX}> {{ {lines} }} }} WHERE {{ {pattern} }}"
 

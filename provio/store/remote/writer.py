@@ -24,7 +24,7 @@ from provio.store.remote import places
 from provio.store.remote.lease import Lease
 from provio.store.remote.places import Record
 from provio.store.remote.reader import connect, noted
-from provio.store.remote.updates import Change, Telling
+from provio.store.remote.updates import Change, Transfer
 from provio.store.statements import CONTENT
 
 if TYPE_CHECKING:
@@ -47,12 +47,12 @@ class RemoteWriter(StoreWriter):
         except BaseException:
             lock.close()
             raise
-        self.said: dict[str, IO[bytes]] = {}  # graph → N-Triples that were added to it or removed from it
+        self.changed_lines: dict[str, IO[bytes]] = {}  # graph → N-Triples that were added to it or removed from it
         self.whole = True
         super().__init__(home, wait, lock, rebuild)
         try:
             if not self.is_new and not rebuild and (self.home.snapshots / "current").exists():
-                self._tell(None)
+                self._send(None)
                 self.whole = False  # otherwise everything is sent
         except BaseException:
             self.__exit__(None, None, None)
@@ -62,18 +62,18 @@ class RemoteWriter(StoreWriter):
         """Record the N-Triples that are added to a graph."""
         if not self.whole:
             name = graph.value if isinstance(graph, ox.NamedNode) else ""
-            if name not in self.said:
-                self.said[name] = tempfile.TemporaryFile()  # noqa: SIM115 - open until sent
-            self.said[name].write(data)
+            if name not in self.changed_lines:
+                self.changed_lines[name] = tempfile.TemporaryFile()  # noqa: SIM115 - open until sent
+            self.changed_lines[name].write(data)
 
     def remove(self, quads: Iterable[ox.Quad]) -> None:
         """Remove statements, and record them."""
-        gone = list(quads)
-        for quad in gone:
+        removed = list(quads)
+        for quad in removed:
             graph = quad.graph_name
             if not isinstance(graph, ox.BlankNode):
                 self.touched(graph, f"{quad.triple} .\n".encode())
-        super().remove(gone)
+        super().remove(removed)
 
     def update(self, sparql: str) -> None:  # noqa: ARG002
         """Refuse: only after an update is it known whether it changes provio's own data, and a server cannot
@@ -88,18 +88,18 @@ class RemoteWriter(StoreWriter):
         changes = None if self.whole else self._changes()
         super().publish()
         share(self.home, self.home.kept)
-        self._tell(changes, self.whole)
-        self.whole, self.said = False, {}
+        self._send(changes, self.whole)
+        self.whole, self.changed_lines = False, {}
 
     def _changes(self) -> dict[str, Change]:
         """Return the statements added and removed since the last publication."""
         before = StoreReader(self.home).store
         changes: dict[str, Change] = {}
-        for name, file in self.said.items():
+        for name, file in self.changed_lines.items():
             graph, change = ox.NamedNode(name) if name else ox.DefaultGraph(), Change()
             file.seek(0)
-            for said in ox.parse(file, ox.RdfFormat.N_TRIPLES, lenient=True):
-                quad = ox.Quad(said.subject, said.predicate, said.object, graph)
+            for triple in ox.parse(file, ox.RdfFormat.N_TRIPLES, lenient=True):
+                quad = ox.Quad(triple.subject, triple.predicate, triple.object, graph)
                 is_there = quad in self.store
                 if is_there != (quad in before):
                     change.add(quad.triple, is_there)
@@ -107,7 +107,7 @@ class RemoteWriter(StoreWriter):
                 changes[name] = change
         return changes
 
-    def _tell(self, changes: dict[str, Change] | None, whole: bool = False) -> None:
+    def _send(self, changes: dict[str, Change] | None, whole: bool = False) -> None:
         """Bring the server to the state last published here: by the changes since the state that the server contains,
         or, where these are unknown (None), by sending everything."""
         try:
@@ -121,7 +121,7 @@ class RemoteWriter(StoreWriter):
             before = index.records.get(self.record)
             if not (before and before.state == state) or changes or whole:
                 known = before is not None and before.state == noted(self.home)
-                Telling(self.server, lease, reader, before or Record(self.record, "", {}, []), index.earlier).tell(
+                Transfer(self.server, lease, reader, before or Record(self.record, "", {}, []), index.earlier).send(
                     state, changes if known else None
                 )
             note.write_text(state, encoding="ascii")
