@@ -1,8 +1,9 @@
-"""A run packed into one file, read: a tar archive compressed by xz in, the files of the run out.
+"""Reads and writes the archive of a run: a tar file, compressed by xz.
 
-tar tells links from files and can be read by anything; xz sees all files as one text, and thread files are much alike:
-they take a thirtieth of their room, where zip, which compresses each alone, leaves a sixth. Nothing is unpacked to the
-disk, no path in it is followed, and none of its sizes is believed: what is larger than `MOST` is damage.
+tar distinguishes links from files and is readable by many programs. xz compresses all files together, and thread files
+are similar: they shrink to a thirtieth, while zip, which compresses each file separately, leaves a sixth. Nothing is
+unpacked to the disk, no path in the archive is followed, and its sizes are not trusted: a file larger than `MOST` is
+damage.
 """
 
 from __future__ import annotations
@@ -19,18 +20,27 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, cast
 
-from provio.trace.run_files import CALLS_ENDING, GAP_ENDING, HEAD, MOST, SHELL_ENDING, UNCLOSED, RunFile
-from provio.trace.run_folder import Folder, folders_of
+from provio.trace.run_source import (
+    CALLS_ENDING,
+    GAP_ENDING,
+    HEAD,
+    MOST,
+    SHELL_ENDING,
+    UNCLOSED,
+    Folder,
+    RunFile,
+    folders_of,
+)
 
 if TYPE_CHECKING:
     from provio.system.statx import Record
 
-MEMORY = 64 << 20  # bytes that xz may take: what packs need is 2 MB
+MEMORY = 64 << 20  # bytes that xz may use; archives of runs need 2 MB
 CHUNK = 1 << 16
 
 
 class Pack:
-    """The files of a run that is packed. Where it is damaged, the last file that it yields raises OSError."""
+    """The files of an archived run. If the archive is damaged, the last file that it yields raises OSError."""
 
     fixed = True
 
@@ -39,7 +49,7 @@ class Pack:
         self.place = place
 
     def head(self) -> RunFile:
-        """Return `run.ttl`, which comes first: the rest is not read."""
+        """Return `run.ttl`, the first member; the rest is not read."""
         members = self._members()
         first = next(members)
 
@@ -52,16 +62,16 @@ class Pack:
         is_head = not first.host and first.name == HEAD
         return RunFile("", HEAD, self.place / HEAD, load if is_head else _refusal("it does not begin with run.ttl"))
 
-    def files(self, record: Record) -> Iterator[RunFile]:  # noqa: ARG002 (all of it is here)
+    def files(self, record: Record) -> Iterator[RunFile]:  # noqa: ARG002 (an archive is complete)
         """Yield the thread files and gaps of each host, by name."""
         for member in self._members():
-            if member.name.endswith(CALLS_ENDING):  # they come last
+            if member.name.endswith(CALLS_ENDING):  # these are the last members
                 return
-            if (member.host or member.name != HEAD) and member.name != UNCLOSED:  # as one has that tar made
+            if (member.host or member.name != HEAD) and member.name != UNCLOSED:  # an archive by tar(1) may contain it
                 yield member
 
     def named(self, place: Path, name: str) -> RunFile:
-        """Return what raises OSError when it is loaded."""
+        """Return a file that raises OSError when it is loaded."""
         return RunFile(place.name, name, place / name, _refusal("it is read from its beginning to its end"))
 
     def calls(self, record: Record) -> Iterator[RunFile]:  # noqa: ARG002
@@ -69,22 +79,22 @@ class Pack:
         return (member for member in self._members() if member.name.endswith(CALLS_ENDING))
 
     def changed(self) -> int:
-        """Return when it was last changed."""
+        """Return the time of its last change."""
         return self.place.stat().st_mtime_ns
 
     def extent(self) -> tuple[int, int]:
-        """Return the bytes on the disk, and that it is one file."""
+        """Return the bytes on the disk, and 1 file."""
         return self.place.stat().st_blocks * 512, 1
 
     def _members(self) -> Generator[RunFile]:
-        """All that is in it, in order; where it is damaged, lastly a file that says so."""
+        """Yield all members in order; after damage, a file that raises OSError."""
         try:
             with self.place.open("rb") as file:
                 stream = _Stream(file)
                 with tarfile.open(fileobj=cast(BinaryIO, stream), mode="r|", errors="surrogateescape") as archive:
                     while member := archive.next():
                         yield self._file(archive, member)
-                        archive.members.clear()  # type: ignore[attr-defined]  # it would remember each
+                        archive.members.clear()  # type: ignore[attr-defined]  # it would keep every member
                         stream.left = MOST
                 while stream.read(CHUNK):  # the checksum comes last
                     pass
@@ -92,7 +102,7 @@ class Pack:
             yield RunFile("", self.place.name, self.place, _refusal(getattr(error, "strerror", None) or str(error)))
 
     def _file(self, archive: tarfile.TarFile, member: tarfile.TarInfo) -> RunFile:
-        """A member by the parts of its name; of one that is not as packs are made, why it cannot be loaded."""
+        """Return a member by the parts of its name; a member that `write` does not make raises OSError on load."""
         run, *hosts, name = member.name.split("/")
         host = hosts[0] if hosts else ""
         path = self.place / host / name
@@ -113,7 +123,7 @@ def _read(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
 
 
 def _refusal(reason: str) -> Callable[[], bytes]:
-    """What loads nothing, and says why."""
+    """Return a `load` that raises OSError with a reason."""
 
     def load() -> bytes:
         raise OSError(errno.EIO, f"the pack is damaged: {reason}")
@@ -122,7 +132,7 @@ def _refusal(reason: str) -> Callable[[], bytes]:
 
 
 class _Stream:
-    """The archive within the compressed file; raises ValueError where more than `left` bytes are asked for."""
+    """The decompressed archive; raises ValueError after `left` bytes."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.file = file
@@ -144,15 +154,12 @@ class _Stream:
         return b"".join(pieces)
 
 
-# A run packed into one file, written: a run folder in, a tar archive compressed by xz out.
-
-
-PRESET = 1  # of xz: a seventh of the time of its usual one, for a seventh more room
+PRESET = 1  # of xz: takes a seventh of the default preset's time, and a seventh more space
 
 
 def write(folder: Path, record: Record, target: Path, going: bool = False) -> None:
-    """Write the pack of a run folder, down to the disk; raises OSError where a file in it is still written, or does
-    not belong in a pack, unless the run may be `going` on."""
+    """Write the archive of a run folder, and sync it to the disk. Raises OSError for a file that is still being written
+    or does not belong to a run, unless the run may be in progress (`going`)."""
     files = Folder(folder)
     if not going:
         _check(files, record)
@@ -172,7 +179,7 @@ def write(folder: Path, record: Record, target: Path, going: bool = False) -> No
 
 
 def sync(folder: Path) -> None:
-    """Have what was renamed in a folder outlive a loss of power."""
+    """Sync the renames in a folder to the disk."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(fd)
@@ -185,41 +192,41 @@ def _members(files: Folder, record: Record) -> Iterator[RunFile]:
 
 
 def _check(files: Folder, record: Record) -> None:
-    """Raise OSError where the folder holds what a pack would not."""
+    """Raise OSError if the folder has entries that the archive would not contain."""
     known = {str(member.path) for member in _members(files, record)}
     known |= {str(place) for place in folders_of(files.folder, record)}
     for path, folders, names in os.walk(files.folder):
         for name in (*folders, *names):
             other = os.path.join(path, name)
             if other not in known and not name.endswith((".new", SHELL_ENDING, UNCLOSED)):
-                raise OSError(errno.EINVAL, f"{other} is none of provio's files")
+                raise OSError(errno.EINVAL, f"{other} is not a file of provio")
 
 
 def _add(archive: tarfile.TarFile, run: str, member: RunFile, going: bool) -> None:
-    told = tarfile.TarInfo("/".join(part for part in (run, member.host, member.name) if part))
-    told.mode, data = 0o600, b""
+    info = tarfile.TarInfo("/".join(part for part in (run, member.host, member.name) if part))
+    info.mode, data = 0o600, b""
     if member.gap is not None:
-        told.type, told.linkname = tarfile.SYMTYPE, member.gap
+        info.type, info.linkname = tarfile.SYMTYPE, member.gap
     else:
-        data, told.mtime = _unwritten(member.path, going)
-        told.size = len(data)
-    archive.addfile(told, io.BytesIO(data))
+        data, info.mtime = _unwritten(member.path, going)
+        info.size = len(data)
+    archive.addfile(info, io.BytesIO(data))
 
 
 def _unwritten(path: Path, going: bool) -> tuple[bytes, int]:
-    """The bytes of a file, and when it last changed. The kernel leases a file for reading only where nobody at all, in
-    whichever container, has it open or mapped for writing."""
+    """Return the bytes of a file and the time of its last change; raises OSError if it is still being written. The
+    kernel grants a read lease only if no process, in any container, has the file open or mapped for writing."""
     fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     with open(fd, "rb") as file:
         found = os.fstat(fd)
         if not stat.S_ISREG(found.st_mode) or found.st_size > MOST:
-            raise OSError(errno.EFBIG, f"{path} is no plain file, or too large")
+            raise OSError(errno.EFBIG, f"{path} is no regular file, or too large")
         try:
             if not going:
                 fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
                 fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
         except BlockingIOError:
-            raise OSError(errno.EBUSY, f"{path} is still written") from None
+            raise OSError(errno.EBUSY, f"{path} is still being written") from None
         except OSError:
-            pass  # a file system without leases: the processes were looked for
+            pass  # a file system without leases: the caller has checked the processes
         return file.read(), int(found.st_mtime)

@@ -1,38 +1,86 @@
-"""Where a run's files come from: the folder of a run in, its files out, whether they lie there or in a pack beside it.
+"""The files of a run, by its folder: in the folder itself and in shared memory, or in an archive next to it.
 
-    run_files     what a reader asks for; and what a pack holds, or a run that goes on, to be read twice
-    run_folder    a run folder, with what it keeps in shared memory
-    run_archive   one compressed file, `<run id>.tar.xz`
+    run_source     the interface for readers, and the files of a run folder
+    run_archive    the files of an archive, `<run id>.tar.xz`
+    run_snapshot   a copy of a run's files that can be read twice
 
-Both give the same files in the same order, so that what is made of them is the same to the byte.
+Both sources give the same files in the same order, so that the graphs made of them are equal to the byte.
 """
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import os
+import stat
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
+from provio.base.records import frozen
 from provio.settings.home import PACKED
-from provio.trace.run_files import CALLS_ENDING, GAP_ENDING, HEAD, SHELL_ENDING, UNCLOSED, RunFile, RunFiles
-from provio.trace.run_folder import Folder, content, folders_of, named, put, shared_memory
 
 if TYPE_CHECKING:
     from provio.settings.home import Home
     from provio.system.statx import Record
 
-__all__ = [
-    "CALLS_ENDING", "GAP_ENDING", "HEAD", "SHELL_ENDING", "TAKEN", "UNCLOSED", "Folder", "RunFile",
-    "RunFiles", "content", "exists", "folders_of", "named", "of", "pack_of", "packed_in", "put", "shared_memory",
-    "snapshot",
-]  # fmt: skip
+CALLS_ENDING = ".calls.ttl"
+GAP_ENDING = ".gap"
+SHELL_ENDING = ".session"  # the identity of a shell that is recorded from some point on
+HEAD = "run.ttl"
+UNCLOSED = "unclosed"  # the list of open files that the processes of a run keep, used only at the end of the run
+MOST = 1 << 30  # bytes of one file; a larger one is damage
+THREAD_FILE = 4  # dots in the name of a thread file: <pid>.<tick>.<n>.<k>.ttl
+LARGE = 4 << 20  # bytes from which on a file is read in parts
+TAKEN = ".packed"  # ending of a run folder that is archived and being removed
 
-TAKEN = ".packed"  # a folder whose pack is there, on its way out
+
+@frozen
+class RunFile:
+    """One file of a run: its host (empty for `run.ttl`), its name, and its path for error messages.
+
+    `load` returns the bytes, or raises OSError. An archive is read once from start to end: call `load` before you take
+    the next file. A gap has its reason in `gap`, and no content. `parts` returns the bytes of a large file in parts,
+    and None for a small file or one in an archive.
+    """
+
+    host: str
+    name: str
+    path: Path
+    load: Callable[[], bytes]
+    gap: str | None = None
+    parts: Callable[[], Iterator[bytes] | None] = lambda: None
+
+
+class RunFiles(Protocol):
+    """The files of one run. `record` is its record in `run.ttl`, which may name a second folder."""
+
+    folder: Path  # the run folder, or the one that was archived; its name is the run's id
+    place: Path  # the folder or archive that has the files now
+    fixed: bool  # whether they cannot change while they are read
+
+    def head(self) -> RunFile:
+        """Return `run.ttl`."""
+
+    def files(self, record: Record) -> Iterator[RunFile]:
+        """Yield thread files, gaps and the files of post-processing, by host and name."""
+
+    def named(self, place: Path, name: str) -> RunFile:
+        """Return a file again, by the folder and the name of its path; an archive needs a `Snapshot` for that."""
+
+    def calls(self, record: Record) -> Iterator[RunFile]:
+        """Yield the files of single calls, in the same order."""
+
+    def changed(self) -> int:
+        """Return the time of the last change (ns since 1970), by the files' times."""
+
+    def extent(self) -> tuple[int, int]:
+        """Return the bytes on the disk, and the number of files."""
 
 
 def of(folder: Path) -> RunFiles:
-    """Return the files of a run, by its run folder: where both are there, the folder counts, for a pack is of use only
-    once the folder is gone."""
+    """Return the files of a run: of the folder, or of the archive if there is no folder."""
     packed = pack_of(folder)
     if folder.is_dir() or not packed.is_file():
         return Folder(folder)
@@ -40,36 +88,237 @@ def of(folder: Path) -> RunFiles:
 
 
 def packed_in(folder: Path, place: Path) -> RunFiles:
-    """Return the files of the run of a folder that are packed in `place`."""
-    from provio.trace.run_archive import Pack  # slow to import, and most runs that are merged are new
+    """Return the files of a run in the archive `place`."""
+    from provio.trace.run_archive import Pack  # slow to import, and most merged runs are new
 
     return Pack(folder, place)
 
 
 def exists(folder: Path) -> bool:
-    """Tell whether there are files of a run."""
+    """Return whether a run has a folder or an archive."""
     return folder.is_dir() or pack_of(folder).is_file()
 
 
-def snapshot(source: RunFiles, record: Record, beside: Path) -> RunFiles:
-    """Return what can be read twice, whatever becomes of the run: the same files as they are now, in a file without a
-    name in the folder `beside`; raises OSError."""
-    from provio.trace.run_files import Snapshot
+def snapshot(source: RunFiles, record: Record, folder: Path) -> RunFiles:
+    """Return a copy of a run's files as they are now, in a file without a name in `folder`; raises OSError."""
+    from provio.trace.run_snapshot import Snapshot
 
-    return Snapshot(source, record, beside)
+    return Snapshot(source, record, folder)
 
 
 def pack_of(folder: Path) -> Path:
-    """Return where the pack of a run lies, if it is packed."""
+    """Return the path of a run's archive, if there is one."""
     return folder.with_name(folder.name + PACKED)
 
 
 def pending(home: Home, settings: str = "") -> list[Path]:
-    """Return the run folders that are not merged, or changed since, as far as times tell; all of them where there is no
-    store, or where they were merged under other settings."""
+    """Return the run folders that are not merged or have changed since, by their times; all if there is no store, or
+    they were merged with other settings."""
     folders = home.run_folders()
     there = (home.snapshots / "current").exists() and home.store.exists()
     if not there or settings != home.marked_settings():
         return folders
-    now = time.time_ns()  # a later mark is of before the clock was set back: it tells nothing
+    now = time.time_ns()  # a later mark was set before the clock was set back: it is ignored
     return [folder for folder in folders if not of(folder).changed() <= home.mark_time(folder) <= now]
+
+
+class Folder:
+    """The files of a run that is not archived."""
+
+    fixed = False
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = self.place = folder
+
+    def head(self) -> RunFile:
+        """Return `run.ttl`."""
+        path = self.folder / HEAD
+        return RunFile("", HEAD, path, lambda: content(path))
+
+    def files(self, record: Record) -> Iterator[RunFile]:
+        """Yield the thread files and gaps of each host, by name."""
+        for place in sorted(folders_of(self.folder, record)):
+            entries = _entries(place)
+            yield from (_file(place, entry) for entry in entries if _is_turtle(entry) or _is_gap(entry))
+
+    def named(self, place: Path, name: str) -> RunFile:
+        """Return the file of a name in a folder of the run."""
+        return named(place, name)
+
+    def calls(self, record: Record) -> Iterator[RunFile]:
+        """Yield the files of single calls."""
+        for place in sorted(folders_of(self.folder, record)):
+            yield from (_file(place, entry) for entry in _entries(place) if _is_calls(entry))
+
+    def changed(self) -> int:
+        """Return when anything in the run folder, or in shared memory, last changed."""
+        return max((found.st_mtime_ns for found in self._all()), default=0)
+
+    def changes(self, record: Record) -> str:
+        """Return a text that changes with every new record or close. The times of thread files are not sufficient: a
+        store through a memory map need not change them."""
+        count, changed = 1, os.lstat(self.head().path).st_mtime_ns
+        for place in folders_of(self.folder, record):
+            for entry in os.scandir(place):
+                if entry.name != UNCLOSED and not entry.name.endswith(CALLS_ENDING):
+                    count, changed = count + 1, changed + _changes_of(entry)
+        return f"{count} {changed}"
+
+    def extent(self) -> tuple[int, int]:
+        """Return the bytes of the run folder, including shared memory, and the number of its files."""
+        found = list(self._all())
+        return sum(each.st_blocks * 512 for each in found), sum(not stat.S_ISDIR(each.st_mode) for each in found)
+
+    def has_large(self) -> bool:
+        """Return whether one of its files is read in parts."""
+        return any(stat.S_ISREG(each.st_mode) and each.st_size > LARGE for each in self._all())
+
+    def text(self, enough: int) -> int:
+        """Return the bytes of Turtle in it, without the `#` of unused space in thread files; stop counting above
+        `enough`."""
+        found = 0
+        for root in (self.folder, shared_memory() / self.folder.name):
+            for place, _, files in os.walk(root):
+                for name in (one for one in files if one.endswith(".ttl") and not one.endswith(CALLS_ENDING)):
+                    with contextlib.suppress(OSError):  # just removed, or no plain file
+                        data = content(Path(place, name))
+                        found += len(data) - data.count(b"#")
+                    if found > enough:
+                        return found
+        return found
+
+    def _all(self) -> Iterator[os.stat_result]:
+        """Yield the status of everything in it; entries that are removed in the meantime are skipped."""
+        names = [str(self.folder)]
+        for root in (self.folder, shared_memory() / self.folder.name):
+            for path, folders, files in os.walk(root):
+                names += [os.path.join(path, name) for name in (*folders, *files)]
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                yield os.lstat(name)
+
+
+def _changes_of(entry: os.DirEntry[str]) -> int:
+    """Return the number of changes at the start of a thread file; of any other file, the time of its last change."""
+    if entry.name.count(".") != THREAD_FILE or not entry.name.endswith(".ttl"):
+        return entry.stat(follow_symlinks=False).st_mtime_ns
+    fd = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        digits = os.pread(fd, 32, 0)[16:]
+        return int(digits) if digits.isdigit() else os.fstat(fd).st_mtime_ns
+    finally:
+        os.close(fd)
+
+
+def shared_memory() -> Path:
+    """Return the folder that holds a user's run folders in shared memory."""
+    return Path(f"/dev/shm/provio-{os.geteuid()}")  # noqa: S108 (owner and type are checked where it is used)
+
+
+def put(target: Path, text: str) -> None:
+    """Write a file of a run folder atomically; a link that an attacker put there is not followed."""
+    temporary, data = target.with_suffix(".new"), memoryview(text.encode())
+    file = _new(temporary)  # system calls only: io is slow to import at the end of a run
+    try:
+        while data:
+            data = data[os.write(file, data) :]
+    finally:
+        os.close(file)
+    os.replace(temporary, target)
+
+
+def _new(path: Path) -> int:
+    """Create a file; an existing one is removed."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    try:
+        return os.open(path, flags, 0o666)
+    except FileExistsError:
+        path.unlink()
+        return os.open(path, flags, 0o666)
+
+
+def folders_of(run_folder: Path, record: Record) -> list[Path]:
+    """Return the folders with thread files of a run, one for each host, in the run folder and in `traceFolder`."""
+    roots = [run_folder]
+    elsewhere = Path(record.get("traceFolder", "/").replace("\0", ""))
+    if elsewhere.name == run_folder.name and _same_owner(elsewhere, run_folder):
+        roots.append(elsewhere)
+    try:
+        return [Path(entry.path) for root in roots for entry in os.scandir(root) if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
+
+
+def _same_owner(elsewhere: Path, run_folder: Path) -> bool:
+    """Return whether it is a folder, not a link, of the run's owner: other users must not add to the run."""
+    try:
+        found = os.lstat(elsewhere)
+        return stat.S_ISDIR(found.st_mode) and found.st_uid == os.stat(run_folder).st_uid
+    except OSError:
+        return False
+
+
+def _entries(place: Path) -> list[os.DirEntry[str]]:
+    try:
+        return sorted(os.scandir(place), key=lambda entry: entry.name)
+    except OSError:
+        return []
+
+
+def _is_turtle(entry: os.DirEntry[str]) -> bool:
+    """Return whether an entry is a plain Turtle file, except those of single calls."""
+    named = entry.name.endswith(".ttl") and not entry.name.endswith(CALLS_ENDING)
+    return named and entry.is_file(follow_symlinks=False)
+
+
+def _is_calls(entry: os.DirEntry[str]) -> bool:
+    return entry.name.endswith(CALLS_ENDING) and entry.is_file(follow_symlinks=False)
+
+
+def _is_gap(entry: os.DirEntry[str]) -> bool:
+    return entry.name.endswith(GAP_ENDING) and entry.is_symlink()
+
+
+def _file(place: Path, entry: os.DirEntry[str]) -> RunFile:
+    return named(place, entry.name)
+
+
+def named(place: Path, name: str) -> RunFile:
+    """Return the file of a name in a folder of a run."""
+    path = place / name
+    if name.endswith(GAP_ENDING):
+        return RunFile(place.name, name, path, bytes, os.readlink(path))
+    return RunFile(place.name, name, path, lambda: content(path), None, lambda: parts(path))
+
+
+def content(path: Path) -> bytes:
+    """Return the bytes of a plain file; raises OSError for a link, for another kind of file (a FIFO would block for
+    ever), and for a file that is too large for a thread file."""
+    with _opened(path) as file:
+        return file.read(_size(file) + 1)  # one buffer of the right size
+
+
+def parts(path: Path) -> Iterator[bytes] | None:
+    """Return an iterator over the parts of a large file; None for any other file."""
+    return _parts(path) if os.stat(path).st_size > LARGE else None
+
+
+def _parts(path: Path) -> Iterator[bytes]:
+    with _opened(path) as file:
+        left = _size(file)
+        while left > 0 and (part := file.read(min(left, LARGE // 4))):
+            left -= len(part)
+            yield part
+
+
+def _opened(path: Path) -> BinaryIO:
+    return open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC), "rb")
+
+
+def _size(file: BinaryIO) -> int:
+    found = os.fstat(file.fileno())
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "is no regular file")
+    if found.st_size > MOST:
+        raise OSError(errno.EFBIG, "is too large")
+    return found.st_size

@@ -24,7 +24,6 @@ from provio.settings.home import PACKED, Home
 from provio.settings.lock import Lock
 from provio.settings.schema import Config
 from provio.store import open_reader
-from provio.trace import run_folder as run_folders
 from provio.trace import run_source
 from provio.trace.digests import content_hash
 from provio.trace.read import read_head, read_run
@@ -341,7 +340,7 @@ def test_a_run_that_is_packed_while_another_record_reads_it_is_read_whole(
     project.sh("echo 1 > a")
     project.run("cat a > b; sort b > c")
     home, folder = Home(project.path / ".provio"), run_folder(project)
-    read = run_folders.content
+    read = run_source.content
 
     def packed_then(path: Path) -> bytes:
         data = read(path)
@@ -351,7 +350,7 @@ def test_a_run_that_is_packed_while_another_record_reads_it_is_read_whole(
 
     (home.path / "together").mkdir()
     together = Together(home.path / "together", sources=(home,))
-    monkeypatch.setattr(run_folders, "content", packed_then)
+    monkeypatch.setattr(run_source, "content", packed_then)
     outcome = merge(together)
     assert (outcome.merged, outcome.damages) == ([folder.name], [])
     found = [open_reader(one).dataset(None, ox.RdfFormat.N_QUADS) for one in (home, together)]

@@ -30,7 +30,7 @@ from provio.settings.lock import Lock
 from provio.settings.schema import Config
 from provio.store.embedded.reader import StoreReader
 from provio.store.versions import notes_in
-from provio.trace import run_folder, run_source
+from provio.trace import run_source
 from provio.trace.post_run import postprocess
 from provio.trace.read import read_head, read_run
 from provio.trace.recording import Recording
@@ -275,7 +275,7 @@ def going_on(project: Project) -> Iterator[tuple[Path, Callable[[], None]]]:
 def test_the_same_of_a_run_that_goes_on(project: Project, monkeypatch: pytest.MonkeyPatch, large: int) -> None:
     """It is told as it was once, though it is read twice; and anew when it has ended."""
     monkeypatch.setattr(survey, "PARTITION_SIZE", 1)
-    monkeypatch.setattr(run_folder, "LARGE", large)
+    monkeypatch.setattr(run_source, "LARGE", large)
     home = Home(project.path / ".provio")
     with going_on(project) as (folder, end):
         with pytest.raises(Indivisible):

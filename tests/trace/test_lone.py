@@ -14,7 +14,7 @@ from provio.merge import job, partitions
 from provio.merge.partitions import Partitions
 from provio.settings.home import Home
 from provio.settings.schema import Config
-from provio.trace import run_folder
+from provio.trace import run_source
 from provio.trace.fast import find_lone
 from provio.trace.fast.lone_files import Lone
 from provio.trace.post_run import postprocess
@@ -108,7 +108,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(find_lone, "FIRST", 3)
     monkeypatch.setattr(find_lone, "BATCH", 7)
     monkeypatch.setattr(find_lone, "WINDOW", 5)
-    monkeypatch.setattr(run_folder, "LARGE", 2_000)
+    monkeypatch.setattr(run_source, "LARGE", 2_000)
 
 
 def told(run: Path, held: Lone | None) -> tuple[list[str], list[str], set[str]]:

@@ -1,71 +1,21 @@
-"""The interface of a run's files for readers: `RunFiles`, each `RunFile`, and a `Snapshot` that can be read twice."""
+"""A copy of a run's files as they are at one moment, which can be read twice, in any order."""
 
 from __future__ import annotations
 
 import os
 import zlib
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from provio.base.records import frozen, plain
+from provio.base.records import plain
+from provio.trace.run_source import RunFile, RunFiles
 
 if TYPE_CHECKING:
     from provio.system.statx import Record
-
-CALLS_ENDING = ".calls.ttl"
-GAP_ENDING = ".gap"
-SHELL_ENDING = ".session"  # the identity of a shell that is recorded from some point on
-HEAD = "run.ttl"
-UNCLOSED = "unclosed"  # the list of open files that the processes of a run keep, used only at the end of the run
-MOST = 1 << 30  # bytes of one file; a larger one is damage
-
-
-@frozen
-class RunFile:
-    """One file of a run: its host (empty for `run.ttl`), its name, and its path for error messages.
-
-    `load` returns the bytes, or raises OSError. An archive is read once from start to end: call `load` before you take
-    the next file. A gap has its reason in `gap`, and no content. `parts` returns the bytes of a large file in parts,
-    and None for a small file or one in an archive.
-    """
-
-    host: str
-    name: str
-    path: Path
-    load: Callable[[], bytes]
-    gap: str | None = None
-    parts: Callable[[], Iterator[bytes] | None] = lambda: None
-
-
-class RunFiles(Protocol):
-    """The files of one run. `record` is its record in `run.ttl`, which may name a second folder."""
-
-    folder: Path  # the run folder, or the one that was archived; its name is the run's id
-    place: Path  # the folder or archive that has the files now
-    fixed: bool  # whether they cannot change while they are read
-
-    def head(self) -> RunFile:
-        """Return `run.ttl`."""
-
-    def files(self, record: Record) -> Iterator[RunFile]:
-        """Yield thread files, gaps and the files of post-processing, by host and name."""
-
-    def named(self, place: Path, name: str) -> RunFile:
-        """Return a file again, by the folder and the name of its path; an archive needs a `Snapshot` for that."""
-
-    def calls(self, record: Record) -> Iterator[RunFile]:
-        """Yield the files of single calls, in the same order."""
-
-    def changed(self) -> int:
-        """Return the time of the last change (ns since 1970), by the files' times."""
-
-    def extent(self) -> tuple[int, int]:
-        """Return the bytes on the disk, and the number of files."""
-
 
 LEVEL = 1  # of zlib: enough for the padding of thread files
 
