@@ -166,7 +166,7 @@ def merged(own: Home, configured: Config, say: Say, progress: Callable[[], Say])
         home = _together(own, configured, say)
     _collect(own, configured, say)
     earlier = not configured.store and is_earlier(home)  # if so, all runs are merged again, with or without a folder
-    folders = home.run_folders() if earlier else pending(home, configured)
+    folders = home.run_folders() if earlier else pending(home, configured, earlier=earlier)
     more = _merge_pending(home, folders, configured, (say, progress), publish=earlier)
     _pack(own, configured)
     try:

@@ -151,7 +151,7 @@ def _few_alternates(reader: Reader) -> dict[str, list[str]] | None:
 def _inputs(reader: Reader, walk: Walk, activities: list[str]) -> set[str]:
     """Note what activities used, and return that but for the leaves."""
     found = _said(walk, activities, USED)  # as noise
-    for batch in batches(activities):
+    for batch in batches(activities) if activities else ():
         pairs: Sequence[Sequence[str]] = _pairs(reader, batch, USED, MANY + 1 if walk.has_leaves else None)
         if walk.has_leaves and len(pairs) > MANY:
             from provio.ask import bulk_fetch

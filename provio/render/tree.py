@@ -213,7 +213,7 @@ class _Tree:
         if again:
             return [self._head(step, "above" if self._next(step.iri) else "")]
         self.shown.add(step.iri)
-        lines = [self._head(step, ""), *map(Line, saved_as(node))]
+        lines = [self._head(step, ""), *(map(Line, saved_as(node)) if "checkpoints" in node else ())]
         if node["type"] in ACTIVITIES:
             lines += _command(node)
         elif not self.forward:

@@ -260,12 +260,13 @@ def is_earlier(home: Home) -> bool:
     return opening.check_version(home) in opening.EARLIER
 
 
-def pending(home: Home, settings: Config) -> list[Path]:
-    """Return the run folders with changes that are not in the store, as far as modification times show it."""
+def pending(home: Home, settings: Config, earlier: bool | None = None) -> list[Path]:
+    """Return the run folders with changes that are not in the store, as far as modification times show it; `earlier`
+    is the result of `is_earlier`, if the caller has it."""
     if settings.store:
         from provio.store.remote.reader import behind
 
         outdated = behind(home, settings)
     else:
-        outdated = is_earlier(home)
+        outdated = is_earlier(home) if earlier is None else earlier
     return home.run_folders() if outdated else run_source.pending(served(home, settings), settings.conclusions)
