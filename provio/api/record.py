@@ -84,7 +84,7 @@ class Store:
             from provio.store import open_reader
 
             return open_reader(self._home, configured)
-        return session.opened(self._home, configured, _warn, lambda: lambda _: None)
+        return session.open_store(self._home, configured, _warn, lambda: lambda _: None)
 
     def __enter__(self) -> Self:
         return self
@@ -150,7 +150,7 @@ class Store:
     def _answer(self, question: str, values: dict[str, str]) -> Answer:
         from provio.ask import parameters, query
 
-        asked = query.find(question, session.question_folders(self._settings()))
+        asked = query.find(question, session.query_folders(self._settings()))
         store = self._open()
         bound = parameters.bound(asked, values, store)
         for note in bound.notes:
@@ -193,7 +193,7 @@ class Store:
         from provio.ask.lineage import answer
 
         reader = self._open()
-        asked = session.Asked(reader, [session.find(reader, text, None, None)], [text])
+        asked = session.Targets(reader, [session.find(reader, text, None, None)], [text])
         options_ = {"forward": forward, "depth": depth, "via": via, "everything": everything, "code": code}
         return Lineage.of(answer(asked, {**options_, "until": (), "level": level}, roots=False, stale=False))
 

@@ -63,7 +63,7 @@ class Together(Home):
         return [found[name] for name in sorted(found)]
 
 
-def of(home: Home, settings: Config, complain: Callable[[str], None]) -> Together:
+def combined_home(home: Home, settings: Config, complain: Callable[[str], None]) -> Together:
     """Return the home of the combined store; a source that cannot be read is reported to `complain` and omitted."""
     found, servers = {home.path.resolve(): home}, []
     for name in settings.stores:
@@ -88,7 +88,7 @@ def holds(home: Home, settings: Config, other: Home) -> bool:
     return any(path.exists() and path.samefile(other.path) for path in paths)
 
 
-def forget_gone(together: Together, settings: Config) -> None:
+def forget_removed(together: Together, settings: Config) -> None:
     """Remove the runs that no source has any more from the store; raises Busy if another process is writing to it."""
     gone = _noted(together) - together.known
     if gone:

@@ -23,7 +23,7 @@ from provio.store import Reader
 
 if TYPE_CHECKING:
     from provio.ask.filters import Until
-    from provio.ask.session import Asked
+    from provio.ask.session import Targets
 
 
 # Nodes tied by code.
@@ -275,7 +275,7 @@ def _dead_ends(walk: Walk, steps: list[tuple[str, str, int]], shown: set[str]) -
     return dead
 
 
-def answer(asked: Asked, options: dict[str, Any], *, roots: bool, stale: bool) -> LineageDocument:
+def answer(asked: Targets, options: dict[str, Any], *, roots: bool, stale: bool) -> LineageDocument:
     """Return the document that answers the query; report the `--until` patterns without a match."""
     until = _until(asked, options.pop("until"))
     asked, inside = leveled(asked, options.pop("level"))
@@ -297,7 +297,7 @@ def answer(asked: Asked, options: dict[str, Any], *, roots: bool, stale: bool) -
     return document
 
 
-def leveled(asked: Asked, level: str | None) -> tuple[Asked, bool]:
+def leveled(asked: Targets, level: str | None) -> tuple[Targets, bool]:
     """Return the targets at a level, and whether these are objects in files; by default if one of the targets is."""
     from provio.ask.nodes import is_member
 
@@ -320,7 +320,7 @@ def leveled(asked: Asked, level: str | None) -> tuple[Asked, bool]:
     return replace(asked, texts=[text for text, _ in pairs], targets=[part for _, part in pairs]), inside
 
 
-def _until(asked: Asked, patterns: tuple[str, ...]) -> Until | None:
+def _until(asked: Targets, patterns: tuple[str, ...]) -> Until | None:
     if not patterns:
         return None
     from provio.ask.filters import Until
@@ -328,7 +328,7 @@ def _until(asked: Asked, patterns: tuple[str, ...]) -> Until | None:
     return Until(asked.reader, patterns, os.getcwd())
 
 
-def _earlier(asked: Asked, scope: Scope) -> list[str]:
+def _earlier(asked: Targets, scope: Scope) -> list[str]:
     """Return the earlier versions of the targets' files: products made from them are stale, so the query includes
     them."""
     from provio.ask.earlier import all_versions

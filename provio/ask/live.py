@@ -49,7 +49,7 @@ TRIES = 3  # another process may publish at the same time
 
 
 @frozen
-class Going:
+class RunInProgress:
     """A run in progress: its id and, if it runs on other hosts, these hosts and the seconds since their last sign of
     life."""
 
@@ -58,16 +58,16 @@ class Going:
     age: float = 0.0
 
 
-def divide(folders: Iterable[Path]) -> tuple[list[Path], list[Path]]:
+def split_by_state(folders: Iterable[Path]) -> tuple[list[Path], list[Path]]:
     """Divide run folders into those of ended runs and those of runs in progress."""
     ended: list[Path] = []
     live: list[Path] = []
     for folder in folders:
-        (live if _goes_on(folder) else ended).append(folder)
+        (live if _is_in_progress(folder) else ended).append(folder)
     return ended, live
 
 
-def _goes_on(folder: Path) -> bool:
+def _is_in_progress(folder: Path) -> bool:
     try:
         return liveness.seems_in_progress(folder, read_head(folder))
     except OSError:  # it belongs to another user and is not accessible
@@ -85,33 +85,34 @@ def newest(folders: list[Path]) -> list[Path]:
     return found
 
 
-def _states(runs: Iterable[Path]) -> Iterator[Going]:
+def _states(runs: Iterable[Path]) -> Iterator[RunInProgress]:
     """Yield the state of each run in progress."""
     for run in runs:
         with contextlib.suppress(OSError):  # it was removed in the meantime
             record = read_head(run)
             here = liveness.is_locked(run) or liveness.has_living_process(run, record)
             hosts = [] if here else liveness.hosts_at_work(run, record) or [record.get("host", "another host")]
-            yield Going(run.name, ", ".join(map(unquote, hosts)), liveness.age(run) if hosts else 0.0)
+            yield RunInProgress(run.name, ", ".join(map(unquote, hosts)), liveness.age(run) if hosts else 0.0)
 
 
-def said(folders: Iterable[Path]) -> tuple[str, frozenset[str]]:
+def progress_note(folders: Iterable[Path]) -> tuple[str, frozenset[str]]:
     """Return a text with the time of the answer and the runs in progress, and the ids of these runs."""
     runs = list(_states(folders))
     return _moment(runs) if runs else "", frozenset(one.run for one in runs)
 
 
-def _moment(runs: list[Going]) -> str:
+def _moment(runs: list[RunInProgress]) -> str:
     now = datetime.now(UTC).strftime("%H:%M:%S UTC")
     if len(runs) > 1 and not any(run.host for run in runs):
-        return f"as of {now}, {plural(len(runs), 'run')} go on"
+        return f"as of {now}, {plural(len(runs), 'run')} in progress"
     return f"as of {now}, " + ", ".join(
-        f"run {run.run[:SHORT]} goes on" + f" on {run.host}, heard of {span(run.age)} ago" * bool(run.host)
+        f"run {run.run[:SHORT]} is in progress"
+        + f" on {run.host}, last sign of life {span(run.age)} ago" * bool(run.host)
         for run in runs
     )
 
 
-def words_of(outcome: Outcome) -> list[str]:
+def messages_of(outcome: Outcome) -> list[str]:
     """Return the messages about a merge that accompany an answer."""
     shut = f"{plural(outcome.unreadable, 'run')} of others cannot be read yet: not in this answer"
     return [shut] * bool(outcome.unreadable) + [f"damaged: {damage}" for damage in outcome.damages]
@@ -154,7 +155,7 @@ _passing: set[Path] = set()  # folders that this process deletes when it ends
 
 
 @atexit.register
-def clean() -> None:
+def delete_overlays() -> None:
     """Delete the overlays of this process."""
     for place in list(_passing):
         shutil.rmtree(place, ignore_errors=True)
@@ -190,7 +191,7 @@ def _changes(run: Path) -> str:
     return str(run_source.of(run).changed())
 
 
-def overlaid(
+def open_overlay(
     home: Home, runs: list[Path], settings: Config, progress: Callable[[str], None] = lambda _: None
 ) -> Overlay:
     """Return the published snapshot with some runs in their current state; raises StoreError, NotAllowed."""
@@ -199,15 +200,15 @@ def overlaid(
     for _ in range(TRIES):
         wanted = state_of(home, runs, settings)
         for place in _entries(home.overlays):
-            if _read(place / STATE) == wanted and (fds := _both(home, place, _base(wanted))):
+            if _read(place / STATE) == wanted and (fds := _hold_both(home, place, _base(wanted))):
                 return Overlay(Home(place), home, fds, _read(place / WORDS).split("\n"))
-        made = _made(home, runs, settings, wanted, progress)
+        made = _make_overlay(home, runs, settings, wanted, progress)
         if made:
             return made
     raise Busy("other processes keep publishing: try again later")
 
 
-def _both(home: Home, place: Path, base: str) -> list[int]:
+def _hold_both(home: Home, place: Path, base: str) -> list[int]:
     """Hold an overlay and the snapshot that it is based on, because it may need its tables; [] if one was removed."""
     held, beneath = snapshots.hold(Home(place)), snapshots.hold(home)
     found = [one[1] for one in (held, beneath) if one]
@@ -218,14 +219,14 @@ def _both(home: Home, place: Path, base: str) -> list[int]:
     return []
 
 
-def _made(
+def _make_overlay(
     home: Home, runs: list[Path], settings: Config, wanted: str, progress: Callable[[str], None]
 ) -> Overlay | None:
     snapshots.sweep_overlays(home)
     if not home.shared:
         try:
             home.overlays.mkdir(mode=0o700, exist_ok=True)
-            return _built(home, home.overlays, runs, settings, wanted, progress)
+            return _build_overlay(home, home.overlays, runs, settings, wanted, progress)
         except Damaged:
             raise
         except (OSError, StoreError):  # no permission, no space
@@ -234,10 +235,10 @@ def _made(
         with contextlib.suppress(OSError):
             if left.lstat().st_uid == os.geteuid() and left.is_dir():
                 snapshots.delete_overlay(left)
-    return _built(home, None, runs, settings, wanted, progress)
+    return _build_overlay(home, None, runs, settings, wanted, progress)
 
 
-def _built(
+def _build_overlay(
     home: Home, parent: Path | None, runs: list[Path], settings: Config, wanted: str, progress: Callable[[str], None]
 ) -> Overlay | None:
     """Make an overlay; return None if the snapshot was removed in the meantime."""
@@ -246,7 +247,7 @@ def _built(
     try:
         base = snapshots.hold(home)
         if base:
-            _under(home, base[0], there)
+            _link_tables(home, base[0], there)
         with there.closed(), StoreWriter(there, wait=False, lock=lock) as store:
             if base and store.is_new:
                 raise Damaged(f"the published snapshot in {home.path} is damaged")
@@ -255,8 +256,8 @@ def _built(
             merge = Merge(there, store, settings, kept=False)
             merge.all(runs, progress)
             store.hand_over()
-            said = words_of(merge.outcome)
-            for name, text in ((WORDS, "\n".join(said)), (STATE, wanted)):
+            messages = messages_of(merge.outcome)
+            for name, text in ((WORDS, "\n".join(messages)), (STATE, wanted)):
                 (there.path / name).write_text(text, encoding="utf-8", errors="surrogateescape")
             held = snapshots.hold(there)
         if held is None:
@@ -273,10 +274,10 @@ def _built(
             os.close(base[1])
     if parent is None:
         _passing.add(there.path)
-    return Overlay(there, home, [held[1], *([base[1]] if base else [])], said, parent is None)
+    return Overlay(there, home, [held[1], *([base[1]] if base else [])], messages, parent is None)
 
 
-def _under(home: Home, name: str, there: Home) -> None:
+def _link_tables(home: Home, name: str, there: Home) -> None:
     """Give the published files second names: the tables and the lists; copy the index of versions."""
     snapshots.copy(home, name, there.store)
     lists, own = home.kept / "statements", there.path / "statements"

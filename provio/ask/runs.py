@@ -144,8 +144,8 @@ def shortest(reader: Reader) -> int:
 
 
 def _end(row: dict[str, str], reader: Reader) -> str:
-    if row["run"] in reader.going:
-        return "goes on"
+    if row["run"] in reader.in_progress:
+        return "in progress"
     if "signal" in row:
         return f"signal {row['signal']}"
     return f"exit {row['exit']}" if "exit" in row else "ended" if "end" in row else "not seen"

@@ -1,5 +1,7 @@
-"""The common start of every query: a target or the name of a run in, the store that answers, with all runs merged,
-out."""
+"""The common start of every query: merges pending runs, opens the store, and finds the targets.
+
+In: a path, or the name of a run. Out: a store that contains all runs, and the targets in it.
+"""
 
 from __future__ import annotations
 
@@ -31,11 +33,11 @@ if TYPE_CHECKING:
     from provio.store import Reader, Store
 
 
-Say = Callable[[str], None]
+Report = Callable[[str], None]
 
 
 @dataclass(frozen=True)
-class Which:
+class Selection:
     """The selection of a version of a file (`at`, `run`), and of the runs to query (`campaign`, `name`)."""
 
     at: datetime | None = None
@@ -45,7 +47,7 @@ class Which:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Targets:
     """The targets of a query: the reader that answers, the target of each text, the last error of an unknown one."""
 
     reader: Reader
@@ -54,19 +56,19 @@ class Asked:
     unknown: NothingKnown | None = None
 
 
-def files(paths: Sequence[str], which: Which = Which()) -> Asked:
+def files(paths: Sequence[str], which: Selection = Selection()) -> Targets:
     """Return the targets of `paths`, as far as they are known; raises NothingKnown if none is known."""
     if which.at and which.run is not None:
         raise click.UsageError("--at and --run both select a version: give one of them")
     if not paths:
         raise click.UsageError("no file given")
-    if len(paths) > 1 and _apart(paths):
+    if len(paths) > 1 and _are_separate(paths):
         raise click.UsageError(
             "these files are in different projects, each with its own .provio: query one at a time, or name the others "
             "in the setting stores"
         )
     store = reader(paths[0])
-    confined = confine(store, which)
+    confined = restrict(store, which)
     run = None if which.run is None else run_id(store, which.run)
     targets, texts, unknown = [], [], None
     for path in dict.fromkeys(paths):
@@ -82,7 +84,7 @@ def files(paths: Sequence[str], which: Which = Which()) -> Asked:
         from provio.ask import suggestions
 
         raise suggestions.nothing_known(store, "any of these files")
-    return Asked(confined, targets, texts, unknown)
+    return Targets(confined, targets, texts, unknown)
 
 
 def find(reader: Reader, path: str, at: datetime | None, run: str | None) -> Target:
@@ -105,8 +107,8 @@ def _file(reader: Reader, path: str, at: datetime | None, run: str | None) -> Ta
     return target_at(reader, path, at) if at else target_of_run(reader, path, run or "")
 
 
-def graphs(store: Store, which: Which) -> list[str] | None:
-    """Return the graphs of the runs that are asked; None for all."""
+def graphs(store: Store, which: Selection) -> list[str] | None:
+    """Return the graphs of the selected runs; None for all runs."""
     if which.campaign is None and which.name is None:
         return None
     from provio.ask import runs
@@ -116,8 +118,8 @@ def graphs(store: Store, which: Which) -> list[str] | None:
     return [bundle_iri(RUN_BASE + run) for run in runs.chosen(store, which.campaign, which.name) or ()]
 
 
-def confine(store: Store, which: Which) -> Reader:
-    """Return a reader of these runs' graphs, and of what follows from several; or of all."""
+def restrict(store: Store, which: Selection) -> Reader:
+    """Return a reader of the selected runs' graphs and of the conclusions from several runs; or of all graphs."""
     chosen = graphs(store, which)
     if chosen is None:
         return store
@@ -134,26 +136,31 @@ def _home(target: str | None) -> Home:
 
 
 def _folder(target: str | None) -> Path | None:
-    """The folder of a target that is a path."""
+    """Return the folder of a target that is a path; None for an IRI."""
     return Path(target).parent if target and not target.startswith(("https:", "http:", "file:")) else None
 
 
 def reader(target: str | None) -> Store:
-    """Return the store that answers for a target, after what is pending was merged; what goes on is said."""
-    store = opened(_home(target), settings(_folder(target)), terminal.complain, terminal.steady_progress)
+    """Merge pending runs and return the store that answers for a target; print a note about runs in progress."""
+    store = open_store(_home(target), settings(_folder(target)), terminal.complain, terminal.steady_progress)
     if store.as_of:
         terminal.note(store.as_of)
     return store
 
 
-def opened(own: Home, configured: Config, say: Say, progress: Callable[[], Say]) -> Store:
-    """Return the store of a `.provio`, after what has ended was merged, with what goes on as it is now; `say` is told
-    what is not in its answers."""
-    return merged(own, configured, say, progress)[2]
+def open_store(own: Home, configured: Config, report: Report, progress: Callable[[], Report]) -> Store:
+    """Merge the ended runs of a `.provio` and return its store, which includes the current state of runs in progress.
+
+    `report` receives a message about each run that the answers omit.
+    """
+    return merge_and_open(own, configured, report, progress)[2]
 
 
-def merged(own: Home, configured: Config, say: Say, progress: Callable[[], Say]) -> tuple[Home, Config, Store]:
-    """Merge what has ended; return the `.provio` to be asked, its settings, and its store as `opened` does."""
+def merge_and_open(
+    own: Home, configured: Config, report: Report, progress: Callable[[], Report]
+) -> tuple[Home, Config, Store]:
+    """Do the same as `open_store`, and return the `.provio` to query (of one record, or of several), its settings and
+    its store."""
     from provio.store import Damaged, is_earlier, open_reader, pending
 
     home = own
@@ -162,23 +169,23 @@ def merged(own: Home, configured: Config, say: Say, progress: Callable[[], Say])
 
         user_vocabulary.of(configured)
     if configured.stores:
-        configured = replace(configured, store="")  # all together are asked here, wherever each of them is kept
-        home = _together(own, configured, say)
-    _collect(own, configured, say)
+        configured = replace(configured, store="")  # the combined store is local
+        home = _combined_home(own, configured, report)
+    _collect(own, configured, report)
     earlier = not configured.store and is_earlier(home)  # if so, all runs are merged again, with or without a folder
     folders = home.run_folders() if earlier else pending(home, configured, earlier=earlier)
-    more = _merge_pending(home, folders, configured, (say, progress), publish=earlier)
-    _pack(own, configured)
+    more = _merge_pending(home, folders, configured, (report, progress), publish=earlier)
+    _archive_due_runs(own, configured)
     try:
-        store = _with(home, *more, configured, (say, progress)) or open_reader(home, configured)
+        store = _with_unmerged(home, *more, configured, (report, progress)) or open_reader(home, configured)
     except Damaged as error:
-        say(f"{error}; rebuilding it")
-        more = _merge_pending(home, home.run_folders(), configured, (say, progress), publish=True)
-        store = _with(home, *more, configured, (say, progress)) or open_reader(home, configured)
+        report(f"{error}; rebuilding it")
+        more = _merge_pending(home, home.run_folders(), configured, (report, progress), publish=True)
+        store = _with_unmerged(home, *more, configured, (report, progress)) or open_reader(home, configured)
     return home, configured, store
 
 
-def _collect(own: Home, configured: Config, say: Say) -> None:
+def _collect(own: Home, configured: Config, report: Report) -> None:
     """Collect the files that runs of this host have outside `.provio`: on the node's own disk, or in shared memory."""
     from provio.system.node_local import NOTES
     from provio.trace import run_source
@@ -191,78 +198,82 @@ def _collect(own: Home, configured: Config, say: Say) -> None:
         from provio.trace import collect
 
         for line in collect.collect_here(own, setting=configured.capture_dir):
-            say(line)
+            report(line)
 
 
-def unmerged(home: Home, configured: Config) -> tuple[list[Path], list[Path], str]:
-    """Return the runs that go on, the newest of those that ended and are not merged yet, and what to say of others."""
+def unmerged_runs(home: Home, configured: Config) -> tuple[list[Path], list[Path], str]:
+    """Return the runs in progress, the newest ended runs that are not merged yet, and a message about the others."""
     from provio.ask import live
     from provio.store import pending
 
-    ended, going = live.divide(pending(home, configured))
+    ended, in_progress = live.split_by_state(pending(home, configured))
     newest = live.newest(ended)
-    return going, newest, _left_out(len(ended) - len(newest))
+    return in_progress, newest, _pending_message(len(ended) - len(newest))
 
 
-def _left_out(count: int) -> str:
-    what = f"{plural(count, 'run')} pending, not in this answer yet"
-    return f"{what}: ask again when they are merged" if count else ""
+def _pending_message(count: int) -> str:
+    runs = plural(count, "run")
+    return f"{runs} pending, not in this answer yet: repeat the query when they are merged" if count else ""
 
 
-def _divided(folders: list[Path], configured: Config) -> tuple[list[Path], list[Path]]:
-    """Which runs have ended, and which go on; to a server all are told as they are."""
+def _split_by_state(folders: list[Path], configured: Config) -> tuple[list[Path], list[Path]]:
+    """Return the ended runs and those in progress; for a server, all runs count as ended."""
     if configured.store or not folders:
         return folders, []
     from provio.ask import live
 
-    return live.divide(folders)
+    return live.split_by_state(folders)
 
 
-def _with(
-    home: Home, going: list[Path], left: list[Path], configured: Config, tell: tuple[Say, Callable[[], Say]]
+def _with_unmerged(
+    home: Home,
+    in_progress: list[Path],
+    unmerged: list[Path],
+    configured: Config,
+    reports: tuple[Report, Callable[[], Report]],
 ) -> Store | None:
-    """The store with the runs that go on, and those that are `left` unmerged; None where there are neither."""
-    if not (going or left):
+    """Return the store with the runs in progress and the ended runs that are `unmerged`; None if there are neither."""
+    if not (in_progress or unmerged):
         return None
     from provio.ask import live
     from provio.store import Damaged
 
-    say, progress = tell
-    more = [] if configured.store else live.newest(left)
-    if missing := _left_out(len(left) - len(more)):
-        say(missing)
-    if not (going or more):
+    report, progress = reports
+    more = [] if configured.store else live.newest(unmerged)
+    if missing := _pending_message(len(unmerged) - len(more)):
+        report(missing)
+    if not (in_progress or more):
         return None
     try:
         with time_limit.not_counted():
-            found = live.overlaid(home, [*going, *more], configured, progress())
+            overlay = live.open_overlay(home, [*in_progress, *more], configured, progress())
     except Damaged:
         raise
     except (ProvioError, OSError) as error:
-        say(f"{plural(len(going) + len(more), 'run')} not in this answer: {error}")
+        report(f"{plural(len(in_progress) + len(more), 'run')} not in this answer: {error}")
         return None
-    for word in filter(None, found.words):
-        say(word)
-    reader = found.reader()
-    reader.as_of, reader.going = live.said(going)
+    for message in filter(None, overlay.words):
+        report(message)
+    reader = overlay.reader()
+    reader.as_of, reader.in_progress = live.progress_note(in_progress)
     return reader
 
 
-def _together(home: Home, configured: Config, say: Say) -> Home:
-    """The store of all records that are asked together, without the runs that are gone."""
+def _combined_home(home: Home, configured: Config, report: Report) -> Home:
+    """Return the home of the combined store of all queried records, without the runs that no record has any more."""
     from provio.ask import federated
 
-    found = federated.of(home, configured, say)
+    found = federated.combined_home(home, configured, report)
     try:
         with time_limit.not_counted():
-            federated.forget_gone(found, configured)
+            federated.forget_removed(found, configured)
             federated.copy_served(found, configured)
     except ProvioError as error:
-        say(f"stores: this answer is not fully up to date: {error}")
+        report(f"stores: this answer is not fully up to date: {error}")
     return found
 
 
-def _apart(paths: Sequence[str]) -> bool:
+def _are_separate(paths: Sequence[str]) -> bool:
     """Return whether files are in projects that are not queried together."""
     found = {home.path: home for home in map(_home, paths)}
     if len(found) == 1:
@@ -274,17 +285,17 @@ def _apart(paths: Sequence[str]) -> bool:
     return not all(federated.holds(first, configured, home) for home in found.values())
 
 
-def question_folders(configured: Config) -> list[str]:
-    """Return the user's folders of questions; a relative one is beside the file that names it."""
+def query_folders(configured: Config) -> list[str]:
+    """Return the user's folders of named queries; a relative name starts at the folder of the file that sets it."""
     from glob import glob
 
-    beside = os.path.dirname(configured.source("queries").rpartition(":")[0])
-    named = [os.path.join(beside, folder) for folder in configured.queries]
+    start = os.path.dirname(configured.source("queries").rpartition(":")[0])
+    named = [os.path.join(start, folder) for folder in configured.queries]
     return [found for folder in named for found in (sorted(glob(folder)) or [folder])]
 
 
 def settings(target: Path | None = None) -> Config:
-    """Return what is set where the record lies that answers for a target; raises ConfigError for what is wrong."""
+    """Return the settings of the project that answers for a target; raises ConfigError for a wrong setting."""
     from provio.settings import home as homes
     from provio.settings import load
 
@@ -292,21 +303,28 @@ def settings(target: Path | None = None) -> Config:
 
 
 def _merge_pending(
-    home: Home, folders: list[Path], configured: Config, tell: tuple[Say, Callable[[], Say]], publish: bool = False
+    home: Home,
+    folders: list[Path],
+    configured: Config,
+    reports: tuple[Report, Callable[[], Report]],
+    publish: bool = False,
 ) -> tuple[list[Path], list[Path]]:
-    """Merge of some runs what has ended; who waits for another process that merges does so only while that goes on.
-    Return which of them go on, and which are left: to another process, or where the store cannot be written."""
-    ended, going = _divided(folders, configured)
+    """Merge the ended runs of `folders`; wait for another process that merges only while it makes progress.
+
+    Return the runs in progress, and the ended runs that remain unmerged: another process merges them, or the store
+    cannot be written.
+    """
+    ended, in_progress = _split_by_state(folders, configured)
     if not (ended or publish):
-        return going, []
-    say, progress = tell
+        return in_progress, []
+    report, progress = reports
     try:
         note = progress()
         lock, waited = _lock(home, note)
         if waited and not publish:
             from provio.store import pending
 
-            ended, going = _divided(pending(home, configured), configured)
+            ended, in_progress = _split_by_state(pending(home, configured), configured)
         from provio.ask import live
         from provio.merge import hashing
         from provio.merge.runs import merge
@@ -314,22 +332,24 @@ def _merge_pending(
         hashing.begin(home)
         with time_limit.not_counted():
             outcome = merge(home, ended, lock=lock, wait=False, publish=publish, progress=note, settings=configured)
-        for word in live.words_of(outcome):
-            say(word)
+        for message in live.messages_of(outcome):
+            report(message)
     except Busy:
-        return going, ended
+        return in_progress, ended
     except ProvioError as error:
-        say(f"{plural(len(ended), 'run')} pending: {error}")
-        return going, ended if isinstance(error, (StoreError, NotAllowed)) else []
-    return going, []
+        report(f"{plural(len(ended), 'run')} pending: {error}")
+        return in_progress, ended if isinstance(error, (StoreError, NotAllowed)) else []
+    return in_progress, []
 
 
-def _lock(home: Home, note: Say) -> tuple[Lock, bool]:
-    """Return the lock of the store, held, and whether another process had it: the background merge lets it go when it
-    is asked to, any other merge is waited for while it goes on. Raises Busy."""
+def _lock(home: Home, note: Report) -> tuple[Lock, bool]:
+    """Acquire the lock of the store; return it, and whether another process held it before.
+
+    The background merge releases the lock on request; any other merge is awaited while it makes progress. Raises Busy.
+    """
     from provio.settings.lock import Lock
 
-    begun = since = time.monotonic()
+    start = since = time.monotonic()
     sign = None
     while True:
         try:
@@ -338,7 +358,7 @@ def _lock(home: Home, note: Say) -> tuple[Lock, bool]:
             now, found = time.monotonic(), _sign_of_life(home)
             if found != sign:
                 sign, since = found, now
-            elif now - since > PATIENCE or now - begun > LONGEST:
+            elif now - since > PATIENCE or now - start > LONGEST:
                 raise
             note("another process is merging: waiting for it")
             time.sleep(0.05)
@@ -351,8 +371,8 @@ def _sign_of_life(home: Home) -> int:
         return 0
 
 
-def _pack(home: Home, configured: Config) -> None:
-    """Have what is due packed by a process that nobody waits for."""
+def _archive_due_runs(home: Home, configured: Config) -> None:
+    """Start a background process that archives the runs that are due."""
     from provio.merge import archive_runs
     from provio.store import served
 
@@ -361,7 +381,7 @@ def _pack(home: Home, configured: Config) -> None:
 
 
 def run_id(reader: Store, name: str) -> str:
-    """Return the id of the run that `name` means; raises NothingKnown where there is none."""
+    """Return the id of the run that a name or the start of an id identifies; raises NothingKnown if there is none."""
     from provio.ask import runs
 
     found = runs.find(reader, name)
@@ -374,16 +394,16 @@ def run_id(reader: Store, name: str) -> str:
 
 
 def run_folder(home: Home, name: str) -> Path:
-    """Return the folder of the one run whose id begins with `name`, merged or not."""
+    """Return the folder of the only run with an id that starts with `name`, merged or not."""
     found = [folder for folder in home.run_folders() if name and folder.name.startswith(name)]
     if len(found) != 1:
-        what, remedy = ("more than one run begins", "say more of the id") if found else ("no run begins", LISTS)
-        raise NothingKnown(f"{what} with {name!r} in {home.runs}: {remedy}")
+        problem, remedy = ("several run ids start", "give more of the id") if found else ("no run id starts", LISTS)
+        raise NothingKnown(f"{problem} with {name!r} in {home.runs}: {remedy}")
     return found[0]
 
 
-def extent(folders: Sequence[Path]) -> tuple[int, int]:
-    """Return how many bytes these runs take on the disk, and in how many files; nothing where they are gone."""
+def disk_usage(folders: Sequence[Path]) -> tuple[int, int]:
+    """Return the bytes and the number of files that these runs take on the disk; removed runs count as 0."""
     from provio.trace import run_source
 
     found = [run_source.of(folder).extent() for folder in folders if run_source.exists(folder)]
@@ -391,8 +411,8 @@ def extent(folders: Sequence[Path]) -> tuple[int, int]:
 
 
 def own_runs(home: Home) -> dict[str, dict[str, str]]:
-    """Return the runs that a `.provio` itself has, merged or not, by their ids, with what the list of runs says of
-    each: of records that are asked together only this one's."""
+    """Return the runs of one `.provio`, merged or not, by id, with their rows in the list of runs; runs of other
+    records that are queried with it are omitted."""
     from provio.ask import runs
 
     listed = {row["run"]: row for row in reader(None).rows(runs.LISTING)}

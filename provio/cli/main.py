@@ -62,7 +62,7 @@ def _execute_and_exit() -> NoReturn:
     terminal.drop_output()
     live = sys.modules.get("provio.ask.live")
     if live:
-        live.clean()
+        live.delete_overlays()
     # Everything is written. sys.exit would also release modules and the store, which takes a tenth of a query's time.
     os._exit(code if isinstance(code, int) else 0)
 

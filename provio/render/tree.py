@@ -256,9 +256,9 @@ class _Tree:
         if document.get("only") == "roots" and iri == self.targets[-1] and not self._next(iri):
             return [Line("no primary source: recorded programs made it from nothing else", "faint")]
         if document.get("only") == "stale" and not document["stale"] and iri == document["target"]:
-            if "asOf" in document:  # what goes on may make something stale yet
-                what = "what was made from it is newer" if self.forward else "what it was made from is as it was"
-                return [Line(f"{document['asOf']}; {what}", "faint")]
+            if "asOf" in document:  # a run in progress may still make something stale
+                state = "its products are newer" if self.forward else "its inputs are unchanged"
+                return [Line(f"{document['asOf']}; {state}", "faint")]
             return [Line("nothing is stale: every file that it was made from is as it was"
                          if not self.forward else "nothing that was made from it is stale", "faint")]  # fmt: skip
         return []

@@ -1,7 +1,7 @@
-"""What is served where: a request by WSGI in, a page, an answer in JSON or one of the SPARQL endpoint out.
+"""The WSGI application: routes a request to a page, a JSON result or the SPARQL endpoint.
 
-Every answer forbids the browser to run, load or send anything but the explorer's own; names are data, and the page's
-scripts set them as text. Nothing is logged.
+Every response forbids the browser to run, load or send anything except the explorer's own; names are data, and the
+page's scripts set them as text. Nothing is logged.
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ from provio.base.errors import NothingKnown, ProvioError, TimedOut
 from provio.render.page import lineage
 from provio.serve.access import Guard
 from provio.serve.endpoint import Endpoint, Refused, Reply
-from provio.serve.snapshot_holder import Keeper, Served
+from provio.serve.snapshot_holder import Served, SnapshotHolder
 
 LARGEST = 1 << 20  # bytes of a request
-MOST = 300  # nodes of one step, where a page does not say; DEAR: at most
-DEAR = 3_000
+DEFAULT_NODES, MOST_NODES = 300, 3_000  # nodes of one step
 TEMPLATES = Path(__file__).parent / "templates"
 TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"}
 POLICY = (
@@ -41,29 +40,29 @@ HEADERS = [
 ]
 READS = ("GET", "HEAD")
 POSTED = ("/query", "/login")
-SLOWLY = 1.0  # seconds before a wrong token is told so
+DELAY = 1.0  # seconds before the response to a wrong token
 
 Request = dict[str, Any]
 Start = Callable[[str, list[tuple[str, str]]], object]
 
 
 class Front:
-    """The application; `seconds` is how long an answer may take, `record` what the page says is served."""
+    """The application; `seconds` is the time limit of a query, `record` the name of the record on the page."""
 
-    def __init__(self, keeper: Keeper, guard: Guard, seconds: float, record: str) -> None:
-        self.keeper, self.guard, self.seconds, self.record = keeper, guard, seconds, record
-        self.endpoint = Endpoint(keeper, seconds)
+    def __init__(self, holder: SnapshotHolder, guard: Guard, seconds: float, record: str) -> None:
+        self.holder, self.guard, self.seconds, self.record = holder, guard, seconds, record
+        self.endpoint = Endpoint(holder, seconds)
 
     def __call__(self, request: Request, start: Start) -> Iterable[bytes]:
-        """Answer one request, as WSGI has it."""
-        reply = self._replied(request)
+        """Respond to one request, according to WSGI."""
+        reply = self._reply(request)
         status = HTTPStatus(reply.status)
         start(f"{status.value} {status.phrase}", [*reply.headers, *HEADERS])
         return _none_of(reply.parts) if request["REQUEST_METHOD"] == "HEAD" else reply.parts
 
-    def _replied(self, request: Request) -> Reply:
+    def _reply(self, request: Request) -> Reply:
         try:
-            return self._routed(request)
+            return self._route(request)
         except Refused as error:
             reply = _text(error.status, str(error), request)
             return reply._replace(headers=[*reply.headers, _allowed(request)]) if error.status == 405 else reply
@@ -74,111 +73,113 @@ class Front:
         except ProvioError as error:
             return _text(400, str(error), request)
 
-    def _routed(self, request: Request) -> Reply:
+    def _route(self, request: Request) -> Reply:
         path, method = request.get("PATH_INFO", ""), request["REQUEST_METHOD"]
-        if why := self.guard.refuses(request):
+        if why := self.guard.rejection(request):
             raise Refused(403, why)
         if method not in READS and (method != "POST" or path not in POSTED):
-            raise Refused(405, "say GET, or POST a query to /query")
+            raise Refused(405, "use GET, or POST a query to /query")
         if path == "/login":
-            return self._begun(request)
+            return self._login(request)
         if path in ASSETS:
             return _content(ASSETS[path](), Path(path).suffix)
-        if not self.guard.knows(request):
-            return self._unknown(path, request)
+        if not self.guard.is_authorized(request):
+            return self._unauthorized(path, request)
         if path == "/":
             return _page("explorer.html")
         if path == "/query":
             return self.endpoint.answer(request, _body(request))
         if path.startswith("/api/"):
             return _json(
-                self._asked(path[5:], dict(parse_qsl(request.get("QUERY_STRING", ""), keep_blank_values=True)))
+                self._query(path[5:], dict(parse_qsl(request.get("QUERY_STRING", ""), keep_blank_values=True)))
             )
-        raise Refused(404, "nothing is here: the explorer is at /, SPARQL at /query")
+        raise Refused(404, "no such page: the explorer is at /, SPARQL at /query")
 
-    def _unknown(self, path: str, request: Request) -> Reply:
+    def _unauthorized(self, path: str, request: Request) -> Reply:
         if path == "/":
             return _page("login.html")
-        reply = _text(401, "a token is wanted: Authorization: Bearer TOKEN", request)
+        reply = _text(401, "a token is required: send Authorization: Bearer TOKEN", request)
         return reply._replace(headers=[*reply.headers, ("WWW-Authenticate", "Bearer")])
 
-    def _begun(self, request: Request) -> Reply:
-        """Begin a session with who knows the token, and lead on to the page."""
-        said = dict(parse_qsl(_body(request).decode("utf-8", "replace")))
-        if not self.guard.is_token(said.get("token", "")):
-            time.sleep(SLOWLY)
+    def _login(self, request: Request) -> Reply:
+        """Start a session for a client with the token, and redirect it to the page."""
+        fields = dict(parse_qsl(_body(request).decode("utf-8", "replace")))
+        if not self.guard.is_token(fields.get("token", "")):
+            time.sleep(DELAY)
             return _page("login.html")._replace(status=403)
-        return Reply(303, [("Location", "/"), ("Set-Cookie", self.guard.begun()), ("Content-Length", "0")], [b""])
+        return Reply(
+            303, [("Location", "/"), ("Set-Cookie", self.guard.session_cookie()), ("Content-Length", "0")], [b""]
+        )
 
-    def _asked(self, what: str, said: dict[str, str]) -> Any:
-        """The answer to one of the explorer's questions."""
-        with self.keeper.served() as served:
-            as_of = served.beside()
-            return self._answered(served, what, said) | ({"asOf": as_of} if as_of else {})
+    def _query(self, kind: str, fields: dict[str, str]) -> Any:
+        """Return the result of a query of the explorer."""
+        with self.holder.served() as served:
+            as_of = served.note()
+            return self._execute(served, kind, fields) | ({"asOf": as_of} if as_of else {})
 
-    def _answered(self, served: Served, what: str, said: dict[str, str]) -> dict[str, Any]:
-        if what == "about":
+    def _execute(self, served: Served, kind: str, fields: dict[str, str]) -> dict[str, Any]:
+        if kind == "about":
             return {"record": self.record, "snapshot": served.name, "seconds": self.seconds}
-        if what not in ASKED:
-            raise Refused(404, "the explorer asks no such thing")
+        if kind not in QUERIES:
+            raise Refused(404, f"the explorer has no query {kind!r}: use SPARQL at /query")
         try:
-            request = {"what": what, **ASKED[what](said)}
+            request = {"query": kind, **QUERIES[kind](fields)}
         except (KeyError, ValueError):
-            raise Refused(400, f"{what}: something is missing, or no number") from None
-        now = {"asOf": served.as_of, "going": sorted(served.going)}
-        kind = {"search": "found", "statistics": "statistics"}.get(what, "lineage")
-        answer: dict[str, Any] = served.workers[kind].ask(request | now, self.seconds)
+            raise Refused(400, f"{kind}: a parameter is missing or is not a number") from None
+        now = {"asOf": served.as_of, "going": sorted(served.in_progress)}
+        worker = {"search": "found", "statistics": "statistics"}.get(kind, "lineage")
+        answer: dict[str, Any] = served.workers[worker].query(request | now, self.seconds)
         return answer
 
 
-def _walk(said: dict[str, str]) -> dict[str, Any]:
+def _walk(fields: dict[str, str]) -> dict[str, Any]:
     return {
-        "forward": said.get("direction") == "forward",
-        "depth": _number(said, "depth", 1, sys.maxsize),
-        "everything": said.get("all") == "1",
-        "most": _number(said, "most", MOST, DEAR),
+        "forward": fields.get("direction") == "forward",
+        "depth": _number(fields, "depth", 1, sys.maxsize),
+        "everything": fields.get("all") == "1",
+        "most": _number(fields, "most", DEFAULT_NODES, MOST_NODES),
     }
 
 
-def _number(said: dict[str, str], name: str, usual: int, most: int) -> int:
-    """How many a request asks for: none is the least, so many the most."""
-    return max(0, min(int(said.get(name, usual)), most))
+def _number(fields: dict[str, str], name: str, usual: int, most: int) -> int:
+    """Return a number from a request, at least 0 and at most `most`."""
+    return max(0, min(int(fields.get(name, usual)), most))
 
 
-# What each question takes from a request.
-ASKED: dict[str, Callable[[dict[str, str]], dict[str, Any]]] = {
-    "search": lambda said: {
-        "words": said["words"][:1000], "kind": said.get("kind", ""), "limit": _number(said, "limit", 20, 200)
+# The parameters of each query.
+QUERIES: dict[str, Callable[[dict[str, str]], dict[str, Any]]] = {
+    "search": lambda fields: {
+        "words": fields["words"][:1000], "kind": fields.get("kind", ""), "limit": _number(fields, "limit", 20, 200)
     },
-    "lineage": lambda said: {"target": said["target"], **_walk(said)},
-    "run": lambda said: {"run": said["run"], **_walk(said)},
-    "runs": lambda said: {"skip": _number(said, "skip", 0, sys.maxsize)},
-    "program": lambda said: {"program": said["program"]},
-    "statistics": lambda said: {"run": said["run"]},
+    "lineage": lambda fields: {"target": fields["target"], **_walk(fields)},
+    "run": lambda fields: {"run": fields["run"], **_walk(fields)},
+    "runs": lambda fields: {"skip": _number(fields, "skip", 0, sys.maxsize)},
+    "program": lambda fields: {"program": fields["program"]},
+    "statistics": lambda fields: {"run": fields["run"]},
     "questions": lambda _: {},
-    "question": lambda said: {
-        "name": said["name"], "values": {name[2:]: value for name, value in said.items() if name.startswith("p.")}
+    "question": lambda fields: {
+        "name": fields["name"], "values": {name[2:]: value for name, value in fields.items() if name.startswith("p.")}
     },
 }  # fmt: skip
 
 
 def _allowed(request: Request) -> tuple[str, str]:
-    """What a path may be asked with, said where it was asked with something else (RFC 9110)."""
+    """Return the header with the allowed methods of a path, for a request with another one (RFC 9110)."""
     return "Allow", ", ".join([*READS, *(["POST"] if request.get("PATH_INFO") in POSTED else [])])
 
 
 def _none_of(parts: Iterable[bytes]) -> list[bytes]:
-    """Nothing of an answer; one that is still to come lets go of what it holds, which only one that has begun does."""
-    coming = iter(parts)
-    next(coming, None)
-    getattr(coming, "close", lambda: None)()
+    """Return an empty body; a generator releases its resources only if it was started before it is closed."""
+    rest = iter(parts)
+    next(rest, None)
+    getattr(rest, "close", lambda: None)()
     return []
 
 
 def _body(request: Request) -> bytes:
     size = int(request.get("CONTENT_LENGTH") or 0)
     if size > LARGEST:
-        raise Refused(413, f"a request has {LARGEST} bytes at most")
+        raise Refused(413, f"the request is larger than {LARGEST} bytes: send less")
     return bytes(request["wsgi.input"].read(size))
 
 
@@ -187,7 +188,7 @@ def _read(name: str) -> str:
     return (TEMPLATES / name).read_text(encoding="utf-8")
 
 
-# What the page is made of, which tells nothing of any record.
+# The files of the page, which hold no data of a record.
 ASSETS: dict[str, Callable[[], str]] = {
     "/assets/explorer.js": lambda: _read("explorer.js"),
     "/assets/explorer.css": lambda: _read("explorer.css"),
@@ -212,7 +213,7 @@ def _json(answer: Any) -> Reply:
 
 
 def _text(status: int, why: str, request: Request) -> Reply:
-    """What went wrong, in one line; for the page in JSON."""
+    """Return an error in one line, for the page as JSON."""
     page = request.get("PATH_INFO", "").startswith("/api/")
     content = (json.dumps({"error": why}) if page else why + "\n").encode("utf-8", "replace")
     kind = "application/json" if page else "text/plain; charset=utf-8"

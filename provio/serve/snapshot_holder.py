@@ -1,8 +1,7 @@
-"""The snapshot that is served: a record in, whoever answers from its newest snapshot out.
+"""Holds the served snapshot, with Oxigraph's server and provio's workers that read it.
 
-A snapshot is held, with Oxigraph's server and provio's own workers over it, for as long as anybody is being answered
-from it. When a merge has published another, that one takes its place for all who ask from then on. So does, before a
-question is answered, the snapshot with all that runs have recorded since which are not in it.
+A snapshot is held while a request uses it. When a merge publishes another one, later requests use that. Before each
+request, the records of runs that are not in the snapshot are added to it as an overlay.
 """
 
 from __future__ import annotations
@@ -18,49 +17,49 @@ from pathlib import Path
 from provio.ask import live
 from provio.ask.live import Overlay
 from provio.base.errors import ProvioError
-from provio.serve.oxigraph import Binary
+from provio.serve.oxigraph import OxigraphServer
 from provio.serve.worker import KINDS, Worker
 from provio.settings.home import Home
 from provio.settings.schema import Config
 from provio.store.embedded import snapshots
 
-Unmerged = tuple[list[Path], list[Path], str]  # runs that go on, runs that ended, what to say of others
-LOOKS = 0.5  # seconds between two looks for a newer snapshot
-FRESH = 0.25  # seconds for which an answer needs no new look at the runs that are not in it
-BEGUN = ("found", "lineage")  # before anybody asks: reading all names takes a second or two
-EASE = 5  # so many times as long as making ready took, no newer one is looked for
+Unmerged = tuple[list[Path], list[Path], str]  # runs in progress, ended runs, a note about others
+LOOKS = 0.5  # seconds between two checks for a newer snapshot
+FRESH = 0.25  # seconds after a check of the runs that are not in the snapshot during which it need not be repeated
+EARLY = ("found", "lineage")  # workers that start before the first request: reading all names takes a second or two
+EASE = 5  # the next check waits this many times the duration of the last renewal
 
 
 class Served:
-    """A snapshot that is held, with more runs where it is an `overlay`, and who answers from it. `executor` is the
-    thread that processes end with."""
+    """A held snapshot, perhaps with an `overlay` of more runs, and the processes that read it. They end with the thread
+    of `executor`."""
 
     def __init__(self, home: Home, seconds: float, executor: ThreadPoolExecutor, overlay: Overlay | None) -> None:
         self.home, self.overlay = overlay.home if overlay else home, overlay
         held = snapshots.hold(self.home)
         if held is None:
-            raise ProvioError(f"nothing is published in {home.path}: provio merge says why")
+            raise ProvioError(f"nothing is published in {home.path}: run provio merge, which prints the reason")
         self.name, self.fd = held
         self.seconds, self.executor = seconds, executor
         self.users = 0
         self.as_of = self.missing = ""
-        self.going = frozenset[str]()
+        self.in_progress = frozenset[str]()
         self.lock = threading.Lock()
         self.workers = {kind: Worker(kind, str(self.home.path), executor) for kind in KINDS}
-        self.server: Binary | None = None
+        self.server: OxigraphServer | None = None
         try:
-            for kind in () if overlay else BEGUN:  # what changes again and again is made ready for who asks alone
-                self.workers[kind].begin()
+            for kind in () if overlay else EARLY:  # an overlay changes often: its workers start with the first request
+                self.workers[kind].start()
         except BaseException:
             self.close()
             raise
 
-    def _started(self) -> Binary:
-        """A folder's name may be no UTF-8; that of its descriptor is."""
-        return self.executor.submit(Binary, f"/proc/{os.getpid()}/fd/{self.fd}", self.seconds).result()
+    def _started(self) -> OxigraphServer:
+        """Start the server in the folder of the descriptor: the folder's own name may be invalid UTF-8."""
+        return self.executor.submit(OxigraphServer, f"/proc/{os.getpid()}/fd/{self.fd}", self.seconds).result()
 
-    def binary(self) -> Binary:
-        """Return Oxigraph's server, started anew where it has ended."""
+    def oxigraph(self) -> OxigraphServer:
+        """Return Oxigraph's server; start it if it is not running."""
         with self.lock:
             if self.server is None or not self.server.alive:
                 if self.server:
@@ -68,12 +67,12 @@ class Served:
                 self.server = self._started()
             return self.server
 
-    def beside(self) -> str:
-        """Return what is to be said beside an answer: its moment, while runs go on, and what is not in it."""
+    def note(self) -> str:
+        """Return a note on the result: its time, if runs are in progress, and the runs that are missing in it."""
         return "; ".join(filter(None, (self.as_of, self.missing)))
 
     def close(self) -> None:
-        """End all processes, and let the snapshot go."""
+        """End all processes, and release the snapshot."""
         if self.server:
             self.server.close()
         for worker in self.workers.values():
@@ -83,9 +82,9 @@ class Served:
             self.overlay.close()
 
 
-class Keeper:
-    """Keeps what is served up to date, in a thread of its own and before each answer; `unmerged` tells the runs that
-    are to be in answers and are not in the store."""
+class SnapshotHolder:
+    """Keeps the served snapshot up to date, in a thread and before each request; `unmerged` returns the runs that
+    results must include and that are not in the store."""
 
     def __init__(self, home: Home, seconds: float, settings: Config, unmerged: Callable[[], Unmerged]) -> None:
         self.home, self.seconds, self.settings, self.unmerged = home, seconds, settings, unmerged
@@ -93,7 +92,7 @@ class Keeper:
         self.lock, self.renewing = threading.Lock(), threading.Lock()
         self.ended = threading.Event()
         self.old: list[Served] = []
-        self.wait, self.looked = LOOKS, 0.0
+        self.wait, self.checked = LOOKS, 0.0
         self.state = self.base = ""
         self.now: Served | None = None
         self._renew()
@@ -102,11 +101,11 @@ class Keeper:
 
     @contextlib.contextmanager
     def served(self) -> Iterator[Served]:
-        """What is served now; it stays for as long as it is asked."""
-        asked = time.monotonic()
+        """Yield the current snapshot and hold it during the block."""
+        now = time.monotonic()
         with self.renewing:
-            if asked - self.looked > FRESH:
-                with contextlib.suppress(ProvioError, OSError):  # the one that is served goes on
+            if now - self.checked > FRESH:
+                with contextlib.suppress(ProvioError, OSError):  # the current one stays
                     self._renew()
         with self.lock:
             served = self.now
@@ -119,7 +118,7 @@ class Keeper:
                 served.users -= 1
 
     def close(self) -> None:
-        """End all that was started."""
+        """End all processes and the thread."""
         self.ended.set()
         self.thread.join()
         for served in (self.now, *self.old):
@@ -128,35 +127,35 @@ class Keeper:
         self.executor.shutdown()
 
     def _renew(self) -> None:
-        """Have what is served hold all that is recorded by now."""
-        begun = time.monotonic()
-        goes_on, ended, missing = self.unmerged()
-        runs, said = goes_on + ended, live.said(goes_on)
+        """Serve a snapshot with everything that is recorded now, if it differs from the current one."""
+        start = time.monotonic()
+        in_progress, ended, missing = self.unmerged()
+        runs, as_of = in_progress + ended, live.progress_note(in_progress)
         state = live.state_of(self.home, runs, self.settings)
         if state != self.state:
             base = snapshots.published(self.home) or ""
-            overlay = live.overlaid(self.home, runs, self.settings) if runs else None
+            overlay = live.open_overlay(self.home, runs, self.settings) if runs else None
             new = Served(self.home, self.seconds, self.executor, overlay)
             with self.lock:
                 self.old += [self.now] if self.now else []
                 self.now, self.state, self.base = new, state, base
-            self.wait = max(LOOKS, EASE * (time.monotonic() - begun))
+            self.wait = max(LOOKS, EASE * (time.monotonic() - start))
         if self.now:
-            (self.now.as_of, self.now.going), self.now.missing = said, missing
-        self.looked = begun
+            (self.now.as_of, self.now.in_progress), self.now.missing = as_of, missing
+        self.checked = start
 
     def _look(self) -> None:
         while not self.ended.wait(self.wait):
-            if self.renewing.acquire(blocking=False):  # else somebody does it already
+            if self.renewing.acquire(blocking=False):  # otherwise a request is renewing it
                 try:
-                    with contextlib.suppress(ProvioError, OSError):  # the one that is served goes on
+                    with contextlib.suppress(ProvioError, OSError):  # the current one stays
                         if snapshots.published(self.home) not in (None, self.base):
                             self._renew()
                 finally:
                     self.renewing.release()
-            self._let_go()
+            self._close_unused()
 
-    def _let_go(self) -> None:
+    def _close_unused(self) -> None:
         with self.lock:
             unused = [served for served in self.old if not served.users]
             self.old = [served for served in self.old if served.users]

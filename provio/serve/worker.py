@@ -1,7 +1,8 @@
-"""Provio's own questions, in a process that can be stopped: requests in, their answers out, one at a time.
+"""Runs provio's own queries in child processes that can be killed, one query at a time in each.
 
-A question of the embedded store heeds no signal and has no time-out; so each kind has a process, which reads a request
-a line (JSON) and writes an answer a line. One that takes too long is killed, and the next question has a new process.
+A query of the embedded store ignores signals and has no time limit. So each kind of query has a process, which reads
+one request per line (JSON) and writes one result per line. If a query takes too long, its process is killed, and the
+next query starts another one.
 """
 
 from __future__ import annotations
@@ -19,29 +20,29 @@ from typing import Any
 
 from provio.base.errors import NothingKnown, NotYet, ProvioError, TimedOut
 
-ENDED = "the question was ended (memory ran out, or it nests too deeply): ask for less"
-UNREAD = "the record cannot be read: where it is there still, provio merge says why"
+ENDED = "the query was ended (no memory left, or nested too deeply): query less data"
+UNREAD = "the record cannot be read: if it still exists, provio merge prints the reason"
 KNOWN: dict[int, type[ProvioError]] = {kind.exit_code: kind for kind in (NothingKnown, NotYet)}
 KINDS = ("found", "lineage", "statistics")
 
 
 class Worker:
-    """The process that answers one kind of question of one record; `executor` is whose thread starts it."""
+    """The process for one kind of query on one record; it is started by the thread of `executor`."""
 
     def __init__(self, kind: str, home: str, executor: Executor) -> None:
         self.kind, self.home, self.executor = kind, home, executor
         self.lock = threading.Lock()
         self.process: subprocess.Popen[bytes] | None = None
         self.rest = b""
-        self.stands = False  # its process has said that it is ready
+        self.is_ready = False
 
-    def ask(self, request: dict[str, Any], seconds: float) -> Any:
-        """Return the answer; raises NothingKnown, TimedOut after so many seconds (0: never), ProvioError."""
+    def query(self, request: dict[str, Any], seconds: float) -> Any:
+        """Return the result; raise NothingKnown, TimedOut after `seconds` (0: never), ProvioError."""
         deadline = time.monotonic() + seconds if seconds else None
         if not self.lock.acquire(timeout=seconds or -1):
             raise TimedOut(seconds)
         try:
-            line = self._told(json.dumps(request).encode() + b"\n", deadline, seconds)
+            line = self._exchange(json.dumps(request).encode() + b"\n", deadline, seconds)
         finally:
             self.lock.release()
         answer = json.loads(line)
@@ -49,13 +50,13 @@ class Worker:
             raise KNOWN.get(answer["code"], ProvioError)(answer["error"])
         return answer["answer"]
 
-    def begin(self) -> None:
-        """Have the process started."""
+    def start(self) -> None:
+        """Start the process."""
         with self.lock:
             self._running()
 
     def close(self) -> None:
-        """End the process, whatever it is at."""
+        """Kill the process."""
         if self.process:
             self.process.kill()
             self.process.wait()
@@ -67,33 +68,33 @@ class Worker:
     def _running(self) -> subprocess.Popen[bytes]:
         if self.process is None or self.process.poll() is not None:
             self.close()
-            from provio.serve.oxigraph import tethered
+            from provio.serve.oxigraph import start_child
 
             command = [sys.executable, "-P", "-c", "from provio.serve.worker import main; main()", self.kind, self.home]
-            self.rest, self.stands = b"", False
-            self.process = self.executor.submit(tethered, command, piped=True).result()
+            self.rest, self.is_ready = b"", False
+            self.process = self.executor.submit(start_child, command, piped=True).result()
         return self.process
 
-    def _told(self, line: bytes, deadline: float | None, seconds: float) -> bytes:
+    def _exchange(self, line: bytes, deadline: float | None, seconds: float) -> bytes:
         process = self._running()
-        assert process.stdin is not None  # noqa: S101 - it was asked for
+        assert process.stdin is not None  # noqa: S101 - it has a pipe
         try:
-            self._stood(process, deadline)
+            self._await_ready(process, deadline)
             process.stdin.write(line)
             return self._line(process, deadline)
         except TimeoutError:
-            if self.stands:  # or none would ever be, where getting ready takes longer than an answer may
+            if self.is_ready:  # a start may take longer than the time limit of a query: it continues for the next one
                 self.close()
             raise TimedOut(seconds) from None
         except (OSError, EOFError):
             self.close()
-            raise ProvioError(ENDED if self.stands else UNREAD) from None
+            raise ProvioError(ENDED if self.is_ready else UNREAD) from None
 
-    def _stood(self, process: subprocess.Popen[bytes], deadline: float | None) -> None:
-        """Wait until the process says that it is ready."""
-        if not self.stands:
+    def _await_ready(self, process: subprocess.Popen[bytes], deadline: float | None) -> None:
+        """Wait until the process reports that it is ready."""
+        if not self.is_ready:
             self._line(process, deadline)
-            self.stands = True
+            self.is_ready = True
 
     def _line(self, process: subprocess.Popen[bytes], deadline: float | None) -> bytes:
         assert process.stdout is not None  # noqa: S101
@@ -112,7 +113,7 @@ class Worker:
 
 
 def main() -> None:
-    """Answer what is asked on standard input, until that ends."""
+    """Execute the requests on standard input until it ends."""
     from pathlib import Path
 
     from provio.ask import session
@@ -121,37 +122,37 @@ def main() -> None:
 
     kind, folder = sys.argv[1:3]
     out = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # nothing else is to be read as an answer
+    os.dup2(2, 1)  # other output must not be read as a result
     configured = session.settings()
     if configured.ontology:
         from provio.store import user_vocabulary
 
         user_vocabulary.of(configured)
     reader = open_reader(Home(Path(folder)))
-    answer = _answerer(kind, reader, session.question_folders(configured))
+    execute = _executor(kind, reader, session.query_folders(configured))
     out.write(b"ready\n")
     out.flush()
     for line in sys.stdin.buffer:
         request = json.loads(line)
-        reader.as_of, reader.going = request.get("asOf", ""), frozenset(request.get("going", ()))
-        out.write(json.dumps(_answered(answer, request)).encode() + b"\n")
+        reader.as_of, reader.in_progress = request.get("asOf", ""), frozenset(request.get("going", ()))
+        out.write(json.dumps(_execute(execute, request)).encode() + b"\n")
         out.flush()
 
 
-def _answerer(kind: str, reader: Any, folders: list[str]) -> Callable[[dict[str, Any]], Any]:
+def _executor(kind: str, reader: Any, folders: list[str]) -> Callable[[dict[str, Any]], Any]:
     if kind == "found":
         from provio.serve.explorer import Names
 
-        return Names(reader).answer
-    from provio.serve.explorer import Answers
+        return Names(reader).execute
+    from provio.serve.explorer import Queries
 
-    return Answers(reader, folders).answer
+    return Queries(reader, folders).execute
 
 
-def _answered(answer: Callable[[dict[str, Any]], Any], request: dict[str, Any]) -> dict[str, Any]:
+def _execute(execute: Callable[[dict[str, Any]], Any], request: dict[str, Any]) -> dict[str, Any]:
     try:
-        return {"answer": answer(request)}
+        return {"answer": execute(request)}
     except ProvioError as error:
         return {"error": str(error), "code": error.exit_code}
     except (ValueError, OSError, RuntimeError, RecursionError, SyntaxError) as error:
-        return {"error": f"the question failed: {error}", "code": 1}
+        return {"error": f"the query failed: {error}", "code": 1}

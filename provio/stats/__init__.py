@@ -103,7 +103,7 @@ def _still_going(recorded: Recorded, home: Home) -> None:
     watched = liveness.started_runs() if open_ended else set()
     for run in open_ended:
         folder = home.runs / run.id
-        run.going = liveness.in_progress(folder, read.read_head(folder), started=watched)
+        run.in_progress = liveness.in_progress(folder, read.read_head(folder), started=watched)
 
 
 # What the figures of some runs do not tell, in words: what was recorded in, one line for each reason out.
@@ -116,7 +116,7 @@ def words(recorded: Recorded) -> list[str]:
     """Return what was not recorded, or not seen; nothing where figures are whole."""
     said = []
     runs = list(recorded.runs.values())
-    going = [run for run in runs if run.going]
+    going = [run for run in runs if run.in_progress]
     if going:
         said.append(f"still going on{_of(going, runs)}: figures are of what was done until now")
     gaps = sum(recorded.gaps.values())

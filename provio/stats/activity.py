@@ -123,7 +123,7 @@ class Run:
     start: str = ""
     end: str = ""
     detail: str = "op"
-    going: bool = False
+    in_progress: bool = False
 
     @property
     def id(self) -> str:

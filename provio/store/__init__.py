@@ -41,11 +41,11 @@ class Damaged(StoreError):
 
 
 class Reader(Protocol):
-    """The operations of a query. While runs are in progress, `going` contains them, and `as_of` is the moment that
+    """The operations of a query. While runs are in progress, `in_progress` contains them, and `as_of` is the moment that
     the answers describe."""
 
     as_of: str
-    going: frozenset[str]
+    in_progress: frozenset[str]
 
     def rows(self, sparql: str) -> Iterator[dict[str, str]]:
         """Yield the solutions of a SELECT: variable → lexical value, without the unbound ones."""
@@ -177,7 +177,7 @@ class Confined:
     def __init__(self, store: Store, graphs: Sequence[str]) -> None:
         self.store = store
         self.graphs = graphs
-        self.as_of, self.going = store.as_of, store.going
+        self.as_of, self.in_progress = store.as_of, store.in_progress
 
     def rows(self, sparql: str) -> Iterator[dict[str, str]]:
         """Yield the solutions of a SELECT."""

@@ -31,7 +31,7 @@ class Apart:
     A query of all runs at once needs neither the lists nor the module that reads them, which is slow to import.
     """
 
-    as_of, going = "", frozenset[str]()
+    as_of, in_progress = "", frozenset[str]()
 
     def __init__(self, store: ox.Store, open_lists: Callable[[], statements.Lists]) -> None:
         self.store, self._open_lists = store, open_lists

@@ -95,7 +95,7 @@ def test_it_is_in_answers_and_not_in_the_store(waiting: Project) -> None:
     before = in_store(waiting)
     asked = waiting.provio("why", "b")
     assert "cat a" in asked.stdout and re.fullmatch(
-        r"as of \d\d:\d\d:\d\d UTC, run [0-9a-f]{8}-[0-9a-f]{4} goes on\n", asked.stderr
+        r"as of \d\d:\d\d:\d\d UTC, run [0-9a-f]{8}-[0-9a-f]{4} is in progress\n", asked.stderr
     )
     assert waiting.data("b") == {"a"}
     assert waiting.provio("merge").stderr == "0 runs merged, 1 unchanged, 1 skipped because in progress\n"
@@ -103,7 +103,7 @@ def test_it_is_in_answers_and_not_in_the_store(waiting: Project) -> None:
     assert in_store(waiting) == before
     ends(waiting)
     asked = waiting.provio("lineage", "c")
-    assert "goes on" not in asked.stderr and "a" in asked.stdout
+    assert "in progress" not in asked.stderr and "a" in asked.stdout
     assert overlays(waiting) == set()
 
 
@@ -133,10 +133,10 @@ def test_what_is_not_known_yet_is_not_said_to_be_unknown(waiting: Project) -> No
     for words in (["why", "x"], ["lineage", "gone"], ["lineage", "x", "gone"], ["verify", "x"], ["impact", "x"]):
         asked = waiting.provio(*words, code=4)
         assert "nothing is" not in asked.stdout + asked.stderr
-        assert "not known" in asked.stdout + asked.stderr and "goes on" in asked.stderr
+        assert "not known" in asked.stdout + asked.stderr and "in progress" in asked.stderr
     asked = waiting.provio("lineage", "b", "--stale")
-    assert "nothing" not in asked.stdout and "goes on; what it was made from is as it was" in asked.stdout
-    assert "goes on" in waiting.lineage("b")["asOf"]
+    assert "nothing" not in asked.stdout and "in progress; its inputs are unchanged" in asked.stdout
+    assert "in progress" in waiting.lineage("b")["asOf"]
     ends(waiting)
     assert "nothing is recorded of" in waiting.provio("why", "x", code=3).stderr
     assert "nothing is stale" in waiting.provio("lineage", "b", "--stale").stdout
@@ -153,11 +153,11 @@ def test_a_run_of_another_host_is_named_with_its_age(waiting: Project) -> None:
     head.write_text(re.sub(r':host "[^"]*"', ':host "node3"', head.read_text()).replace(own, "0" * len(own)))
     next(path for path in folder.iterdir() if path.is_dir()).rename(folder / "node3")
     asked = copy.provio("why", "nowhere", code=4)
-    assert re.search(r"run \S+ goes on on node3, heard of \S+ m?s ago", asked.stderr)
+    assert re.search(r"run \S+ is in progress on node3, last sign of life \S+ m?s ago", asked.stderr)
     assert folder.name not in in_store(copy)
     for path in (folder, *folder.rglob("*")):
         os.utime(path, (time.time() - liveness.HEARD - 60,) * 2)
-    assert "goes on" not in copy.provio("why", "nowhere", code=3).stderr
+    assert "in progress" not in copy.provio("why", "nowhere", code=3).stderr
     assert folder.name in in_store(copy)
 
 
@@ -171,7 +171,7 @@ def test_where_it_may_not_lie_in_the_record(waiting: Project, tmp_path: Path) ->
     home.chmod(0o2770)
     waiting.env["TMPDIR"] = str(temporary)
     asked = waiting.provio("why", "b")
-    assert "cat a" in asked.stdout and "goes on" in asked.stderr
+    assert "cat a" in asked.stdout and "in progress" in asked.stderr
     assert overlays(waiting) == set() and list(temporary.iterdir()) == []
 
 
@@ -250,11 +250,11 @@ def test_a_server_answers_with_it(project: Project) -> None:
             assert site.iri(path) and len(site.query(query)[1].splitlines()) == 2
             assert overlays(project) <= made
             answer = site.api("runs")
-            assert re.search("^as of .* goes on$", answer["asOf"]) and answer["runs"][0]["end"] == "goes on"
+            assert re.search("^as of .* in progress$", answer["asOf"]) and answer["runs"][0]["end"] == "in progress"
             status, said, _ = site.ask("/api/lineage?target=https://w3id.org/provio/version/none")
             assert status == 404 and "is not known as of" in said
             said = site.ask("/query?query=ASK%7B%7D")[2]["Provio-As-Of"]
-            assert re.search("^as of .* goes on$", said)
+            assert re.search("^as of .* in progress$", said)
             tell(project.path / "go", "\n")
         assert run.wait(60) == 0
         time.sleep(snapshot_holder.FRESH + 0.1)  # an answer may be this old
@@ -278,7 +278,7 @@ def test_a_damaged_snapshot_is_made_anew(waiting: Project) -> None:
         manifest.write_bytes(b"")
     done = waiting.provio("runs")
     assert "rebuilding it" in done.stderr
-    assert "echo 1" in done.stdout and "goes on" in done.stdout
+    assert "echo 1" in done.stdout and "in progress" in done.stdout
 
 
 def test_what_another_writes_is_left_alone(waiting: Project) -> None:
@@ -286,7 +286,7 @@ def test_what_another_writes_is_left_alone(waiting: Project) -> None:
     name = Home(waiting.path / ".provio").run_folders()[-1].name
     written = waiting.path / ".provio" / "statements" / f"{name}.new.gz"
     written.write_bytes(b"half")
-    assert "goes on" in waiting.provio("runs").stdout
+    assert "in progress" in waiting.provio("runs").stdout
     assert written.read_bytes() == b"half"
 
 
@@ -296,8 +296,8 @@ def test_a_store_made_anew_is_given_what_went_on_when_it_ends(project: Project) 
     (folder,) = Home(project.path / ".provio").run_folders()
     fd = os.open(folder, os.O_RDONLY)
     fcntl.flock(fd, fcntl.LOCK_SH)
-    assert "it goes on" in project.provio("merge", "--rebuild").stderr
-    assert "goes on" in project.provio("runs").stdout
+    assert "in progress" in project.provio("merge", "--rebuild").stderr
+    assert "in progress" in project.provio("runs").stdout
     os.close(fd)
     assert "exit 0" in project.provio("runs").stdout
 

@@ -1,4 +1,4 @@
-"""A run that is too large to be held is told portion by portion: the same graph as of the whole."""
+"""A run that is too large for memory is merged in partitions, with the same graph as in one partition."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ from provio.trace.read import read_head, read_run
 from provio.trace.recording import Recording
 from provio.trace.run_facts import Trace
 
-# Each of these has to do with no other, or by what they read alone; the pipes with each other and their shell.
-ALONE = "for i in 1 2 3 4; do sort in > out$i; done"
-TOGETHER = """
+# Independent processes: they share only inputs.
+INDEPENDENT = "for i in 1 2 3 4; do sort in > out$i; done"
+DEPENDENT = """
 for i in 1 2; do cp in step$i; cp step$i next$i; echo $i >> log; done
 sort in | uniq > piped
 sort in > new; mv new old; touch -d 2020-01-01 old; cat old > after; rm step1
@@ -46,7 +46,7 @@ sort in > new; mv new old; touch -d 2020-01-01 old; cat old > after; rm step1
 ln after linked; cat linked > /dev/null; test -r in; cp missing out 2> /dev/null || true
 printf 'import sys\\nopen(sys.argv[1], "w").write(open("in").read())\\n' > copy.py; python3 copy.py copied
 """
-# Objects inside a file that all read, in a file of its own, copied, shown by another, and by a fork of who read it.
+# Objects inside a common input: copied, mapped by a virtual dataset, and used by a fork of their reader.
 INSIDE = """
 cat > made.py << 'END'
 import sys, os, h5py
@@ -67,7 +67,7 @@ with h5py.File("shown.h5", "w") as file: file.create_virtual_dataset("v", layout
 END
 python3 made.py one.h5; python3 made.py two.h5; python3 shows.py; cp two.h5 three.h5
 """
-# Tasks that launch, fork and read what others read; one that goes on in a program of another Task's process.
+# Tasks that launch, fork and share inputs; one continues in a program that replaces the process.
 TASKS = """
 cat > tasks.py << 'END'
 import os, subprocess, sys, provio
@@ -98,9 +98,9 @@ if sys.argv[1] == "b":
 END
 mkdir kept; python3 saved.py a 1; python3 saved.py b 2; mkdir other; cp in other/x
 """
-# Things said to be used and made, by paths: of others' files, before and after; folders; what was, or never was, there.
+# Inputs and outputs declared by path: files of other processes, before and after; folders; missing files.
 PATHS = """
-cat > said.py << 'END'
+cat > declare.py << 'END'
 import provio, sys
 for path in sys.argv[2:]:
     (provio.used if sys.argv[1] == "used" else provio.generated)(path)
@@ -109,13 +109,13 @@ cp in step; mkdir parts deeper deeper/under; for i in 1 2; do sort in -o parts/$
 cp in gone; sort gone > before; cp in gone; rm gone; ln -s parts link; sort link/1 > by_link
 ln -s in named; sort named > by_name
 sort link/../in -o parts/3; echo x > other; cat other > seen; cp in last; cp in aside
-python3 said.py used step in parts gone nowhere named said.py link/2 deeper /bin/sh
-python3 said.py generated other parts nowhere made; sort other -o later; touch made; sort made > end
-python3 said.py used made nowhere last parts/3; rm -r deeper; python3 said.py used deeper deeper/under
-mkdir parted; sort last -o parted/1; mv parted/1 parted/2; python3 said.py used parted; sort aside -o parted/3
+python3 declare.py used step in parts gone nowhere named declare.py link/2 deeper /bin/sh
+python3 declare.py generated other parts nowhere made; sort other -o later; touch made; sort made > end
+python3 declare.py used made nowhere last parts/3; rm -r deeper; python3 declare.py used deeper deeper/under
+mkdir parted; sort last -o parted/1; mv parted/1 parted/2; python3 declare.py used parted; sort aside -o parted/3
 """
 MOVED = "mkdir d; cp in d/a; cp in d/b; mkdir e; mv d e/f; cp e/f/a a; sort e/f/b > b"
-# A merge that reads every run in portions, and is killed as it comes to the n-th of them.
+# A merge that reads every run in partitions, and is killed at the n-th of them.
 KILLED = """
 import os, sys
 from provio.merge import job
@@ -142,8 +142,9 @@ def folder_of(project: Project, script: str) -> Path:
     return folder
 
 
-def told(prepared: Prepared) -> tuple[set[str], dict[str, int | None], set[str], list[str]]:
-    """The statements, the versions noted with when their writers may have begun (in one portion for all), the rest."""
+def content_of(prepared: Prepared) -> tuple[set[str], dict[str, int | None], set[str], list[str]]:
+    """Return the statements, the versions with the earliest start of their writers (over all partitions), and the
+    rest."""
     lines = {line for piece in prepared.pieces for line in piece.splitlines()}
     notes: dict[str, int | None] = {}
     for version, begun in notes_in("\n".join(lines).encode()):
@@ -156,17 +157,17 @@ def divided(folder: Path) -> survey.Survey:
     return survey.survey(run_source.of(folder), {})
 
 
-def held(folder: Path) -> survey.Survey:
-    """Divide a run as it was once."""
+def divided_copy(folder: Path) -> survey.Survey:
+    """Divide a copy of a run in progress."""
     return survey.survey(run_source.snapshot(run_source.of(folder), read_head(folder), folder.parent), {})
 
 
 @pytest.mark.parametrize(
-    "script", [pytest.param(ALONE, marks=pytest.mark.slow), TOGETHER + ALONE], ids=["alone", "all"]
+    "script", [pytest.param(INDEPENDENT, marks=pytest.mark.slow), DEPENDENT + INDEPENDENT], ids=["alone", "all"]
 )
 def test_the_same_graph(project: Project, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    """Told in as many portions as there are, all that is said is what is said of the whole, and so is what it leaves
-    open and what the index says."""
+    """In as many partitions as possible, the statements, the open channels and the index entries equal those of the
+    whole."""
     folder = folder_of(project, script)
     monkeypatch.setattr(survey, "PARTITION_SIZE", 1)
     assert len(divided(folder).groups) >= 5
@@ -174,28 +175,28 @@ def test_the_same_graph(project: Project, monkeypatch: pytest.MonkeyPatch, scrip
 
 
 def assert_same(folder: Path, look: Callable[[Path], survey.Survey] = divided) -> None:
-    """Tell a run in portions, twice (once with what is found after it, once with what was), and whole; and so where
-    each file that can be is told before the processes are."""
+    """Merge a run in partitions, twice (with new and with stored post-processing results), and as a whole; also with
+    as many files as possible evaluated before the partitions."""
     for wide in (survey.WIDE, survey.WIDE, 1):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(survey, "WIDE", wide)
             found = look(folder)
-        divided = told(partitions.prepare(found, Config(), contextlib.nullcontext))
+        divided = content_of(partitions.prepare(found, Config(), contextlib.nullcontext))
         whole = postprocess(read_run(folder))
-        assert divided == told(partitions.prepare(Partitions(whole), Config()))
+        assert divided == content_of(partitions.prepare(Partitions(whole), Config()))
         assert list(map(str, found.whole.damages)) == list(map(str, whole.damages))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_of_every_kind(project: Project, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    """So it is with what lies inside files, with Tasks, with what programs tell of, and where folders are renamed."""
+    """For objects inside files, Tasks, declarations of programs, and renamed folders."""
     if kind == "objects":
         h5py = pytest.importorskip("h5py")
         with h5py.File(project.path / "common.h5", "w") as common:
             common["x"], common["g/y"] = [1.0, 2.0, 3.0], [4]
             common["x"].attrs["unit"] = "m"
-    folder = folder_of(project, KINDS[kind] + "\n" + ALONE)
+    folder = folder_of(project, KINDS[kind] + "\n" + INDEPENDENT)
     monkeypatch.setattr(survey, "PARTITION_SIZE", 1)
     assert len(divided(folder).groups) >= 4
     assert_same(folder)
@@ -203,7 +204,7 @@ def test_the_same_of_every_kind(project: Project, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.slow
 def test_the_same_of_ranks(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their run says nothing of its end: it is divided once no rank is there any more."""
+    """Their run has no record of its end: it can be divided once no rank is running."""
     (project.path / "in").write_text("b\na\n")
     os.mkfifo(project.path / "gate")
     launcher = project.path.parent / "mpirun"
@@ -214,7 +215,7 @@ def test_the_same_of_ranks(project: Project, monkeypatch: pytest.MonkeyPatch) ->
     env = project.env | {"PMI_SIZE": "5"}
     process = subprocess.Popen([launcher, "-c", script], cwd=project.path, env=env)
     try:
-        with (project.path / "gate").open("w"):  # it goes on until this is closed
+        with (project.path / "gate").open("w"):  # the rank runs until this is closed
             wait_for(project.path / "fourth", b"\n")
             fourth = f".provio/runs/*/*/{(project.path / 'fourth').read_text().strip()}.*"
             while not (project.path / "out3").exists() or not list(project.path.glob(fourth)):
@@ -232,15 +233,15 @@ def test_the_same_of_ranks(project: Project, monkeypatch: pytest.MonkeyPatch) ->
     assert_same(folder)
 
 
-# Two have a file open for writing that others read and write, too; one of them goes on until it reads what ends it.
-GOES_ON = """
+# Two processes have a file open for writing that others use too; one of them runs until it reads a line.
+IN_PROGRESS = """
 exec 8>> log; echo one >&8; sort log > sorted
 (exec 9>> log; echo two >&9; sort log -o kept; echo > ready; read line < gate; echo three >&9; sort log -o last)
 """
 
 
-def settle(folder: Path) -> None:
-    """Wait until whoever is left of a run only waits: nothing more is written in it then."""
+def wait_until_idle(folder: Path) -> None:
+    """Wait until the remaining processes of a run only sleep, so that nothing more is written to it."""
     deadline = time.monotonic() + 60
     while {state(int(file.name.split(".")[0])) for file in folder.glob("*/[1-9]*")} - {"", "Z", "S"}:
         assert time.monotonic() < deadline
@@ -248,11 +249,11 @@ def settle(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def going_on(project: Project) -> Iterator[tuple[Path, Callable[[], None]]]:
-    """Have a run go on, and yield its folder, and what ends it."""
+def run_in_progress(project: Project) -> Iterator[tuple[Path, Callable[[], None]]]:
+    """Keep a run in progress; yield its folder, and a function that ends it."""
     (project.path / "in").write_text("b\na\nb\n")
     os.mkfifo(project.path / "gate")
-    command = [*provio_command(), "run", "--quiet", "--no-merge", "--", "bash", "-c", ALONE + GOES_ON]
+    command = [*provio_command(), "run", "--quiet", "--no-merge", "--", "bash", "-c", INDEPENDENT + IN_PROGRESS]
     process = subprocess.Popen(command, cwd=project.path, env=project.env)
 
     def end() -> None:
@@ -262,30 +263,30 @@ def going_on(project: Project) -> Iterator[tuple[Path, Callable[[], None]]]:
     try:
         wait_for(project.path / "ready", b"\n")
         [folder] = Home(project.path / ".provio").run_folders()
-        settle(folder)
+        wait_until_idle(folder)
         yield folder, end
     finally:
         if process.poll() is None:
-            process.terminate()  # it passes that on
+            process.terminate()  # it forwards the signal
             process.wait(60)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("large", [1 << 40, 1 << 10], ids=["whole files", "files in parts"])
 def test_the_same_of_a_run_that_goes_on(project: Project, monkeypatch: pytest.MonkeyPatch, large: int) -> None:
-    """It is told as it was once, though it is read twice; and anew when it has ended."""
+    """It is merged in one state, although it is read twice, and again after its end."""
     monkeypatch.setattr(survey, "PARTITION_SIZE", 1)
     monkeypatch.setattr(run_source, "LARGE", large)
     home = Home(project.path / ".provio")
-    with going_on(project) as (folder, end):
+    with run_in_progress(project) as (folder, end):
         with pytest.raises(Indivisible):
             divided(folder)
-        assert len(held(folder).groups) >= 4
-        assert_same(folder, held)
+        assert len(divided_copy(folder).groups) >= 4
+        assert_same(folder, divided_copy)
         with monkeypatch.context() as patch:
             patch.setattr(job, "is_large", lambda _: True)
-            patch.setattr(job, "_trace", None)  # nothing is read as a whole
-            overlay = live.overlaid(home, [folder], Config())
+            patch.setattr(job, "_trace", None)  # no run is read as a whole
+            overlay = live.open_overlay(home, [folder], Config())
             before = quads(overlay.home)
             overlay.close()
             end()
@@ -298,7 +299,7 @@ def test_the_same_of_a_run_that_goes_on(project: Project, monkeypatch: pytest.Mo
 
 @pytest.mark.slow
 def test_a_file_that_changes_between_the_readings(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is open for writing is what it was found to be at first, for all who have to do with it."""
+    """A file that is open for writing keeps its first observed state for all its users."""
     monkeypatch.setattr(survey, "PARTITION_SIZE", 1)
     monkeypatch.setattr(survey, "WIDE", 1)
     read = survey.Survey.read
@@ -309,11 +310,11 @@ def test_a_file_that_changes_between_the_readings(project: Project, monkeypatch:
         return read(found, portion)
 
     monkeypatch.setattr(survey.Survey, "read", changed)
-    with going_on(project) as (folder, end):
-        whole = told(partitions.prepare(Partitions(postprocess(read_run(folder))), Config()))
-        found = held(folder)
+    with run_in_progress(project) as (folder, end):
+        whole = content_of(partitions.prepare(Partitions(postprocess(read_run(folder))), Config()))
+        found = divided_copy(folder)
         assert found.wide
-        assert told(partitions.prepare(found, Config(), contextlib.nullcontext)) == whole
+        assert content_of(partitions.prepare(found, Config(), contextlib.nullcontext)) == whole
         end()
 
 
@@ -321,13 +322,13 @@ def test_a_file_that_changes_between_the_readings(project: Project, monkeypatch:
 def test_the_same_of_programs_that_cannot_be_watched(
     project: Project, built: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a static program may have written, every portion knows of."""
+    """Every partition knows the files that a static program may have written."""
     source = built.parent / "static.c"
     source.write_text('#include <stdio.h>\nint main(void) { puts("made"); return 0; }\n')
     made = subprocess.run(["cc", "-static", "-o", project.path / "blind", source], capture_output=True, check=False)
     if made.returncode:
         pytest.skip("needs a static C library")
-    folder = folder_of(project, "./blind > blind.out; sort blind.out > seen\n" + ALONE)
+    folder = folder_of(project, "./blind > blind.out; sort blind.out > seen\n" + INDEPENDENT)
     monkeypatch.setattr(survey, "PARTITION_SIZE", 1)
     assert len(divided(folder).groups) >= 4
     assert read_run(folder).unwatched
@@ -336,13 +337,13 @@ def test_the_same_of_programs_that_cannot_be_watched(
 
 @pytest.mark.slow
 def test_the_same_where_mounts_differ(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Names that were seen in a container are those outside, in every portion."""
+    """Names observed in a container are mapped to those outside, in every partition."""
     made = subprocess.run(["unshare", "-m", "mount", "--bind", "/", "/mnt"], capture_output=True, check=False)
     if os.geteuid() != 0 or made.returncode != 0:
         pytest.skip("needs root, and a mount namespace of its own")
     (project.path / "data").mkdir()
     inside = "mount --bind data /mnt; cd /mnt; cp ../$PWD0/in a; sort a > b".replace("../$PWD0", str(project.path))
-    folder = folder_of(project, f"unshare -m sh -c '{inside}'; cp data/b c; " + ALONE)
+    folder = folder_of(project, f"unshare -m sh -c '{inside}'; cp data/b c; " + INDEPENDENT)
     monkeypatch.setattr(survey, "PARTITION_SIZE", 1)
     assert len(divided(folder).groups) >= 4
     assert read_run(folder).contained
@@ -351,8 +352,8 @@ def test_the_same_where_mounts_differ(project: Project, monkeypatch: pytest.Monk
 
 @pytest.mark.slow
 def test_the_same_of_what_was_packed(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pack is read as its folder was, file by file in any order; nothing of it is left on the disk."""
-    folder = folder_of(project, TOGETHER)
+    """An archive is read like its folder, in any order of files; no copy is left on the disk."""
+    folder = folder_of(project, DEPENDENT)
     home = Home(project.path / ".provio")
     merge(home)
     whole = quads(home)
@@ -370,8 +371,8 @@ def test_the_same_of_what_was_packed(project: Project, monkeypatch: pytest.Monke
 
 @pytest.mark.slow
 def test_a_run_that_changes_between_its_readings(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was told of it is not kept: it is read as it is then, held, and is so in the store."""
-    folder = folder_of(project, ALONE)
+    """The first result is discarded: a copy of the present state is read, and is in the store."""
+    folder = folder_of(project, INDEPENDENT)
     monkeypatch.setattr(survey, "PARTITION_SIZE", 1)
     monkeypatch.setattr(job, "is_large", lambda _: True)
     read, last = survey.Survey.read, max(folder.rglob("*.0.ttl"))
@@ -384,7 +385,7 @@ def test_a_run_that_changes_between_its_readings(project: Project, monkeypatch: 
         return read(found, portion)
 
     monkeypatch.setattr(survey.Survey, "read", changed)
-    monkeypatch.setattr(job, "_trace", None)  # nothing is read as a whole
+    monkeypatch.setattr(job, "_trace", None)  # no run is read as a whole
     home = Home(project.path / ".provio")
     assert merge(home).merged == [folder.name]
     assert merge(home).unchanged == 1
@@ -396,8 +397,9 @@ def test_a_run_that_changes_between_its_readings(project: Project, monkeypatch: 
 
 @pytest.mark.slow
 def test_the_same_store(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Merged in portions a run is the same in the store, it counts as merged, and again changes nothing."""
-    folder_of(project, TOGETHER + ALONE)
+    """A run merged in partitions is the same in the store, it counts as merged, and a repeated merge changes
+    nothing."""
+    folder_of(project, DEPENDENT + INDEPENDENT)
     home = Home(project.path / ".provio")
     merge(home)
     whole = quads(home)
@@ -409,8 +411,9 @@ def test_the_same_store(project: Project, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.slow
-def test_killed_between_portions(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Wherever it is killed, nothing of the run is seen, and the next merge has all of it; removed, it is gone."""
+def test_killed_between_partitions(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kill at any partition leaves nothing of the run visible, and the next merge has all of it; it can be
+    removed."""
     home = Home(project.path / ".provio")
     project.sh("echo 0 > before; echo b > in")
     project.provio("run", "--quiet", "--", "sort", "before", "-o", "after")
@@ -418,7 +421,7 @@ def test_killed_between_portions(project: Project, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(job, "is_large", lambda _: True)
     monkeypatch.setattr(survey, "PARTITION_SIZE", 1)
     before = quads(home)
-    project.provio("run", "--quiet", "--no-merge", "--name", "large", "--", "bash", "-c", ALONE)
+    project.provio("run", "--quiet", "--no-merge", "--name", "large", "--", "bash", "-c", INDEPENDENT)
     for number in (1, 3, 5):
         command = [sys.executable, "-c", KILLED, str(number), "merge"]
         done = subprocess.run(command, cwd=project.path, env=project.env, check=False)
@@ -439,9 +442,9 @@ def quads(home: Home) -> set[str]:
 
 @pytest.mark.slow
 def test_what_cannot_be_divided(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a portion would not know all that matters, the run is read whole."""
-    said = 'python3 -c \'import provio; provio.used("e/f/a"); provio.generated("out")\''
-    folder = folder_of(project, f"{MOVED}; {said}")
+    """If a partition would lack relevant facts, the run is read as a whole."""
+    declaration = 'python3 -c \'import provio; provio.used("e/f/a"); provio.generated("out")\''
+    folder = folder_of(project, f"{MOVED}; {declaration}")
     with pytest.raises(Indivisible):
         divided(folder)
     monkeypatch.setattr(job, "is_large", lambda _: True)
@@ -451,14 +454,14 @@ def test_what_cannot_be_divided(project: Project, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.slow
 def test_a_damaged_file_is_named(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a large run with damaged files the rest is merged all the same, portion by portion."""
-    folder = folder_of(project, ALONE)
+    """The rest of a large run with damaged files is merged, partition by partition."""
+    folder = folder_of(project, INDEPENDENT)
     lost, *_, damaged = sorted(folder.rglob("*.0.ttl"))
-    damaged.write_bytes(damaged.read_bytes() + b" <a1> what is this .\n")
-    lost.write_bytes(b"what is this\n")
+    damaged.write_bytes(damaged.read_bytes() + b" <a1> is no triple .\n")
+    lost.write_bytes(b"no Turtle\n")
     monkeypatch.setattr(survey, "PARTITION_SIZE", 1)
     assert_same(folder)
-    assert_same(folder, held)
+    assert_same(folder, divided_copy)
     monkeypatch.setattr(job, "is_large", lambda _: True)
     outcome = merge(Home(project.path / ".provio"))
     assert outcome.merged == [folder.name]
@@ -468,8 +471,8 @@ def test_a_damaged_file_is_named(project: Project, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.slow
 def test_a_large_run_is_merged_at_its_end(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its end does not read all of it: merge does, in portions."""
-    folder = folder_of(project, ALONE)
+    """The end of the run does not read all of it: the merge does, in partitions."""
+    folder = folder_of(project, INDEPENDENT)
     home = Home(project.path / ".provio")
     monkeypatch.setattr(job, "is_large", lambda _: True)
     recording = Recording(home, folder.name, [], None, 0, folder)
@@ -480,7 +483,7 @@ def test_a_large_run_is_merged_at_its_end(project: Project, monkeypatch: pytest.
 
 
 def test_text_alone_makes_a_run_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What fills a thread's file up takes nothing to hold."""
+    """The padding of thread files does not count."""
     host = tmp_path / "run" / "host"
     host.mkdir(parents=True)
     monkeypatch.setattr(job, "MANY", 1)
@@ -494,7 +497,7 @@ def test_text_alone_makes_a_run_large(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_the_files_of_all_hosts_make_a_run_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Thousands of ranks may have left a few on each host."""
+    """Thousands of ranks may have few files on each host."""
     monkeypatch.setattr(job, "MANY", 2)
     monkeypatch.setattr(job, "WHOLE", 50_000)
     for number in range(3):

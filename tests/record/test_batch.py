@@ -395,7 +395,7 @@ def test_a_job_that_is_cancelled(project: Project, slurm: dict[str, str]) -> Non
     )
     until("its command is at work", (project.path / "there").exists)
     asked = project.provio("why", "out")
-    assert "cp in out" in asked.stdout and "goes on" in asked.stderr
+    assert "cp in out" in asked.stdout and "in progress" in asked.stderr
     subprocess.run(["scancel", done.stdout.strip()], env=environment, check=True)
     jobs_end(slurm)
     assert mergers(project.path / ".provio") == []
@@ -435,7 +435,7 @@ def test_what_a_cancelled_job_captured_is_collected(project: Project, slurm: dic
     number = subprocess.run(["sbatch", "--parsable", "job.sh"], **asked).stdout.strip()  # type: ignore[call-overload]
     until("its command is at work", (project.path / "there").exists)
     asked = project.provio("why", "out")
-    assert "cp in out" in asked.stdout and "goes on" in asked.stderr
+    assert "cp in out" in asked.stdout and "in progress" in asked.stderr
     subprocess.run(["scancel", number], env=project.env | slurm, check=True)
     until("it is collected", lambda: not notes(project))
     jobs_end(slurm)

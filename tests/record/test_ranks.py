@@ -260,8 +260,8 @@ def test_a_launcher_in_what_a_variable_says_is_a_rank_is_said(project: Project) 
     """The variable may be left of another: its ranks would contradict it, which only a gap says."""
     (project.path / "mpirun").write_text("#!/bin/sh\ntouch out\n")
     (project.path / "mpirun").chmod(0o755)
-    said = "provio: by PMI_RANK this is a rank, and ./mpirun starts others: "
-    said += "unset PMI_RANK where it is left of another launcher\n"
+    said = "provio: PMI_RANK makes this a rank, and ./mpirun starts ranks: "
+    said += "unset PMI_RANK if it comes from another launcher\n"
     assert started(project, "provio run -- ./mpirun", PMI_RANK="0", PROVIO_RUN="one") == said
     assert started(project, "provio run --quiet -- ./mpirun", PMI_RANK="0", PROVIO_RUN="two") == ""
     assert started(project, "provio run -- touch out", PMI_RANK="0", PROVIO_RUN="three") == ""
@@ -466,7 +466,7 @@ def test_ranks_end_with_the_last_of_them(project: Project) -> None:
     rank = start(project, "python3", "-c", script, PMI_RANK="1")
     wait_for(project.path / "part1", b"1\n")
     try:
-        assert ends(project) == ["goes on"]
+        assert ends(project) == ["in progress"]
     finally:
         rank.kill()
         rank.wait()
@@ -644,7 +644,7 @@ def test_a_run_that_is_packed_takes_no_more_commands(project: Project) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("collected", "end"), [(False, "goes on"), (True, "ended")])
+@pytest.mark.parametrize(("collected", "end"), [(False, "in progress"), (True, "ended")])
 def test_ranks_of_other_hosts_end_where_all_is_collected(project: Project, collected: bool, end: str) -> None:
     """Nobody here can see whether they go on; until then the run is not written to the store."""
     assert started(project, "provio run -- touch out", PMI_RANK="0") == ""

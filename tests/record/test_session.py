@@ -153,8 +153,8 @@ def test_a_session_goes_on_while_its_shell_is_there(project: Project) -> None:
     project.sh("echo 1 > a")
     with living(project, BEGIN["bash"], "cp a b") as shell:
         assert project.data("b") == {"a"}
-        assert ends(project) == ["goes on"]
-        assert "goes on" in project.provio("rm", "last", "--yes", code=None).stderr
+        assert ends(project) == ["in progress"]
+        assert "in progress" in project.provio("rm", "last", "--yes", code=None).stderr
         os.kill(shell.pid, signal.SIGKILL)
         shell.wait()
     assert project.data("b") == {"a"}

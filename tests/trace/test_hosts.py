@@ -148,12 +148,12 @@ def test_a_run_ends_with_the_last_of_its_hosts(project: Project, hosts: dict[str
     other = up(project, hosts, "nodeb", script)
     try:
         wait_for(project.path / "began", b"")
-        assert ends(project) == ["goes on"]
+        assert ends(project) == ["in progress"]
         said = project.provio("rm", "last", "--yes", code=1).stderr
         assert "may still be in progress on nodeb; nothing was removed" in said
         said = project.provio("prune", "--older-than", "0h", "--yes").stderr
         assert re.match(
-            r"as of .* goes on on nodeb, heard of .* ago\n1 run not removed: other hosts may still work on them", said
+            r"as of .* is in progress on nodeb, last sign of life .* ago\n1 run not removed: other hosts may still work on them", said
         )
         assert project.data("a") == {"in"}
         if not lost:
@@ -163,7 +163,7 @@ def test_a_run_ends_with_the_last_of_its_hosts(project: Project, hosts: dict[str
         other.kill()
         other.wait()
     if lost:
-        assert ends(project) == ["goes on"]
+        assert ends(project) == ["in progress"]
         assert (
             project.count('?gap a provio:Gap ; provio:reason ?r FILTER(CONTAINS(?r, "on nodeb is not collected"))') == 1
         )

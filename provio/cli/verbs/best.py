@@ -44,7 +44,7 @@ def command(
     from provio.settings.types import among
 
     store = session.reader(None)
-    reader = session.confine(store, session.Which(campaign=campaign, name=name))
+    reader = session.restrict(store, session.Selection(campaign=campaign, name=name))
     if metric is None:
         known = experiments.metric_names(reader)
         raise click.UsageError(f"no metric: name one{among('', known, 'provio query metrics-of-run lists')}")

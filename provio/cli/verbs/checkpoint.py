@@ -44,7 +44,7 @@ def listed(form: str, campaign: str | None, name: str | None) -> int:
     from provio.ask import checkpoints
     from provio.base.errors import NothingKnown
 
-    found = checkpoints.every(session.confine(session.reader(None), session.Which(campaign=campaign, name=name)))
+    found = checkpoints.every(session.restrict(session.reader(None), session.Selection(campaign=campaign, name=name)))
     if not found:
         raise NothingKnown(checkpoints.NONE)
     terminal.out(_rendered(found, form, []))
@@ -71,7 +71,7 @@ def find(settings: tuple[str, ...], form: str, campaign: str | None, name: str |
         if not setting.partition("=")[1] or setting.startswith("="):
             raise click.UsageError(f"{setting} is no setting: use KEY=VALUE")
     wanted = {key: value for key, _, value in (setting.partition("=") for setting in settings)}
-    reader = session.confine(session.reader(None), session.Which(campaign=campaign, name=name))
+    reader = session.restrict(session.reader(None), session.Selection(campaign=campaign, name=name))
     terminal.out(_rendered(checkpoints.fitting(reader, wanted), form, list(wanted)))
     return 0
 

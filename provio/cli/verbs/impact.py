@@ -35,7 +35,7 @@ def command(files: tuple[str, ...], form: str, fold: bool, **which: Any) -> int:
     from provio.ask.nodes import is_member
     from provio.render import impact as report
 
-    request = session.files(files, session.Which(**which))
+    request = session.files(files, session.Selection(**which))
     pairs = zip(request.texts, request.targets, strict=True)
     starts = [iri for text, target in pairs for iri in all_versions(request.reader, text, target)]
     inside = any(is_member(target.iri) for target in request.targets)

@@ -52,7 +52,7 @@ def command(
         raise click.UsageError("--roots, --stale and --paths exclude each other: give one of them")
     if roots and options["forward"]:
         raise click.UsageError("--roots shows the sources of a file: omit --forward")
-    which = session.Which(*(options.pop(name) for name in ("at", "run", "campaign", "name")))
+    which = session.Selection(*(options.pop(name) for name in ("at", "run", "campaign", "name")))
     asked = session.files(paths, which)
     from provio.ask.lineage import answer
 

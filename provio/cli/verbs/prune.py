@@ -58,7 +58,7 @@ def command(before: datetime | None, dry_run: bool, yes: bool, lost: bool, fast:
     folders = _old(home, before, lost) if before else []
     with terminal.working() as note:
         note("measuring their size")
-        taken, files = session.extent(folders)
+        taken, files = session.disk_usage(folders)
         rest, litter = removal.leftovers(home)
     summary = f"{plural(len(folders), 'run')}, {plural(files + rest, 'file')}, {size(taken + litter)}"
     if dry_run:

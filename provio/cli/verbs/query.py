@@ -82,7 +82,7 @@ def command(
             terminal.complain(line)
     _check_slips(asked, values)
     filled = _values(asked, values, parameters)
-    which = session.Which(campaign=campaign, name=name)
+    which = session.Selection(campaign=campaign, name=name)
     if update:
         _update(asked, filled, service, which)
         return 0
@@ -106,7 +106,7 @@ def _find(question: str) -> Question:
 
 def folders() -> list[str]:
     """Return the user's folders of queries; relative ones are resolved from the settings file that names them."""
-    return session.question_folders(session.settings())
+    return session.query_folders(session.settings())
 
 
 def _values(asked: Question, given: tuple[str, ...], parameters: tuple[str, ...]) -> dict[str, str]:
@@ -132,7 +132,7 @@ def _check_slips(asked: Question, given: tuple[str, ...]) -> None:
             raise click.UsageError(f"to fill in {name} by name, use -p {shlex.quote(value)}")
 
 
-def _answer(asked: Question, values: dict[str, str], which: session.Which, form: str, service: bool) -> str:
+def _answer(asked: Question, values: dict[str, str], which: session.Selection, form: str, service: bool) -> str:
     from provio.ask import parameters, query, suggestions
 
     store = session.reader(parameters.where(asked, values))
@@ -167,7 +167,7 @@ def _parameters(question: Question) -> str:
     return " ".join(one.name if one.required else f"[{one.name}]" for one in question.parameters)
 
 
-def _update(asked: Question, values: dict[str, str], service: bool, which: session.Which) -> None:
+def _update(asked: Question, values: dict[str, str], service: bool, which: session.Selection) -> None:
     from provio.ask import parameters, query
     from provio.settings import home as homes
 

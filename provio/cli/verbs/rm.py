@@ -37,7 +37,7 @@ def command(runs: tuple[str, ...], yes: bool, lost: bool, fast: bool) -> int:
     home = homes.find()
     known = {run: row.get("name") for run, row in session.own_runs(home).items()}
     found = [home.runs / run for run in dict.fromkeys(_find(known, name) for name in runs)]
-    taken, files = session.extent(found)
+    taken, files = session.disk_usage(found)
     summary = f"{plural(len(found), 'run')} ({plural(files, 'file')}, {size(taken)})"
     for folder in found:
         _check_ended(folder, lost)

@@ -94,4 +94,4 @@ def _extent(run: str) -> tuple[int, int] | None:
     from provio.settings import home as homes
 
     folder = homes.find().runs / run
-    return session.extent([folder]) if run_source.exists(folder) else None
+    return session.disk_usage([folder]) if run_source.exists(folder) else None

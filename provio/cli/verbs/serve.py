@@ -14,7 +14,7 @@ from provio.base.records import replace
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from provio.serve.snapshot_holder import Keeper
+    from provio.serve.snapshot_holder import SnapshotHolder
 
 SECONDS = 60.0
 
@@ -47,12 +47,12 @@ def command(bind: str, token: str | None, opened: bool, longest: float | None) -
     secret = access.token(token)
     if not place.own and not secret:
         raise click.UsageError(f"other users can reach {bind}: use --token FILE to restrict access")
-    name, keeper_of = _merged(longest)
-    server.serve(name, place, secret, keeper_of, lambda url: _started(url, opened))
+    name, holder_of = _merged(longest)
+    server.serve(name, place, secret, holder_of, lambda url: _started(url, opened))
     return 0
 
 
-def _merged(timeout: float | None) -> tuple[str, Callable[[], Keeper]]:
+def _merged(timeout: float | None) -> tuple[str, Callable[[], SnapshotHolder]]:
     """Merge all ended runs; return the name of the record, and a function that opens its snapshot."""
     from provio.settings import home as homes
 
@@ -63,12 +63,12 @@ def _merged(timeout: float | None) -> tuple[str, Callable[[], Keeper]]:
             "serve the record in the folder"
         )
     name = " and ".join(filter(None, (str(home.project), ", ".join(configured.stores))))
-    home, configured, _ = session.merged(home, configured, terminal.complain, terminal.steady_progress)
+    home, configured, _ = session.merge_and_open(home, configured, terminal.complain, terminal.steady_progress)
     seconds = timeout if timeout is not None else configured.timeout or SECONDS
-    from provio.serve.snapshot_holder import Keeper
+    from provio.serve.snapshot_holder import SnapshotHolder
 
     configured = replace(configured, store="")
-    return name, lambda: Keeper(home, seconds, configured, lambda: session.unmerged(home, configured))
+    return name, lambda: SnapshotHolder(home, seconds, configured, lambda: session.unmerged_runs(home, configured))
 
 
 def _started(url: str, opened: bool) -> None:

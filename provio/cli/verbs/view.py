@@ -99,7 +99,7 @@ def _are_files(arguments: tuple[str, ...]) -> bool:
 def _of_files(arguments: tuple[str, ...], options: dict[str, Any]) -> Drawn:
     from provio.ask.lineage import answer
 
-    which = session.Which(*(options.pop(name) for name in ("at", "run", "campaign", "name")))
+    which = session.Selection(*(options.pop(name) for name in ("at", "run", "campaign", "name")))
     roots, stale, level = options.pop("roots"), options.pop("stale"), options.pop("level")
     asked = session.files(arguments, which)
     walked = level if level in (None, "dataset") else "file"
@@ -110,7 +110,7 @@ def _of_files(arguments: tuple[str, ...], options: dict[str, Any]) -> Drawn:
     return Drawn(document, ", ".join(asked.texts), asked.unknown.exit_code if asked.unknown else 0, asked.reader)
 
 
-def _hold_objects(asked: session.Asked) -> bool:
+def _hold_objects(asked: session.Targets) -> bool:
     """Return whether objects inside the requested files are recorded."""
     from provio.ask.lineage import leveled
     from provio.ask.nodes import is_member

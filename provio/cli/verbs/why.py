@@ -31,7 +31,7 @@ def command(file: str, form: str, fold: bool, **which: Any) -> int:
     from provio.ask.why import why
     from provio.render import why as report
 
-    request = session.files([file], session.Which(**which))
+    request = session.files([file], session.Selection(**which))
     reason = why(request.reader, request.targets[0])
     if form == "json":
         terminal.out(report.as_json(reason))

@@ -80,7 +80,7 @@ class _Fetched(statements.Lists):
 class RemoteReader:
     """The graphs that the index names, open for queries; raises NothingKnown if there are none."""
 
-    as_of, going = "", frozenset[str]()  # a server receives a run only when it is merged
+    as_of, in_progress = "", frozenset[str]()  # a server receives a run only when it is merged
 
     def __init__(self, home: Home, settings: Config) -> None:
         self.home, self.server = served(home, settings), connect(settings)
