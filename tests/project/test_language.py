@@ -17,7 +17,10 @@ BANNED = frozenset(
     "what whatever say says said told asked nobody somebody dear anew whoever beside begun gone apart meanwhile lies "
     "mend".split()
 )
-PLAIN = "base system settings lineage graph store containers validate api interceptors/python interceptors/recognise interceptors/site".split()
+PLAIN = (
+    "base system settings lineage graph store containers validate api "
+    "interceptors/python interceptors/recognise interceptors/site"
+).split()
 
 
 def texts(source: str) -> Iterator[tuple[int, str]]:
