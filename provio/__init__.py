@@ -12,7 +12,7 @@ The main packages, in the order in which the data passes through them:
     render     formats answers: trees, tables, JSON, pages
     cli        the command line, one file per verb
 
-`provio.open()` gives Python access to all answers. `provio.activity()` and the other names in `SAID` are the
+`provio.open()` gives Python access to all answers. `provio.activity()` and the other names in `DECLARATIONS` are the
 functions with which a program declares facts about itself (`docs/api.md`).
 """
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 _loaded = os.getpid()  # a fork of this process belongs to the same run
-SAID = frozenset("activity task configuration metric checkpoint entity used generated".split())
+DECLARATIONS = frozenset("activity task configuration metric checkpoint entity used generated".split())
 ERRORS = frozenset(
     "ProvioError NotAllowed StoreError Busy BadQuery UnknownTerm NothingKnown NotYet TimedOut ConfigError".split()
 )
@@ -45,7 +45,7 @@ def __getattr__(name: str) -> Any:
         from provio.base import errors
 
         return getattr(errors, name)
-    if name not in SAID:
+    if name not in DECLARATIONS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     for _ in range(3):  # a signal handler that imports may undo the state of the import that it interrupts
         try:
