@@ -125,7 +125,7 @@ def _watched(command: list[bytes], recording: Recording, plan: Plan, call: Call,
     """Run the command; compute the digest of an image's file at the same time, or afterwards if that takes longer."""
     facts = plan.known.held()  # the facts of the file in use: it may be replaced during the run
 
-    def begun(pid: int) -> None:  # called when the runtime has started
+    def started(pid: int) -> None:  # called when the runtime has started
         recording.statements += _statement(recording, plan.known, facts(), plan.runtime.name)
         with contextlib.suppress(OSError):  # it is written again at the end
             write_run(recording, None)
@@ -134,14 +134,14 @@ def _watched(command: list[bytes], recording: Recording, plan: Plan, call: Call,
             run.report_unwatched(recording, plan.unseen, pid, say)
 
     if plan.form not in (SIF, SQUASHFS):
-        end = run.watch(command, None, begun=begun)
+        end = run.watch(command, None, started=started)
         driver.finish(recording, end, call, settings)
         return end
     from provio.containers import image  # slow to import, and folders do not need it
 
     home, path, key = recording.home, plan.known.path, image.key_of(facts())
     digesting = image.Digesting(home, path, key)
-    end = run.watch(command, None, begun=begun)
+    end = run.watch(command, None, started=started)
     digest = digesting.stopped()
     if digest:
         recording.statements += image.statement(recording.run_id, digest)

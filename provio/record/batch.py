@@ -1,11 +1,11 @@
-"""Job scripts that record what a job does: a command and what it asks for in, the text of a script out.
+"""Generates job scripts that record their command. In: a `Job`, the name of a batch system. Out: the script's text.
 
-A job of one task is one `provio run`. Of a job of several each task starts its own, where it runs, and all of them are
-one run by the job's id: what watches a launcher on the first node sees nothing of the others. A job merges nothing; its
-record is merged by the next question, and a job that is about to be ended at its time limit is told a minute before.
+A job of one task is one `provio run`. In a job of several, each task starts its own on its node, and all share one run
+by the job's id: a `provio run` around the launcher would not reach the other nodes. A job merges nothing: the next
+query does. The batch system sends the job a signal one minute before its time limit.
 
-Where nodes keep what they record until it is collected (`capture_dir`, or a record on a network file system), a job of
-one task collects by its `provio run`; of several, the script has each node collect when all tasks have ended.
+With node-local capture (`capture_dir`, or a `.provio` on a network file system), the `provio run` of a job of one task
+collects the files; in a job of several, the script makes each node collect once all tasks have ended.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from provio.base.records import frozen
 from provio.trace import environment, run_source
 from provio.trace.recording import SAFE_FOR_MAPS
 
-SECONDS_TO_END = 60  # between the first word of a time limit and the last
+SECONDS_TO_END = 60  # between the signal and the time limit
 
 
 @frozen
 class Job:
-    """What a job runs and asks for; an empty string or 1 is what is not asked for."""
+    """The command and the resources of a job; an empty string or 1 means no request."""
 
     command: tuple[str, ...]
     home: str
@@ -36,42 +36,42 @@ class Job:
     partition: str = ""
     account: str = ""
     modules: tuple[str, ...] = ()
-    captured: bool = False  # what nodes record lies on their own disks until it is collected
-    capture: str = ""  # where, if the settings do not say it
+    captured: bool = False  # whether nodes keep their files on their own disks until they are collected
+    capture: str = ""  # the folder for that, if it is not in the settings
 
 
 @frozen
 class System:
-    """A batch system: how a line begins that asks it for something, what is asked for, and how tasks are started."""
+    """A batch system: the prefix and the function of request lines, and the commands that start tasks."""
 
-    begins: str
+    prefix: str
     requests: Callable[[Job], list[str]]
     launcher: Callable[[Job], str]
-    each_node: Callable[[Job], str]  # how a command is started once on each
+    each_node: Callable[[Job], str]  # starts a command once on each node
     index: str
     submit: str
 
 
 def _slurm(job: Job) -> list[str]:
-    asked = [f"--nodes={job.nodes}", f"--ntasks={job.tasks}", f"--signal=B:TERM@{SECONDS_TO_END}"]
+    requests = [f"--nodes={job.nodes}", f"--ntasks={job.tasks}", f"--signal=B:TERM@{SECONDS_TO_END}"]
     named = {"time": job.time, "array": job.array, "partition": job.partition, "account": job.account}
-    return [f"--job-name={_plain(job)}", *asked, *(f"--{name}={value}" for name, value in named.items() if value)]
+    return [f"--job-name={_plain(job)}", *requests, *(f"--{name}={value}" for name, value in named.items() if value)]
 
 
 def _pbs(job: Job) -> list[str]:
     each = -(-job.tasks // job.nodes)
-    asked = [f"-N {_plain(job)}", f"-l select={job.nodes}:ncpus={each}:mpiprocs={each}"]
+    requests = [f"-N {_plain(job)}", f"-l select={job.nodes}:ncpus={each}:mpiprocs={each}"]
     named = {"-l walltime=": job.time, "-J ": job.array, "-q ": job.partition, "-A ": job.account}
-    return [*asked, *(f"{name}{value}" for name, value in named.items() if value)]
+    return [*requests, *(f"{name}{value}" for name, value in named.items() if value)]
 
 
 def _lsf(job: Job) -> list[str]:
     name = _plain(job) + (f"[{job.array}]" if job.array else "")
-    asked = [f'-J "{name}"', f"-n {job.tasks}", f"-wa TERM -wt {SECONDS_TO_END // 60}"]
+    requests = [f'-J "{name}"', f"-n {job.tasks}", f"-wa TERM -wt {SECONDS_TO_END // 60}"]
     if job.nodes > 1:
-        asked.append(f'-R "span[ptile={-(-job.tasks // job.nodes)}]"')
+        requests.append(f'-R "span[ptile={-(-job.tasks // job.nodes)}]"')
     named = {"-W": job.time, "-q": job.partition, "-P": job.account}
-    return [*asked, *(f"{name} {value}" for name, value in named.items() if value)]
+    return [*requests, *(f"{name} {value}" for name, value in named.items() if value)]
 
 
 SYSTEMS = {
@@ -87,7 +87,7 @@ SYSTEMS = {
         "#PBS",
         _pbs,
         lambda job: f"mpiexec -n {job.tasks}",
-        lambda _: 'pbsdsh -u -- env PATH="$PATH" PROVIO_HOME="$PROVIO_HOME"',  # it hands on no environment
+        lambda _: 'pbsdsh -u -- env PATH="$PATH" PROVIO_HOME="$PROVIO_HOME"',  # it does not pass the environment on
         "PBS_ARRAY_INDEX",
         "qsub",
     ),
@@ -103,7 +103,7 @@ SYSTEMS = {
 
 
 def _plain(job: Job) -> str:
-    """A name that every batch system takes."""
+    """Return a job name that every batch system accepts."""
     name = job.name or job.command[0].rpartition("/")[2]
     return (
         "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-_.") else "-" for letter in name)[:63]
@@ -112,7 +112,7 @@ def _plain(job: Job) -> str:
 
 
 def capture_place(home: Path, capture_dir: str) -> tuple[bool, str]:
-    """Tell whether nodes keep what they record until it is collected, and where if the settings do not say it."""
+    """Return whether nodes capture on their own disks, and the folder for that if it is not in the settings."""
     mount = environment.mount_of(home)
     if capture_dir or (mount and mount.file_system in SAFE_FOR_MAPS):
         return bool(capture_dir), ""
@@ -130,13 +130,12 @@ def script(name: str, job: Job) -> str:
     words = ["provio", "run", *options, "--", shlex.join(job.command)]
     if job.tasks > 1:
         words.insert(0, system.launcher(job))
-    lines = ["#!/bin/bash", *(f"{system.begins} {asked}" for asked in system.requests(job)), ""]
+    lines = ["#!/bin/bash", *(f"{system.prefix} {request}" for request in system.requests(job)), ""]
     if name == "pbs":
         lines += ['cd "$PBS_O_WORKDIR" || exit 1', ""]
     lines += [f"module load {shlex.quote(module)} || exit 1" for module in job.modules]
     lines += [
-        "# The record lies where all nodes see it; nothing of it is merged in the job: `provio merge`, or the next",
-        "# question, does that.",
+        "# All nodes write to this folder. The job merges nothing: `provio merge`, or the next query, does that.",
         f"export PROVIO_HOME={shlex.quote(job.home)}",
         *([f"export PROVIO_CAPTURE_DIR={shlex.quote(job.capture)}"] if job.capture else []),
         "",
@@ -145,15 +144,15 @@ def script(name: str, job: Job) -> str:
 
 
 def _ending(system: System, job: Job, command: str) -> list[str]:
-    """The lines that run the command, and those that collect afterwards where there is something to collect."""
+    """Return the lines that run the command, and afterwards collect captured files, if needed."""
     if not (job.captured and job.tasks > 1):
         return [
-            "# In the place of this shell: what the batch system tells the job, the command is told.",
+            "# The command replaces this shell, so that it gets the signals of the batch system.",
             f"exec {command}",
         ]
     each = system.each_node(job) + " " if job.nodes > 1 else ""
     return [
-        "# What the batch system tells the job, the command is told.",
+        "# Signals of the batch system are passed on to the command.",
         f"{command} <&0 &",
         "command=$!",
         *(f"trap 'kill -{signal} \"$command\"' {signal}" for signal in ("TERM", "INT", "USR1", "USR2")),
@@ -161,7 +160,7 @@ def _ending(system: System, job: Job, command: str) -> list[str]:
         'wait "$command"',
         "code=$?",
         "",
-        "# Each node brings in what it recorded, before its folders are emptied.",
+        "# Each node collects its files, before its local folders are emptied.",
         f"{each}provio merge --collect --quiet",
         'exit "$code"',
     ]

@@ -1,8 +1,6 @@
-"""A run folder that was lost while its run went on: the recording in, a folder with what can still be said, and a gap,
-out.
+"""Re-creates a run folder that was removed while its run was in progress, with the known facts and a gap.
 
-It was removed by hand, say, or with the disk that it lay on. What it held is gone; what this host captured on its own
-disk is not, and is collected into the new one.
+The folder's files are lost; files that this host captured on its own disk are collected into the new folder.
 """
 
 from __future__ import annotations
@@ -16,28 +14,27 @@ from provio.system import node_local
 from provio.trace import environment, run_source
 from provio.trace.recording import End, Recording, write_run
 
-REASON = "its run folder was lost while it went on, and what was recorded in it"
+REASON = "its run folder was removed during the run, and its records are lost"
 
 
 def recreate(recording: Recording, end: End) -> str:
-    """Make the folder again, and say in it what is known of the run and that it was lost; return the line to say of
-    that."""
-    word = f"run {recording.run_id}: {recording.folder} was lost while it went on, and what was recorded in it"
+    """Re-create the folder with the known facts and a gap; return the message for the user."""
+    message = f"run {recording.run_id}: {recording.folder} was removed during the run, and its records are lost"
     here = recording.folder / turtle.segment(environment.host())
     try:
         with recording.home.closed():
             recording.folder.mkdir(exist_ok=True)
             here.mkdir(exist_ok=True)
             _write(recording, end)
-            if _is_captured(recording):
+            if _is_node_local(recording):
                 node_local.mark(str(here), recording.run_id, here.name, taken=True)
     except OSError as error:
-        return f"{word} ({error.strerror}: there is no place for a gap that says so)"
-    return f"{word}: a gap says so"
+        return f"{message} (no gap states that, because the folder cannot be created: {error.strerror})"
+    return f"{message} (a gap states that)"
 
 
 def _write(recording: Recording, end: End) -> None:
-    if not recording.facts:  # who waited was told no more than what is needed then
+    if not recording.facts:  # the waiter passes only the id
         started = int(archive_runs.start_time(recording.run_id) * 1000) * 1_000_000
         recording.facts = [("host", turtle.literal(environment.host())), ("startedNs", str(started))]
         recording.facts.append(("bootId", turtle.literal(environment.boot_id())))
@@ -47,6 +44,6 @@ def _write(recording: Recording, end: End) -> None:
     write_run(recording, end)
 
 
-def _is_captured(recording: Recording) -> bool:
+def _is_node_local(recording: Recording) -> bool:
     shared = run_source.shared_memory() / recording.run_id
     return recording.trace_folder not in (recording.folder, shared) and Path(recording.trace_folder).is_dir()

@@ -1,4 +1,4 @@
-"""`provio run` carried out: its call in, the command's own output and end out, and a recorded run left behind."""
+"""Carries out a call of `provio run`: records the command, and has the run merged."""
 
 from __future__ import annotations
 
@@ -32,31 +32,31 @@ if TYPE_CHECKING:
     from provio.trace.run_facts import Trace
 
 BACKGROUND, WAIT, ASK = "background", "wait", "ask"  # when a run is merged (the setting `merge`)
-MANY = 500  # runs among which there may be some to pack
+MANY = 500  # runs from which on some may be archived
 
 
 def run_command(call: Call) -> int:
-    """Watch a command, have its run merged, and return its exit code (or end by its signal).
+    """Record a command, have its run merged, and return its exit code (or end by its signal).
 
-    Raises CannotRecord where it is to be recorded or not started (`--strict`), and cannot be.
+    Raises CannotRecord with `--strict` if it cannot be recorded.
     """
     arguments = [os.fsencode(argument) for argument in call.command]
-    recording, settings, folders = _begun(call, arguments)
+    recording, settings, folders = _start_recording(call, arguments)
     say = (lambda _: None) if call.quiet else terminal.complain
 
     def lasts(signals: Signals, pid: int) -> None:
         if recording:
             from provio.record.waiter.start import become_waiter
 
-            become_waiter(recording, signals, pid, *_left_to_waiter(recording, call, settings, folders))
+            become_waiter(recording, signals, pid, *_waiter_arguments(recording, call, settings, folders))
 
     end = run.watch(arguments, recording, say, lasts)
     if recording:
         from provio.record.waiter.start import PYTHON, become_waiter_at_end
 
-        left = _left_to_waiter(recording, call, settings, folders)
-        if left[0] != PYTHON:
-            become_waiter_at_end(recording, end, *left)
+        arguments_of_waiter = _waiter_arguments(recording, call, settings, folders)
+        if arguments_of_waiter[0] != PYTHON:
+            become_waiter_at_end(recording, end, *arguments_of_waiter)
         finish(recording, end, call, settings)
     return run.end_as(end)
 
@@ -66,8 +66,8 @@ def finish(recording: Recording, end: End, call: Call, settings: Config) -> None
     _finish(recording, end, call, settings, lambda: write_run(recording, end))
 
 
-def _begun(call: Call, arguments: list[bytes]) -> tuple[Recording | None, Config, list[Path]]:
-    """The run of a call, or none where it cannot be recorded; what is set; where the project's settings may lie."""
+def _start_recording(call: Call, arguments: list[bytes]) -> tuple[Recording | None, Config, list[Path]]:
+    """Return the run of a call (None if it cannot be recorded), the settings, and the folders of project settings."""
     forgive = None if call.strict else (lambda _: None) if call.quiet else terminal.complain
     try:
         folders = homes.project_folders()
@@ -77,7 +77,7 @@ def _begun(call: Call, arguments: list[bytes]) -> tuple[Recording | None, Config
             say = (lambda _: None) if call.quiet else terminal.complain
             with failed_start.removed_on_failure(recording):
                 if capture(recording, settings.capture_dir, say) and environment.job_id():
-                    _attended(recording)
+                    _start_collector(recording)
         return recording, settings, folders
     except Exception as error:
         if call.strict:
@@ -88,13 +88,13 @@ def _begun(call: Call, arguments: list[bytes]) -> tuple[Recording | None, Config
 
 
 def capture(recording: Recording, setting: str, say: Callable[[str], None]) -> bool:
-    """Have live files lie where `capture_dir` says, until they are collected; where that cannot be, `say` is told, and
-    False returned."""
+    """Put the live files into the folder of `capture_dir`, until they are collected; if that fails, report it to `say`
+    and return False."""
     from provio.system import node_local
 
     home, host = str(recording.home.path), turtle.segment(environment.host())
     before = host_folder(recording)
-    if recording.trace_folder != recording.folder:  # it may be the same: what is there is taken for begun
+    if recording.trace_folder != recording.folder:  # otherwise the existing folder would count as started
         before.rmdir()
     try:
         with recording.home.closed():
@@ -110,24 +110,24 @@ def capture(recording: Recording, setting: str, say: Callable[[str], None]) -> b
     return True
 
 
-def _attended(recording: Recording) -> None:
-    """In a batch job, which may be killed with all that is in it, leave who collects: once it is told to end, and when
-    all have ended."""
+def _start_collector(recording: Recording) -> None:
+    """In a batch job, which may be killed as a whole, start a process that collects the files: on a signal to end, and
+    when all processes have ended."""
     from provio.system import node_local
 
     node_local.leave_collector(str(recording.home.path), recording.run_id, str(recording.trace_folder))
 
 
-def _collected(recording: Recording, quiet: bool) -> str:
-    """Bring what was captured into the run folder; return why it cannot be, if so. In a batch job, where that is waited
-    for, it is announced."""
+def _collect(recording: Recording, quiet: bool) -> str:
+    """Collect captured files into the run folder; return the reason if that fails, else an empty string. Announce it in
+    a batch job, which waits for it."""
     if recording.trace_folder == recording.folder:
         return ""
     from provio.system import node_local
     from provio.trace import collect
 
     here = recording.folder / turtle.segment(environment.host())
-    if not (here / node_local.MARK).exists():  # in shared memory, which others know of
+    if not (here / node_local.MARK).exists():  # in shared memory, which every reader of runs looks at
         return ""
     if environment.job_id() and not quiet:
         terminal.complain(f"run {recording.run_id}: collecting the records in {recording.trace_folder}")
@@ -138,7 +138,7 @@ def _collected(recording: Recording, quiet: bool) -> str:
 
 
 def flags(call: Call) -> dict[str, object]:
-    """Return what a call sets."""
+    """Return the settings that a call sets."""
     record = [*call.on, *(f"-{word}" for word in call.off)] or None
     found: dict[str, object] = {"name": call.name, "campaign": call.campaign, "detail": call.detail}
     found |= {"record": record, "hash": call.hashed}
@@ -146,7 +146,7 @@ def flags(call: Call) -> dict[str, object]:
 
 
 def when_merged(call: Call, settings: Config) -> str:
-    """Return when a run is merged: `wait` for it, in the `background`, or when somebody `ask`s."""
+    """Return when a run is merged: at its end (`wait`), in the `background`, or by the next query (`ask`)."""
     if call.no_merge or environment.job_id():
         return ASK
     if settings.merge != BACKGROUND:
@@ -156,17 +156,17 @@ def when_merged(call: Call, settings: Config) -> str:
     return BACKGROUND if background.may_start(settings.source("merge") != "default") else ASK
 
 
-def _left_to_waiter(
+def _waiter_arguments(
     recording: Recording, call: Call, settings: Config, folders: list[Path]
 ) -> tuple[bytes, str, tuple[Any, list[str]]]:
-    """What the waiter does at the end of a run, what it says, and what a Python that goes on is to know."""
+    """Return the waiter's action at the end of a run, its message, and the data for `run_end`."""
     from provio.record.waiter import start
 
     when = when_merged(call, settings)
     collects = settings.capture_dir and when != BACKGROUND
     needs_python = when == WAIT or settings.hash or recording.home.shared or collects
     mode = start.PYTHON if needs_python else start.MERGE if when == BACKGROUND else start.LEAVE
-    word = "" if call.quiet else terminal.complaint(_left(recording, when))
+    word = "" if call.quiet else terminal.complaint(_pending(recording, when))
     return mode, word, (values(call), [str(folder) for folder in folders])
 
 
@@ -177,13 +177,13 @@ def finish_after_waiter(recording: Recording, end: End, call: Call, folders: lis
 
 
 def _finish(recording: Recording, end: End, call: Call, settings: Config, note: Callable[[], None]) -> None:
-    """Do what is to be done after a command: whatever is wrong with the record, the command ended as it did."""
+    """Finish a run after its command; errors are reported, and do not change the command's exit code."""
     words = []
     try:
         when = when_merged(call, settings)
-        words.append(_found_lost(recording, end))
+        words.append(_recreate_folder(recording, end))
         if when != BACKGROUND:
-            words.append(_collected(recording, call.quiet))  # said whatever the rest meets with
+            words.append(_collect(recording, call.quiet))  # reported even if the rest fails
         words.append("" if words[0] and not recording.folder.is_dir() else _after(recording, settings, when, note))
     except Exception as error:
         words.append(_kept(recording.run_id, error))
@@ -191,18 +191,18 @@ def _finish(recording: Recording, end: End, call: Call, settings: Config, note: 
         terminal.complain(word)
 
 
-def _found_lost(recording: Recording, end: End) -> str:
-    """Say, and keep, that the run folder is gone, if it is; return the line to say of that."""
+def _recreate_folder(recording: Recording, end: End) -> str:
+    """Re-create the run folder if it was removed; return the message about it, else an empty string."""
     if os.path.exists(recording.folder / "run.ttl"):
         return ""
-    from provio.record import crashed_run  # hardly ever needed
+    from provio.record import crashed_run  # rarely needed
 
     return crashed_run.recreate(recording, end)
 
 
 def prepared(arguments: list[bytes], settings: Config, home: Home | None = None, shared: bool = False) -> Recording:
-    """Return the run of a command line that is to be recorded as the settings say, in the `.provio` that is found from
-    here, or another; one that is to be `shared` by ranks begins when they are told of it."""
+    """Return a new run for a command line, recorded by the settings, in `home` or the `.provio` found from the current
+    folder; a run `shared` by ranks starts when it is announced to them."""
     detailed = Detail(settings.detail, record_classes.changes(settings.record), _limits(settings))
     redaction = Redaction(settings.redact_add, settings.redact_keep)
     names = settings.name or None, detailed, settings.campaign or None
@@ -210,41 +210,40 @@ def prepared(arguments: list[bytes], settings: Config, home: Home | None = None,
 
 
 def _limits(settings: Config) -> tuple[str, ...]:
-    """What `include` and `exclude` say, relative to the project's folder."""
+    """Return the limits of `include` and `exclude`, relative to the project's folder."""
     if not (settings.include or settings.exclude):
         return ()
     return recorded_paths(settings.include, settings.exclude, homes.find_or_make().project)
 
 
 def _after(recording: Recording, settings: Config, when: str, note: Callable[[], None]) -> str:
-    """Finish a run that ended, after a `note` of that, and have it merged where nobody else is merging; return the line
-    to say of it."""
+    """Note the end of a run by `note`, and have it merged, unless another process is merging; return the message."""
     try:
         note()
         lock = Lock(recording.home, wait=False) if when == WAIT else None
     except Busy:
-        return _leave(recording, settings, WAIT)
+        return _leave_pending(recording, settings, WAIT)
     except (OSError, ProvioError) as error:
         return _kept(recording.run_id, error)
     if lock is None:
-        return _leave(recording, settings, when)
-    return _apart(lambda: _merged(recording, lock, settings), lock, recording.run_id)
+        return _leave_pending(recording, settings, when)
+    return _in_child(lambda: _merge(recording, lock, settings), lock, recording.run_id)
 
 
 def _kept(run_id: str, error: BaseException) -> str:
-    """What is said of a run that is left pending for an error."""
-    what = remedy(error, "") if isinstance(error, OSError) else ""
-    return f"run {run_id} is kept, but: {str(error) or type(error).__name__}" + (f": {what}" if what else "")
+    """Return the message about a run that stays pending because of an error."""
+    advice = remedy(error, "") if isinstance(error, OSError) else ""
+    return f"run {run_id} is kept, but: {str(error) or type(error).__name__}" + (f": {advice}" if advice else "")
 
 
-def _left(recording: Recording, when: str) -> str:
-    """What is said of a run that is not merged before its end: where another process merges it is to `wait`."""
+def _pending(recording: Recording, when: str) -> str:
+    """Return the message about a run that is not merged yet; `wait` means that another process is merging."""
     where = "recorded" if when == BACKGROUND else "pending"
     return f"run {recording.run_id}: {where} in {recording.home.path}" + " (the store is busy)" * (when == WAIT)
 
 
-def _leave(recording: Recording, settings: Config, when: str) -> str:
-    """Leave a run to a later merge: at once, but for the files that only now can be looked at."""
+def _leave_pending(recording: Recording, settings: Config, when: str) -> str:
+    """Leave a run to a later merge, after the inspection of files that must be done now."""
     from provio.record.waiter import start
 
     start.postprocess(recording)
@@ -254,25 +253,22 @@ def _leave(recording: Recording, settings: Config, when: str) -> str:
         from provio.merge import background
 
         background.begin(recording.home, homes.project_folders())
-    return _left(recording, when) + follow
+    return _pending(recording, when) + follow
 
 
-def _apart(work: Callable[[], str], lock: Lock | None, run_id: str) -> str:
-    """Do what is dear after the command in a process of its own: however it ends, the command's end is passed on.
-
-    Returns the line that it has to say.
-    """
-    told, tell = os.pipe()
+def _in_child(work: Callable[[], str], lock: Lock | None, run_id: str) -> str:
+    """Call `work` in a child process, and return its message: if it crashes, the command's end is passed on anyway."""
+    result, output = os.pipe()
     child = os.fork()
     if child == 0:
-        gc.disable()  # it ends before that pays
+        gc.disable()  # the process is short
         try:
             word = work()
         except BaseException as error:
             word = _kept(run_id, error)
-        os.write(tell, os.fsencode(word[:4000]))  # what a pipe takes without waiting
+        os.write(output, os.fsencode(word[:4000]))  # fits into the pipe without blocking
         os._exit(0)
-    os.close(tell)
+    os.close(output)
     if lock:
         lock.close()
     try:
@@ -281,11 +277,11 @@ def _apart(work: Callable[[], str], lock: Lock | None, run_id: str) -> str:
         status = 130
     if status:
         return f"run {run_id} is kept; merging it failed (it ended with {status}): provio merge tries again"
-    return os.fsdecode(os.read(told, 1 << 16))
+    return os.fsdecode(os.read(result, 1 << 16))
 
 
-def _merged(recording: Recording, lock: Lock, settings: Config) -> str:
-    """Merge a run that ended; return the line to say of it."""
+def _merge(recording: Recording, lock: Lock, settings: Config) -> str:
+    """Merge a run that ended; return the message about it."""
     from provio.merge import job
     from provio.merge.runs import merge
     from provio.store import served
@@ -293,7 +289,7 @@ def _merged(recording: Recording, lock: Lock, settings: Config) -> str:
     from provio.trace.read import read_run
 
     with recording.home.closed():
-        large = job.is_large(recording.folder)  # it is read in parts, by merge
+        large = job.is_large(recording.folder)  # merge reads it in partitions
         lone = None if large else job.lone_of(recording.folder, recording.home)
         trace = None if large else postprocess(read_run(recording.folder, lone))
     share(recording.home, recording.folder)
@@ -304,17 +300,17 @@ def _merged(recording: Recording, lock: Lock, settings: Config) -> str:
     finally:
         follow = _hashed(recording, settings, WAIT)
     if settings.pack and len(os.listdir(recording.home.runs)) > MANY:
-        from provio.merge import archive_runs  # slow to import, and seldom wanted
+        from provio.merge import archive_runs  # slow to import, and rarely needed
 
         if archive_runs.has_too_many_folders(served(recording.home, settings), time.time()):
             archive_runs.begin(recording.home)
     damaged = f"; {outcome.damages[0]}" if outcome.damages else ""
-    damaged += _unlike_ranks(trace) if trace else ""
+    damaged += _rank_contradictions(trace) if trace else ""
     return f"run {recording.run_id}: {count}, recorded in {recording.home.path}{damaged}{follow}"
 
 
-def _unlike_ranks(trace: Trace) -> str:
-    """What is said of processes that are no ranks for what launchers left, unless it was said at the start."""
+def _rank_contradictions(trace: Trace) -> str:
+    """Return the message about contradictory variables of launchers, unless it was printed at the start."""
     from provio.trace.processes import RANKS
 
     try:
@@ -325,20 +321,20 @@ def _unlike_ranks(trace: Trace) -> str:
 
 
 def _hashed(recording: Recording, settings: Config, when: str) -> str:
-    """Have what a run wrote hashed by a process that nobody waits for; return what to say of that."""
+    """Start the hashing of a run's outputs in the background; return the message about it."""
     if not _hashes(recording, settings):
         return ""
     from provio.merge import hashing
 
     if settings.hash:
         hashing.request(recording.home, recording.run_id)
-    if when != BACKGROUND:  # which hashes what it merged
+    if when != BACKGROUND:  # the background merge also hashes
         hashing.begin(recording.home, then_merge=when == WAIT)
     return "; hashes follow" if settings.hash else ""
 
 
 def _hashes(recording: Recording, settings: Config) -> bool:
-    """Whether hashes are wanted, of this run or of others: told without loading what computes them."""
+    """Return whether hashes of this run or of others are pending, without an import of the module for that."""
     try:
         return settings.hash or any(name != "lock" for name in os.listdir(recording.home.path / "hashing"))
     except OSError:
@@ -346,7 +342,7 @@ def _hashes(recording: Recording, settings: Config) -> bool:
 
 
 def _counted(trace: Trace) -> str:
-    """What is in a run."""
+    """Return the numbers of processes and files of a run, as text."""
     from provio.base.text import plural
 
     if not trace.processes:
@@ -359,16 +355,13 @@ def _files(trace: Trace) -> int:
     return lone + len({o.path for o in trace.openings() if o.kind == "FileVersion" and o.path})
 
 
-# Which paths are recorded: what `include` and `exclude` set, and the project's folder, in; the shim's words out.
-
-
-MOST = 64  # of left_out.c
-LONGEST = 32_768  # bytes of all of them: the environment of a process has an end
+MOST = 64  # paths, as in left_out.c
+LONGEST = 32_768  # bytes of all paths: they are passed in an environment variable
 WILD = re.compile(r"[*?[]")
 
 
 def recorded_paths(include: Iterable[str], exclude: Iterable[str], project: Path) -> tuple[str, ...]:
-    """Return what the shim is told; raises ConfigError where that is more than it takes."""
+    """Return the shim's parameters for `include` and `exclude`; raises ConfigError above its limits."""
     found = [f"{sign}{path}" for sign, paths in (("-", exclude), ("+", include)) for path in _all(paths, project)]
     found = list(dict.fromkeys(found))
     size = sum(len(os.fsencode(one)) for one in found)

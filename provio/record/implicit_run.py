@@ -1,9 +1,9 @@
-"""A run of a program's own: one that says what it does (`provio.activity` …) and was not started by `provio run`.
+"""Implicit runs: of a program that uses provio's API (`provio.activity` …) and was not started by `provio run`.
 
-The process goes in; out come a run folder, whose `run.ttl` says that the program's files are not seen, and what
-`PROVIO_TRACE` is to be in the process and its children, so that all they say is of that run. Processes that belong
-together (ranks of a parallel program, workers of a pool) share one: the first makes it, and leaves in `.provio/joined`
-which it is. Such a run is left pending.
+Makes a run folder, with the gap in `run.ttl` that the program's files are not observed, and returns the value of
+`PROVIO_TRACE` for the process and its children, so that all of their declarations belong to that run. Processes of one
+group (ranks of a parallel program, workers of a pool) share a run: the first makes it, and leaves a mark with its name
+in `.provio/joined`. Such a run stays pending.
 """
 
 from __future__ import annotations
@@ -35,43 +35,43 @@ MOST_JOINED, KEPT = 100, 30 * 24 * 3600  # seconds
 
 
 class Unmasked(Home):
-    """A `.provio` whose folders are closed by their modes alone: a umask is that of all threads of the program."""
+    """A `.provio` that never sets the umask, which would affect all threads of the program."""
 
     @contextlib.contextmanager
     def closed(self) -> Iterator[None]:
-        """Change nothing meanwhile."""
+        """Leave the umask as it is."""
         yield
 
 
 def begin(loaded: int) -> str | None:
-    """Begin a run, or join that of the processes this one belongs to; return what PROVIO_TRACE is to be, or None where
-    no such run is wanted. `loaded` is the process that loaded provio.
+    """Start a run, or join the run of this process's group; return the value of PROVIO_TRACE, or None if the settings
+    switch such runs off. `loaded` is the id of the process that loaded provio.
 
-    Raises ProvioError or OSError where there can be none.
+    Raises ProvioError or OSError if that fails.
     """
     settings = load.load(homes.project_folders(), {}, lambda _: None)
     if not settings.own_runs:
         return None
     home = _home()
-    root, together = _together(loaded)
-    mark = home.path / ranks.JOINED / together
+    root, group = _group(loaded)
+    mark = home.path / ranks.JOINED / group
     found = _joined(mark)
     if found is None:
         recording = driver.prepared(_arguments(), settings, home)
-        with failed_start.begun_or_gone(recording):
+        with failed_start.removed_on_failure(recording):
             found = _published(recording, mark)
         own = found == trace_variable(recording)
     else:
         own = False
     if own or root == os.getpid():
-        atexit.register(_ended, os.getpid(), _folder(found))
+        atexit.register(_note_end, os.getpid(), _folder(found))
     return found.decode("utf-8", "surrogateescape")
 
 
 def _home() -> Home:
     found = homes.recording().path
     if found.is_dir() and not os.environ.get("PROVIO_HOME"):
-        homes.above(found.parent)  # which asks whose it is
+        homes.above(found.parent)  # checks the owner
     home = Unmasked(found)
     homes.make(home)
     return home
@@ -82,11 +82,8 @@ def _arguments() -> list[bytes]:
     return Path("/proc/self/cmdline").read_bytes().split(b"\0")[:-1] or [os.fsencode(sys.executable)]
 
 
-# ---- processes that belong together
-
-
-def _together(loaded: int) -> tuple[int, str]:
-    """The process that this one belongs to (0: none that is known), and the name of all that belong to it."""
+def _group(loaded: int) -> tuple[int, str]:
+    """Return the first process of this process's group (0 if it is unknown), and the name of the group."""
     rank = _job(os.environ)
     if rank:
         return 0, quote(rank, safe="")
@@ -99,7 +96,7 @@ def _together(loaded: int) -> tuple[int, str]:
 
 
 def _job(env: Mapping[str, str]) -> str:
-    """The name of the parallel program that this process is a rank of."""
+    """Return the name of the parallel program that this process is a rank of; empty if it is no rank."""
     from provio.interceptors.python.writer.rank import rank
 
     if rank(dict(env)) is None:
@@ -110,7 +107,7 @@ def _job(env: Mapping[str, str]) -> str:
 
 
 def _identity(pid: int) -> str:
-    """What tells a process from all others: this boot, its number and when it started."""
+    """Return a unique name of a process: boot id, process id and start tick; empty if it does not exist."""
     try:
         tick = proc.start_tick(pid)
     except OSError:
@@ -119,7 +116,7 @@ def _identity(pid: int) -> str:
 
 
 def _joined(mark: Path) -> bytes | None:
-    """What PROVIO_TRACE is of the run that others made, on this host."""
+    """Return PROVIO_TRACE, for this host, of the run that a mark names; None if there is none that can be joined."""
     try:
         found = os.readlink(os.fsencode(mark))
     except OSError:
@@ -127,17 +124,20 @@ def _joined(mark: Path) -> bytes | None:
     try:
         return ranks.for_here(found)
     except FileNotFoundError:
-        mark.unlink(missing_ok=True)  # it was removed meanwhile
-    except (OSError, ValueError):  # it cannot be reached, or shared, from here: this is a run of its own
+        mark.unlink(missing_ok=True)  # the run was removed
+    except (OSError, ValueError):  # it is not reachable or not shared: this process gets its own run
         pass
     return None
 
 
 def _published(recording: Recording, mark: Path) -> bytes:
-    """Tell others of a run; where one of them was quicker, theirs counts."""
-    if recording.held >= 0:
-        os.close(recording.held)  # the program might meet the descriptor; its thread files tell that it goes on
-        recording.held = -1
+    """Announce a run to the group, and return its PROVIO_TRACE. If another process was faster, remove the run, and
+    return that process's value."""
+    if recording.lock_fd >= 0:
+        os.close(
+            recording.lock_fd
+        )  # the program might use the descriptor; its thread files show that the run is in progress
+        recording.lock_fd = -1
     os.chmod(recording.folder, 0o700)
     homes.share(recording.home, recording.folder)
     executable = os.readlink(b"/proc/self/exe")
@@ -145,7 +145,7 @@ def _published(recording: Recording, mark: Path) -> bytes:
     value = trace_variable(recording)
     try:
         ranks.joined(str(recording.home.path))
-        sweep(mark.parent)
+        remove_old_marks(mark.parent)
         os.symlink(value, os.fsencode(mark))
     except FileExistsError:
         theirs = _joined(mark)
@@ -153,13 +153,13 @@ def _published(recording: Recording, mark: Path) -> bytes:
             for folder in (recording.folder, recording.trace_folder):
                 shutil.rmtree(folder, ignore_errors=True)
             return theirs
-    except OSError:  # alone, then
+    except OSError:  # the run is not shared
         return value
     return value
 
 
-def sweep(folder: Path) -> None:
-    """Let go of what was left long ago."""
+def remove_old_marks(folder: Path) -> None:
+    """Remove marks older than KEPT seconds, if there are many."""
     entries = list(os.scandir(folder))
     for entry in entries if len(entries) > MOST_JOINED else ():
         with contextlib.suppress(OSError):
@@ -168,18 +168,15 @@ def sweep(folder: Path) -> None:
 
 
 def _folder(value: bytes) -> Path:
-    """The run folder, of what PROVIO_TRACE says."""
+    """Return the run folder from a value of PROVIO_TRACE."""
     fields = value.split(b";")
     home, run = (os.fsdecode(ranks.plain(fields[place])) for place in (5, 3))
     return Path(home) / "runs" / run
 
 
-# ---- its end
-
-
-def _ended(pid: int, folder: Path) -> None:
-    """Note that the process ends which the run is of."""
-    if os.getpid() != pid:  # a child, which has its parent's exit handlers
+def _note_end(pid: int, folder: Path) -> None:
+    """At exit of the run's first process, note the end of the run."""
+    if os.getpid() != pid:  # a child process with its parent's exit handlers
         return
     with contextlib.suppress(OSError, UnicodeDecodeError):
         head = folder / run_source.HEAD

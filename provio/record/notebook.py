@@ -1,6 +1,6 @@
-"""Recorded kernels of Jupyter: what they are called and which Python they run in, a kernelspec that starts them out.
+"""Installs Jupyter kernels that are recorded: the kernelspec starts ipykernel under `provio run`.
 
-The kernelspec starts ipykernel under `provio run`, so a notebook is a run, made where its kernel's folder is.
+So each kernel process is a run, in the `.provio` that is found from the kernel's working directory.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 from provio.base.errors import NothingKnown, ProvioError
 
 KERNEL = Path(__file__).parent.parent / "interceptors" / "kernel.py"
-MARK = "provio"  # in a kernelspec's metadata: it is ours
+MARK = "provio"  # key in a kernelspec's metadata
 MISSING = 'jupyter_client is not installed here: pip install "provio[notebook]"'
 
 
@@ -40,8 +40,8 @@ def _manager() -> Any:
 
 
 def spec(python: str, title: str) -> dict[str, Any]:
-    """Return the content of `kernel.json`. A kernel is interrupted by a message: a signal would reach it twice, by
-    `provio run` and by its group."""
+    """Return the content of `kernel.json`. Jupyter interrupts the kernel by a message: a signal would reach it twice,
+    through `provio run` and through its process group."""
     own = shutil.which("provio", path=str(Path(sys.executable).parent))
     provio = [own] if own else [sys.executable, "-c", "from provio.cli.main import main; main()"]
     return {
@@ -54,14 +54,14 @@ def spec(python: str, title: str) -> dict[str, Any]:
 
 
 def install(name: str, title: str, python: str, *, user: bool, prefix: str | None) -> Kernel:
-    """Install a kernel; raises ProvioError where its Python has no ipykernel, or the place cannot be written."""
+    """Install a kernel; raises ProvioError if its Python has no ipykernel, or the folder cannot be written."""
     manager = _manager()
     found = shutil.which(python)
     if found is None:
         raise ProvioError(f"{python}: no such program: name a Python with --python")
-    found = os.path.abspath(found)  # Jupyter starts it from a folder of the notebook's
-    asked = [found, "-c", "import ipykernel"]
-    if subprocess.run(asked, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode:
+    found = os.path.abspath(found)  # Jupyter starts it in the notebook's folder
+    command = [found, "-c", "import ipykernel"]
+    if subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode:
         raise ProvioError(f"{found} has no ipykernel: {found} -m pip install ipykernel")
     other = _known(manager).get(name)
     if other and not _is_ours(other):
@@ -87,7 +87,7 @@ def installed() -> list[Kernel]:
 
 
 def remove(name: str) -> str:
-    """Remove a recorded kernel and return its folder; raises NothingKnown where there is none of that name."""
+    """Remove a recorded kernel and return its folder; raises NothingKnown if there is none of that name."""
     manager = _manager()
     found = _known(manager).get(name)
     if found is None or not _is_ours(found):

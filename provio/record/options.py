@@ -1,7 +1,7 @@
-"""The options of `provio run`: the words after it in, what they say out.
+"""The options of `provio run`, as data.
 
-They stand here once, as data: `verbs/run.py` makes of them what click explains, completes and complains of; `read`
-takes the words of a plain call, for to load click takes twice as long as a Python that does nothing.
+`verbs/run.py` makes click's options of them, for help, completion and error messages. `read` parses a plain call
+without click: to load click takes twice as long as a Python that does nothing.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ CLASSES = tuple(SWITCHES)
 
 @frozen
 class Option:
-    """An option: how it is written, which part of a `Call` it sets, and what is said of it.
+    """An option: its name, the attribute of a `Call` that it sets, and its help text.
 
-    It has a value, if `takes`; `many` may be said again; `off` says the opposite.
+    It has a value if `takes`; it may be repeated if `many`; `off` is the name of the opposite option.
     """
 
     written: str
@@ -35,7 +35,7 @@ OPTIONS = (
     Option(
         "--detail",
         "detail",
-        "Who touched what; counters for each function (op, the default); every single call.",
+        "Files of each process; counters for each function (op, the default); every call.",
         choices=("file", "op", "call"),
     ),
     Option("--record", "on", "Record this class (stat, list …) too.", True, True, "CLASS", CLASSES),
@@ -43,17 +43,17 @@ OPTIONS = (
     Option("--include", "include", "Record files of this folder or glob alone.", True, True, "GLOB"),
     Option("--exclude", "exclude", "Record no files of this folder or glob.", True, True, "GLOB"),
     Option("--container", "container", "In a container of this image.", metavar="IMAGE"),
-    Option("--hash", "hashed", "SHA-256 of what it wrote, computed after it (no wait).", False, off="--no-hash"),
-    Option("--quiet", "quiet", "Say nothing on stderr.", False),
-    Option("--no-merge", "no_merge", "Leave the run pending; the next question merges it.", False),
-    Option("--strict", "strict", "Do not start the command (125) where it cannot be recorded.", False),
+    Option("--hash", "hashed", "SHA-256 of its outputs, computed after the run.", False, off="--no-hash"),
+    Option("--quiet", "quiet", "Print nothing on stderr.", False),
+    Option("--no-merge", "no_merge", "Leave the run pending; the next query merges it.", False),
+    Option("--strict", "strict", "Do not start the command (exit code 125) if it cannot be recorded.", False),
 )
 WRITTEN = {word: option for option in OPTIONS for word in (option.written, option.off) if word}
 
 
 @frozen
 class Call:
-    """A call of `provio run`; None is what was not said."""
+    """A call of `provio run`; None means that an option was not given."""
 
     command: tuple[str, ...]
     name: str | None = None
@@ -71,21 +71,21 @@ class Call:
 
 
 def read(words: list[str]) -> Call | None:
-    """Return what a plain call says; None of any other: a question for help, or a slip."""
+    """Return a plain call; None for any other: a request for help, or an error."""
     found: dict[str, object] = {}
     at = 0
     while at < len(words) and words[at].startswith("-") and words[at] != "--":
-        word, beside, value = words[at].partition("=")
+        word, equals, value = words[at].partition("=")
         option = WRITTEN.get(word)
         at += 1
-        if option is None or (beside and not option.takes):
+        if option is None or (equals and not option.takes):
             return None
-        if option.takes and not beside:
+        if option.takes and not equals:
             value = words[at] if at < len(words) else "-"
             at += 1
         if option.takes and (value.startswith("-") or (option.choices and value not in option.choices)):
             return None
-        said = value if option.takes else word == option.written
-        found[option.sets] = (*found.get(option.sets, ()), said) if option.many else said  # type: ignore[misc]
+        given = value if option.takes else word == option.written
+        found[option.sets] = (*found.get(option.sets, ()), given) if option.many else given  # type: ignore[misc]
     command = tuple(words[at + (words[at : at + 1] == ["--"]) :])
     return Call(command, **found) if command else None  # type: ignore[arg-type]

@@ -1,9 +1,9 @@
-"""A `provio run` of a rank, or in a run that `PROVIO_RUN` names, that cannot just take part in what others began: its
-call in, this process as the command out.
+"""`provio run` of a rank, or with `PROVIO_RUN`, if it cannot simply join the run of others: this process becomes the
+command.
 
-The first rank makes the run, which is left pending, and leaves for the others what they need (`provio.system.ranks`).
-There is no process that waits: the launcher ends as its ranks do, and what is recorded of a rank is whole at every
-instant.
+The first rank makes the run, which stays pending, and publishes the parameters for the other ranks
+(`provio.system.ranks`). No process waits: the launcher ends as its ranks do, and the files of a rank are complete at
+every instant.
 """
 
 from __future__ import annotations
@@ -34,73 +34,73 @@ if TYPE_CHECKING:
 
 
 def run_command(call: Call) -> int:
-    """Become the command of a rank; of any other call, do what `provio.record.driver` does."""
+    """Become the command of a rank; pass any other call to `provio.record.driver`."""
     try:
-        code = _started(call)
+        code = _start_rank(call)
         if code is not None:
             return code
         ranks.step_aside()
-        return driver.run_command(_of_many(call))
+        return driver.run_command(_for_rank(call))
     except CannotRecord as error:
-        if ranks.speaks(os.environ):
+        if ranks.reports_problems(os.environ):
             raise
         return error.exit_code
 
 
-def _of_many(call: Call) -> Call:
-    """A call that says nothing, where what it would say the first rank of this host says for all."""
-    return call if ranks.speaks(os.environ) else replace(call, quiet=True)
+def _for_rank(call: Call) -> Call:
+    """Return the call, quiet unless this is the first rank of the host, which reports for all."""
+    return call if ranks.reports_problems(os.environ) else replace(call, quiet=True)
 
 
-def _started(call: Call) -> int | None:
-    """Become the command, in the run of its parallel program or in that around it; return 126 or 127 where it does not
-    start, None where this is no rank and no run is named, or it cannot be recorded so."""
+def _start_rank(call: Call) -> int | None:
+    """Become the command, in the run of its parallel program or in the surrounding run. Return 126 or 127 if it cannot
+    be started, and None if this is not a rank and no run is named, or it cannot be recorded so."""
     try:
         if ranks.of(os.environ) is None and not os.environ.get("PROVIO_RUN"):
             return None
         changes = {} if _inside() else _joined(call)
         return None if changes is None else _become(call.command, changes)
     except Contradiction as error:
-        if _finds_it_first():
-            _say(call)(f"{error}: this is recorded as a run of its own; unset what is left of another launcher")
-    except Exception as error:  # whatever it is, what is recorded otherwise finds it too, and says so
+        if _is_first_to_report():
+            _reporter(call)(f"{error}: recorded as a separate run; unset the variables of another launcher")
+    except Exception as error:  # the caller then records it as a separate run, which reports any error
         if call.strict:
             raise CannotRecord(str(error)) from error
     return None
 
 
-def _finds_it_first() -> bool:
-    """Whether no other rank here that the same process started has found a contradiction: a variable that was left may
-    agree with what the first rank is."""
+def _is_first_to_report() -> bool:
+    """Return whether no other rank of the same launcher on this host has reported a contradiction: the variables of the
+    first rank may agree by chance."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
     step = "".join(os.environ.get(name, "") for name in ranks.STEPS)
     try:
         launcher, known = ranks.launcher()
         if not known:
-            return ranks.speaks(os.environ)
+            return ranks.reports_problems(os.environ)
         folder = ranks.joined(str(homes.find_or_make().path))
         os.close(os.open(os.path.join(folder, ranks.file_name(f"said.{launcher}.{step}")), flags, 0o600))
     except FileExistsError:
         return False
-    except (OSError, ValueError, ProvioError):  # a `/proc` may hide whose process is above
-        return ranks.speaks(os.environ)
+    except (OSError, ValueError, ProvioError):  # `/proc` may hide the parent process
+        return ranks.reports_problems(os.environ)
     return True
 
 
-def _say(call: Call) -> Callable[[str], None]:
+def _reporter(call: Call) -> Callable[[str], None]:
     return (lambda _: None) if call.quiet else terminal.complain
 
 
 def _inside() -> bool:
-    """Whether the launcher is watched itself: then its ranks are."""
+    """Return whether the launcher is recorded: then its ranks are, too."""
     return "PROVIO_TRACE" in os.environ and SHIM.name in os.environ.get("LD_PRELOAD", "")
 
 
 def _joined(call: Call) -> dict[bytes, bytes] | None:
-    """The variables by which the command is watched, in the run that all share; None of another call than the first
-    one's where nothing but a variable says that this is a rank."""
-    wrong: list[str] = []
-    settings = load.load(homes.project_folders(), driver.flags(call), None if call.strict else wrong.append)
+    """Return the environment variables for the command, in the run that all ranks share. Return None for a call that
+    differs from the first rank's, if only a variable identifies this process as a rank."""
+    problems: list[str] = []
+    settings = load.load(homes.project_folders(), driver.flags(call), None if call.strict else problems.append)
     home = homes.find_or_make()
     with home.closed():
         shared = ranks.turn(str(home.path))
@@ -111,24 +111,24 @@ def _joined(call: Call) -> dict[bytes, bytes] | None:
         ):
             return None
         try:
-            return _as_others(home, ranks.for_here(known[0]), call, settings)
-        except FileNotFoundError:  # it was removed meanwhile
-            _say_packed(home, known[0], _say(_of_many(call)))
+            return _for_other_program(home, ranks.for_here(known[0]), call, settings)
+        except FileNotFoundError:  # the run was removed
+            _report_archived(home, known[0], _reporter(_for_rank(call)))
             known = shared.known(known)
-    changes = _first(home, shared, call, settings)
-    for line in wrong:
-        _say(call)(line)
+    changes = _make_run(home, shared, call, settings)
+    for line in problems:
+        _reporter(call)(line)
     return changes
 
 
-def _say_packed(home: Home, trace: bytes, say: Callable[[str], None]) -> None:
+def _report_archived(home: Home, trace: bytes, say: Callable[[str], None]) -> None:
     run_id = os.fsdecode(trace.split(b";")[3])
     if run_source.exists(home.runs / run_id):
-        say(f"run {run_id} is already finished and packed: this is recorded as another run (use a new PROVIO_RUN each time)")
+        say(f"run {run_id} is already finished and packed: this becomes another run (use a new PROVIO_RUN each time)")
 
 
-def _as_others(home: Home, trace: bytes, call: Call, settings: Config) -> dict[bytes, bytes]:
-    """Of another program, or in another environment, than the first rank's."""
+def _for_other_program(home: Home, trace: bytes, call: Call, settings: Config) -> dict[bytes, bytes]:
+    """Return the variables for a program or an environment that differs from the first rank's."""
     fields = [os.fsdecode(ranks.plain(field)) for field in trace.split(b";")]
     recording = Recording(home, fields[3], (), None, 0, Path(fields[6]).parent)
     recording.hdf5, recording.recognise = settings.hdf5, settings.recognise
@@ -136,21 +136,21 @@ def _as_others(home: Home, trace: bytes, call: Call, settings: Config) -> dict[b
     return changes | ({b"PROVIO_TRACE": trace} if b"PROVIO_TRACE" in changes else {})
 
 
-def _first(home: Home, shared: Shared, call: Call, settings: Config) -> dict[bytes, bytes]:
-    """Of the rank that is there first, whichever it is: it makes the run, and says what is wrong with it."""
+def _make_run(home: Home, shared: Shared, call: Call, settings: Config) -> dict[bytes, bytes]:
+    """Make the run, as the first of the ranks, and return the variables."""
     implicit_run.remove_old_marks(home.path / ranks.JOINED)
     recording = driver.prepared(_encoded(call), settings, shared=True)
-    with failed_start.removed_on_failure(recording):  # the others wait meanwhile, and know nothing of it
-        return _made(recording, shared, call, settings)
+    with failed_start.removed_on_failure(recording):  # the other ranks wait, and do not know of the run yet
+        return _publish(recording, shared, call, settings)
 
 
-def _made(recording: Recording, shared: Shared, call: Call, settings: Config) -> dict[bytes, bytes]:
+def _publish(recording: Recording, shared: Shared, call: Call, settings: Config) -> dict[bytes, bytes]:
     recording.facts.append(("unattended", "true"))
     write_run(recording, None)
-    say = _say(call)
-    if left := _left(call.command[0]):
-        say(left)
-    setting = _marked(recording, settings, say)
+    say = _reporter(call)
+    if warning := _nested_launcher(call.command[0]):
+        say(warning)
+    setting = _mark_host(recording, settings, say)
     changes = run.tracing_variables(recording, _encoded(call), say)
     if settings.hash:
         from provio.merge import hashing  # it loads the store
@@ -160,22 +160,23 @@ def _made(recording: Recording, shared: Shared, call: Call, settings: Config) ->
     trace = run.trace_variable(recording)
     for_others = trace.split(b";")
     for_others[6:7] = [b"~" + node_local.encoded(setting)] if setting else for_others[6:7]
-    (recording.folder / ranks.UNBEGUN).unlink(missing_ok=True)  # before others know: it is theirs as well from there on
+    # Before the run is published: from then on other ranks use it.
+    (recording.folder / ranks.UNBEGUN).unlink(missing_ok=True)
     shared.leave(ranks.fields_of(b";".join(for_others), _options(), call.command[0], changes))
     return changes
 
 
-def _left(program: str) -> str:
-    """What is said of a rank that starts ranks itself: the variable by which it is one may be left of another launcher,
-    and its own contradict that."""
+def _nested_launcher(program: str) -> str:
+    """Return the warning about a rank that starts ranks itself: its rank variable may come from another launcher, and
+    contradict those of its own ranks."""
     name = next((name for _, name, _ in ranks.TABLE if name in os.environ), "")
     if not name or os.path.basename(program) not in (*ranks.LAUNCHERS, "srun"):
         return ""
-    return f"by {name} this is a rank, and {program} starts others: unset {name} where it is left of another launcher"
+    return f"{name} makes this a rank, and {program} starts ranks: unset {name} if it comes from another launcher"
 
 
-def _marked(recording: Recording, settings: Config, say: Callable[[str], None]) -> str:
-    """Leave the mark of this host; return in what folder of each host live files are captured, if in any."""
+def _mark_host(recording: Recording, settings: Config, say: Callable[[str], None]) -> str:
+    """Write the mark of this host; return the folder in which each host captures live files, or an empty string."""
     elsewhere = recording.trace_folder != recording.folder
     shared = str(run_source.shared_memory().parent) if elsewhere else ""
     home, run_id, host = str(recording.home.path), recording.run_id, turtle.segment(environment.host())
@@ -210,8 +211,8 @@ def _become(command: Sequence[str], changes: dict[bytes, bytes]) -> int:
 
 
 def _note_unstarted(program: str, trace: bytes, error: OSError) -> None:
-    """Leave in the run, of which others may be by now, why nothing of this rank's command is in it: as the shim does
-    where it can write no file."""
+    """Add the gap that this rank's command was not started to the run, which other ranks may use. The shim does so if
+    it cannot write a file."""
     reason = f"the command was not started ({run.start_failure(os.fsencode(program), error)[0]})"
     with contextlib.suppress(OSError, IndexError):
         tick = proc.start_tick()

@@ -1,7 +1,6 @@
-"""Watches a command: its command line and what records it in, its own end out.
+"""Runs a command with the shim preloaded and `PROVIO_TRACE` set, and returns how it ended.
 
-The command is started with the shim preloaded and `PROVIO_TRACE` set; streams, descriptors, process group and signals
-are the caller's own. What cannot be recorded never keeps the command from running.
+Streams, descriptors, process group and signals are the caller's own. A command that cannot be recorded runs anyway.
 """
 
 from __future__ import annotations
@@ -23,11 +22,11 @@ from provio.system.signals import Signals
 from provio.trace import environment
 from provio.trace.recording import SHIM, End, Recording, host_folder, note_unwatched
 
-# What it holds runs in every Python that has it on its path: the wait for h5py.
+# Code in this folder runs in every Python that has it on its path: it waits for the import of h5py.
 SITE = SHIM.parent / "interceptors" / "site"
 FORMAT_VERSION = "1"
-LASTING = 0.2  # seconds after which a command is one that goes on
-# Libraries that must be the first of all.
+LASTING = 0.2  # seconds after which `lasts` is called
+# Libraries that must be loaded first.
 SANITIZERS = ("libasan.so", "libclang_rt.asan", "libhwasan.so")
 
 
@@ -36,12 +35,13 @@ def watch(
     recording: Recording | None,
     say: Callable[[str], None] = lambda _: None,
     lasts: Callable[[Signals, int], None] | None = None,
-    begun: Callable[[int], None] | None = None,
+    started: Callable[[int], None] | None = None,
 ) -> End:
-    """Run `command`, tracked where there is a recording, and return how it ended; `say` is told what cannot be seen,
-    `begun` is called with its process id, and `lasts` once where it goes on for a while.
+    """Run `command`, recorded if there is a recording, and return how it ended.
 
-    127 and 126 are what a shell says of a command that is not found or cannot be executed; raises nothing for them.
+    `say` gets messages about parts that are not observed, `started` the process id; `lasts` is called once if the
+    command runs longer than LASTING. If the command is not found or cannot be executed, the exit code is 127 or 126,
+    as in a shell.
     """
     env = dict(os.environb)
     blind, shim = _look(command[0]) if recording else (None, None)
@@ -55,8 +55,8 @@ def watch(
         signals.follow(process)
         if recording and blind:
             report_unwatched(recording, blind, process.pid, say)
-        if begun:
-            begun(process.pid)
+        if started:
+            started(process.pid)
         if lasts and signals.goes_on(process, LASTING):
             lasts(signals, process.pid)
         return End.of(signals.wait(process))
@@ -65,12 +65,12 @@ def watch(
 def _watched(
     program: bytes, recording: Recording, refuses: bool, env: Mapping[bytes, bytes], shim: Path | None = None
 ) -> dict[bytes, bytes]:
-    """Return the variables by which a program is watched; of one that refuses the shim, h5py alone may be."""
+    """Return the environment variables for a recorded program; one that cannot load the shim may get h5py's only."""
     python = refuses and program.rpartition(b"/")[2].startswith(b"python")
     found = {} if refuses and not python else {b"PROVIO_TRACE": trace_variable(recording)}
     if not refuses:
         found[b"LD_PRELOAD"] = preloads(program, env.get(b"LD_PRELOAD", b""), shim)
-        # An AddressSanitizer program that the command starts would refuse to: another library comes before its own.
+        # Otherwise an AddressSanitizer program that the command starts ends at once: its library is not the first.
         sanitizer = (env.get(b"ASAN_OPTIONS", b""), b"verify_asan_link_order=0")
         found[b"ASAN_OPTIONS"] = b":".join(option for option in sanitizer if option)
     if recording.hdf5 != "auto":
@@ -83,15 +83,15 @@ def _watched(
 
 
 def session_variables(recording: Recording) -> dict[bytes, bytes]:
-    """Return the variables by which all is watched that is started with them."""
+    """Return the environment variables for all programs of a session."""
     return _watched(b"", recording, False, os.environb)
 
 
 def tracing_variables(
     recording: Recording, command: Sequence[bytes], say: Callable[[str], None] | None = None
 ) -> dict[bytes, bytes]:
-    """Return the variables by which a command is watched that this process becomes; what cannot be seen is kept, if
-    there is somebody to `say` it to."""
+    """Return the environment variables for a command that this process becomes. If `say` is given, report and record
+    that the command is not watched."""
     blind, shim = _look(command[0])
     if blind and say:
         report_unwatched(recording, blind, os.getpid(), say)
@@ -99,14 +99,14 @@ def tracing_variables(
 
 
 def report_unwatched(recording: Recording, blind: Unwatchable, pid: int, say: Callable[[str], None]) -> None:
-    """Say, and keep, that the command itself is not watched."""
+    """Report and record that the command itself is not watched."""
     name = blind.path.decode("utf-8", "backslashreplace")
     say(f"{name} {blind.reason}: its reads and writes are not recorded")
     note_unwatched(recording, blind, pid)
 
 
 def _look(program: bytes) -> tuple[Unwatchable | None, Path | None]:
-    """Why a program cannot be watched, if so; the shim of another C library that it takes, if one is installed."""
+    """Return why a program cannot be watched, or None, and the shim for its C library if it is another one."""
     blind = None
     with contextlib.suppress(OSError, ValueError, struct.error):
         blind = unwatchable(program)
@@ -115,8 +115,8 @@ def _look(program: bytes) -> tuple[Unwatchable | None, Path | None]:
 
 
 def _other_shim(blind: Unwatchable) -> Path | None:
-    """Return the shim for a program of another C library, where it is installed."""
-    from provio.system import shims  # hardly ever needed
+    """Return the shim for a program of another C library, if it is installed."""
+    from provio.system import shims  # rarely needed
 
     return shims.installed_for(os.fsdecode(blind.path))
 
@@ -127,7 +127,7 @@ def end_as(end: End) -> int:
         return end.exit_code or 0
     if end.signal not in (signal.SIGKILL, signal.SIGSTOP):
         signal.signal(end.signal, signal.SIG_DFL)
-    import resource  # seldom wanted
+    import resource  # rarely needed
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     os.kill(os.getpid(), end.signal)
@@ -135,7 +135,7 @@ def end_as(end: End) -> int:
 
 
 def trace_variable(recording: Recording) -> bytes:
-    """Return the value of PROVIO_TRACE: all that the shim is told."""
+    """Return the value of PROVIO_TRACE, the parameters of the shim."""
     clock = "tsc" if clock_source() == "tsc" else "sys"
     host = turtle.segment(environment.host())
     fields = [
@@ -155,14 +155,14 @@ def trace_variable(recording: Recording) -> bytes:
 
 
 def _job() -> str:
-    """By what the shim tells the run's own job from those that join it."""
-    from provio.system import jobs  # outside of jobs nobody pays for it
+    """Return the key of the run's own batch job: the shim compares it with other jobs that join the run."""
+    from provio.system import jobs  # slow to import
 
     return jobs.key(jobs.facts(os.environ))
 
 
 def clock_source() -> str:
-    """Return what the kernel takes the time from, `tsc` at best; empty where it does not say."""
+    """Return the kernel's clock source, `tsc` at best; empty if it is unknown."""
     try:
         return (
             Path("/sys/devices/system/clocksource/clocksource0/current_clocksource").read_text(encoding="ascii").strip()
@@ -172,10 +172,10 @@ def clock_source() -> str:
 
 
 def preloads(program: bytes, before: bytes, shim: Path | None = None) -> bytes:
-    """Return the value of LD_PRELOAD: the shim (this machine's, where none is given), then what was there.
+    """Return the value of LD_PRELOAD: the shim (by default this machine's), then the previous value.
 
-    A sanitizer's library that the command itself needs comes first of all, as it must. The empty name after it is the
-    shim's sign to take it out again, for programs that do without it would be held to it too.
+    A sanitizer's library that the command needs is put first, as required. The empty name after it makes the shim
+    remove it from the environment, because programs without the sanitizer must not load it.
     """
     found = found_program(program)
     first = [name for name in (needed(Path(os.fsdecode(found))) if found else []) if name.startswith(SANITIZERS)]
@@ -184,10 +184,11 @@ def preloads(program: bytes, before: bytes, shim: Path | None = None) -> bytes:
 
 
 def _preload(shim: Path) -> Path:
-    """The shim by a path without space or colon, where the loader splits LD_PRELOAD; its siblings lie beside it."""
+    """Return a path of the shim without space or colon, which separate names in LD_PRELOAD; its siblings are in the
+    same folder."""
     if not set(str(shim)) & {" ", ":"}:
         return shim
-    import tempfile  # slow to import, and hardly ever needed
+    import tempfile  # slow to import, and rarely needed
 
     link = Path(tempfile.mkdtemp(prefix="provio-")) / "provio"
     link.symlink_to(SHIM.parent)
@@ -195,9 +196,9 @@ def _preload(shim: Path) -> Path:
 
 
 def _start(command: Sequence[bytes], env: dict[bytes, bytes]) -> subprocess.Popen[bytes]:
-    """Start with every descriptor inherited; a file without `#!` is run by the shell, as shells do.
+    """Start the command with every descriptor inherited; a file without `#!` is run by the shell, as shells do.
 
-    Who ignores SIGCHLD has its children's ends thrown away: provio must not, its command may.
+    If SIGCHLD is ignored, the kernel discards the exit status of children: provio must not ignore it, the command may.
     """
     ignored = signal.signal(signal.SIGCHLD, signal.SIG_DFL) is signal.SIG_IGN
     before = (lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN)) if ignored else None
@@ -210,12 +211,12 @@ def _start(command: Sequence[bytes], env: dict[bytes, bytes]) -> subprocess.Pope
 
 
 def not_started(program: bytes, error: OSError) -> End:
-    """Say why a command was not started, and return what a shell says of that."""
-    return _said(*start_failure(program, error))
+    """Report why a command was not started, and return the exit code of a shell in that case."""
+    return _reported(*start_failure(program, error))
 
 
 def start_failure(program: bytes, error: OSError) -> tuple[str, int]:
-    """Return why a command was not started, and the exit code by which a shell says so."""
+    """Return why a command was not started, and the exit code of a shell in that case."""
     name = program.decode("utf-8", "backslashreplace")
     missing = error.errno in (errno.ENOENT, errno.ENOTDIR)
     if missing and not (b"/" in program and os.path.lexists(program)):
@@ -223,7 +224,7 @@ def start_failure(program: bytes, error: OSError) -> tuple[str, int]:
     return f"{name}: cannot be executed ({error.strerror})", 126
 
 
-def _said(message: str, code: int) -> End:
+def _reported(message: str, code: int) -> End:
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.write("provio: " + "".join(c if c.isprintable() else repr(c)[1:-1] for c in message) + "\n")
         sys.stderr.flush()

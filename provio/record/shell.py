@@ -1,8 +1,8 @@
-"""A shell that is recorded from some point on: a recording in, what the shell evaluates to begin and to end it out.
+"""Recorded shells (`provio env`): generates the commands that a shell evaluates to start and to end its recording.
 
-Nobody waits for such a run. It goes on while its shell is there, which leaves its identity (a line of
-`/proc/<pid>/stat`) in the run folder (`going.py`), and while anything is there that was started from it. Its end is
-noted when the shell asks for it; a run without one is merged all the same, by whoever asks next.
+Such a run has no waiting process. It is in progress while its shell exists, which leaves its identity (a line of
+`/proc/<pid>/stat`) in the run folder (`trace/liveness.py`), or a process started from it. Its end is noted by `provio
+env --end`; a run without one is merged by the next query.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from provio.system.executable import Unwatchable
 from provio.trace import run_source
 from provio.trace.recording import SHIM, Recording, host_folder, note_unwatched
 
-BEFORE = "was there before it was recorded"
+BEFORE = "was started before its recording"
 ASAN = "verify_asan_link_order=0"
 
 
@@ -40,7 +40,7 @@ def _fish_set(name: str, value: str | None) -> str:
     return f"set -e {name};" if value is None else f"set -gx {name} '{quoted}';"
 
 
-# How each kind of shell sets or unsets a variable, and says who it is into a file (the caller's quoted path).
+# How each kind of shell sets or unsets a variable, and writes its identity to a file (given as a quoted path).
 SETS: dict[str, Callable[[str, str | None], str]] = {"sh": _sh_set, "csh": _csh_set, "fish": _fish_set}
 SIGNS = {
     "sh": "cat /proc/$$/stat >| {file}.$$.session 2>/dev/null || :;",
@@ -50,18 +50,18 @@ SIGNS = {
 
 
 def shell() -> str:
-    """Return what kind of shell asks, by the name of the parent process."""
+    """Return the kind of the calling shell, by the name of the parent process."""
     name = _read("comm").decode("utf-8", "replace").strip().removeprefix("t")
     return name if name in SETS else "sh"
 
 
 def caller() -> list[bytes]:
-    """Return the command line of the shell that asks."""
+    """Return the command line of the calling shell."""
     return _read("cmdline").rstrip(b"\0").split(b"\0")
 
 
 def start_script(recording: Recording, kind: str) -> bytes:
-    """Return what a shell evaluates to be recorded from then on, and keep that what it does itself is not seen."""
+    """Return the commands that start the recording in a shell; add the gap that the shell itself is not observed."""
     path = os.readlink(b"/proc/%d/exe" % os.getppid()) if _read("comm") else b""
     note_unwatched(recording, Unwatchable(path, BEFORE), os.getppid())
     place = shlex.quote(str(host_folder(recording) / "shell"))
@@ -71,7 +71,7 @@ def start_script(recording: Recording, kind: str) -> bytes:
 
 
 def current_run() -> tuple[str, Path, Path] | None:
-    """Return the run that this process is recorded in (id, run folder, folder of its host); None where it is not."""
+    """Return the run that records this process (id, run folder, folder of its host); None if there is none."""
     fields = os.environ.get("PROVIO_TRACE", "").split(";")
     if len(fields) < 7:
         return None
@@ -80,23 +80,20 @@ def current_run() -> tuple[str, Path, Path] | None:
 
 
 def run_has_ended() -> bool:
-    """Return whether this process has the variables of a run that is no more: it ended elsewhere (in a subshell, or for
-    another shell), or was removed. Nothing records then, whatever the variables say."""
+    """Return whether this process has the variables of a run that was removed, or ended by a subshell or another shell:
+    then nothing is recorded, despite the variables."""
     found = current_run()
     try:
         return found is not None and ":endedNs " in (found[1] / run_source.HEAD).read_text(encoding="utf-8")
     except FileNotFoundError:
         return True
-    except (OSError, UnicodeDecodeError):  # somebody else's
+    except (OSError, UnicodeDecodeError):  # not readable: of another user
         return False
 
 
 def end_script(kind: str, settings: Config) -> tuple[str, bytes]:
-    """Note that the session ends, where it is not over, and return its run and what its shell evaluates to be recorded
-    no more.
-
-    Raises ProvioError where this shell is not one that `provio env` began.
-    """
+    """Note the end of the session, unless it has ended, and return its run and the commands that end the recording in
+    the shell. Raises ProvioError if `provio env` does not record this shell."""
     found = current_run()
     signs = list(found[2].glob(f"*{run_source.SHELL_ENDING}")) if found else []
     over = run_has_ended()
@@ -112,7 +109,7 @@ def end_script(kind: str, settings: Config) -> tuple[str, bytes]:
 
 
 def _note_end(folder: Path, run: str) -> None:
-    """Add the end to what `run.ttl` says of the run."""
+    """Add the end to the run's record in `run.ttl`."""
     head = folder / run_source.HEAD
     text = head.read_text(encoding="utf-8")
     added = re.sub(rf"(?m)^(<\S*{run}> a :Run\b.*) \.$", rf"\1 ; :endedNs {time.time_ns()} .", text, count=1)
@@ -121,23 +118,23 @@ def _note_end(folder: Path, run: str) -> None:
 
 
 def _as_before(env: Mapping[str, str], settings: Config) -> dict[str, str | None]:
-    """The variables that a session set, without what it put there; None for one that is to go."""
-    left: dict[str, str | None] = {"PROVIO_TRACE": None}
+    """Return the variables that a session set, without its parts; None for a variable to unset."""
+    restored: dict[str, str | None] = {"PROVIO_TRACE": None}
     for name, own in (("LD_PRELOAD", SHIM.name), ("ASAN_OPTIONS", ASAN), ("PYTHONPATH", SITE.name)):
         if name in env:
-            left[name] = ":".join(_without(env[name].split(":"), own)) or None
+            restored[name] = ":".join(_without(env[name].split(":"), own)) or None
     if env.get("PROVIO_HDF5") == settings.hdf5:
-        left["PROVIO_HDF5"] = None
+        restored["PROVIO_HDF5"] = None
     if env.get("PROVIO_RECOGNISE") == settings.recognise:
-        left["PROVIO_RECOGNISE"] = None
-    return left
+        restored["PROVIO_RECOGNISE"] = None
+    return restored
 
 
 def _without(parts: list[str], own: str) -> list[str]:
-    """A variable's parts without what the session put there; of equal options the user's own comes first, and stays."""
+    """Return a variable's parts without those of the session; of equal options the first is the user's, and stays."""
     places = [place for place, part in enumerate(parts) if os.path.basename(part) == own]
-    gone = places[-1:] if own == ASAN else places
-    return [part for place, part in enumerate(parts) if place not in gone]
+    removed = places[-1:] if own == ASAN else places
+    return [part for place, part in enumerate(parts) if place not in removed]
 
 
 def _read(name: str) -> bytes:

@@ -232,13 +232,13 @@ def test_what_a_collector_was_killed_over_is_tidied_up(project: Project, node: P
 @pytest.mark.slow
 def test_a_run_folder_that_is_lost_is_a_gap(project: Project, node: Path) -> None:
     """What this host captured is merged all the same; without a record there is no place but for a line."""
-    lost = "was lost while it went on, and what was recorded in it"
+    lost = "was removed during the run, and its records are lost"
     done = project.provio("run", "--", "sh", "-c", "cp in out; rm -r .provio/runs/*")
-    assert f"{lost}: a gap says so" in done.stderr
+    assert f"{lost} (a gap states that)" in done.stderr
     assert project.data("out") == {"in"}
     assert gaps_of(project) == [f"its run folder {lost}"]
     done = project.provio("run", "--", "sh", "-c", "cp in out; mv .provio gone; exit 3", code=3)
-    assert f"{lost} (No such file or directory: there is no place for a gap that says so)" in done.stderr
+    assert f"{lost} (no gap states that, because the folder cannot be created: No such file or directory)" in done.stderr
     assert files_in(node)
     (project.path / "gone").rename(project.path / ".provio")
     assert project.data("out") == {"in"}
@@ -252,8 +252,8 @@ def test_a_run_folder_that_is_lost_is_a_gap_too_where_nothing_is_captured(projec
     (project.path / ".provio").mkdir(exist_ok=True)
     (project.path / "in").write_text("in\n")
     done = project.provio("run", "--", "sh", "-c", f"rm -r .provio/runs/*; {script}; exit 3", code=3)
-    assert "was lost while it went on, and what was recorded in it: a gap says so" in done.stderr
-    assert gaps_of(project) == ["its run folder was lost while it went on, and what was recorded in it"]
+    assert "was removed during the run, and its records are lost (a gap states that)" in done.stderr
+    assert gaps_of(project) == ["its run folder was removed during the run, and its records are lost"]
 
 
 @pytest.mark.slow

@@ -1,6 +1,6 @@
-"""The end of a run that the waiter waited for, where more is to be done than to leave it to a later merge.
+"""Finishes a run after the waiter, if more than a later merge is needed. The waiter execs Python with `main`.
 
-In: the descriptor by which the waiter was told all, how the command ended. Out: the command's own end.
+In (arguments): the descriptor with the waiter's parameters, the command's wait status. Out: the command's end.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from provio.record.run import end_as
 from provio.settings.home import Home
 from provio.trace.recording import End, Recording
 
-FIELDS = 13  # what is for the waiter alone,
-BLOCKED = 3  # but for this one: the signals that were blocked before there was a command
+FIELDS = 13  # parameters of the waiter; one of them is used here:
+BLOCKED = 3  # the signals that were blocked before the command was started
 
 
 def main() -> NoReturn:
     """Finish the run, and end as its command ended."""
     terminal.have_streams()
-    told, status = map(int, sys.argv[1:3])
+    parameters, status = map(int, sys.argv[1:3])
     end = End.of(os.waitstatus_to_exitcode(status))
     try:
-        blocked, recording, call, folders = _read(told)
+        blocked, recording, call, folders = _read(parameters)
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
         driver.finish_after_waiter(recording, end, call, folders)
     except KeyboardInterrupt:  # the run is left pending
@@ -41,12 +41,11 @@ def main() -> NoReturn:
     os._exit(end_as(end))
 
 
-def _read(told: int) -> tuple[set[int], Recording, Call, list[Path]]:
-    """What was told: the signals that are to be blocked, the run, the call of `provio run`, and where the project's
-    settings lie."""
-    with mmap.mmap(told, 0, access=mmap.ACCESS_READ) as text:
+def _read(parameters: int) -> tuple[set[int], Recording, Call, list[Path]]:
+    """Return the signals to block, the run, the call of `provio run`, and the folders of project settings."""
+    with mmap.mmap(parameters, 0, access=mmap.ACCESS_READ) as text:
         data = text[:]
-    os.close(told)
+    os.close(parameters)
     *fields, rest = data.split(b"\0", FIELDS)
     mask = int(fields[BLOCKED], 16)
     (home, server, run_id, trace_folder), (call, folders) = marshal.loads(rest)  # noqa: S302 (this process wrote it)
