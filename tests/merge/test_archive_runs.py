@@ -1,4 +1,5 @@
-"""Packs: a run in one compressed file gives the same as its folder; a damaged one is named and costs only itself."""
+"""Archived runs: one compressed file gives the same results as the folder; a damaged archive is reported and affects
+only its run."""
 
 from __future__ import annotations
 
@@ -34,13 +35,13 @@ def quads(project: Project) -> set[str]:
 
 
 def run_folder(project: Project) -> Path:
-    """The folder of the one run there is, packed or not."""
+    """Return the folder of the only run, archived or not."""
     (found,) = {entry.name.removesuffix(PACKED) for entry in (project.path / ".provio" / "runs").iterdir()}
     return project.path / ".provio" / "runs" / found
 
 
 def pack_by_hand(folder: Path) -> Path:
-    """What `tar` makes of a run folder: `run.ttl` first, then by name."""
+    """Archive a run folder as `tar` does: `run.ttl` first, then by name."""
     (host,) = (entry for entry in folder.iterdir() if entry.is_dir())
     names = [f"{folder.name}/run.ttl", *sorted(f"{folder.name}/{host.name}/{name}" for name in os.listdir(host))]
     packed = run_source.pack_of(folder)
@@ -51,7 +52,7 @@ def pack_by_hand(folder: Path) -> Path:
 
 @pytest.mark.slow
 def test_a_pack_that_tar_made_gives_what_its_folder_gave(project: Project) -> None:
-    """The content hash, the store made of it, and the answer are the same; gaps are kept."""
+    """Content hash, store and answers are the same; gaps are kept."""
     project.sh("echo 1 > a")
     project.run("cat a > b; sort b > c")
     folder = run_folder(project)
@@ -74,7 +75,7 @@ CUTS = {"nothing": 0.0, "its beginning": 0.01, "its first half": 0.5, "all but i
 @pytest.mark.parametrize("left", sorted(CUTS))
 @pytest.mark.slow
 def test_a_pack_that_was_cut_is_named_and_costs_only_itself(project: Project, left: str) -> None:
-    """Whatever is left of a pack: it is damaged, exit code 1, and the other run answers."""
+    """A truncated archive of any length is damaged: the exit code is 1, and the other run answers."""
     project.sh("echo 1 > a")
     project.provio("run", "--quiet", "--no-merge", "--", "bash", "-c", "cat a > b; sort b > c")
     packed = pack_by_hand(run_folder(project))
@@ -88,8 +89,8 @@ def test_a_pack_that_was_cut_is_named_and_costs_only_itself(project: Project, le
 
 @pytest.mark.slow
 def test_a_finished_run_is_packed_and_nothing_else_changes(project: Project) -> None:
-    """One file is left of it, which `tar` reads; the store is as before, merging again finds nothing new, and a store
-    that is made anew of packs alone is the same."""
+    """One file remains, which `tar` reads. The store is as before, a repeated merge finds nothing new, and a rebuild
+    from archives alone is the same."""
     project.sh("echo 1 > a")
     project.run("cat a > b; sort b > c")
     project.watch("cp", "c", "d")
@@ -117,8 +118,7 @@ def test_a_finished_run_is_packed_and_nothing_else_changes(project: Project) -> 
 @pytest.mark.parametrize("stores", ["", 'stores = ["."]\n'], ids=["one record", "several"])
 @pytest.mark.slow
 def test_a_question_has_packed_what_is_due(project: Project, stores: str) -> None:
-    """What began long ago, and all but the newest runs, is due, whether one record is asked or several; the setting
-    turns it off."""
+    """Old runs, and all but the newest, are due, for a query of one record or of several; the setting turns it off."""
     project.sh("echo 1 > a")
     project.watch("cp", "a", "b")
     home, folder = Home(project.path / ".provio"), run_folder(project)
@@ -146,7 +146,7 @@ def test_a_question_has_packed_what_is_due(project: Project, stores: str) -> Non
 @pytest.mark.parametrize("how", ["a process", "a silent process", "a foreign file", "a wish for hashes", "a change"])
 @pytest.mark.slow
 def test_what_is_not_finished_is_not_packed(project: Project, how: str) -> None:
-    """A process that outlived its run, or a file that provio did not make: the folder stays, and says why."""
+    """If a process outlived its run, or provio did not write a file, the folder stays, with the reason in a note."""
     project.sh("echo 1 > a; mkfifo go")
     daemons = {
         "a process": "(cat a > b; read x < go; cat a > c) > /dev/null 2>&1 < /dev/null & until test -s b; do :; done",
@@ -177,7 +177,7 @@ def test_what_is_not_finished_is_not_packed(project: Project, how: str) -> None:
 
 
 def test_a_run_waits_for_the_job_that_it_submitted(project: Project) -> None:
-    """Its folder stays while the job may begin and write there."""
+    """The folder stays while the job may still start and write there."""
     project.sh("cp $(command -v cat) sbatch; echo > job.sh")
     project.watch("./sbatch", "job.sh")
     home = Home(project.path / ".provio")
@@ -186,16 +186,16 @@ def test_a_run_waits_for_the_job_that_it_submitted(project: Project) -> None:
     assert "job" in (home.path / "unpacked" / folder.name).read_text()
 
 
-# A packer that is killed before the n-th change of a file since it began to write the pack.
+# An archiving process that is killed before the n-th change of a file after it started to write the archive.
 KILLED = """
 import os, signal, sys
-left, begun = int(sys.argv.pop(1)), False
+left, started = int(sys.argv.pop(1)), False
 STEPS = {"os.rename", "os.remove", "os.rmdir", "os.utime", "shutil.rmtree"}
 def hook(event, arguments):
-    global left, begun
+    global left, started
     writes = event == "open" and isinstance(arguments[2], int) and arguments[2] & os.O_CREAT
-    begun |= writes and str(arguments[0]).endswith(".tar.xz.new")
-    if begun and (event in STEPS or writes):
+    started |= writes and str(arguments[0]).endswith(".tar.xz.new")
+    if started and (event in STEPS or writes):
         left -= 1
         if left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -207,7 +207,7 @@ sys.exit(main())
 
 @pytest.mark.slow
 def test_a_kill_while_packing_loses_nothing(project: Project) -> None:
-    """Before whichever change of a file: the answers are as before, and the next time tidies up."""
+    """A kill before any change of a file leaves the answers as before; the next call cleans up."""
     project.sh("echo 1 > a")
     project.run("for i in 1 2 3 4 5 6 7 8; do cat a > b$i; done")
     before = quads(project)
@@ -232,7 +232,7 @@ def test_a_kill_while_packing_loses_nothing(project: Project) -> None:
 
 @pytest.mark.slow
 def test_what_a_kill_left_goes_though_nothing_is_to_be_packed(project: Project) -> None:
-    """The folder of a run whose pack is there, and a pack that was not whole."""
+    """The remains are the folder of an archived run, and a partial archive."""
     project.sh("echo 1 > a")
     project.run("cp a b")
     project.provio("merge", "--pack")
@@ -245,7 +245,7 @@ def test_what_a_kill_left_goes_though_nothing_is_to_be_packed(project: Project) 
 
 @pytest.mark.slow
 def test_what_is_in_shared_memory_is_collected(project: Project) -> None:
-    """Where live files are kept in shared memory, pack and backup hold them; packed, none is left there."""
+    """If live files are in shared memory, archive and backup contain them; after archiving none is left there."""
     project.sh("echo 1 > a")
     project.provio("run", "--quiet", "--no-merge", "--", "cp", "a", "b")
     folder = run_folder(project)
@@ -274,7 +274,7 @@ def test_what_is_in_shared_memory_is_collected(project: Project) -> None:
 
 @pytest.mark.slow
 def test_a_record_that_nobody_asks_is_packed_when_there_are_many_runs(project: Project) -> None:
-    """The end of a run has it done: of all but the newest that are merged."""
+    """The end of a run starts the archiving of all merged runs but the newest."""
     project.run("echo 1 > a")
     home, folder = Home(project.path / ".provio"), run_folder(project)
     for number in range(archive_runs.KEPT):
@@ -285,7 +285,7 @@ def test_a_record_that_nobody_asks_is_packed_when_there_are_many_runs(project: P
 
 @pytest.mark.slow
 def test_a_pack_whose_folder_cannot_go_keeps_no_other_run_from_being_packed(project: Project) -> None:
-    """What is another's in it stays; every run is there."""
+    """Files of another user stay; every run remains."""
     project.run("echo 1 > a")
     stuck = run_folder(project)
     project.provio("merge", "--pack")
@@ -304,7 +304,7 @@ def test_a_pack_whose_folder_cannot_go_keeps_no_other_run_from_being_packed(proj
 
 
 def test_what_was_never_merged_is_not_due(project: Project) -> None:
-    """However old: a record whose runs are in the store of several alone starts no packer with each question."""
+    """Of any age: a record with runs only in a federated store starts no archiving process at each query."""
     project.provio("run", "--quiet", "--no-merge", "--", "true")
     home = Home(project.path / ".provio")
     assert archive_runs.due(home, time.time() + 2 * archive_runs.AGE) == []
@@ -313,7 +313,7 @@ def test_what_was_never_merged_is_not_due(project: Project) -> None:
 
 
 def test_another_record_writes_into_a_run_only_with_its_lock(project: Project) -> None:
-    """While somebody holds that, what can be told of a file only now is left to the record itself."""
+    """While the lock is held, facts that can only be found now are left to the run's own record."""
     project.sh("echo 1 > a; ln -s a link")
     script = "(read x < go; cat link > b) > /dev/null 2>&1 < /dev/null & cat a > c"
     os.mkfifo(project.path / "go")
@@ -336,7 +336,7 @@ def test_another_record_writes_into_a_run_only_with_its_lock(project: Project) -
 def test_a_run_that_is_packed_while_another_record_reads_it_is_read_whole(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who merges it into a store of several records holds no lock of its own record: it reads the pack then."""
+    """A merge into a federated store does not hold the lock of the run's record: it then reads the archive."""
     project.sh("echo 1 > a")
     project.run("cat a > b; sort b > c")
     home, folder = Home(project.path / ".provio"), run_folder(project)
@@ -359,7 +359,7 @@ def test_a_run_that_is_packed_while_another_record_reads_it_is_read_whole(
 
 @pytest.mark.slow
 def test_a_run_whose_store_is_on_a_server_is_packed(project: Project, oxigraph: Server) -> None:
-    """What is merged there counts."""
+    """A run that is merged on the server counts as merged."""
     project.env["PROVIO_STORE"] = oxigraph.url
     project.run("echo 1 > a")
     assert "1 run packed" in project.provio("merge", "--pack").stderr

@@ -1,4 +1,4 @@
-"""The background merge: nobody waits for it, it gives way to all, and nothing is lost where it is killed or stopped."""
+"""The background merge: no process waits for it, it yields to all others, and a kill or stop loses nothing."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(sys.argv[2].encode(), "\
 
 @pytest.fixture
 def background(project: Project) -> Project:
-    """A project whose runs are merged in the background, wherever the tests are run."""
+    """A project with merges in the background, in any test environment."""
     left_out = {*memory_variables(), "CI"}
     env = {name: value for name, value in project.env.items() if name not in left_out}
     return Project(project.path, {**env, "PROVIO_MERGE": "background"})
 
 
 def memory_variables() -> set[str]:
-    """The variables by which a batch job is known."""
+    """The environment variables that identify a batch job."""
     from provio.trace.environment import JOB_IDS
 
     return set(JOB_IDS)
@@ -52,7 +52,7 @@ def record_of(project: Project) -> Path:
 
 
 def published(project: Project) -> set[str]:
-    """The runs that are merged, as marks say."""
+    """Return the runs that are merged according to their marks."""
     folder = project.path / ".provio" / "snapshots" / "merged"
     return {path.name for path in folder.iterdir() if path.name != "settings"} if folder.is_dir() else set()
 
@@ -62,7 +62,7 @@ def recorded(project: Project) -> set[str]:
 
 
 def merged(project: Project) -> None:
-    """Wait until all is merged, and nobody is there any more."""
+    """Wait until all runs are merged and the background process has ended."""
 
     def is_over() -> bool:
         for merger in mergers(record_of(project)):
@@ -74,7 +74,7 @@ def merged(project: Project) -> None:
 
 @pytest.mark.slow
 def test_runs_are_merged_when_nobody_asks(background: Project) -> None:
-    """By one process for all of them, which says nothing and leaves nothing; each run's end is told in one line."""
+    """One process merges all, without output or remains; each run prints one line at its end."""
     background.sh("echo 1 > a")
     said = [background.provio("run", "--", "cp", "a", f"b{number}").stderr for number in range(10)]
     assert len(mergers(record_of(background))) <= 1
@@ -86,7 +86,7 @@ def test_runs_are_merged_when_nobody_asks(background: Project) -> None:
 
 @pytest.mark.slow
 def test_it_has_nothing_of_the_project_and_gives_way(background: Project) -> None:
-    """Between merges no descriptor and no folder; the lowest priority for processor, disk and memory."""
+    """Between merges it has no descriptor or folder open; it has the lowest priority for processor, disk and memory."""
     background.watch("true")
     merger = merger_of(record_of(background))
     place = Path(f"/proc/{merger}")
@@ -102,7 +102,7 @@ def test_it_has_nothing_of_the_project_and_gives_way(background: Project) -> Non
 
 @pytest.mark.slow
 def test_the_project_s_file_system_is_unmounted_right_after_a_run(background: Project, tmp_path: Path) -> None:
-    """Nobody holds anything on it; whoever was to merge ends."""
+    """No process keeps it busy; the background process ends."""
     with ExitStack() as undo:
         filesystems.mount(tmp_path / "disk", "tmpfs", undo)
         (tmp_path / "disk" / ".provio").mkdir()
@@ -118,7 +118,8 @@ def test_the_project_s_file_system_is_unmounted_right_after_a_run(background: Pr
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["rm", "mv"])
 def test_the_project_goes_right_after_a_run(background: Project, how: str) -> None:
-    """It can be removed or moved; whoever was to merge ends, and a moved project's next run is merged there."""
+    """The project can be removed or moved; the background process ends, and the next run of a moved project is
+    merged."""
     background.watch("sh", "-c", "echo 1 > a; cat a > b")
     merger = merger_of(record_of(background))
     if how == "rm":
@@ -137,7 +138,7 @@ def test_the_project_goes_right_after_a_run(background: Project, how: str) -> No
 
 @pytest.fixture
 def many(background: Project) -> Iterator[Project]:
-    """A project with runs that are pending, so much that a merge takes a while."""
+    """A project with so many pending runs that a merge takes a while."""
     background.sh(f"mkdir many; touch many/{{0..{MANY - 1}}}; echo 0 > f0")
     for number in range(1, 4):
         record(background, number)
@@ -146,26 +147,26 @@ def many(background: Project) -> Iterator[Project]:
 
 
 def record(project: Project, number: int) -> None:
-    """Record a run of many files that is left pending."""
+    """Record a run of many files and leave it pending."""
     script = f'cat f{number - 1} > f{number}; python3 -c "{OPEN_MANY}"'
     project.provio("run", "--quiet", "--no-merge", "--", "bash", "-c", script)
 
 
 @pytest.mark.slow
 def test_a_question_takes_over(many: Project) -> None:
-    """Asked while the background merges, it has the store soon, and its answer holds every run."""
+    """A query during the background merge soon gets the store, and its answer includes every run."""
     merger = at_work(record_of(many), many.env)
     asked = many.provio("lineage", "f3")
     assert "pending" not in asked.stderr
     assert all(f"f{number}" in asked.stdout for number in range(4))
     assert published(many) == recorded(many)
-    assert state(merger) != ""  # the same process begins again, and finds nothing to do
+    assert state(merger) != ""  # the same process starts again, and has nothing to do
     over(merger)
 
 
 @pytest.mark.slow
 def test_a_holder_that_is_stopped_holds_up_no_question(many: Project) -> None:
-    """After a while the answer is of what is published and of the runs that are not; later nothing is lost."""
+    """After a while the answer uses the published and the pending runs; later nothing is lost."""
     merger = at_work(record_of(many), many.env)
     os.kill(merger, signal.SIGSTOP)
     try:
@@ -178,7 +179,7 @@ def test_a_holder_that_is_stopped_holds_up_no_question(many: Project) -> None:
 
 @pytest.mark.slow
 def test_it_is_killed_many_times(many: Project) -> None:
-    """At any moment: nothing that is published is lost, and at the end the graph is what a rebuild makes."""
+    """A kill at any moment loses nothing that is published; at the end the graph equals a rebuild."""
     chance = random.Random(3)
     for number in range(4, KILLS + 4):
         record(many, number)
@@ -194,13 +195,13 @@ def test_it_is_killed_many_times(many: Project) -> None:
 
 @pytest.mark.slow
 def test_who_asks_is_killed_while_it_takes_over(many: Project) -> None:
-    """The background merge goes on after it."""
+    """The background merge continues after the kill of the query."""
     merger = at_work(record_of(many), many.env)
     os.kill(merger, signal.SIGSTOP)
     last = sorted(recorded(many))[-1]
     command = [sys.executable, "-c", SIGNALLED, "SIGKILL", last, "merge"]
     with subprocess.Popen(command, cwd=many.path, env=many.env) as asks:
-        time.sleep(1)  # by then it most likely waits for the lock
+        time.sleep(1)  # it then probably waits for the lock
         os.kill(merger, signal.SIGCONT)
     assert asks.returncode in (-signal.SIGKILL, 0)
     over(merger)
@@ -209,7 +210,7 @@ def test_who_asks_is_killed_while_it_takes_over(many: Project) -> None:
 
 @pytest.mark.slow
 def test_a_merge_that_is_waited_for_gives_a_sign_of_life(many: Project) -> None:
-    """Two questions at once: the second waits for the first, and both answer of all."""
+    """Of two queries at once, the second waits for the first, and both answer from all runs."""
     words = [*provio_command(), "lineage", "f3"]
     pipe = subprocess.PIPE
     asked = [
@@ -222,7 +223,7 @@ def test_a_merge_that_is_waited_for_gives_a_sign_of_life(many: Project) -> None:
 
 @pytest.mark.parametrize(("name", "chosen", "starts"), [("CI", False, False), ("CI", True, True), ("", False, True)])
 def test_where_it_may_start(monkeypatch: pytest.MonkeyPatch, name: str, chosen: bool, starts: bool) -> None:
-    """Under CI and in a container only where a setting says so."""
+    """Under CI and in a container it starts only if a setting requests it."""
     for variable in {*memory_variables(), "CI"}:
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr("provio.trace.environment.in_container", lambda: "")
@@ -239,7 +240,7 @@ def test_where_it_may_start(monkeypatch: pytest.MonkeyPatch, name: str, chosen: 
 
 @pytest.mark.slow
 def test_a_batch_job_leaves_its_runs_pending(background: Project) -> None:
-    """Where a job ends, all that it started is ended: nobody is started there."""
+    """The end of a job ends all its processes: no background merge is started there."""
     background.env["SLURM_JOB_ID"] = "4711"
     assert "pending in" in background.provio("run", "--", "true").stderr
     assert mergers(record_of(background)) == []
@@ -247,7 +248,7 @@ def test_a_batch_job_leaves_its_runs_pending(background: Project) -> None:
 
 @pytest.fixture
 def group() -> Iterator[Path]:
-    """A control group of this machine with 256 MB; its version is whichever there is."""
+    """A control group with 256 MB, of either version."""
     roots = [Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup/unified"), Path("/sys/fs/cgroup")]
     for root in roots:
         folder, limits = root / f"provio-{os.getpid()}", ("memory.limit_in_bytes", "memory.max")
@@ -267,7 +268,7 @@ def group() -> Iterator[Path]:
 
 @pytest.mark.slow
 def test_a_small_control_group(background: Project, group: Path) -> None:
-    """256 MB: what is left is known, nobody is started, a question merges within it."""
+    """With 256 MB the remaining memory is known, no background merge starts, and a query merges within the limit."""
     command = ["sh", "-c", f'echo $$ > {group}/cgroup.procs; exec "$@"', "sh"]
 
     def inside(*words: str) -> subprocess.CompletedProcess[str]:
@@ -286,7 +287,7 @@ def test_a_small_control_group(background: Project, group: Path) -> None:
 
 @pytest.mark.slow
 def test_what_others_say_is_not_heard(background: Project) -> None:
-    """Another user sends a path to the address: the project is moved, and nothing begins there."""
+    """Another user sends a path to the address after the project was moved: no merge starts there."""
     if os.geteuid() != 0 or shutil.which("setpriv") is None:
         pytest.skip("needs root, and setpriv (util-linux), to be another user")
     evil = background.path.with_name("evil") / ".provio"
@@ -303,7 +304,7 @@ def test_what_others_say_is_not_heard(background: Project) -> None:
 
 
 def test_there_is_one_for_each_record(tmp_path: Path) -> None:
-    """Its address is that of the folder, by whatever path; where there is no folder there is none."""
+    """The address is that of the folder, for any path to it; a missing folder has none."""
     (tmp_path / "one").mkdir()
     (tmp_path / "link").symlink_to("one")
     assert merger_address(tmp_path / "one") == merger_address(tmp_path / "link") != merger_address(tmp_path)
@@ -312,7 +313,7 @@ def test_there_is_one_for_each_record(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_others_pending_runs_delay_no_end(many: Project) -> None:
-    """A run that waits for its merge waits for its own alone."""
+    """A run that waits for its merge waits only for its own."""
     wait = Project(many.path, {**many.env, "PROVIO_MERGE": "wait"})
     before = published(many)
     wait.watch("true")

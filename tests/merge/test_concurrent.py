@@ -1,4 +1,4 @@
-"""Many at once: runs that end together, questions while others merge. Nobody waits, fails, or sees half a run."""
+"""Concurrency: runs that end together, and queries during merges. None waits, fails, or sees a partial run."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from provio.store.embedded.reader import StoreReader
 
 OUTPUTS = 10
 LONGEST = 600  # seconds
-# For each run, how many files of its own it is seen to have made.
+# The number of files that each run made, according to the store.
 MADE = """SELECT ?run (COUNT(DISTINCT ?path) AS ?n) {
     ?v prov:wasGeneratedBy/provio:partOf/provio:partOf ?run ; prov:specializationOf/provio:path ?path
     FILTER(CONTAINS(?path, "/out")) } GROUP BY ?run"""
 
 
 def end_together(project: Project, count: int) -> list[int]:
-    """Start runs that wait for one FIFO, let all go at once; return their exit codes."""
+    """Start runs that wait for one FIFO, release all at once; return their exit codes."""
     os.mkfifo(project.path / "go")
     gate = os.open(project.path / "go", os.O_RDWR)
     script = 'echo > "ready$0"; read word < go; echo "$0" > "out$0"'
@@ -35,7 +35,7 @@ def end_together(project: Project, count: int) -> list[int]:
     running = [subprocess.Popen([*command, str(number)], cwd=project.path, env=project.env) for number in range(count)]
     deadline = time.monotonic() + LONGEST
     while len(list(project.path.glob("ready*"))) < count:
-        assert time.monotonic() < deadline, f"not all of {count} runs have begun"
+        assert time.monotonic() < deadline, f"not all of {count} runs have started"
         time.sleep(0.1)
     time.sleep(0.5)
     os.write(gate, b"\n" * count)
@@ -47,7 +47,7 @@ def end_together(project: Project, count: int) -> list[int]:
 @pytest.mark.slow
 @pytest.mark.alone
 def test_two_hundred_runs_that_end_at_once(project: Project) -> None:
-    """All of them are there afterwards, with what they made."""
+    """All of them are recorded, with their files."""
     project.watch("true")
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (before[1],) * 2)
@@ -63,7 +63,7 @@ def test_two_hundred_runs_that_end_at_once(project: Project) -> None:
 
 
 def seen(home: Path) -> list[int]:
-    """How many files each run is seen to have made, as what is published now says it."""
+    """Return how many files each run made according to the published store."""
     try:
         return [int(row["n"]) for row in StoreReader(Home(home)).rows(MADE)]
     except NothingKnown:
@@ -72,7 +72,7 @@ def seen(home: Path) -> list[int]:
 
 @pytest.mark.slow
 def test_threads_open_a_store_that_is_new_at_once(project: Project) -> None:
-    """Each of them may be the one that notes its version."""
+    """Each thread may be the one that records the version."""
     project.run("echo 1 > out")
     home = project.path / ".provio"
     with ThreadPoolExecutor(8) as threads:
@@ -83,13 +83,13 @@ def test_threads_open_a_store_that_is_new_at_once(project: Project) -> None:
 
 @pytest.mark.slow
 def test_nobody_sees_half_a_run(project: Project) -> None:
-    """While runs end and merge, questions and bare readers are answered without fail: of each run all, or nothing."""
+    """While runs end and are merged, all queries and readers are answered, with complete runs only."""
     wrong: list[object] = []
     over = threading.Event()
 
     def ask() -> None:
         while not over.is_set():
-            published = bool(counts)  # by then: what is while it is asked, it may have been too early for
+            published = bool(counts)  # before the query: later changes may be too late for it
             done = project.provio("query", MADE, "--as", "json", code=None)
             if done.returncode == 3 and not published:
                 continue
@@ -119,7 +119,7 @@ def test_nobody_sees_half_a_run(project: Project) -> None:
 
 @pytest.mark.slow
 def test_a_question_does_not_wait_for_who_merges(project: Project) -> None:
-    """While the store is held, it is answered from what is published, and from the runs that are not."""
+    """While another process holds the store, the answer uses the published and the pending runs."""
     import fcntl
 
     project.sh("echo 1 > a")

@@ -1,4 +1,4 @@
-"""What follows from several runs together: files and pipes that one run wrote and another read at the same time."""
+"""Conclusions from several runs: files and pipes that one run writes while another reads them."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def test_a_reader_in_another_run_has_what_the_writer_had_read_by_then(project: P
 
 @pytest.mark.slow
 def test_what_a_process_never_closes_is_looked_at_again_when_it_has_ended(project: Project) -> None:
-    """Merged meanwhile, its file is what it was then; at the end it is what the process left."""
+    """Merged before the end, the file has its content of that moment; at the end, the final content."""
     project.sh("echo 1 > a; echo 2 > b")
     first, then = (f"read line < {name}; echo $line >&5" for name in "ab")
-    script = f"exec 5> x; {first}; touch begun; until test -e seen; do sleep 0.05; done; {then}"
+    script = f"exec 5> x; {first}; touch started; until test -e seen; do sleep 0.05; done; {then}"
     writer = start(project, "bash", "-c", script)
-    wait_for(project.path / "begun")
+    wait_for(project.path / "started")
     project.run("cat x > z")
     assert project.data("x") == {"a"}
     project.sh("touch seen")
@@ -51,7 +51,7 @@ def test_what_a_process_never_closes_is_looked_at_again_when_it_has_ended(projec
 
 @pytest.mark.slow
 def test_what_was_made_on_the_way_is_its_programs_where_processes_are_left_out(project: Project) -> None:
-    """And not the user's: of a phase, what it is part of is then the run."""
+    """It is attributed to the program, not to the user: the phase is then a part of the run."""
     project.env["PROVIO_RECORD"] = "-process"
     project.sh("echo 1 > a; echo 2 > b; echo 0 > x")
     writer = growing(project, "wb")
@@ -65,8 +65,8 @@ def test_what_was_made_on_the_way_is_its_programs_where_processes_are_left_out(p
 
 @pytest.mark.slow
 def test_the_order_of_merges_changes_nothing(project: Project) -> None:
-    """Whichever of two runs that met over a file and a pipe is merged first, the quads are the same; nor do they change
-    when one is merged again."""
+    """For two runs that share a file and a pipe, the quads do not depend on the order of merges or on a repeated
+    merge."""
     project.sh("echo 1 > a; echo 2 > b")
     writer = growing(project, "wb")
     project.run("cat x > z")
@@ -96,7 +96,7 @@ def test_the_order_of_merges_changes_nothing(project: Project) -> None:
 
 @pytest.mark.slow
 def test_two_runs_joined_by_a_pipe(project: Project) -> None:
-    """`provio run -- a | provio run -- b` is followed like a pipe within one run, over three runs as well."""
+    """`provio run -- a | provio run -- b` is followed like a pipe within one run, also over three runs."""
     project.sh("seq 9 > a; seq 3 > other")
     shell(project, "$provio cat a | $provio sort -r | $provio gzip -n > x.gz; $provio sort other > y")
     assert project.data("x.gz") == {"a"}
@@ -107,7 +107,7 @@ def test_two_runs_joined_by_a_pipe(project: Project) -> None:
 
 @pytest.mark.slow
 def test_a_fifo_between_two_runs(project: Project) -> None:
-    """A FIFO that one run writes and another reads ties the two."""
+    """A FIFO that one run writes and another reads joins both."""
     project.sh("seq 9 > a; mkfifo f")
     shell(project, "$provio sh -c 'cat a > f' & $provio sh -c 'sort -r < f > x'; wait")
     assert project.data("x") == {"a"}
@@ -136,7 +136,7 @@ connection.sendall(open("a", "rb").read())
 
 @pytest.mark.parametrize("kind", ["internet", pytest.param("local", marks=pytest.mark.slow)])
 def test_a_connection_between_two_runs(project: Project, kind: str) -> None:
-    """What a client in one run sends to a server in another is followed."""
+    """Data that a client in one run sends to a server in another is followed."""
     port = kind == "internet"
     family, address = ("socket.AF_INET", '("127.0.0.1", 0)') if port else ("socket.AF_UNIX", '"socket"')
     project.sh("seq 9 > a")
@@ -158,9 +158,9 @@ LATE = """
 #include <unistd.h>
 int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags) {
     int (*real)(int, struct sockaddr *, socklen_t *, int) = (int (*)())dlsym(RTLD_NEXT, "accept4");
-    while (getenv("BEFORE") && access("gone", F_OK) != 0) usleep(1000);
+    while (getenv("BEFORE") && access("ended", F_OK) != 0) usleep(1000);
     int connection = real(fd, address, length, flags);
-    while (access("gone", F_OK) != 0) usleep(1000);
+    while (access("ended", F_OK) != 0) usleep(1000);
     return connection;
 }
 """
@@ -171,14 +171,14 @@ connection.connect("socket")
 time.sleep(0.3)
 connection.sendall(open("a", "rb").read())
 connection.close()
-open("gone", "w").close()
+open("ended", "w").close()
 """
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("when", ["BEFORE", "AFTER"])
 def test_a_server_that_looks_when_its_client_is_gone(project: Project, when: str) -> None:
-    """It knows the client's process alone; the client knows the server's end, or its process alone, too."""
+    """The server knows only the client's process; the client knows the server's end, or also only its process."""
     project.sh("seq 9 > a")
     (project.path / "late.c").write_text(LATE)
     project.sh("gcc -shared -fPIC -w -o late.so late.c -ldl")
@@ -198,7 +198,7 @@ def test_a_server_that_looks_when_its_client_is_gone(project: Project, when: str
 
 @pytest.mark.slow
 def test_a_change_between_two_runs_that_nobody_saw_is_a_gap(project: Project) -> None:
-    """Content that no run made, of a file whose earlier content is recorded: what was made of it says so."""
+    """Content that no run made, of a file with recorded earlier content, is a Gap of the files made from it."""
     project.sh("echo 1 > a")
     project.watch("cp", "a", "x")
     project.sh("echo 2 >> x")
@@ -209,7 +209,7 @@ def test_a_change_between_two_runs_that_nobody_saw_is_a_gap(project: Project) ->
 
 @pytest.mark.slow
 def test_what_was_made_during_a_run_by_nobody_who_was_watched_is_a_gap(project: Project) -> None:
-    """A file that appeared while a run went on, and that no recorded process made, may be that run's unseen work."""
+    """A file that appeared during a run, without a recorded maker, may be unobserved work of that run."""
     project.sh("echo 1 > a")
     watched = start(project, "bash", "-c", "touch ready; while ! test -e go; do sleep 0.01; done; cat new > y")
     wait_for(project.path / "ready")
@@ -220,7 +220,8 @@ def test_what_was_made_during_a_run_by_nobody_who_was_watched_is_a_gap(project: 
 
 @pytest.mark.slow
 def test_a_pipe_from_what_was_not_watched_is_a_gap(project: Project) -> None:
-    """What came in by a pipe from outside is of unknown origin, and lineage says so; its end alone is nothing read."""
+    """Data from a pipe with an unobserved writer has an unknown origin, which lineage shows; reading only the end of
+    file is no read."""
     project.sh("echo 1 > a")
     shell(project, "cat a | $provio sort -o x; true | $provio sort a -o y")
     assert reasons(project, "x") == ["read from a pipe: what wrote into it was not watched"]
@@ -229,7 +230,7 @@ def test_a_pipe_from_what_was_not_watched_is_a_gap(project: Project) -> None:
 
 @pytest.mark.slow
 def test_two_runs_that_append_to_one_log(project: Project) -> None:
-    """Both hold the log open and write in turns: what it is in the end comes from what both had read."""
+    """Both have the log open and write alternately: its final content comes from the inputs of both."""
     project.sh("echo 1 > a; echo 2 > b; echo 0 > log")
     first = start(project, "bash", "-c", "exec 3>> log; touch ready; until test -e go; do sleep 0.01; done; cat b >&3")
     wait_for(project.path / "ready")
@@ -242,7 +243,7 @@ def test_two_runs_that_append_to_one_log(project: Project) -> None:
 
 @pytest.mark.slow
 def test_what_one_run_calls_noise_and_another_an_input_is_shown(project: Project) -> None:
-    """A system file that a command line names is an input there, whatever other runs take it for."""
+    """A system file named in a command line is an input there, even if it is noise in other runs."""
     project.sh("echo 1 > a")
     project.watch("python3", "-c", "open('x', 'w').write(open('/etc/hostname').read())")
     project.watch("cat", "/etc/hostname")

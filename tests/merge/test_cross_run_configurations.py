@@ -1,4 +1,5 @@
-"""Versions of configurations in many runs: the same answers in whichever order they come, and no more read of each."""
+"""Configuration versions in many runs: the answers do not depend on the order of merges, and the reads per run do
+not grow."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ def home(tmp_path: Path) -> Home:
 
 
 class Counting:
-    """A store that counts what is read of it."""
+    """A store that counts the reads."""
 
     def __init__(self, store: Writer) -> None:
         self.store, self.read = store, 0
@@ -46,7 +47,7 @@ class Counting:
 
 
 def train(home: Home, number: int, *said: tuple[str, int], program: str = "train") -> None:
-    """A run of a program that goes by these values of these configurations, one after the other."""
+    """Run a program that uses these values of these configurations, one after the other."""
     run = Run(home, number)
     process = run.process(program)
     for name, value in said:
@@ -56,7 +57,7 @@ def train(home: Home, number: int, *said: tuple[str, int], program: str = "train
 
 
 def said(home: Home) -> tuple[Statements, Statements]:
-    """What the store says of versions, and what it is to say by all that is in it."""
+    """Return the stored conclusions about versions, and those computed from the complete store."""
     with open_writer(home, None, True) as store:
         every = {row["v"] for row in store.rows(f"SELECT DISTINCT ?v {{ ?u <{ENTITY}> ?v ; provio:series ?s }}")}
         held = {one for one in store.statements(CONTENT) if one[1] in configurations.SAID}

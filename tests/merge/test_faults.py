@@ -1,6 +1,6 @@
-"""What goes wrong in a merge: killed at any moment, a full disk, a store that is read-only, somebody else's, or newer.
+"""Faults during a merge: kills at any moment, a full disk, a store that is read-only, of another user, or newer.
 
-Whatever it is: who asks is answered as before, and once it is over, the store holds the quads of an undisturbed merge.
+In each case queries are answered as before, and afterwards the store has the quads of an undisturbed merge.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ main()
 
 
 def quads(home: Path) -> set[bytes]:
-    """All that a reader of this `.provio` is told."""
+    """Return all quads that a reader of this `.provio` sees."""
     return set(StoreReader(Home(home)).dataset(None, pyoxigraph.RdfFormat.N_QUADS).splitlines())
 
 
 def record(project: Project, count: int, *options: str) -> None:
-    """A chain of runs: each reads what the one before it wrote, and changes one file that all of them share."""
+    """Record a chain of runs: each reads the output of the one before, and changes a file that all share."""
     for _ in range(count):
         number = len(list(project.path.glob("f*")))
         script = f"cat f{number - 1} all > f{number}; echo {number} >> all"
@@ -58,7 +58,7 @@ def record(project: Project, count: int, *options: str) -> None:
 
 @pytest.fixture
 def pending(project: Project) -> Project:
-    """A project with two runs merged, and some more pending."""
+    """A project with two merged runs and several pending ones."""
     project.sh("echo 0 > f0; echo 0 > all")
     record(project, 2)
     record(project, RUNS, "--no-merge")
@@ -66,14 +66,14 @@ def pending(project: Project) -> Project:
 
 
 def copy(project: Project, place: Path) -> dict[str, str]:
-    """Copy the record, and return the environment in which it is the one that is used."""
+    """Copy the record, and return the environment that selects the copy."""
     shutil.rmtree(place, ignore_errors=True)
     shutil.copytree(project.path / ".provio", place, symlinks=True)
     return {**project.env, "PROVIO_HOME": str(place)}
 
 
 def merge(env: dict[str, str], *, killed_after: float | None = None, at_step: int | None = None) -> int:
-    """Merge, and kill that after some seconds, or at a step; return how it ended."""
+    """Merge, and kill the process after some seconds or at a step; return how it ended."""
     command = provio_command() if at_step is None else [sys.executable, "-c", AT_A_STEP, str(at_step)]
     process = subprocess.Popen([*command, "merge", "--quiet"], env=env, cwd="/")
     if killed_after is not None:
@@ -83,7 +83,7 @@ def merge(env: dict[str, str], *, killed_after: float | None = None, at_step: in
 
 
 def undisturbed(project: Project, place: Path) -> tuple[set[bytes], set[bytes], float]:
-    """The quads before and after a merge, and how long that takes."""
+    """Return the quads before and after a merge, and its duration."""
     env = copy(project, place)
     before, begun = quads(place), time.monotonic()
     assert merge(env) == 0
@@ -91,7 +91,7 @@ def undisturbed(project: Project, place: Path) -> tuple[set[bytes], set[bytes], 
 
 
 def check_killed(project: Project, place: Path, kills: list[dict[str, float]]) -> int:
-    """Kill a merge of the same runs in each of these ways; return how many were hit before their end."""
+    """Kill merges of the same runs in each of these ways; return how many were killed before their end."""
     before, after, _ = undisturbed(project, place)
     assert before < after
     hit = 0
@@ -109,7 +109,7 @@ def check_killed(project: Project, place: Path, kills: list[dict[str, float]]) -
 
 @pytest.mark.slow
 def test_killed_at_any_moment(pending: Project, tmp_path: Path) -> None:
-    """Fifty kills, half of them spread over the length of a merge, half at the steps at which it changes files."""
+    """Fifty kills, half of them at times spread over a merge, half at steps that change files."""
     length = min(undisturbed(pending, tmp_path / "copy")[2] for _ in range(3))  # others may have held one up
     chance = random.Random(7)
     kills: list[dict[str, float]] = [{"killed_after": chance.uniform(0.3, 1) * length} for _ in range(25)]
@@ -125,7 +125,7 @@ def test_killed_while_it_publishes(pending: Project, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_rebuild_that_is_killed_leaves_the_store_that_was(pending: Project, tmp_path: Path) -> None:
-    """At any of its steps: the old answers or the new ones, and the next merge ends it."""
+    """At each step the answers are the old or the new ones, and the next merge completes the rebuild."""
     place = tmp_path / "copy"
     before, after, _ = undisturbed(pending, place)
     ends = set()
@@ -150,7 +150,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.parametrize("room", [0, 300, 600, 1200])
 @pytest.mark.slow
 def test_a_disk_that_is_full(pending: Project, small_disk: Path, tmp_path: Path, room: int) -> None:
-    """With so many KB left: one line that says what to do, answers as before, and the rest once there is room."""
+    """With so many KB left: one line with the remedy, answers as before, and a complete merge once there is room."""
     before, after, _ = undisturbed(pending, tmp_path / "copy")
     env = copy(pending, small_disk / "provio")
     filler = small_disk / "filler"
@@ -169,7 +169,7 @@ def test_a_disk_that_is_full(pending: Project, small_disk: Path, tmp_path: Path,
 
 @pytest.mark.slow
 def test_a_disk_that_is_full_before_anything_was_merged(project: Project, small_disk: Path) -> None:
-    """Who asks is told what is pending and why, and answered from it; nothing half-made is left."""
+    """A query reports the pending runs and the reason, and answers from them; no partial data is left."""
     env = project.env | {"PROVIO_HOME": str(small_disk / "provio")}
     subprocess.run([*provio_command(), "run", "--no-merge", "--quiet", "--", "true"], env=env, check=True)
     with open(small_disk / "filler", "wb", buffering=0) as filler, contextlib.suppress(OSError):
@@ -184,7 +184,7 @@ def test_a_disk_that_is_full_before_anything_was_merged(project: Project, small_
 
 @pytest.mark.slow
 def test_a_disk_that_is_read_only(pending: Project, small_disk: Path) -> None:
-    """A question is answered from what is published, with one line of complaint; a merge says what is wrong."""
+    """A query answers from the published store, with one warning; a merge reports the error."""
     env = copy(pending, small_disk / "provio")
     before = quads(small_disk / "provio")
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
@@ -199,7 +199,7 @@ def test_a_disk_that_is_read_only(pending: Project, small_disk: Path) -> None:
 
 
 def as_nobody(*arguments: str, cwd: Path, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """Call provio as another user; leaves the test out where that user cannot reach it."""
+    """Call provio as another user; skip the test if that user cannot access it."""
     if shutil.which("setpriv") is None or os.geteuid() != 0:
         pytest.skip("needs setpriv, and root to call it")
     other = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
@@ -211,7 +211,7 @@ def as_nobody(*arguments: str, cwd: Path, env: dict[str, str]) -> subprocess.Com
 @pytest.mark.parametrize(("mode", "code"), [("u=rwX,go=rX", 0), ("u=rwX,go=", 1)])
 @pytest.mark.slow
 def test_a_store_of_another_user(pending: Project, shown: Path, mode: str, code: int) -> None:
-    """Not used unasked; when asked to, it answers where it may be read, and one line says what could not be done."""
+    """It is only used on request; it then answers if it is readable, and one line reports what could not be done."""
     record = shown / ".provio"
     env = {**copy(pending, record), "HOME": str(shown)}
     subprocess.run(["chmod", "-R", mode, record], check=True)
@@ -228,7 +228,7 @@ def test_a_store_of_another_user(pending: Project, shown: Path, mode: str, code:
 
 @pytest.mark.slow
 def test_a_store_that_was_emptied(pending: Project) -> None:
-    """The next merge gives it all runs, not those alone that are pending."""
+    """The next merge merges all runs, not only the pending ones."""
     before = quads(pending.path / ".provio")
     for path in (pending.path / ".provio").glob("store/*"):
         path.unlink()
@@ -239,7 +239,7 @@ def test_a_store_that_was_emptied(pending: Project) -> None:
 @pytest.mark.parametrize("name", ["store", "snapshots"])
 @pytest.mark.slow
 def test_a_store_that_is_a_link(pending: Project, tmp_path: Path, name: str) -> None:
-    """Nothing is written or deleted where it leads; one line says what to do, and once that is done all is there."""
+    """Nothing is written or deleted through the link; one line gives the remedy, after which all runs are merged."""
     before = quads(pending.path / ".provio")
     elsewhere = tmp_path / "elsewhere"
     (pending.path / ".provio" / name).rename(elsewhere)
@@ -256,7 +256,7 @@ def test_a_store_that_is_a_link(pending: Project, tmp_path: Path, name: str) -> 
 
 @pytest.mark.slow
 def test_a_store_of_a_newer_version(pending: Project) -> None:
-    """It is neither asked nor written: one line says to update provio; a run is kept."""
+    """It is neither queried nor written: one line recommends to update provio; a run is kept."""
     note = pending.path / ".provio" / "store.version"
     before, found = quads(pending.path / ".provio"), note.read_text()
     note.write_text("3\n")

@@ -1,4 +1,4 @@
-"""A disk that becomes full while much is merged or removed: one line says what to do, and nothing is lost."""
+"""A disk that becomes full during a large merge or removal: one line gives the remedy, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from background_merges import over, words_of
 from conftest import Project, provio_command
 from test_remove import quads, runs
 
-MANY = 2000  # files of a run: so much that processes of their own read it, and that it is loaded as tables
+MANY = 2000  # files of a run: so many that the graph is loaded as tables
 KB = 1024
 
 
 @pytest.fixture
 def small(project: Project, tmp_path: Path) -> Iterator[Project]:
-    """A project whose record lies on a file system of 64 MB: two small runs that are merged, two large ones pending."""
+    """A project with its record on a file system of 64 MB: two small merged runs, two large pending ones."""
     with ExitStack() as undo:
         filesystems.mount(tmp_path / "disk", "tmpfs", undo)
         subprocess.run(["mount", "-o", "remount,size=64m", tmp_path / "disk"], check=True)
@@ -36,7 +36,7 @@ def small(project: Project, tmp_path: Path) -> Iterator[Project]:
 
 
 def fill(record: Path, room: int) -> Path:
-    """Fill the disk but for so many bytes; return the file that does."""
+    """Fill the disk except for so many bytes; return the file that does."""
     filler = record.parent / "filler"
     free = os.statvfs(record)
     filler.write_bytes(bytes(max(0, free.f_bavail * free.f_frsize - room)))
@@ -44,7 +44,7 @@ def fill(record: Path, room: int) -> Path:
 
 
 def undisturbed(project: Project, place: Path) -> set[str]:
-    """What a merge says where there is room."""
+    """Return the output of a merge on a disk with room."""
     shutil.copytree(project.env["PROVIO_HOME"], place, symlinks=True)
     subprocess.run([*provio_command(), "merge", "--quiet"], env=project.env | {"PROVIO_HOME": str(place)}, check=True)
     return quads(place)
@@ -53,7 +53,7 @@ def undisturbed(project: Project, place: Path) -> set[str]:
 @pytest.mark.parametrize("room", [0, 500, 4000, 10000])
 @pytest.mark.slow
 def test_a_merge_of_much(small: Project, tmp_path: Path, room: int) -> None:
-    """With so many KB left: questions are answered as before, and all is merged once there is room."""
+    """With so many KB left, queries are answered as before, and all is merged once there is room."""
     record = Path(small.env["PROVIO_HOME"])
     before, after, files = quads(record), undisturbed(small, tmp_path / "copy"), runs(record)
     filler = fill(record, room * KB)
@@ -71,7 +71,7 @@ def test_a_merge_of_much(small: Project, tmp_path: Path, room: int) -> None:
 @pytest.mark.parametrize("room", [0, 4000])
 @pytest.mark.slow
 def test_a_background_merge(small: Project, tmp_path: Path, room: int) -> None:
-    """It ends, and what is published answers as before; a question merges all once there is room."""
+    """It ends, and the published store answers as before; a query merges all runs once there is room."""
     record = Path(small.env["PROVIO_HOME"])
     before, after, files = quads(record), undisturbed(small, tmp_path / "copy"), runs(record)
     filler = fill(record, room * KB)
@@ -85,7 +85,7 @@ def test_a_background_merge(small: Project, tmp_path: Path, room: int) -> None:
 @pytest.mark.parametrize("room", [0, 500, 4000, 10000])
 @pytest.mark.slow
 def test_a_removal(small: Project, room: int) -> None:
-    """With so many KB left: the run is gone, or is there as before and one line says how to make room."""
+    """With so many KB left, the run is removed, or it remains and one line explains how to make room."""
     record = Path(small.env["PROVIO_HOME"])
     small.provio("merge")
     before, files = quads(record), runs(record)

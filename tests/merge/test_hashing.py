@@ -1,4 +1,5 @@
-"""`hash = true`: SHA-256 of what a run wrote, after the run, by a process that nobody waits for."""
+"""`hash = true`: the SHA-256 of the files that a run wrote, computed after the run by a process for which no other
+waits."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ HASHES = f"SELECT DISTINCT ?path ?hash {{ ?v provio:sha256 ?hash . {PATH} }}"
 
 
 def hashes(project: Project) -> dict[str, str]:
-    """The SHA-256 of each version that has one, by its path, relative to the project."""
+    """Return the SHA-256 of each version that has one, by path relative to the project."""
     return {os.path.relpath(row["path"], project.path): row["hash"] for row in project.rows(HASHES)}
 
 
@@ -31,12 +32,12 @@ def digest(path: Path) -> str:
 
 
 def notes(project: Project) -> list[str]:
-    """The runs whose hashes are still to be computed."""
+    """Return the runs with pending requests."""
     return [name for name in os.listdir(project.path / ".provio" / "hashing") if name != "lock"]
 
 
 def wait_for_hashes(project: Project) -> None:
-    """Wait for the background to be done, at most a minute, and for its merge, for which no question waits."""
+    """Wait at most a minute for the background process and its merge, for which no query waits."""
     deadline = time.monotonic() + 60
     while notes(project):
         assert time.monotonic() < deadline
@@ -46,7 +47,7 @@ def wait_for_hashes(project: Project) -> None:
 
 @pytest.mark.slow
 def test_what_a_run_wrote_and_nothing_else_has_its_hash(project: Project) -> None:
-    """Files that are not empty, under their last name, copies too; neither what was read, nor what was overwritten."""
+    """Non-empty files, under their last names, also copies; neither inputs nor overwritten content."""
     project.sh("echo in > in; echo old > twice")
     script = "head -c 1 in > out; cp out copy; echo 1 > twice; echo 2 > twice; "
     script += ": > empty; echo t > tmp; rm tmp; mv copy moved"
@@ -58,7 +59,7 @@ def test_what_a_run_wrote_and_nothing_else_has_its_hash(project: Project) -> Non
 
 @pytest.mark.slow
 def test_hashes_are_in_an_answer_without_anybody_merging(project: Project) -> None:
-    """The background brings them in, or the next question does: nobody says merge."""
+    """The background merge or the next query adds them, without `provio merge`."""
     project.provio("run", "--hash", "--quiet", "--", "sh", "-c", "echo x > x")
     deadline = time.monotonic() + 60
     while not hashes(project):
@@ -69,7 +70,7 @@ def test_hashes_are_in_an_answer_without_anybody_merging(project: Project) -> No
 
 @pytest.mark.slow
 def test_without_the_setting_there_are_none(project: Project) -> None:
-    """Neither hashes nor a folder for them; `--no-hash` is over what provio.toml sets."""
+    """Neither hashes nor a folder for them; `--no-hash` overrides provio.toml."""
     (project.path / "provio.toml").write_text("hash = true\n")
     project.provio("run", "--no-hash", "--quiet", "--", "sh", "-c", "echo x > x")
     assert (hashes(project), (project.path / ".provio" / "hashing").exists()) == ({}, False)
@@ -80,7 +81,7 @@ def test_without_the_setting_there_are_none(project: Project) -> None:
 
 @pytest.mark.slow
 def test_nobody_waits_for_the_hashes(project: Project) -> None:
-    """Who reads the output sees its end while a large file is still being hashed; a question is answered meanwhile."""
+    """A reader of the output sees its end while a large file is being hashed; a query is answered at that time."""
     hold = project.path / ".provio" / "hashing"
     hold.mkdir()
     with (hold / "lock").open("w") as lock:
@@ -100,7 +101,7 @@ def test_nobody_waits_for_the_hashes(project: Project) -> None:
 
 @pytest.mark.slow
 def test_what_was_killed_is_taken_up_again_and_what_was_done_is_kept(project: Project) -> None:
-    """A run that is noted, a line of what was done already, and one that a kill cut short: the next merge ends it."""
+    """After a kill there is a request, a completed line and a partial one: the next merge completes the request."""
     project.run("echo x > x; echo y > y")
     run = next((project.path / ".provio" / "runs").iterdir())
     place = project.path / ".provio" / "hashing"
@@ -121,7 +122,7 @@ def test_what_was_killed_is_taken_up_again_and_what_was_done_is_kept(project: Pr
 
 @pytest.mark.slow
 def test_one_process_hashes_for_a_folder_at_a_time(project: Project) -> None:
-    """Ten runs at once: every hash is there, and no process is left."""
+    """After ten concurrent runs every hash exists, and no process is left."""
     project.run("true")
     running = [
         subprocess.Popen(
@@ -137,7 +138,7 @@ def test_one_process_hashes_for_a_folder_at_a_time(project: Project) -> None:
 
 @pytest.mark.slow
 def test_a_file_that_changed_since_has_no_hash_and_says_so(project: Project) -> None:
-    """Changed after the run and before its hash: a Gap; replaced by a FIFO: never opened."""
+    """A change between the run and the hashing is a Gap; a FIFO in its place is never opened."""
     project.run("echo x > x; echo y > y; echo z > z")
     run = next((project.path / ".provio" / "runs").iterdir())
     (project.path / ".provio" / "hashing").mkdir()
@@ -154,7 +155,7 @@ def test_a_file_that_changed_since_has_no_hash_and_says_so(project: Project) -> 
 
 @pytest.mark.slow
 def test_hashing_leaves_the_times_of_the_files_alone(project: Project) -> None:
-    """The access time of what is hashed is not touched."""
+    """The access times of hashed files do not change."""
     project.run("echo x > x")
     os.utime(project.path / "x", ns=(1, os.stat(project.path / "x").st_mtime_ns))
     run = next((project.path / ".provio" / "runs").iterdir())
@@ -169,7 +170,7 @@ TIES += "?b prov:specializationOf/provio:path ?to }"
 
 
 def ties(project: Project, word: str) -> set[tuple[str, str]]:
-    """The pairs of files that a word ties, by their names."""
+    """Return the pairs of files that a property joins, by name."""
     return {(os.path.basename(row["from"]), os.path.basename(row["to"])) for row in project.rows(TIES % word)}
 
 
@@ -181,7 +182,7 @@ def run_hashed(project: Project, script: str) -> None:
 
 @pytest.mark.slow
 def test_equal_content_is_an_alternate_and_ties_no_lineage(project: Project) -> None:
-    """Within a run and between two: the same text from different inputs; empty files are nothing alike."""
+    """Within a run and between two: equal text from different inputs; empty files are not equal content."""
     project.sh("echo x > in1; sleep 0.02; echo y > in2")
     run_hashed(project, "wc -l < in1 > a; : > e1")
     run_hashed(project, "wc -l < in2 > b; wc -l < in1 > c; : > e2")
@@ -193,7 +194,7 @@ def test_equal_content_is_an_alternate_and_ties_no_lineage(project: Project) -> 
 
 @pytest.mark.slow
 def test_an_untracked_copy_comes_from_the_one_file_that_has_its_content(project: Project) -> None:
-    """Copied by nobody that was seen, read by a later run: it leads back to what the original was made from."""
+    """A copy made unobserved and read by a later run has the lineage of the original."""
     project.sh("echo in > in")
     run_hashed(project, "sort in in > out")
     project.sh("cp out copy")
@@ -207,7 +208,7 @@ def test_an_untracked_copy_comes_from_the_one_file_that_has_its_content(project:
 
 @pytest.mark.slow
 def test_an_input_never_comes_from_the_copy_that_was_made_of_it(project: Project) -> None:
-    """Copies by a program, with the times kept and without: the original is older."""
+    """Copies by a program, with and without the original's times: the original is older."""
     project.sh("echo in > in")
     run_hashed(project, "cat in > out; cp -p in kept; cat in > again")
     assert ties(project, "contentFrom") == set()
@@ -219,7 +220,7 @@ def test_an_input_never_comes_from_the_copy_that_was_made_of_it(project: Project
 
 @pytest.mark.slow
 def test_of_several_origins_none_is_chosen(project: Project) -> None:
-    """Two files of one content before the copy: a gap, and no ancestor."""
+    """With two files of the same content before the copy there is a Gap, and no ancestor."""
     project.sh("echo in > in")
     run_hashed(project, "sort in in > out1; sort in in > out2")
     project.sh("cp out1 copy")
@@ -233,7 +234,7 @@ def test_of_several_origins_none_is_chosen(project: Project) -> None:
 
 @pytest.mark.slow
 def test_the_order_of_merges_changes_nothing_of_equal_content(project: Project) -> None:
-    """The store made anew from the folders, newest first, says the same."""
+    """A store rebuilt from the folders, newest first, has the same content."""
     project.sh("echo in > in")
     run_hashed(project, "sort in in > out")
     project.sh("cp out copy")
@@ -249,7 +250,7 @@ def test_the_order_of_merges_changes_nothing_of_equal_content(project: Project) 
 
 @pytest.mark.slow
 def test_equal_content_is_followed_among_chosen_runs(project: Project) -> None:
-    """Where both runs are of the campaign that is asked, the copy between them leads back as it does without."""
+    """If both runs are in the queried campaign, the copy between them is followed as without a campaign."""
     project.sh("echo in > in")
     project.provio("run", "--hash", "--campaign", "c", "--quiet", "--", "bash", "-c", "sort in in > out")
     project.provio("merge", "--quiet")
@@ -262,7 +263,7 @@ def test_equal_content_is_followed_among_chosen_runs(project: Project) -> None:
 
 @pytest.mark.slow
 def test_a_run_that_cannot_be_hashed_is_not_tried_for_ever(project: Project) -> None:
-    """What the disk refuses is tried again for a day; then it is let go of, and the others have their hashes."""
+    """After disk errors a request is repeated for a day, then dropped; other runs get their hashes."""
     project.provio("run", "--hash", "--quiet", "--no-merge", "--", "sh", "-c", "echo 1 > a")
     home = Home(project.path / ".provio")
     (new,) = home.run_folders()

@@ -1,8 +1,8 @@
-"""`provio merge` and `provio rm` killed again and again over one record: the next command works, and nothing is lost.
+"""Many kills of `provio merge` and `provio rm` on one record: the next command works, and nothing is lost.
 
-The kills are spread over the whole length of the command, one in each part of it, at a random moment. The record stays
-as each kill left it; at the end it is what a rebuild makes of the same runs. There are ten kills of each command, and
-as many as the environment says: `KILLS=50 pytest tests/merge/test_kills.py`.
+The kills are spread over the whole duration of the command, one at a random moment in each part. The record stays as
+each kill left it; at the end it equals a rebuild of the same runs. There are ten kills of each command, or as many as
+the environment requests: `KILLS=50 pytest tests/merge/test_kills.py`.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ from conftest import Project, provio_command
 from test_remove import holding, quads, runs
 
 KILLS = int(os.environ.get("KILLS", "10"))
-MANY = 2000  # files of a run: so much that processes of their own read it
+MANY = 2000  # files of a large run
 OPEN_MANY = f"import os; [os.close(os.open(f'many/{{n}}', os.O_RDONLY)) for n in range({MANY})]"
 QUESTIONS = (["runs"], ["lineage", "all"], ["stats"], ["show", "last"], ["merge"])
 
 
 @pytest.fixture
 def chain(project: Project) -> Project:
-    """A project whose runs each read what the one before wrote, and add to one file that all share."""
+    """A project of runs that each read the output of the one before, and append to a file that all share."""
     project.sh(f"echo 0 > f0; echo 0 > all; mkdir many; touch many/{{0..{MANY - 1}}}")
     return project
 
 
 def own_word(number: int) -> str:
-    """A word that one run alone has, and that no compressed text is by chance."""
+    """Return a word that only one run has, and that no compressed text contains by chance."""
     return hashlib.sha256(str(number).encode()).hexdigest()[:16]
 
 
 def record(project: Project, number: int, *options: str) -> None:
-    """Record a run of the chain, whose words are its own; every third one opens many files."""
+    """Record a run of the chain with words of its own; every third one opens many files."""
     script = f"cat f{number - 1} all > f{number}; echo {number} >> all; cat all > {own_word(number)}"
     if number % 3 == 0:
         script += f'; python3 -c "{OPEN_MANY}"'
@@ -46,20 +46,20 @@ def record(project: Project, number: int, *options: str) -> None:
 
 
 def timed(project: Project, *words: str) -> float:
-    """Run a command to its end, and return how long that took."""
+    """Run a command to its end, and return its duration."""
     begun = time.monotonic()
     project.provio(*words)
     return time.monotonic() - begun
 
 
 def moments(chance: random.Random) -> Iterator[float]:
-    """A moment in each part of a command, as a share of its length; the parts in a random order."""
+    """Yield a moment in each part of a command, as a fraction of its duration, in random order."""
     parts = chance.sample(range(KILLS), KILLS)
     return ((part + chance.random()) / KILLS for part in parts)
 
 
 def killed(project: Project, after: float, *words: str) -> bool:
-    """Start a command and kill it after some seconds; tell whether it had not ended by then."""
+    """Start a command and kill it after some seconds; return whether it was still running."""
     process = subprocess.Popen(
         [*provio_command(), *words],
         cwd=project.path,
@@ -73,13 +73,13 @@ def killed(project: Project, after: float, *words: str) -> bool:
 
 
 def names(project: Project) -> set[str]:
-    """The names of the runs that a question lists."""
+    """Return the names of the runs that a query lists."""
     rows = project.provio("runs", "--as", "csv").stdout
     return {cell for row in rows.splitlines()[1:] for cell in row.split(",") if cell[:1] == "n" and cell[1:].isdigit()}
 
 
 def assert_nothing_left(project: Project) -> None:
-    """A merge has tidied up what the kills left."""
+    """Check that a merge removed all remains of the kills."""
     home = project.path / ".provio"
     project.provio("merge")
     assert not (home / "removed").exists()
@@ -88,7 +88,7 @@ def assert_nothing_left(project: Project) -> None:
 
 
 def assert_as_rebuilt(project: Project) -> None:
-    """The graph is the one that a rebuild makes, and `validate` says the same of both."""
+    """Check that the graph equals that of a rebuild, and that `validate` gives the same result for both."""
     home = project.path / ".provio"
     found, said = quads(home), project.provio("validate").stdout
     project.provio("merge", "--rebuild")
@@ -98,7 +98,7 @@ def assert_as_rebuilt(project: Project) -> None:
 
 @pytest.mark.slow
 def test_a_merge_that_is_killed_many_times(chain: Project) -> None:
-    """After each kill a question is answered, every run is listed, and one more run is recorded."""
+    """After each kill a query is answered, every run is listed, and another run is recorded."""
     chance = random.Random(1)
     record(chain, 1)
     record(chain, 2, "--no-merge")
@@ -110,7 +110,7 @@ def test_a_merge_that_is_killed_many_times(chain: Project) -> None:
         last += 1
         record(chain, last, "--no-merge")
         hit += killed(chain, share * length[last % 3 == 0], "merge")
-        if chance.random() < 0.7:  # else the next merge has two runs to bring in, and what the kill left
+        if chance.random() < 0.7:  # otherwise the next merge has two runs to merge, and the remains of the kill
             chain.provio(*chance.choice(QUESTIONS))
             assert names(chain) == {f"n{number}" for number in range(1, last + 1)}
     assert hit
@@ -121,8 +121,8 @@ def test_a_merge_that_is_killed_many_times(chain: Project) -> None:
 
 @pytest.mark.slow
 def test_a_removal_that_is_killed_many_times(chain: Project) -> None:
-    """After each kill a question is answered and all other runs are listed; the run itself is there, whole, or gone
-    with its words, at the latest with the next merge."""
+    """After each kill a query is answered and all other runs are listed; the run itself is complete, or removed with
+    its words, at the latest after the next merge."""
     chance = random.Random(2)
     home = chain.path / ".provio"
     for number in range(1, KILLS + 5):

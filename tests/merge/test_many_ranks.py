@@ -1,4 +1,4 @@
-"""A run of many ranks, each with the shape that real ones have: what is told of it grows as their number does."""
+"""A run of many ranks, each with the records of a real rank: its graph grows in proportion to the number of ranks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def real(shim: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the run of four real ranks."""
+    """A folder with a run of four real ranks."""
     missing = many_ranks.missing()
     if missing:
         pytest.skip(f"not installed: {', '.join(missing)} (make test installs it where it may)")
@@ -31,7 +31,8 @@ def real(shim: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def told(real: Path, folder: Path, ranks: int) -> Counter[str]:
-    """How often merge says each word of a run of so many ranks; how many processes and writers of the shared file."""
+    """Return how often the graph of a run of so many ranks has each property, and the numbers of processes and of
+    writers of the shared file."""
     [run] = (many_ranks.simulate(real, folder, ranks) / ".provio" / "runs").iterdir()
     found: Counter[str] = Counter()
     for piece in partitions.prepare(Partitions(read_run(run)), Config()).pieces:
@@ -44,7 +45,7 @@ def told(real: Path, folder: Path, ranks: int) -> Counter[str]:
 
 
 def test_what_is_told_grows_as_the_ranks_do(real: Path, tmp_path: Path) -> None:
-    """Twice as many ranks more are told in twice as many words more, of each kind: there is none for each two ranks."""
+    """Twice as many additional ranks add twice as many statements of each property: none is for each pair of ranks."""
     few, some, many = (told(real, tmp_path / str(ranks), ranks) for ranks in (16, 32, 64))
     assert (few["ranks"], some["ranks"], many["ranks"]) == (16, 32, 64)
     assert (few["writers"] // 15, some["writers"] // 31, many["writers"] // 63) == (few["writers"] // 15,) * 3

@@ -1,4 +1,4 @@
-"""Merge: again changes nothing; a damaged file costs only itself; the store can be deleted and made again."""
+"""Merge: a repeated merge changes nothing; a damaged file affects only itself; the store can be deleted and rebuilt."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def quads(project: Project) -> set[str]:
 
 @pytest.mark.slow
 def test_merging_twice_changes_nothing(project: Project) -> None:
-    """The second merge finds every run unchanged, and the store holds the same quads."""
+    """The second merge finds every run unchanged, and the store has the same quads."""
     project.sh("echo 1 > a")
     project.run("cat a > b; sort b > c")
     before = quads(project)
@@ -42,7 +42,7 @@ def test_merging_twice_changes_nothing(project: Project) -> None:
 
 @pytest.mark.slow
 def test_what_was_merged_by_older_rules_is_merged_anew(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A later provio may conclude more from the same trace files."""
+    """A later version may conclude more from the same trace files."""
     project.sh("echo 1 > a")
     project.run("cat a > b")
     monkeypatch.setattr(intake, "RULES", intake.RULES - 1)
@@ -52,7 +52,7 @@ def test_what_was_merged_by_older_rules_is_merged_anew(project: Project, monkeyp
 
 @pytest.mark.slow
 def test_a_rebuilt_store_is_the_same(project: Project) -> None:
-    """The Turtle files are the source of truth: delete the store, merge, and the quads are the same."""
+    """The Turtle files are the source of truth: after deleting the store, a merge gives the same quads."""
     project.sh("echo 1 > a")
     project.run("tar cf - a | gzip -n > b")
     project.watch("cp", "b", "c")
@@ -64,7 +64,8 @@ def test_a_rebuilt_store_is_the_same(project: Project) -> None:
 
 
 def test_what_a_merge_writes_is_shut_to_others(project: Project) -> None:
-    """Whatever umask the user has: what was looked at after a run, which merge notes in its folder, as all else."""
+    """With any umask, post-processing results that a merge stores in the run folder are private, like all other
+    files."""
     project.sh("echo 1 > a")
     project.provio("run", "--no-merge", "--", "cp", "a", "b")
     record = project.path / ".provio"
@@ -77,7 +78,7 @@ def test_what_a_merge_writes_is_shut_to_others(project: Project) -> None:
 
 @pytest.mark.slow
 def test_a_run_at_which_merges_are_killed_costs_no_other(project: Project) -> None:
-    """As of one that takes more memory than there is: the next merge publishes the others before it comes to it."""
+    """For example a run that needs too much memory: the next merge publishes the others before it merges that run."""
     project.sh("echo 1 > a")
     for name in ("b", "c", "d"):
         project.provio("run", "--no-merge", "--name", name, "--", "cp", "a", name)
@@ -95,7 +96,7 @@ def test_a_run_at_which_merges_are_killed_costs_no_other(project: Project) -> No
 
 
 def test_what_cannot_be_concluded_leaves_what_was_there(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run of which nothing can be concluded any more is named, and stays as it was merged before."""
+    """A run that has become invalid is reported, and its earlier graph stays."""
     project.sh("echo 1 > a")
     project.provio("run", "--", "cp", "a", "b")
     home = Home(project.path / ".provio")
@@ -112,7 +113,7 @@ def test_what_cannot_be_concluded_leaves_what_was_there(project: Project, monkey
 
 
 def test_no_merge_leaves_the_run_pending_and_the_next_question_merges_it(project: Project) -> None:
-    """--no-merge says so; lineage answers all the same."""
+    """--no-merge reports that; lineage answers nevertheless."""
     project.sh("echo 1 > a")
     done = project.provio("run", "--no-merge", "--", "cp", "a", "b")
     assert "pending" in done.stderr
@@ -121,7 +122,7 @@ def test_no_merge_leaves_the_run_pending_and_the_next_question_merges_it(project
 
 @pytest.mark.slow
 def test_the_end_of_a_run_does_not_wait_for_a_busy_store(project: Project) -> None:
-    """While somebody holds the store, a run ends at once and is merged later."""
+    """While another process holds the store, a run ends at once and is merged later."""
     project.sh("echo 1 > a")
     project.watch("true")
     with (project.path / ".provio" / "lock").open("r+") as lock:
@@ -134,7 +135,8 @@ def test_the_end_of_a_run_does_not_wait_for_a_busy_store(project: Project) -> No
 
 @pytest.mark.slow
 def test_a_damaged_file_is_named_and_costs_only_itself(project: Project) -> None:
-    """Garbage in one thread file: its line is named, its good prefix and every other file are kept, exit code 1."""
+    """Garbage in one thread file: its line is reported, its valid prefix and every other file are kept, the exit
+    code is 1."""
     project.sh("echo 1 > a; echo 2 > b")
     project.provio("run", "--quiet", "--no-merge", "--", "bash", "-c", "cat a > x; cat b > y")
     victim = next(path for path in project.trace_files() if b'"cat b"' in path.read_bytes())
@@ -152,14 +154,14 @@ def test_a_damaged_file_is_named_and_costs_only_itself(project: Project) -> None
 
 
 def test_an_empty_name_is_no_run(project: Project) -> None:
-    """`provio merge ""` names no run, rather than the only one that there is."""
+    """`provio merge ""` names no run, also if there is only one."""
     project.watch("true")
     project.provio("merge", "", code=3)
 
 
 @pytest.mark.slow
 def test_an_empty_and_a_foreign_file_do_no_harm(project: Project) -> None:
-    """A thread file without content, and Turtle of another tool, are merged for what they say."""
+    """An empty thread file and Turtle of another tool are merged with their content."""
     project.sh("echo 1 > a")
     project.provio("run", "--quiet", "--no-merge", "--", "cp", "a", "b")
     folder = project.trace_files()[0].parent
@@ -171,7 +173,7 @@ def test_an_empty_and_a_foreign_file_do_no_harm(project: Project) -> None:
 
 @pytest.mark.slow
 def test_a_pending_run_is_not_forgotten_when_a_later_one_is_merged(project: Project) -> None:
-    """The merge of one run says nothing of the others."""
+    """The merge of one run does not affect whether others are pending."""
     project.sh("echo 1 > a")
     project.provio("run", "--quiet", "--no-merge", "--", "cp", "a", "b")
     project.watch("cp", "a", "c")
@@ -180,7 +182,7 @@ def test_a_pending_run_is_not_forgotten_when_a_later_one_is_merged(project: Proj
 
 @pytest.mark.slow
 def test_what_was_merged_before_the_clock_was_set_back_is_looked_at_again(project: Project) -> None:
-    """A note that is later than now hides nothing that was written after it."""
+    """A mark with a future time does not hide later changes."""
     project.sh("echo 1 > a")
     project.watch("cp", "a", "b")
     for note in (project.path / ".provio" / "snapshots" / "merged").iterdir():
@@ -204,7 +206,7 @@ SPOILED = {
     "an integer that is none": spoil_integer,
     "an exit code that is none": spoil_end,
     "no run.ttl": lambda folder: (folder / "run.ttl").unlink(),
-    "a trace folder of somebody else's": lambda folder: (
+    "a trace folder of another user": lambda folder: (
         (folder / "run.ttl")
         .open("a")
         .write(f'<https://w3id.org/provio/run/{folder.name}> <https://w3id.org/provio/ns#traceFolder> "/proc/1" .\n')
@@ -223,7 +225,7 @@ SPOILED = {
 @pytest.mark.parametrize("how", sorted(SPOILED))
 @pytest.mark.slow
 def test_one_bad_run_costs_only_itself(project: Project, how: str) -> None:
-    """Whatever lies in a run folder: other runs are answered for, and nobody sees a traceback."""
+    """For any content of a run folder, other runs answer, and no traceback is shown."""
     project.sh("echo 1 > a")
     project.provio("run", "--quiet", "--no-merge", "--", "cp", "a", "b")
     SPOILED[how](next((project.path / ".provio" / "runs").iterdir()))
@@ -243,16 +245,16 @@ BROKEN = {
     "store: every file": lambda home: damage(home / "store", "*"),
     "store: no CURRENT": lambda home: (home / "store" / "CURRENT").unlink(),
     "snapshot: every file": lambda home: damage(home / "snapshots" / "current", "*"),
-    "snapshot: gone": lambda home: shutil.rmtree((home / "snapshots" / "current").resolve()),
+    "snapshot: missing": lambda home: shutil.rmtree((home / "snapshots" / "current").resolve()),
     "version: empty": lambda home: (home / "store.version").write_text(""),
-    "both: gone": lambda home: [shutil.rmtree(home / name) for name in ("store", "snapshots")],
+    "both: missing": lambda home: [shutil.rmtree(home / name) for name in ("store", "snapshots")],
 }
 
 
 @pytest.mark.parametrize("how", sorted(BROKEN))
 @pytest.mark.slow
 def test_a_broken_store_is_made_anew(project: Project, how: str) -> None:
-    """The run folders hold everything: a store that cannot be opened is begun again, and answers as before."""
+    """The run folders contain everything: a store that cannot be opened is rebuilt, with the same answers."""
     project.sh("echo 1 > a")
     project.watch("cp", "a", "b")
     before = quads(project)
@@ -263,7 +265,7 @@ def test_a_broken_store_is_made_anew(project: Project, how: str) -> None:
 
 
 def test_a_store_that_cannot_be_written_still_answers(project: Project) -> None:
-    """Where what is pending cannot be merged, lineage says so and answers from it all the same."""
+    """If pending runs cannot be merged, lineage reports that and answers from them nevertheless."""
     project.sh("echo 1 > a")
     project.watch("cp", "a", "b")
     project.provio("run", "--quiet", "--no-merge", "--", "cp", "b", "c")
@@ -276,7 +278,7 @@ def test_a_store_that_cannot_be_written_still_answers(project: Project) -> None:
 
 @pytest.mark.slow
 def test_a_process_that_outlives_its_run(project: Project) -> None:
-    """What a daemon reads and writes after its run was merged is merged by the next query."""
+    """The next query merges the reads and writes of a daemon after its run was merged."""
     project.sh("echo 1 > a; echo 2 > b")
     code = (
         "import os, time\nold = open('a').read()\nout = open('x', 'w'); out.write(old); out.flush()\nmore = open('b')\n"
@@ -298,7 +300,7 @@ def test_a_process_that_outlives_its_run(project: Project) -> None:
 
 @pytest.mark.slow
 def test_a_file_of_a_far_year(project: Project) -> None:
-    """A time of twenty digits, in nanoseconds, is a number too: the file is read, copied and asked about."""
+    """A time of twenty digits (ns) is a valid number: the file is read, copied and queried."""
     project.sh("echo 1 > a; touch -d 2300-01-01T00:00:00Z a")
     project.watch("cp", "-p", "a", "b")
     assert "a" in project.data("b")
@@ -307,7 +309,7 @@ def test_a_file_of_a_far_year(project: Project) -> None:
 
 @pytest.mark.slow
 def test_the_source_of_a_copy_in_a_damaged_part(project: Project) -> None:
-    """What was copied from an opening that cannot be read any more costs that copy, and no other file of the run."""
+    """A copy from an opening in the damaged part is lost, and no other file of the run."""
     project.sh("echo 1 > a; echo 2 > c")
     project.provio("run", "--no-merge", "--", "bash", "-c", "cp a b; cat c > d")
     for path in project.trace_files():
@@ -318,7 +320,7 @@ def test_the_source_of_a_copy_in_a_damaged_part(project: Project) -> None:
 
 @pytest.mark.slow
 def test_rebuild_makes_the_same_store(project: Project) -> None:
-    """`merge --rebuild`: the quads of before, whatever order the runs came in by; names of runs are a wrong call."""
+    """`merge --rebuild` gives the same quads for any order of runs; names of runs are a usage error."""
     project.sh("echo 1 > a")
     project.watch("cp", "b", "c", code=1)
     project.run("tar cf - a | gzip -n > b")
@@ -332,7 +334,7 @@ def test_rebuild_makes_the_same_store(project: Project) -> None:
 
 
 def test_what_changed_in_the_second_of_its_merge_is_pending(project: Project) -> None:
-    """Where a network file system keeps whole seconds, times do not tell which was first."""
+    """If a network file system stores whole seconds, times do not show the order."""
     project.run("echo 1 > out")
     home = Home(project.path / ".provio")
     [folder] = home.run_folders()
@@ -348,7 +350,8 @@ def test_what_changed_in_the_second_of_its_merge_is_pending(project: Project) ->
 
 
 def test_what_is_written_between_reading_and_merging_is_pending(project: Project) -> None:
-    """A process that outlives its run writes on while its end waits for the store: the next question sees it."""
+    """A process that outlives its run writes while the end of the run waits for the store: the next query includes
+    it."""
     project.sh("echo 1 > a")
     project.provio("run", "--quiet", "--no-merge", "--", "cp", "a", "b")
     home = Home(project.path / ".provio")

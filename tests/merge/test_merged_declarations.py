@@ -1,4 +1,5 @@
-"""What programs said is the same in the store however it came there: again, in any order, as a run grew, built anew."""
+"""Declarations of programs are the same in the store after repeated merges, in any order, for a growing run, and
+after a rebuild."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ def made(folder: Path, name: str) -> Home:
 
 
 def train(process: Process, rate: float, model: File) -> None:
-    """A training: everything that can be said, by turns with what is read and written."""
+    """Record a training with all kinds of declarations, alternating with reads and writes."""
     process.configure("args", "Hyperparameter", lr=rate, epochs=2)
     table = process.entity("patients", "Table", "db/patients", rows=7)
     process.used(table)
@@ -41,7 +42,7 @@ def train(process: Process, rate: float, model: File) -> None:
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The folders of three runs of a training, whose second goes by other values, by their ids."""
+    """Return the folders of three runs of a training by id; the second uses other values."""
     home, model, runs = made(tmp_path_factory.mktemp("told"), "project"), File("/data/model.pt"), {}
     for number, rate in enumerate((0.1, 0.2, 0.1)):
         run = Run(home, number, "train.py")
@@ -52,7 +53,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def put(home: Home, folder: Path) -> None:
-    """Put a run into a home, in the place of what was there of it, and merge."""
+    """Put a run into a home in place of its earlier state, and merge."""
     shutil.rmtree(home.runs / folder.name, ignore_errors=True)
     shutil.copytree(folder, home.runs / folder.name)
     assert merge(home).damages == []
@@ -64,7 +65,7 @@ def quads(home: Home) -> set[str]:
 
 @pytest.fixture(scope="module")
 def expected(told: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> set[str]:
-    """What all of them are when they are merged at once."""
+    """Return the quads after one merge of all runs."""
     home = made(tmp_path_factory.mktemp("expected"), "project")
     for folder in told.values():
         shutil.copytree(folder, home.runs / folder.name)
@@ -87,7 +88,7 @@ def test_in_any_order_and_again(
 @pytest.mark.slow
 @pytest.mark.parametrize("last", range(3))
 def test_of_a_run_that_grew(told: dict[str, Path], expected: set[str], tmp_path: Path, last: int) -> None:
-    """It was merged after every sixth statement, before and after others that were whole."""
+    """The run is merged after every sixth statement, before and after other complete runs."""
     home, folders = made(tmp_path, "project"), list(told.values())
     growing = shutil.copytree(folders[last], tmp_path / folders[last].name)
     (trace,) = growing.glob("*/*.ttl")

@@ -1,4 +1,4 @@
-"""A store of the first release is made again of the run folders, once; what has none any more is taken over."""
+"""A store of the first release is rebuilt once from the run folders; runs without a folder are copied."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EXPECTED = [(f"/tmp/migrated/{one}", f"/tmp/migrated/{other}") for one, other in
 
 @pytest.fixture
 def first(project: Project) -> Project:
-    """A project with the record of the first release: `cp a b`, `cp b c` and `sort c -o d`, merged by it."""
+    """A project with a record of the first release, which merged `cp a b`, `cp b c` and `sort c -o d`."""
     with tarfile.open(FIRST) as packed:
         packed.extractall(project.path, filter="data")
     return project
@@ -33,12 +33,12 @@ def made(project: Project) -> list[tuple[str, ...]]:
     return [tuple(row.values()) for row in project.rows(MADE)]
 
 
-@pytest.mark.parametrize("gone", [(), (1,), (0, 1, 2)], ids=["all folders", "one is gone", "all are gone"])
-def test_every_run_answers_as_before(first: Project, gone: tuple[int, ...]) -> None:
-    """Also a run of which the old store alone knows; the new store has the new version, and the old one is away."""
+@pytest.mark.parametrize("missing", [(), (1,), (0, 1, 2)], ids=["all folders", "one is missing", "all are missing"])
+def test_every_run_answers_as_before(first: Project, missing: tuple[int, ...]) -> None:
+    """Also a run that exists only in the old store; the new store has the new version, and the old one is removed."""
     home = Home(first.path / ".provio")
-    for number in gone:
-        shutil.rmtree(home.run_folders()[number] if len(gone) == 1 else home.run_folders()[0])
+    for number in missing:
+        shutil.rmtree(home.run_folders()[number] if len(missing) == 1 else home.run_folders()[0])
     assert (home.path / "store.version").read_text() == "1\n"
     assert made(first) == EXPECTED
     assert (home.path / "store.version").read_text() == f"{VERSION}\n"
@@ -55,7 +55,7 @@ def test_a_run_is_recorded_beside_an_old_store(first: Project) -> None:
 
 
 def test_a_kill_at_the_end_of_it_loses_nothing(first: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All is published, but not yet noted: the runs without a folder are taken over again."""
+    """Everything is published, but the version is not recorded yet: runs without a folder are copied again."""
     home = Home(first.path / ".provio")
     shutil.rmtree(home.run_folders()[1])
 
@@ -72,7 +72,7 @@ def test_a_kill_at_the_end_of_it_loses_nothing(first: Project, monkeypatch: pyte
 
 
 def test_it_is_published_whole(first: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However long it takes: a part of it would be taken for all."""
+    """However long it takes: a partial store would count as complete."""
     published: list[int] = []
     publish = StoreWriter.publish
 

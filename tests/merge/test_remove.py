@@ -1,4 +1,4 @@
-"""`provio rm`: a run is gone, with all that followed from it; every other answer is as if it had never been."""
+"""`provio rm`: a run is removed with all conclusions from it; every other answer is as if the run had never existed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from provio.trace import liveness
 
 
 def quads(home: Path) -> set[str]:
-    """All that is published, the index included."""
+    """Return all published quads, including the index."""
     return set(str(open_reader(Home(home)).dataset(None, ox.RdfFormat.N_QUADS), "utf-8").splitlines())
 
 
@@ -41,7 +41,7 @@ def runs(home: Path) -> list[str]:
 
 
 def over_a_file(project: Project) -> None:
-    """A writer, a reader of what it had written by then, and one of the end."""
+    """Record a writer, a reader of its intermediate output, and a reader of the final one."""
     writer = growing(project, "wb")
     project.run("cat x > z")
     project.sh("touch seen")
@@ -50,12 +50,12 @@ def over_a_file(project: Project) -> None:
 
 
 def over_a_pipe(project: Project) -> None:
-    """Three runs joined by pipes."""
+    """Record three runs joined by pipes."""
     shell(project, "$provio cat a | $provio sort -r | $provio gzip -n > x.gz")
 
 
 def unseen(project: Project) -> None:
-    """A run that goes on while a file appears, what made an earlier version of it, and what read it."""
+    """Record a run during which a file appears, the maker of an earlier version of the file, and its reader."""
     project.run("cat a > new")
     with while_one_runs(project):
         project.sh("echo 4 > new")
@@ -63,7 +63,7 @@ def unseen(project: Project) -> None:
 
 
 def equal(project: Project) -> None:
-    """Two runs that made the same content, and one that read a copy which nobody saw made."""
+    """Record two runs that made the same content, and a reader of an unobserved copy."""
     for name in ("b", "c"):
         project.provio("run", "--quiet", "--hash", "--", "cp", "a", name)
     project.sh("cp b unseen")
@@ -72,7 +72,8 @@ def equal(project: Project) -> None:
 
 
 def appended(project: Project) -> None:
-    """A log that one run made and two append to, and a system file that is an input to one and noise to another."""
+    """Record a maker of a log and two runs that append to it, with a system file that is an input of one and noise
+    in the other."""
     project.run("cat a > log")
     project.watch("python3", "-c", "open('log', 'a').write(open('/etc/hostname').read())")
     project.run("cat b >> log; cat /etc/hostname > h")
@@ -84,8 +85,8 @@ MET = {met.__name__: met for met in (over_a_file, over_a_pipe, unseen, equal, ap
 @pytest.mark.parametrize("met", sorted(MET))
 @pytest.mark.slow
 def test_neither_the_order_of_merges_nor_a_removed_run_changes_an_answer(project: Project, met: str) -> None:
-    """Three runs that met: merged in any order the quads are the same, and with any one of them removed again they are
-    those of a store that never had it."""
+    """For three related runs the quads do not depend on the order of merges; without any one of them they equal a
+    store that never had it."""
     project.sh("echo 1 > a; echo 2 > b")
     MET[met](project)
     original = project.path / ".provio"
@@ -112,8 +113,8 @@ def test_neither_the_order_of_merges_nor_a_removed_run_changes_an_answer(project
 
 @pytest.mark.slow
 def test_a_removed_run_is_gone(project: Project) -> None:
-    """Its graph, its files, its marks and notes; a question knows nothing of what it made; another one's answer
-    stays."""
+    """Its graph, files, marks and notes are removed; queries do not know its products; answers about other runs
+    stay."""
     project.sh("echo 1 > a")
     project.watch("cp", "a", "b")
     kept = quads(project.path / ".provio")
@@ -132,15 +133,15 @@ def test_a_removed_run_is_gone(project: Project) -> None:
 
 
 def holding(home: Path, word: str) -> set[str]:
-    """The parts of a `.provio` in which a word is found on the disk."""
+    """Return the parts of a `.provio` with a word in their files on disk."""
     files = [path for path in home.rglob("*") if path.is_file() and word.encode() in path.read_bytes()]
     return {path.relative_to(home).parts[0] for path in files}
 
 
 @pytest.mark.slow
 def test_the_words_of_a_removed_run_are_gone_from_the_disk(project: Project) -> None:
-    """From the store's tables too, unless --fast leaves that for a rebuild, and says so; what is left answers as
-    before."""
+    """Also from the store's tables, unless --fast leaves that to a rebuild and reports it; the remaining runs answer
+    as before."""
     project.sh("echo 1 > a; echo 2 > xylophone1; echo 3 > xylophone2")
     project.watch("cp", "a", "b")
     home = project.path / ".provio"
@@ -167,8 +168,8 @@ KILLED += "sys.argv = ['provio', 'rm', '--yes', 'last']; cli.main()"
 
 @pytest.mark.slow
 def test_words_that_a_killed_removal_left_are_taken_out_by_hand(project: Project) -> None:
-    """The end of a run and a question leave them, and it is said that they are there; a merge, a removal, a prune or
-    a rebuild takes them out."""
+    """The end of a run and a query leave them, and they are reported; a merge, removal, prune or rebuild removes
+    them."""
     project.sh("echo 1 > a; echo 2 > xylophone; echo 3 > d")
     project.watch("cp", "d", "e")
     home, said = project.path / ".provio", "words of removed runs are still in the store's tables"
@@ -187,7 +188,7 @@ def test_words_that_a_killed_removal_left_are_taken_out_by_hand(project: Project
 
 @pytest.mark.slow
 def test_a_full_disk_says_how_to_remove_runs(project: Project, tmp_path: Path) -> None:
-    """Where the store cannot even be changed, one line names what can go first; then the rest of it goes."""
+    """If even the store cannot be changed, one line names the files to delete first; then the removal succeeds."""
     with ExitStack() as undo:
         mount(tmp_path / "small", "ext4", undo)
         home = tmp_path / "small" / "provio"
@@ -211,7 +212,7 @@ def test_a_full_disk_says_how_to_remove_runs(project: Project, tmp_path: Path) -
 def test_where_the_store_cannot_be_written_nothing_is_removed(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The run is there, with its files and its answers, and the next merge takes nothing away."""
+    """The run remains with its files and answers, and the next merge removes nothing."""
     project.sh("echo 1 > a")
     project.watch("cp", "a", "b")
     home = Home(project.path / ".provio")
@@ -233,8 +234,8 @@ def test_where_the_store_cannot_be_written_nothing_is_removed(
 
 @pytest.mark.slow
 def test_what_is_not_removed(project: Project) -> None:
-    """An empty name, a beginning or a name of several, one that is unknown, a wish that nobody confirms: nothing goes,
-    of any run named."""
+    """An empty name, a prefix or name of several runs, an unknown one, or a missing confirmation: none of the named
+    runs is removed."""
     project.sh("echo 1 > a")
     for name in ("b", "c"):
         project.provio("run", "--quiet", "--name", "same", "--", "cp", "a", name)
@@ -250,7 +251,8 @@ def test_what_is_not_removed(project: Project) -> None:
 
 
 def test_a_process_that_ended_unwaited_for_is_not_there() -> None:
-    """As in a container whose first process waits for nobody: its run does not go on for that."""
+    """As in a container with an init process that reaps no children: the run does not count as in progress because
+    of it."""
     with subprocess.Popen(["sleep", "60"]) as child:
         image = str(child.pid), Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[19]
         assert liveness.alive(image)
@@ -261,7 +263,8 @@ def test_a_process_that_ended_unwaited_for_is_not_there() -> None:
 
 @pytest.mark.slow
 def test_a_run_that_goes_on_is_not_removed(project: Project) -> None:
-    """While its supervisor or a process of its own is there it stays; once they are gone, killed as well, it goes."""
+    """It stays while its supervisor or one of its processes exists; after these have ended, also by a kill, it can
+    be removed."""
     project.sh("echo 1 > a")
     script = "cat a > b; (sleep 600; cat a > c) >&- 2>&- <&- & echo $! > pid; cat wait"
     os.mkfifo(project.path / "wait")
@@ -274,7 +277,7 @@ def test_a_run_that_goes_on_is_not_removed(project: Project) -> None:
     assert "is in progress" in project.provio("rm", "--yes", run, code=1).stderr
     (project.path / "wait").write_text("on")
     sleeper = int((project.path / "pid").read_text())
-    for process in (sleeper, *children(sleeper)):  # what it sleeps by was started in the run as well
+    for process in (sleeper, *children(sleeper)):  # `sleep` was started in the run as well
         os.kill(process, signal.SIGKILL)
     deadline = time.monotonic() + 60
     while (done := project.provio("rm", "--yes", run, code=None)).returncode:
@@ -286,13 +289,13 @@ def test_a_run_that_goes_on_is_not_removed(project: Project) -> None:
 
 @pytest.mark.slow
 def test_the_processes_of_a_run_that_goes_on_are_named(project: Project) -> None:
-    """Three of them by their ids and programs, and how many more there are."""
-    script = "for n in 1 2 3 4; do sleep 600 & done; echo > begun; wait"
+    """Three of them with ids and programs, and the number of the others."""
+    script = "for n in 1 2 3 4; do sleep 600 & done; echo > started; wait"
     command = [*provio_command(), "run", "--", "sh", "-c", script]
     env = project.env | {"PROVIO_RUN": "job"}
     with subprocess.Popen(command, cwd=project.path, env=env, start_new_session=True) as rank:
         try:
-            wait_for(project.path / "begun", b"\n")
+            wait_for(project.path / "started", b"\n")
             (run,) = runs(project.path / ".provio")
             said = project.provio("rm", "--yes", run, code=1).stderr
         finally:
@@ -303,14 +306,16 @@ def test_the_processes_of_a_run_that_goes_on_are_named(project: Project) -> None
 
 @pytest.mark.slow
 def test_a_rank_that_has_touched_nothing_yet_is_at_work(project: Project) -> None:
-    """It has no file in the run, and nobody waits for it: what it reads later is not to be lost."""
+    """It has no file in the run yet, and no process waits for it: its later reads must not be lost."""
     env = project.env | {"PROVIO_RUN": "job"}
     with subprocess.Popen([*provio_command(), "run", "--", "sleep", "600"], cwd=project.path, env=env) as rank:
         try:
             wait_for(Path(f"/proc/{rank.pid}/comm"), b"sleep\n")
             (run,) = runs(project.path / ".provio")
             assert not list((project.path / ".provio" / "runs" / run).glob(f"*/{rank.pid}.*"))
-            said = f"provio: run {run} is in progress ({rank.pid} sleep): end its processes first; nothing was removed\n"
+            said = (
+                f"provio: run {run} is in progress ({rank.pid} sleep): end its processes first; nothing was removed\n"
+            )
             assert project.provio("rm", "--yes", run, code=1).stderr == said
             assert "0 runs" in project.provio("prune", "--yes", "--older-than", "0h").stderr
             assert "going on" in project.provio("stats").stdout
@@ -322,7 +327,7 @@ def test_a_rank_that_has_touched_nothing_yet_is_at_work(project: Project) -> Non
 
 @pytest.mark.slow
 def test_a_removal_that_was_killed_is_finished(project: Project) -> None:
-    """However far it came: the run is still there, whole, or gone with the next merge."""
+    """After a kill at any step the run is complete, or removed by the next merge."""
     project.sh("echo 1 > a")
     project.watch("cp", "a", "b")
     kept = quads(project.path / ".provio")
@@ -352,7 +357,7 @@ def test_a_removal_that_was_killed_is_finished(project: Project) -> None:
 
 @pytest.mark.slow
 def test_runs_of_records_asked_together_are_not_removed_from_here(project: Project) -> None:
-    """What another record holds is answered for, but can be removed only there."""
+    """A run of another record is in answers, but can be removed only there."""
     project.sh("echo 1 > a; mkdir -p other/.provio")
     project.watch("cp", "a", "b")
     there = {**project.env, "PROVIO_HOME": str(project.path / "other" / ".provio")}
@@ -367,7 +372,7 @@ def test_runs_of_records_asked_together_are_not_removed_from_here(project: Proje
 
 @pytest.mark.slow
 def test_a_store_found_damaged_costs_no_other_run(project: Project) -> None:
-    """Removing a run begins it anew: the next question brings in all that are left."""
+    """Removing a run rebuilds the store: the next query merges all remaining runs."""
     project.run("echo 1 > a")
     project.run("cat a > b")
     home = project.path / ".provio"
@@ -379,7 +384,7 @@ def test_a_store_found_damaged_costs_no_other_run(project: Project) -> None:
 
 @pytest.mark.slow
 def test_a_run_whose_packing_was_killed_is_gone(project: Project) -> None:
-    """Of its folder, which was on its way out, nothing is left either."""
+    """Nothing is left of its folder, which was being deleted."""
     project.run("echo 1 > a")
     home = project.path / ".provio"
     (run,) = runs(home)

@@ -1,4 +1,4 @@
-"""A file that runs rename in turn: each run is told with the name that it found, or with those that it gave."""
+"""A file that several runs rename: each run has the name that it found, or the names that it gave."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHOWN = [["a"], ["a"], ["a"], ["b"], ["b"], ["c"]]  # of several the first
 
 
 def shown(project: Project, run: str) -> list[str]:
-    """The names of what a run read and wrote."""
+    """Return the names of the files that a run read and wrote."""
     document = json.loads(project.provio("show", run, "--as", "json").stdout)
     return [Path(one["value"]).name for one in document if one["what"] in ("read", "wrote")]
 

@@ -22,7 +22,7 @@ def index(tmp_path: Path) -> Versions:
 
 
 def add(index: Versions, name: str, **begun: int | None) -> None:
-    """Versions `_inode_mtime`, each with the moment since when it may have been written."""
+    """Return versions `_inode_mtime`, each with the earliest start of its writer."""
     notes = ((f"{DISK}/{key.split('_')[1]}.0.{key.split('_')[2]}.3", since) for key, since in begun.items())
     index.add(name, notes)
 
@@ -111,7 +111,7 @@ def test_notes_are_read_from_among_statements() -> None:
 
 
 def rows(path: Path) -> set[object]:
-    """All that an index says, by names."""
+    """Return the content of an index, by names."""
     index = Versions(path)
     query = """SELECT l.name, d.name, inode, modified, rest, begun FROM versions v JOIN lists l ON l.id = v.list
         JOIN domains d ON d.id = v.domain"""
@@ -134,7 +134,7 @@ def test_an_index_that_does_not_fit_is_made_again_of_the_lists(project: Project,
     else:
         index = Versions(path)
         index.drop(next(iter(index.ids)))
-        add(index, "of-a-run-that-is-gone", _1_5=4)
+        add(index, "of-a-removed-run", _1_5=4)
         index.commit()
         index.close()
     with StoreWriter(Home(path.parent.parent), wait=True) as store:
