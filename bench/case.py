@@ -1,4 +1,4 @@
-"""What a benchmark is: a command, what is measured of it, the bounds it must keep, and what its trace must hold."""
+"""The description of a benchmark: a command, its unit, its bounds, and a check of its trace."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ LEVELS = ("file", "op", "call")
 
 
 class Unit(Enum):
-    """What a case's figure is. Of the first three the command prints nanoseconds, and what watching adds is shown."""
+    """The unit of a case. For the first three the command prints nanoseconds, and the time added by recording is
+    shown."""
 
     NS = ("ns", 1.0)
     US = ("µs", 1e3)
@@ -38,7 +39,7 @@ class Place:
     built: Path
 
     def program(self, name: str, *compiler: str) -> Path:
-        """Return a program of bench/programs, compiled; with HDF5's own compiler, say."""
+        """Return a compiled program of bench/programs; `compiler` can be that of HDF5."""
         binary = self.built / name
         if not binary.exists():
             source = HERE / "programs" / f"{name}.c"
@@ -55,15 +56,15 @@ def nothing(_: Place) -> None:
 class Case:
     """One line of the table."""
 
-    key: str  # what CASES= calls it
+    key: str  # its name for CASES=
     title: str  # as Markdown
     label: str  # in the drawing
     command: Callable[[Place], Sequence[str | Path]]
     unit: Unit
     bounds: Mapping[str, float] = field(default_factory=dict)  # level -> at most
     prepare: Callable[[Place], None] = nothing
-    check: Callable[[Path, str], str] | None = None  # (trace folder, level) -> what it holds; raises where it is wrong
-    children: bool = False  # only what the command starts is watched
+    check: Callable[[Path, str], str] | None = None  # (trace folder, level) -> content in words; raises if wrong
+    children: bool = False  # only the children of the command are recorded
 
 
 def numbered_files(place: Place, count: int = 50_000) -> Path:

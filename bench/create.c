@@ -1,4 +1,4 @@
-// A preload that does nothing but create a file of its own in each process that is loaded: what any recorder costs that
+// A preload library that only creates a file in each process: the cost of any recorder that
 // leaves a file a process. FOLDER is where; without it, nothing is created.
 #include "passthrough.c"
 

@@ -1,9 +1,9 @@
-"""What a run costs beside those before it: a script that rewrites the same files, run many times over.
+"""The cost of a run after many earlier ones: a script that rewrites the same files is run many times.
 
 `python bench/history.py [--runs 200] [--files 2000] [--plot FILE.svg]` prints for each run the processor
 time of `provio run` with its merge (seconds, all its processes) and the disk that the record then takes (bytes by
-distinct inode: runs, store, snapshots), at the end the disk of a rebuild, and the mean of the last tenth of the runs
-beside that of the first.
+distinct inode: runs, store, snapshots), at the end the disk of a rebuild, and the means of the first and the last
+tenth of the runs.
 """
 
 from __future__ import annotations

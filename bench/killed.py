@@ -1,4 +1,4 @@
-"""After SIGKILL: a program that reads is killed in the middle, and every call that it saw return is counted."""
+"""Kills a reading program with SIGKILL and checks that every returned call is counted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TIMES = 10
 
 
 def _kill(place: Place, level: str, trace: Trace, wait: float) -> tuple[int, int]:
-    """Return how many reads had returned when the program was killed, and how many are counted."""
+    """Return the number of reads that had returned at the kill, and the number counted."""
     seen = place.data / "seen"
     seen.write_bytes(bytes(8))
     environment = {**plain_environment(), **trace.variables(level)}
@@ -31,7 +31,7 @@ def _kill(place: Place, level: str, trace: Trace, wait: float) -> tuple[int, int
 
 
 def after_kill(place: Place) -> dict[str, str]:
-    """Return what each level held after a few kills; raises where a call is lost."""
+    """Return the result of a few kills at each level; raise if a call is lost."""
     (place.data / "cached").write_bytes(bytes(1 << 20))
     found = {}
     for level in LEVELS:
@@ -45,6 +45,6 @@ def after_kill(place: Place) -> dict[str, str]:
             if level == "call":
                 calls_kept(trace.folder, level, "cached", "reads", saw)
             returned += saw
-        what = {"file": "their file named", "op": "all counted", "call": "all counted and kept"}[level]
-        found[level] = f"{TIMES} kills, {returned:,} calls had returned: {what}"
+        kept_data = {"file": "their file named", "op": "all counted", "call": "all counted and kept"}[level]
+        found[level] = f"{TIMES} kills, {returned:,} calls had returned: {kept_data}"
     return found

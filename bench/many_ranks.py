@@ -1,7 +1,7 @@
-"""Thousands of ranks that nobody ran: what a few real ones recorded in, the record of as many as are wanted out.
+"""Thousands of simulated ranks: multiplies the record of a few real ranks.
 
-The real ranks are one host's. Each further host has the same ranks: with numbers of their own, its own name, and its
-own files in the place of what was made while they ran, but for the one that all ranks of all hosts write together.
+The real ranks run on one host. Each simulated host has the same ranks with other numbers, another name and other files
+in place of those made during the run, except for one file that all ranks of all hosts write.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _BEGAN = re.compile(rb":startedNs (\d+)")
 
 
 def missing() -> list[str]:
-    """Return what ranks cannot be recorded without, and is not there."""
+    """Return the missing programs that are needed to record ranks."""
     return [tool for tool in TOOLS if shutil.which(tool) is None]
 
 
 def record(folder: Path, program: Path, ranks: int = REAL) -> Path:
-    """Run so many real ranks in a new folder, whose `.provio` then has their run, not merged; return the folder."""
+    """Run and record real ranks in a new folder, without a merge; return the folder."""
     (folder / ".provio").mkdir(parents=True)
     (folder / "input").write_text("1.5\n")
     as_root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
@@ -47,13 +47,13 @@ def record(folder: Path, program: Path, ranks: int = REAL) -> Path:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Return what `provio` is called with in a folder of its own."""
+    """Return the environment for `provio` with its record in a folder."""
     kept = {name: value for name, value in plain_environment().items() if name != "PYTHONDONTWRITEBYTECODE"}
     return {**kept, "PROVIO_HOME": str(folder / ".provio")}
 
 
 def simulate(real: Path, target: Path, ranks: int) -> Path:
-    """Write into a new folder the run of as many ranks (a multiple of the real ones); return the folder."""
+    """Write the run of many ranks (a multiple of the real ones) into a new folder; return the folder."""
     [run] = (real / ".provio" / "runs").iterdir()
     copy = target / ".provio" / "runs" / run.name
     copy.mkdir(parents=True)
@@ -84,7 +84,7 @@ def _found(pattern: re.Pattern[bytes], data: bytes) -> bytes:
 
 
 def _on_host(data: bytes, host: bytes, name: bytes, number: int, began: int, shared: bytes) -> bytes:
-    """Return what a rank recorded, as the same rank of another host would."""
+    """Return the trace of a rank, changed to that of the same rank on another host."""
 
     def other(match: re.Match[bytes]) -> bytes:
         common = match[1] == shared or (match[2] != b"0" and int(match[2]) < began)

@@ -1,4 +1,4 @@
-"""Runs a case again and again, its variants alternated, and keeps every figure: a case in, a Result out."""
+"""Runs the variants of a case in turns, in many rounds, and collects the figures."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Spread:
         return cls(median, low, high)
 
     def verdict(self, bound: float | None) -> str:
-        """Return how median and upper quartile stand to a bound; nothing where there is none."""
+        """Return whether median and upper quartile keep a bound, or an empty string without a bound."""
         if bound is None:
             return ""
         return "**missed**" if self.median > bound else "held" if self.high <= bound else "not shown"
@@ -51,7 +51,7 @@ class Spread:
 
 @dataclass
 class Result:
-    """All samples of a case, by variant, and what its traces held, by level."""
+    """All samples of a case by variant, and the content of its traces by level."""
 
     case: Case
     samples: dict[str, list[Sample]] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class Result:
         return middle / (1e9 if self.case.unit is Unit.RATIO else self.case.unit.nanoseconds)
 
     def cost(self, variant: str, of: str = "time") -> Spread:
-        """Return what a variant costs, compared with the bare run of the same round: a ratio, or what it adds."""
+        """Return the cost of a variant against the bare run of the same round: a ratio, or the added time."""
         pairs = zip(self.samples[variant], self.samples[BARE], strict=True)
         both = [(getattr(sample, of), getattr(bare, of)) for sample, bare in pairs]
         if self.case.unit is Unit.RATIO:
@@ -71,14 +71,14 @@ class Result:
         return Spread.of([(watched - bare) / self.case.unit.nanoseconds for watched, bare in both])
 
     def verdict(self, level: str) -> str:
-        """Return how the cost stands to the bound; nothing where there is none."""
+        """Return whether the cost keeps its bound, or an empty string without one."""
         return self.cost(level).verdict(self.case.bounds.get(level))
 
 
 def sample(command: Sequence[str | Path], environment: dict[str, str], folder: Path, printed: bool) -> Sample:
-    """Run a command to its end; raises CalledProcessError where it fails."""
+    """Run a command; raise CalledProcessError if it fails."""
     began = time.perf_counter_ns()
-    with tempfile.TemporaryFile() as complaints:  # a pipe that nobody reads meanwhile may fill up
+    with tempfile.TemporaryFile() as complaints:  # a pipe could fill up, because it is read only later
         process = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=complaints)
         output = process.stdout.read()
         _, status, usage = os.wait4(process.pid, 0)
@@ -91,7 +91,7 @@ def sample(command: Sequence[str | Path], environment: dict[str, str], folder: P
 
 
 def once(case: Case, variant: str, place: Place, result: Result) -> Sample:
-    """Run one variant in a trace folder of its own, which is looked into the first time and then emptied."""
+    """Run one variant in a new trace folder, which is checked the first time and then emptied."""
     trace = Trace(place.data / "traces" / str(next(_numbers)))
     added = variables(variant, place.built, trace)
     if case.children:
@@ -101,7 +101,7 @@ def once(case: Case, variant: str, place: Place, result: Result) -> Sample:
         if variant in LEVELS and case.check and variant not in result.notes:
             result.notes[variant] = case.check(trace.folder, variant)
     finally:
-        # Not removed: ext4 looks for a free inode five times as long where others were freed in the minute before.
+        # Not removed: ext4 takes five times as long to find a free inode if others were freed in the last minute.
         for path in trace.root.rglob("*.ttl"):
             os.truncate(path, 0)
     return found

@@ -1,4 +1,4 @@
-"""The memory of a command and all that it starts, while it is at work: a process id in, the peak of their sum out."""
+"""Measures the peak memory of a process with all its descendants."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ EVERY = 0.2  # seconds
 
 
 class Watched(threading.Thread):
-    """Looks at a process and its descendants again and again until it is told to stop; `peak` is the most that they
-    had at one look, in bytes: what several have in common is divided among them, and so is counted once."""
+    """Samples a process and its descendants until `stop`; `peak` is the largest sum in bytes, with shared memory
+    counted once."""
 
     def __init__(self, process: int) -> None:
         super().__init__(daemon=True)
         self.process, self.peak, self.ended = process, 0, threading.Event()
 
     def run(self) -> None:
-        """Look."""
+        """Take samples."""
         while not self.ended.wait(EVERY):
             self.peak = max(self.peak, sum(map(_share, _family(self.process))))
 
     def stop(self) -> int:
-        """Look no more; return the peak."""
+        """Stop sampling; return the peak."""
         self.ended.set()
         self.join()
         return self.peak
 
 
 def _family(process: int) -> list[int]:
-    """A process and all that descend from it."""
+    """Return a process and its descendants."""
     children: dict[int, list[int]] = {}
     for name in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):
@@ -44,7 +44,7 @@ def _family(process: int) -> list[int]:
 
 
 def _share(process: int) -> int:
-    """The bytes that a process has, and its share of those that it has with others (Pss)."""
+    """Return the private bytes of a process and its share of shared ones (Pss)."""
     with contextlib.suppress(OSError):
         for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
             if line.startswith("Pss:"):

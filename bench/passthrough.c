@@ -1,5 +1,5 @@
 // A preload that does nothing: each function of provio's table, passed on to the next library with one jump.
-// What any preload costs at least. The arguments stay in their registers, so every call can be said, vfork too;
+// The minimal cost of any preload library. The arguments stay in their registers, so every call can be passed on, vfork too;
 // a function is looked up at its first call.
 #define _GNU_SOURCE
 #include <dlfcn.h>

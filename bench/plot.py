@@ -1,4 +1,4 @@
-"""Results as a small drawing: what each level costs, beside its bound."""
+"""Draws the cost of each level, with its bound."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from case import LEVELS, Unit
-from kept import Drawn
+from cost_page import Drawn
 from variants import PASS
 
 COLOURS = {PASS: "#b8b8b8", "file": "#8fb8de", "op": "#2f6db0", "call": "#16324f"}
 
 
 def _draw(axes: object, results: Sequence[Drawn], title: str, start: float) -> None:
-    """Draw a bar a variant for each result, and a mark at each bound."""
+    """Draw a bar for each variant of each result, and a mark at each bound."""
     height = 0.8 / len(COLOURS)
     for row, result in enumerate(results):
         for place, (variant, colour) in enumerate(COLOURS.items()):
@@ -43,10 +43,10 @@ def draw(results: Sequence[Drawn], path: Path) -> None:
     from matplotlib import pyplot
 
     groups = [
-        (Unit.NS, "nanoseconds that watching adds to a call", 0.0),
-        (Unit.US, "microseconds that it adds to a file", 0.0),
-        (Unit.MS, "milliseconds that it adds to a process", 0.0),
-        (Unit.RATIO, "wall time of a whole command, times the bare one's", 1.0),
+        (Unit.NS, "nanoseconds added to a call", 0.0),
+        (Unit.US, "microseconds added to a file", 0.0),
+        (Unit.MS, "milliseconds added to a process", 0.0),
+        (Unit.RATIO, "wall time of a whole command, as a multiple of the bare one", 1.0),
     ]
     drawn = [(title, start, [r for r in results if r.case.unit is unit]) for unit, title, start in groups]
     drawn = [group for group in drawn if group[2]]

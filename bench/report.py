@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-import kept
-from beside import HEAD
+import cost_page
 from case import LEVELS, Unit
+from machine_load import HEAD
 from measure import Result, Spread
-from question import Figure
+from measurement import Figure
 from variants import PASS
 
 BEGIN, END = "<!-- written by `make bench` from here", "to here -->"
@@ -28,8 +28,8 @@ from the lower to the upper quartile follows it. Programs time themselves, the f
 
 ![the cost of each level, and its bound](cost.svg)
 
-The cost of queries is measured in synthetic stores (`bench/invented.py`: the code of the merge makes them, without the
-I/O activities), in processor time; compared variants take turns.
+The cost of queries is measured in synthetic stores (`bench/synthetic_store.py`: the code of the merge makes them,
+without the I/O activities), in processor time; compared variants take turns.
 
 `make bench` repeats all measurements and writes this page. `make bench CASES=b1,tar ROUNDS=9` runs a part and only
 prints; with `WRITE=1` it replaces the rows of that part here, and the others stay. Each row has the date of its
@@ -93,7 +93,7 @@ def _added(results: Sequence[Result], measured: Mapping[str, str]) -> str:
         )
         for result in results
     ]
-    head = ("what one of them costs", "bare", "passes through", *(f"`{level}`" for level in LEVELS), HEAD)
+    head = ("cost of one call", "bare", "passes through", *(f"`{level}`" for level in LEVELS), HEAD)
     return _table(head, rows)
 
 
@@ -117,21 +117,21 @@ def _ratios(results: Sequence[Result], measured: Mapping[str, str]) -> str:
 
 def _notes(notes: Mapping[str, Mapping[str, str]]) -> str:
     return _table(
-        ("what the trace holds", *(f"`{level}`" for level in LEVELS)),
+        ("content of the trace", *(f"`{level}`" for level in LEVELS)),
         [(title, *(held.get(level, "") for level in LEVELS)) for title, held in notes.items()],
     )
 
 
 def text(
     results: Sequence[Result],
-    asked: Sequence[tuple[Figure, str]],
+    figures: Sequence[tuple[Figure, str]],
     killed: Mapping[str, str],
     lines: Sequence[str],
     counts: str,
     measured: Mapping[str, str],
 ) -> str:
-    """Return all that was measured, as Markdown; `measured` says of each case, and `asked` of each figure, when and
-    under what."""
+    """Return all measurements as Markdown; `measured` has the conditions of each case, `figures` those of each
+    figure."""
     added = [result for result in results if result.case.unit is not Unit.RATIO]
     ratios = [result for result in results if result.case.unit is Unit.RATIO]
     notes = {result.case.title: result.notes for result in results if result.notes}
@@ -141,21 +141,21 @@ def text(
     parts += [_added(added, measured)] if added else []
     parts += [_ratios(ratios, measured)] if ratios else []
     parts += [_notes(notes)] if notes else []
-    rows = [(*one.cells(), when) for one, when in asked]
-    parts += [_table(("what asking costs", "measured", "bound", "", HEAD), rows)] if rows else []
+    rows = [(*one.cells(), when) for one, when in figures]
+    parts += [_table(("cost of queries", "measured", "bound", "", HEAD), rows)] if rows else []
     parts += ["\n".join(lines) + "\n"] if lines else []
     parts += [counts] if counts else []
     return "\n".join(parts)
 
 
 def write(path: Path, content: str, *, part: bool = False, begin: str = BEGIN) -> str:
-    """Replace what stands between the marks of a page, or a `part` of it; make the page where there is none. Return
-    what stands there now."""
+    """Replace the text between the marks of a page, or a `part` of it; create the page if it is missing. Return the new
+    text."""
     page = path.read_text(encoding="utf-8") if path.exists() else f"{INTRODUCTION}\n{BEGIN} {END}\n"
     before, rest = page.split(begin, 1)
     old, after = rest.split(END, 1)
     if part:
-        content = kept.together(old.strip().removeprefix("-->").removesuffix("<!--"), content)
-    content = kept.with_share(content) if begin == BEGIN else content
+        content = cost_page.together(old.strip().removeprefix("-->").removesuffix("<!--"), content)
+    content = cost_page.with_share(content) if begin == BEGIN else content
     path.write_text(f"{before}{begin} -->\n\n{content}\n<!-- {END}{after}", encoding="utf-8")
     return content

@@ -1,4 +1,4 @@
-"""What a trace folder holds, read with plain patterns: one is looked at here, not merged."""
+"""Reads a trace folder with regular expressions, without a merge."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CALL = re.compile(rb"^ +<a\d+/r\d+> ", re.MULTILINE)
 
 
 def _blocks(folder: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield each block and whose it is: committed, it begins with a space; one that is not whole, with `#`."""
+    """Yield each committed block, which starts with a space, with its process; an incomplete one starts with `#`."""
     for path in sorted(folder.glob("*.ttl")):
         if not path.name.endswith(_CALLS):
             process = path.name.rsplit(".", 2)[0]
@@ -46,7 +46,7 @@ def counted(folder: Path, name: str, counter: str) -> int:
 
 
 def calls_counted(folder: Path, level: str, name: str, counter: str, count: int) -> str:
-    """Return how many calls on files of this name are counted; raises where some are missing."""
+    """Return the number of counted calls on files of this name; raise if some are missing."""
     total = counted(folder, name, counter)
     if level == "file":
         return f"{sum(1 for _, path in openings(folder) if Path(path).name == name)} opening"
@@ -56,7 +56,7 @@ def calls_counted(folder: Path, level: str, name: str, counter: str, count: int)
 
 
 def calls_kept(folder: Path, level: str, name: str, counter: str, count: int) -> str:
-    """Return how many calls on files of this name are counted and, at `call`, kept; raises where some are missing."""
+    """Return how many calls on files of this name are counted and, at `call`, kept; raise if some are missing."""
     words = calls_counted(folder, level, name, counter, count)
     if level != "call":
         return words
@@ -69,6 +69,6 @@ def calls_kept(folder: Path, level: str, name: str, counter: str, count: int) ->
 
 
 def files_left(folder: Path) -> str:
-    """Return how many trace files there are, and how much they take."""
+    """Return the number of trace files and their size."""
     files = list(folder.iterdir())
     return f"{len(files)} trace files, {sum(path.stat().st_size for path in files) / 1024:,.0f} KiB"

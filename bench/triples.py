@@ -1,7 +1,7 @@
-"""How many triples the merged graph has for what happened to files: a graph in, three counts out.
+"""Counts the triples of a merged graph that describe operations on files.
 
-An operation is an I/O activity that a file's version points to, or a Copy that made one; a pair is a version and an
-operation on it. Counted for them is every triple whose subject or object is a file, a version or an operation.
+An operation is an I/O activity that a file's version refers to, or a Copy that made a version; a pair is a version and
+an operation on it. All triples with a file, a version or an operation as subject or object are counted.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Count:
 
 
 def count(triples: Collection[ox.Triple]) -> Count:
-    """Count what one run's graph holds."""
+    """Count in the graph of one run."""
     classes: dict[str, set[str]] = defaultdict(set)
     for triple in triples:
         if triple.predicate.value == RDF + "type":

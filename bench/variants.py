@@ -18,17 +18,17 @@ _CLOCK = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
 @dataclass(frozen=True)
 class Trace:
-    """A run folder of its own for one command: what `provio run` would make, without the time that takes."""
+    """A run folder for one command, like that of `provio run`, but made faster."""
 
     root: Path
-    clock: str = ""  # as the machine has it
+    clock: str = ""  # the machine's
 
     @property
     def folder(self) -> Path:
         return self.root / ".provio" / "runs" / "r" / "node"
 
     def variables(self, level: str, shim: Path = SHIM) -> dict[str, str]:
-        """Return the variables that have a command watched at this level."""
+        """Return the variables by which a command is recorded at this level."""
         self.folder.mkdir(parents=True)
         clock = "tsc" if _CLOCK.exists() and _CLOCK.read_text().strip() == "tsc" else "sys"
         fields = ("1", level, self.clock or clock, "r", "node", str(self.root / ".provio"), str(self.folder))
@@ -46,15 +46,14 @@ def pass_through(built: Path) -> Path:
 
 
 def variables(variant: str, built: Path, trace: Trace, shim: Path = SHIM) -> dict[str, str]:
-    """Return what a variant adds to the environment."""
+    """Return the variables that a variant adds."""
     if variant == BARE:
         return {}
     return {"LD_PRELOAD": str(pass_through(built))} if variant == PASS else trace.variables(variant, shim)
 
 
 def plain_environment() -> dict[str, str]:
-    """Return this environment without anything preloaded, and with this Python first in the path, in which `provio run`
-    waits for its merge."""
+    """Return this environment without preloads, with this Python first in PATH, and with `merge = wait`."""
     kept = {name: value for name, value in os.environ.items() if name not in ("LD_PRELOAD", "PROVIO_TRACE")}
     path = f"{Path(sys.executable).parent}:{kept.get('PATH', '')}"
     return {**kept, "PATH": path, "PYTHONHASHSEED": "0", "PROVIO_MERGE": "wait"}

@@ -1,4 +1,4 @@
-"""B6: what a stream serves from its buffer: fread of 64 bytes, getc."""
+"""B6: reads from the buffer of a stream: fread of 64 bytes, getc."""
 
 from __future__ import annotations
 

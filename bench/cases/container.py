@@ -1,4 +1,4 @@
-"""`provio container exec`: its start beside the bare runtime's and `provio run`'s, and what a call costs inside.
+"""`provio container exec`: its start, compared with the bare runtime and `provio run`, and the cost of a call inside.
 
 The image is a folder with this system's C library, its loader and the benchmark's programs: Charliecloud starts it.
 """
@@ -15,18 +15,18 @@ from pathlib import Path
 
 from case import Place, numbered_files
 from measure import Spread
-from question import Figure, Question
+from measurement import Figure, Measurement
 from variants import plain_environment
 
 PROVIO = Path(sys.executable).with_name("provio")
 CALLS, FILES = 1_000_000, 50_000
 STARTS = 3  # in each round
-SCALE = {"pread": 1, "files": 1_000}  # nanoseconds, of which the programs tell, in the table's unit
+SCALE = {"pread": 1, "files": 1_000}  # nanoseconds in the unit of the table
 FOLDERS = ("bin", "dev", "etc", "proc", "sys", "tmp", "usr")
 
 
 def _image(place: Place, programs: Sequence[Path]) -> Path:
-    """Make the folder: the programs below /bin, and whatever they are linked with where they look for it."""
+    """Make the image: the programs in /bin, and their libraries in the places where the loader searches."""
     image = place.built / "image"
     for name in FOLDERS:
         (image / name).mkdir(parents=True)
@@ -44,7 +44,7 @@ def _image(place: Place, programs: Sequence[Path]) -> Path:
 
 
 def _timed(command: Sequence[str | Path], place: Place, environment: dict[str, str]) -> tuple[float, str]:
-    """Return the milliseconds that a command takes, and what it prints."""
+    """Return the duration of a command in milliseconds, and its output."""
     began = time.perf_counter()
     done = subprocess.run(command, cwd=place.data, env=environment, capture_output=True, text=True, check=True)
     return (time.perf_counter() - began) * 1e3, done.stdout
@@ -53,7 +53,7 @@ def _timed(command: Sequence[str | Path], place: Place, environment: dict[str, s
 def _container(place: Place, rounds: int) -> Sequence[Figure]:
     """Measure in turns, on the same files, under the same names inside and out."""
     if shutil.which("ch-run") is None:
-        print("container: left out, for ch-run is not installed (apt-get install charliecloud)", file=sys.stderr)
+        print("container: skipped, because ch-run is not installed (apt-get install charliecloud)", file=sys.stderr)
         return []
     nothing, pread, files = (place.program(name) for name in ("nothing", "pread", "files"))
     image = _image(place, [nothing, pread, files])
@@ -75,8 +75,8 @@ def _container(place: Place, rounds: int) -> Sequence[Figure]:
     arguments = {"pread": ["cached", str(CALLS)], "files": ["files", str(FILES)]}
     outside = {"pread": pread, "files": files}
     for _ in range(rounds):
-        begun = ([*runtime, "/bin/nothing"], [*run, nothing], [*watched, "/bin/nothing"])
-        for times, command in list(zip(starts, begun, strict=True)) * STARTS:
+        commands = ([*runtime, "/bin/nothing"], [*run, nothing], [*watched, "/bin/nothing"])
+        for times, command in list(zip(starts, commands, strict=True)) * STARTS:
             times.append(_timed(command, place, environment)[0])
         for name, words in arguments.items():
             pairs = {"inside": (runtime, watched, f"/bin/{name}"), "outside": ([], run, outside[name])}
@@ -98,4 +98,4 @@ def _container(place: Place, rounds: int) -> Sequence[Figure]:
     ]
 
 
-QUESTIONS = [Question("container", _container)]
+MEASUREMENTS = [Measurement("container", _container)]

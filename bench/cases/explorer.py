@@ -1,5 +1,5 @@
-"""What the explorer's questions cost in a store of 1,000,000 quads: asked over the loopback, as the page asks; and by
-the browser's own clock, from the key or the click to the picture."""
+"""The cost of the explorer's queries in a store of 1,000,000 quads: over the loopback, as sent by the page; and by the
+browser's own clock, from the key or the click to the picture."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
-import invented
+import synthetic_store
 from case import Place
 from measure import Spread
-from question import Figure, Question
+from measurement import Figure, Measurement
 
 from provio.lineage.identity import version_iri
 from provio.settings.home import Home
@@ -33,24 +33,24 @@ const [text, done] = arguments, input = document.getElementById('words'), found 
 found.replaceChildren();
 input.focus();
 input.value = text;
-const begun = performance.now();
+const start = performance.now();
 input.dispatchEvent(new Event('input'));
-const look = () => found.querySelector('[role=option]') ? setTimeout(() => done(performance.now() - begun))
+const look = () => found.querySelector('[role=option]') ? setTimeout(() => done(performance.now() - start))
   : requestAnimationFrame(look);
 requestAnimationFrame(look);
 """
 STEPPED = """
-const [way, done] = arguments, one = document.querySelector(`button.expand.${way}`), begun = performance.now();
+const [way, done] = arguments, one = document.querySelector(`button.expand.${way}`), start = performance.now();
 one.click();
 const look = () => one.textContent.endsWith(' more')
-  ? setTimeout(() => done(one.textContent === '0 more' ? 0 : performance.now() - begun)) : requestAnimationFrame(look);
+  ? setTimeout(() => done(one.textContent === '0 more' ? 0 : performance.now() - start)) : requestAnimationFrame(look);
 requestAnimationFrame(look);
 """
 
 
 @contextmanager
 def _served(folder: Path) -> Iterator[str]:
-    """The address of `provio serve`, over the record of a folder."""
+    """Yield the address of `provio serve` for the record of a folder."""
     env = {**os.environ, "PROVIO_HOME": str(folder / ".provio")}
     command = [PROVIO, "serve", "--bind", "127.0.0.1:0"]
     process = subprocess.Popen(command, env=env, stderr=subprocess.PIPE, text=True)
@@ -62,39 +62,40 @@ def _served(folder: Path) -> Iterator[str]:
         process.wait()
 
 
-def _asked(address: str, what: str, **values: object) -> tuple[float, dict]:  # type: ignore[type-arg]
-    """How many milliseconds an answer took, and it."""
+def _query(address: str, kind: str, **values: object) -> tuple[float, dict]:  # type: ignore[type-arg]
+    """Return the duration of a query in milliseconds, and its result."""
     began = time.perf_counter()
-    with urllib.request.urlopen(f"{address}/api/{what}?{urlencode(values)}", timeout=60) as answer:
+    with urllib.request.urlopen(f"{address}/api/{kind}?{urlencode(values)}", timeout=60) as answer:
         body = answer.read()
     return 1000 * (time.perf_counter() - began), json.loads(body)
 
 
 def _measured(place: Place, rounds: int) -> Sequence[Figure]:
-    """Search for names that few and that many things have; expand a step back, and on."""
-    home: Home = invented.store(place.data / "explored", invented.chapters(STEPS, STEPS))
-    middle = [version_iri("5e1f", invented.made(STEPS // 2, number)[1]) for number in range(rounds)]
+    """Search for a rare and for a frequent name; expand a step back, and forward."""
+    home: Home = synthetic_store.store(place.data / "explored", synthetic_store.chapters(STEPS, STEPS))
+    middle = [version_iri("5e1f", synthetic_store.made(STEPS // 2, number)[1]) for number in range(rounds)]
     with _served(home.project) as address:
-        quads = _asked(address, "runs")[1]["count"]
-        few = [_asked(address, "search", words=f"{STEPS // 2}/{number}7") for number in range(1, rounds + 1)]
-        many = [_asked(address, "search", words=f"data {number}") for number in range(rounds)]
-        back = [_asked(address, "lineage", target=iri, direction="backward") for iri in middle]
-        on = [_asked(address, "lineage", target=iri, direction="forward") for iri in middle]
+        quads = _query(address, "runs")[1]["count"]
+        few = [_query(address, "search", words=f"{STEPS // 2}/{number}7") for number in range(1, rounds + 1)]
+        many = [_query(address, "search", words=f"data {number}") for number in range(rounds)]
+        back = [_query(address, "lineage", target=iri, direction="backward") for iri in middle]
+        on = [_query(address, "lineage", target=iri, direction="forward") for iri in middle]
         seen = list(_seen(address, middle))
     if not all(answer["found"] for _, answer in few + many) or not all(len(a["nodes"]) > 2 for _, a in back):
         raise AssertionError("nothing was found")
-    where = f"{quads} runs, {STEPS * invented.MADE:,} files made"
+    where = f"{quads} runs, {STEPS * synthetic_store.MADE:,} files made"
     return [
-        _figure(f"{where}: search for what few names have", few),
-        _figure("search for what most names have", many),
+        _figure(f"{where}: search for a rare part of a name", few),
+        _figure("search for a frequent part of a name", many),
         _figure("one step back from a file", back),
         _figure("one step on", on),
-        *(Figure(f"in the browser: {what}", Spread.of(took), "ms", BOUND, 0) for what, took in seen),
+        *(Figure(f"in the browser: {title}", Spread.of(took), "ms", BOUND, 0) for title, took in seen),
     ]
 
 
 def _seen(address: str, files: Sequence[str]) -> Iterator[tuple[str, list[float]]]:
-    """From the key pressed or the click to the frame after the answer is drawn; a key waits 120 ms for the next."""
+    """Yield the times from a key or click to the frame after the result is drawn; a search waits 120 ms for the next
+    key."""
     sys.path.append(str(Path(__file__).parents[2] / "tests"))
     import browsers
 
@@ -104,7 +105,7 @@ def _seen(address: str, files: Sequence[str]) -> Iterator[tuple[str, list[float]
             browser.go(f"{address}/", "window.provioExplorer && !('busy' in document.body.dataset)")
             ask = browser.driver.execute_async_script
             yield (
-                "a search, from the last key to what is found",
+                "a search, from the last key to the result",
                 [ask(SEARCHED, f"{STEPS // 2}/{number}7") for number in range(1, len(files) + 1)],
             )
             steps: dict[str, list[float]] = {"backward": [], "forward": []}
@@ -126,4 +127,4 @@ def _figure(title: str, took: Sequence[tuple[float, object]]) -> Figure:
     return Figure(title, Spread.of([milliseconds for milliseconds, _ in took]), "ms", BOUND, 0)
 
 
-QUESTIONS = [Question("explorer", _measured, only_named=True)]
+MEASUREMENTS = [Measurement("explorer", _measured, only_named=True)]

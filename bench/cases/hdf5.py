@@ -1,4 +1,4 @@
-"""HDF5: one element written from C; the import of h5py; B5 with the layer in Python, the one in C left out."""
+"""HDF5: one element written from C; the import of h5py; B5 with only the layer in Python."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ COUNT = 1_000_000
 
 
 def _in_python(program: str, *arguments: str) -> list[str | Path]:
-    """The command of a Python in which the layer for h5py alone records."""
+    """Return the command of a Python in which only the layer for h5py records."""
     variables = (f"PYTHONPATH={SITE}", "PROVIO_HDF5=h5py")
     return ["env", *variables, sys.executable, HERE / "programs" / program, *arguments]
 
 
 def _kept(folder: Path, level: str) -> str:
-    """Return what a trace says of the elements written; raises where calls are missing."""
+    """Return the number of counted writes in a trace; raise if some are missing."""
     blocks = (path.read_bytes() for path in folder.glob("*.ttl") if not path.name.endswith(".calls.ttl"))
     counts = (re.search(rb':writeApi "H5Dwrite" +; :writes +(\d+)', block) for block in blocks)
     total = sum(int(found[1]) for found in counts if found)

@@ -1,4 +1,4 @@
-"""HDF5 beneath other programs: nccopy copies 200 variables of netCDF-4, four MPI ranks write what h5bench writes."""
+"""HDF5 in other programs: nccopy copies 200 variables of netCDF-4; four MPI ranks write like h5bench."""
 
 from __future__ import annotations
 

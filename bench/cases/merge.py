@@ -1,4 +1,4 @@
-"""What merging costs: one large run, ten of them, one ten times as large, many small ones, and the end of a run."""
+"""The cost of merges: one large run, ten of them, one ten times as large, many small ones, and the end of a run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from case import HERE, Place
 from measure import Spread, sample
-from question import Figure, Question
+from measurement import Figure, Measurement
 from variants import plain_environment
 
 from provio.settings.home import Home
@@ -25,7 +25,7 @@ SMALL = (50, 250)  # runs in a store, few and many
 
 
 def _recorded(place: Place, name: str, threads: int) -> Path:
-    """Return a `.provio` with one run, not merged, of so many programs that read six files and write six."""
+    """Return a `.provio` with one pending run of programs that each read six files and write six."""
     folder = place.data / name
     if not folder.exists():
         (folder / ".provio").mkdir(parents=True)
@@ -57,7 +57,7 @@ def _copied(whole: Path, target: Path, copies: int) -> Path:
 
 
 def _other_files(data: bytes, began: int, number: int) -> bytes:
-    """What was made during the run gets other inodes, and so do pipes; what was there before stays."""
+    """Give files made during the run, and pipes, other inodes; earlier files keep theirs."""
 
     def later(match: re.Match[bytes]) -> bytes:
         moment = int(match[0])
@@ -72,11 +72,11 @@ def _other_files(data: bytes, began: int, number: int) -> bytes:
 
 
 def _merged(folder: Path) -> tuple[float, float]:
-    """Merge into a store made anew; return the processor time (s) and the largest process's peak (MB)."""
+    """Merge into a new store; return the processor time (s) and the largest process's peak (MB)."""
     for name in ("store", "snapshots"):
         shutil.rmtree(folder / ".provio" / name, ignore_errors=True)
     process = subprocess.Popen([PROVIO, "merge"], cwd=folder, env=_environment(folder), stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)  # the time of what loads, too, the memory of the largest process
+    _, status, usage = os.wait4(process.pid, 0)  # the time of all processes, the memory of the largest
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, "provio merge")
@@ -98,7 +98,7 @@ def _disk(folder: Path) -> float:
 
 
 def _large(place: Place, rounds: int) -> Sequence[Figure]:
-    """Compare a merge with what loading the very same Turtle takes, in turns."""
+    """Compare a merge with loading the same Turtle, in turns."""
     folder = _recorded(place, "merged", THREADS)
     _merged(folder)  # so that byte code is written
     took = [(_merged(folder), _bulk(folder, place, "named"), _bulk(folder, place, "default")) for _ in range(rounds)]
@@ -115,7 +115,7 @@ def _large(place: Place, rounds: int) -> Sequence[Figure]:
 
 
 def _ten(place: Place, rounds: int) -> Sequence[Figure]:
-    """Merge ten copies of the run, and one run of ten times as many programs, beside the one."""
+    """Merge ten copies of the run, and one run with ten times as many programs; compare with the one run."""
     one = _recorded(place, "merged", THREADS)
     ten = _copied(one, place.data / "merged-ten", 10)
     long = _recorded(place, "merged-long", 10 * THREADS)
@@ -131,7 +131,7 @@ def _ten(place: Place, rounds: int) -> Sequence[Figure]:
 
 
 def _many(place: Place, rounds: int) -> Sequence[Figure]:
-    """Merge few and many runs of one program each: what a run costs must not grow with their number."""
+    """Merge few and many runs of one program each: the cost of a run must not grow with their number."""
     one = _recorded(place, "merged-small", 1)
     few, many = (_copied(one, place.data / f"merged-{count}", count) for count in SMALL)
     took = [(_merged(few), _merged(many)) for _ in range(max(1, rounds // 2))]
@@ -160,9 +160,9 @@ def _end(place: Place, rounds: int) -> Sequence[Figure]:
     ]
 
 
-QUESTIONS = [
-    Question("merge", _large),
-    Question("merge-ten", _ten, only_named=True),  # minutes
-    Question("merge-many", _many),
-    Question("merge-end", _end),
+MEASUREMENTS = [
+    Measurement("merge", _large),
+    Measurement("merge-ten", _ten, only_named=True),  # minutes
+    Measurement("merge-many", _many),
+    Measurement("merge-end", _end),
 ]

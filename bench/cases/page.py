@@ -1,5 +1,5 @@
-"""The page of a run with 100,000 files: how long it takes to make, how large it is, and, by the browser's own clock,
-how long the first picture and each step of using it take."""
+"""The page of a run with 100,000 files: the time to write it, its size, and, by the browser's own clock, the times of
+the first picture and of each interaction."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from case import Place
 from measure import Spread
-from question import Figure, Question
+from measurement import Figure, Measurement
 from variants import plain_environment
 
 PROVIO = Path(sys.executable).with_name("provio")
@@ -62,8 +62,8 @@ const frame = (now) => {
 requestAnimationFrame(frame);
 """
 TIMED = """
-const done = arguments[0], begun = performance.now(), value = (() => %s)();
-requestAnimationFrame(() => setTimeout(() => done(performance.now() - begun)));
+const done = arguments[0], start = performance.now(), value = (() => %s)();
+requestAnimationFrame(() => setTimeout(() => done(performance.now() - start)));
 """
 
 
@@ -85,9 +85,9 @@ def _page(place: Place, rounds: int) -> Sequence[Figure]:
         page = Path(folder, "page.html")
         for browser in browsers.started(Path(folder)):
             for _ in range(rounds):
-                begun = time.perf_counter()
+                start = time.perf_counter()
                 subprocess.run([PROVIO, "view", "-o", page], cwd=folder, env=environment, check=True)
-                made.append(time.perf_counter() - begun)
+                made.append(time.perf_counter() - start)
                 browser.go(page.as_uri())
                 drawn.append(browser.ask("given.drawn.stood"))
                 browser.ask(f"void (window.sought = {SOUGHT})")
@@ -115,4 +115,4 @@ def _page(place: Place, rounds: int) -> Sequence[Figure]:
     ]
 
 
-QUESTIONS = [Question("page", _page, only_named=True)]
+MEASUREMENTS = [Measurement("page", _page, only_named=True)]

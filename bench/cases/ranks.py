@@ -1,4 +1,4 @@
-"""What parallel programs cost: a rank's start, four ranks with parallel HDF5, and the merge of 4,096 ranks."""
+"""The cost of parallel programs: the start of a rank, four ranks with parallel HDF5, the merge of 4,096 ranks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import many_ranks
 from case import HERE, Place
 from many_ranks import PROVIO, environment
 from measure import Sample, Spread, sample
-from question import Figure, Question
+from measurement import Figure, Measurement
 
 RANKS = (256, 4096)
 COUNTED = (["stats"], *(["query", name] for name in ("io-by-rank", "unread")))
@@ -25,14 +25,14 @@ SIZES = {"h5bench's own size": (5, 1 << 22), "many small datasets": (200, 1 << 1
 
 
 def _start(place: Place, rounds: int) -> Sequence[Figure]:
-    """Compare the start of a rank whose run others began with a Python that does nothing, in turns."""
+    """Compare the start of a rank that joins an existing run with a Python that does nothing, in turns."""
     folder = place.data / "rank-start"
     (folder / ".provio").mkdir(parents=True)
-    said = environment(folder) | {"PMI_RANK": "1", "PMI_SIZE": "4096", "PROVIO_RUN": "bench"}
+    variables = environment(folder) | {"PMI_RANK": "1", "PMI_SIZE": "4096", "PROVIO_RUN": "bench"}
     commands = ([str(PROVIO), "run", "--quiet", "--", "true"], [sys.executable, "-c", "pass"])
     for command in (*commands, *commands):
-        sample(command, said, folder, printed=False)
-    pairs = [[sample(command, said, folder, printed=False) for command in commands] for _ in range(8 * rounds)]
+        sample(command, variables, folder, printed=False)
+    pairs = [[sample(command, variables, folder, printed=False) for command in commands] for _ in range(8 * rounds)]
     title = "a rank's `provio run -- true`, times `python3 -c pass`"
     return [
         Figure(f"{title}: wall time", Spread.of([rank.time / bare.time for rank, bare in pairs]), "×", 2),
@@ -47,12 +47,12 @@ def _example(place: Place, rounds: int) -> Sequence[Figure]:
     subprocess.run(["make", "-s", "-f", EXAMPLE / "Makefile"], cwd=folder, check=True)
     as_root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
     launch = ["mpirun.openmpi", *as_root, "--oversubscribe", "-n", str(many_ranks.REAL)]
-    said = environment(place.data / "h5bench-record")
-    os.makedirs(said["PROVIO_HOME"])
+    variables = environment(place.data / "h5bench-record")
+    os.makedirs(variables["PROVIO_HOME"])
     found = [
         figure
         for size, (steps, particles) in SIZES.items()
-        for figure in _sized(size, launch, [str(steps), "--particles", str(particles)], (said, folder, rounds))
+        for figure in _sized(size, launch, [str(steps), "--particles", str(particles)], (variables, folder, rounds))
     ]
     shutil.rmtree(folder)
     return found
@@ -61,12 +61,12 @@ def _example(place: Place, rounds: int) -> Sequence[Figure]:
 def _sized(
     size: str, launch: Sequence[str], words: Sequence[str], way: tuple[dict[str, str], Path, int]
 ) -> Sequence[Figure]:
-    """Compare one size of the example; the last figure is what the machine alone makes of it."""
-    said, folder, rounds = way
+    """Compare one size of the example; the last figure shows the variation of the machine."""
+    variables, folder, rounds = way
     kernel = ["./kernel", "write", "particles.h5", "--steps", *words]
     watch = [str(PROVIO), "run", "--quiet", "--no-merge", "--"]
     commands = [[*launch, *kernel], [*launch, *watch, *kernel], [*watch, *launch, *kernel], [*launch, *kernel]]
-    taken = [_in_turn(commands, turn, said, folder) for turn in range(rounds + 1)][1:]
+    taken = [_in_turn(commands, turn, variables, folder) for turn in range(rounds + 1)][1:]
     ways = ("`mpirun -n 4 provio run -- kernel`", "`provio run -- mpirun -n 4 kernel`", "bare once more")
     found = []
     for at, name in enumerate(ways, start=1):
@@ -80,19 +80,19 @@ def _sized(
     return found
 
 
-def _in_turn(commands: Sequence[Sequence[str]], turn: int, said: dict[str, str], folder: Path) -> list[Sample]:
-    """Run each of the commands, another one first in each turn, none over the file of the one before; return what each
-    took, in the order in which they are given."""
+def _in_turn(commands: Sequence[Sequence[str]], turn: int, variables: dict[str, str], folder: Path) -> list[Sample]:
+    """Run each command without the file of the previous one, starting with another one in each turn; return the samples
+    in the given order."""
     found: dict[int, Sample] = {}
     for number in range(len(commands)):
         at = (number + turn) % len(commands)
         (folder / "particles.h5").unlink(missing_ok=True)
-        found[at] = sample(commands[at], said, folder, printed=False)
+        found[at] = sample(commands[at], variables, folder, printed=False)
     return [found[at] for at in range(len(commands))]
 
 
 def _thousands(place: Place, rounds: int) -> Sequence[Figure]:
-    """Merge 256 ranks and 4,096 of the same shape, and ask about the file that all of them wrote."""
+    """Merge 256 ranks and 4,096 like them, and query the file that all of them wrote."""
     program = place.program("ranks", *many_ranks.COMPILER)
     real = many_ranks.record(place.data / "ranks-real", program)
     few, many = (many_ranks.simulate(real, place.data / f"ranks-{count}", count) for count in RANKS)
@@ -101,7 +101,7 @@ def _thousands(place: Place, rounds: int) -> Sequence[Figure]:
     wall, processor, memory = _merged(many)
     each = Spread.of([processor / RANKS[1] / (before / RANKS[0]) for _, before, _ in small])
     shared = real / many_ranks.SHARED
-    asked = sample([PROVIO, "lineage", shared, "--as", "json"], environment(many), many, printed=False)
+    lineage = sample([PROVIO, "lineage", shared, "--as", "json"], environment(many), many, printed=False)
     counted = [sample([PROVIO, *words], environment(many), many, printed=False) for words in COUNTED]
     shutil.rmtree(many)
     figures = [
@@ -109,7 +109,7 @@ def _thousands(place: Place, rounds: int) -> Sequence[Figure]:
         ("the merge of 4,096 ranks: its processor time", processor, "s", None),
         ("the merge of 4,096 ranks: its peak of resident memory", memory, "MB", 300),
         ("the merge of 4,096 ranks: their trace on disk, for each", size / 1024, "KiB", None),
-        ("`provio lineage` of the file that 4,096 ranks wrote: processor time", asked.processor / 1e9, "s", None),
+        ("`provio lineage` of the file that 4,096 ranks wrote: processor time", lineage.processor / 1e9, "s", None),
         *(
             (f"`provio {' '.join(words)}` of them: processor time", taken.processor / 1e9, "s", None)
             for words, taken in zip(COUNTED, counted, strict=True)
@@ -122,7 +122,7 @@ def _thousands(place: Place, rounds: int) -> Sequence[Figure]:
 
 
 def _merged(folder: Path) -> tuple[float, float, float]:
-    """Merge into a store made anew; return the wall and the processor time (s), and the largest process's peak (MB)."""
+    """Merge into a new store; return the wall and the processor time (s), and the largest process's peak (MB)."""
     for name in ("store", "snapshots"):
         shutil.rmtree(folder / ".provio" / name, ignore_errors=True)
     began = time.perf_counter()
@@ -135,8 +135,8 @@ def _merged(folder: Path) -> tuple[float, float, float]:
     return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
-QUESTIONS = [
-    Question("rank-start", _start),
-    Question("rank-example", _example),
-    Question("ranks-4096", _thousands, only_named=True),  # minutes
+MEASUREMENTS = [
+    Measurement("rank-start", _start),
+    Measurement("rank-example", _example),
+    Measurement("ranks-4096", _thousands, only_named=True),  # minutes
 ]

@@ -1,4 +1,4 @@
-"""Top Reco: a training of 200 epochs that says its configuration, and the loss and accuracy of each epoch."""
+"""Top Reco: a training of 200 epochs that declares its configuration, and the loss and accuracy of each epoch."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _prepare(place: Place) -> None:
 
 
 def _every_epoch(folder: Path, _: str) -> str:
-    """What the epochs added: from the first metric to the last, with all between and with its padding."""
+    """Check the text that the epochs added: from the first metric to the last, with padding."""
     word = b" a :Metric "
     (text,) = (text for text in map(Path.read_bytes, folder.glob("*.ttl")) if word in text)
     count = text.count(word)

@@ -16,13 +16,13 @@ static char data[4096];
 static volatile long sum; // so that no call is left out
 
 static int function;
-static provio_object *dataset; // NULL: nothing is told
+static provio_object *dataset; // NULL: the layer records nothing
 
-static void tell(const char *path) {
+static void record_in_layer(const char *path) {
     if (provio_function == NULL) return;
-    struct provio_member said = {.kind = "Dataset", .path = "/data"};
+    struct provio_member member = {.kind = "Dataset", .path = "/data"};
     function = provio_function("layer.write", "Write");
-    dataset = provio_member(provio_file(function, path, O_RDWR, provio_now()), &said);
+    dataset = provio_member(provio_file(function, path, O_RDWR, provio_now()), &member);
 }
 
 // The shim's clock is measured over the first ten milliseconds of its use, which not every call at every level is.
@@ -31,14 +31,14 @@ static void measure_clock(void) {
     for (long i = 0; provio_now != NULL && (i < 1000 || nanoseconds() < until); i++) sum += (long)provio_now();
 }
 
-__attribute__((noinline)) void measured(const char *what, const char *path, int fd, FILE *stream, long count) {
-    if (strcmp(what, "pread") == 0)
+__attribute__((noinline)) void measured(const char *kind, const char *path, int fd, FILE *stream, long count) {
+    if (strcmp(kind, "pread") == 0)
         for (long i = 0; i < count; i++) sum += pread(fd, data, sizeof data, i % 256 * 4096);
-    else if (strcmp(what, "fread") == 0)
+    else if (strcmp(kind, "fread") == 0)
         for (long i = 0; i < count; i++) sum += (long)fread(data, 64, 1, stream);
-    else if (strcmp(what, "getc") == 0)
+    else if (strcmp(kind, "getc") == 0)
         for (long i = 0; i < count; i++) sum += getc(stream);
-    else if (strcmp(what, "told") == 0)
+    else if (strcmp(kind, "layer") == 0)
         for (long i = 0; i < count && dataset != NULL; i++) provio_write(dataset, function, 8, provio_now());
     else
         for (long i = 0; i < count; i++) sum += close(open(path, O_RDONLY));
@@ -50,7 +50,7 @@ int main(int count, char **arguments) {
     FILE *stream = fopen(arguments[2], "r");
     if (fd < 0 || stream == NULL) return 1;
     for (int i = 0; i < 64; i++) sum += (long)fread(data, 64, 1, stream), sum += getc(stream);
-    tell(arguments[2]);
+    record_in_layer(arguments[2]);
     WARM_UP(sum += pread(fd, data, sizeof data, 0));
     measure_clock();
     for (int i = 0; i < 64 && dataset != NULL; i++) provio_write(dataset, function, 8, provio_now());

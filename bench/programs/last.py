@@ -1,4 +1,4 @@
-"""Touches files in one of five ways and says when it did the last of it: `last.py WAY COUNT`.
+"""Accesses files in one of five ways and prints the time of the last access: `last.py WAY COUNT`.
 
 It prints the nanoseconds of the monotonic clock, which is one for all processes, and ends by `_exit`.
 """

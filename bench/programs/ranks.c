@@ -7,8 +7,8 @@
 
 enum { LENGTH = 1024 };
 
-static void failed(const char *what) {
-    perror(what);
+static void failed(const char *call) {
+    perror(call);
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 

@@ -1,4 +1,4 @@
-// How the programs of the benchmarks time themselves: the quickest of ten batches, for what disturbs a machine only adds.
+// The timing of the benchmark programs: the fastest of ten batches, because disturbances only add time.
 #ifndef TIMING_H
 #define TIMING_H
 

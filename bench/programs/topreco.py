@@ -1,7 +1,7 @@
-"""Trains as examples/topreco/train.py does, which is the first argument. Where nothing is recorded, nothing is said.
+"""Runs examples/topreco/train.py, which is the first argument; without recording, declarations are off.
 
-One thread computes: by how long a library's threads wait for each other, spinning, runs differ more than by all that is
-measured here.
+Only one thread computes: the time that a library's threads spin while they wait for each other varies more than
+anything measured here.
 """
 
 import os

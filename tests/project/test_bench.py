@@ -1,4 +1,4 @@
-"""The benchmarks measure what they say: the preload that only passes on does that, and a part of them runs."""
+"""The benchmarks work: the preload that passes calls on changes nothing, and a part of them runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import kept
+import cost_page
 import pytest
 import report
 from run import found
@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def test_pass_through_is_every_row(tmp_path: Path) -> None:
-    """The preload to compare with has just the functions of the C library that provio's has."""
+    """The preload to compare with has just the functions of the C library that provio's preload has."""
 
     def functions(library: Path) -> set[str]:
         symbols = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True)
@@ -43,7 +43,7 @@ def test_pass_through_changes_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_part_runs() -> None:
-    """A part of the benchmarks prints its lines of the table, and what the traces hold."""
+    """A part of the benchmarks prints its rows of the table, and the content of the traces."""
     command = [sys.executable, ROOT / "bench" / "run.py", "--rounds", "1", "--cases", "b3,killed,chain"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
@@ -54,7 +54,7 @@ def test_a_part_runs() -> None:
 
 
 def test_the_page_is_replaced_between_its_marks(tmp_path: Path) -> None:
-    """What stands before and after the marks of the page stays."""
+    """The text before and after the marks of the page stays."""
     page = tmp_path / "cost.md"
     report.write(page, "first")
     page.write_text(page.read_text() + "\nwritten by hand\n")
@@ -67,7 +67,7 @@ def test_the_page_is_replaced_between_its_marks(tmp_path: Path) -> None:
 
 
 def test_a_part_is_replaced_row_by_row(tmp_path: Path) -> None:
-    """Rows that were measured anew stand in place of the old ones, with those that belong to them; the others stay."""
+    """New rows replace the old ones, with their subordinate rows; the others stay."""
     page = tmp_path / "cost.md"
     head = "| wall time, times | measured |\n|---|---|\n"
     old = "2026-11-20 · A\n\n2026-11-21 · B\n\n"
@@ -76,22 +76,22 @@ def test_a_part_is_replaced_row_by_row(tmp_path: Path) -> None:
         page, old + "\n`provio run` itself: 9 ms (2026-11-20).\n\n| instructions, by | n |\n| --- | --- |\n| x | 1 |\n"
     )
     new = f"2026-11-22 · C\n\n{head}| c | 2026-11-22 |\n| b | 2026-11-22 |\n| its processor time | 2 |\n"
-    new += "\n| what asking costs | n |\n|---|---|\n| q | 3 |\n\n`provio run` itself: 8 ms (2026-11-22).\n"
+    new += "\n| cost of queries | n |\n|---|---|\n| q | 3 |\n\n`provio run` itself: 8 ms (2026-11-22).\n"
     rows = "| a | 2026-11-20 |\n| its processor time | 1 |\n"
     rows += "| b | 2026-11-22 |\n| its processor time | 2 |\n| c | 2026-11-22 |"
     assert report.write(page, new, part=True) == (
-        f"2026-11-20 · A\n\n2026-11-22 · C\n\n{head}{rows}\n\n| what asking costs | n |\n|---|---|\n| q | 3 |\n\n"
+        f"2026-11-20 · A\n\n2026-11-22 · C\n\n{head}{rows}\n\n| cost of queries | n |\n|---|---|\n| q | 3 |\n\n"
         "`provio run` itself: 8 ms (2026-11-22).\n\n| instructions, by | n |\n| --- | --- |\n| x | 1 |\n"
     )
 
 
-def test_the_drawing_is_of_what_the_page_says() -> None:
+def test_the_drawing_shows_the_rows_of_the_page() -> None:
     """Each level's cost of a case is read from its row, as it was written there; a case without a row is not drawn."""
     case = next(case for case in found("CASES") if case.key == "b1")
     costs = "-1.5 | +0.2 (-3.0 to +4.0); bound +15.0: held | +5.0 (+4.0 to +6.0) | +7.0 (+7.0 to +7.0)"
     row = f"| {case.title} | 1 ns | {costs} | x |"
-    page = f"| what one of them costs | bare |\n|---|---|\n{row}\n"
-    (drawn,) = kept.costs(page, found("CASES"))
+    page = f"| cost of one call | bare |\n|---|---|\n{row}\n"
+    (drawn,) = cost_page.costs(page, found("CASES"))
     assert drawn.case.key == "b1"
     shown = {name: (one.low, one.median, one.high) for name, one in drawn.costs.items()}
     low = {"passes through": (-1.5, -1.5, -1.5), "file": (-3.0, 0.2, 4.0)}

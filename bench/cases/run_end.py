@@ -1,4 +1,4 @@
-"""How long `provio run` takes to end after its command: after much that was touched, and of 200 that end at once."""
+"""The time of `provio run` after its command: after accesses to many files, and of 200 runs that end at once."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from pathlib import Path
 
 from case import Place
 from measure import Spread
-from question import Figure, Question
+from measurement import Figure, Measurement
 from variants import plain_environment
 
 PROVIO = Path(sys.executable).with_name("provio")
 COUNT = 200
-SCRIPT = 'echo > "ready$0"; read word < go; echo "$0" > "out$0"'  # waits until it is let go
+SCRIPT = 'echo > "ready$0"; read word < go; echo "$0" > "out$0"'  # waits until it is released
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """An environment in which a folder has a record of its own."""
+    """Return an environment with a record in a folder."""
     left_out = ("PYTHONDONTWRITEBYTECODE", "CI")
     kept = {name: value for name, value in plain_environment().items() if name not in left_out}
     return {**kept, "PROVIO_HOME": str(folder / ".provio")}
 
 
 def _ended(folder: Path, count: int) -> list[float]:
-    """Start runs that wait for one FIFO, let all go at once; return after how many milliseconds each ended."""
+    """Start runs that wait for one FIFO and release all at once; return the milliseconds until the end of each."""
     environment = {**_environment(folder), "PROVIO_MERGE": "wait"}
     watched = [PROVIO, "run", "--quiet", "--"]
-    subprocess.run([*watched, "true"], cwd=folder, env=environment, check=True)  # the store is there
+    subprocess.run([*watched, "true"], cwd=folder, env=environment, check=True)  # creates the store
     os.mkfifo(folder / "go")
     gate = os.open(folder / "go", os.O_RDWR)
     running = {
@@ -53,7 +53,7 @@ def _ended(folder: Path, count: int) -> list[float]:
 
 
 def _ends(place: Place, rounds: int) -> Sequence[Figure]:
-    """Measure both in turns; what the runs share is the machine's cores, which the title names."""
+    """Measure both in turns; the runs share the cores, whose number is in the title."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
     alone, slowest, times = [], [], []
     for _ in range(rounds):
@@ -82,7 +82,7 @@ ONE_AFTER_THE_OTHER = 1000  # runs
 
 
 def _after(folder: Path, way: str, count: int) -> float:
-    """Return how many milliseconds after the last that a command did its `provio run` had ended."""
+    """Return the milliseconds from the last action of a command to the end of its `provio run`."""
     environment = {**_environment(folder), "PROVIO_MERGE": "background"}
     command = [PROVIO, "run", "--quiet", "--", sys.executable, LAST, way, str(count)]
     done = subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, check=True)
@@ -90,48 +90,48 @@ def _after(folder: Path, way: str, count: int) -> float:
 
 
 def _endings(place: Place, rounds: int) -> Sequence[Figure]:
-    """Measure each way in turns; the files that are read are made once."""
-    took: dict[str, list[float]] = {what: [] for what in WAYS}
+    """Measure each way in turns."""
+    took: dict[str, list[float]] = {way: [] for way in WAYS}
     for _ in range(rounds):
-        for what, (way, count) in WAYS.items():
+        for title, (way, count) in WAYS.items():
             with tempfile.TemporaryDirectory(dir=place.data) as made:
                 folder = Path(made)
                 (folder / "in").mkdir()
                 for number in range(count if way == "read" else 1):
                     (folder / "in" / str(number)).write_bytes(b"1" * 40)
-                took[what].append(_after(folder, way, count))
-    title = "from the end of a command to that of `provio run`, where it {}: the longest"
-    return [Figure(title.format(what), Spread.of([max(found)]), "ms", AFTER, 0) for what, found in took.items()]
+                took[title].append(_after(folder, way, count))
+    heading = "from the end of a command that {} to the end of `provio run`: the longest"
+    return [Figure(heading.format(title), Spread.of([max(found)]), "ms", AFTER, 0) for title, found in took.items()]
 
 
 def _row(place: Place, rounds: int) -> Sequence[Figure]:
-    """Runs one after the other, and how many merges they lead to; the Python alone beside them."""
+    """Measure runs one after the other, their number of merges, and a Python alone."""
     took, alone, merges = [], [], []
     for _ in range(max(1, rounds // 3)):
         with tempfile.TemporaryDirectory(dir=place.data) as made:
             folder = Path(made)
             environment = {**_environment(folder), "PROVIO_MERGE": "background"}
             mergers = set()
-            begun = time.perf_counter()
+            start = time.perf_counter()
             for _ in range(ONE_AFTER_THE_OTHER):
                 subprocess.run([PROVIO, "run", "--quiet", "--", "true"], cwd=folder, env=environment, check=True)
                 mergers |= _mergers(folder)
-            took.append((time.perf_counter() - begun) / ONE_AFTER_THE_OTHER * 1e3)
-            begun = time.perf_counter()
+            took.append((time.perf_counter() - start) / ONE_AFTER_THE_OTHER * 1e3)
+            start = time.perf_counter()
             for _ in range(100):
                 subprocess.run([sys.executable, "-c", "pass"], cwd=folder, env=environment, check=True)
-            alone.append((time.perf_counter() - begun) * 10)
+            alone.append((time.perf_counter() - start) * 10)
             merges.append(len(mergers))
     title = f"{ONE_AFTER_THE_OTHER:,} × `provio run -- true`, one after the other: each"
     return [
         Figure(title, Spread.of(took), "ms", 45),
-        Figure("`python3 -c pass`, beside it", Spread.of(alone), "ms"),
-        Figure("the background merges that they lead to", Spread.of([float(count) for count in merges]), "", 3, 0),
+        Figure("`python3 -c pass`, for comparison", Spread.of(alone), "ms"),
+        Figure("the number of their background merges", Spread.of([float(count) for count in merges]), "", 3, 0),
     ]
 
 
 def _mergers(folder: Path) -> set[str]:
-    """The background merges of a record that are there."""
+    """Return the ids of the background merges of a record."""
     wanted, found = os.fsencode(folder / ".provio"), set()
     for entry in os.scandir("/proc"):
         if entry.name.isdigit():
@@ -142,4 +142,4 @@ def _mergers(folder: Path) -> set[str]:
     return found
 
 
-QUESTIONS = [Question("ends", _ends), Question("endings", _endings), Question("row", _row, only_named=True)]
+MEASUREMENTS = [Measurement("ends", _ends), Measurement("endings", _endings), Measurement("row", _row, only_named=True)]

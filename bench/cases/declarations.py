@@ -1,4 +1,4 @@
-"""What it costs a program to say what it does: in Python an activity, a metric, and where all is switched off; in C an
+"""The cost of declarations: in Python an activity, a metric, and an activity while declarations are off; in C an
 activity, a metric and a setting."""
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from pathlib import Path
 from case import HERE, Case, Place, Unit
 
 
-def _case(what: str, title: str, label: str, unit: Unit, bound: float) -> Case:
-    command = [sys.executable, HERE / "programs" / "said.py", what]
-    return Case(f"said-{what}", title, label, lambda _: command, unit, {"op": bound})
+def _case(kind: str, title: str, label: str, unit: Unit, bound: float) -> Case:
+    command = [sys.executable, HERE / "programs" / "declare.py", kind]
+    return Case(f"declare-{kind}", title, label, lambda _: command, unit, {"op": bound})
 
 
-def _in_c(what: str, title: str, bound: float) -> Case:
+def _in_c(kind: str, title: str, bound: float) -> Case:
     def command(place: Place) -> list[str | Path]:
-        return [place.program("said_in_c"), what, "100000"]
+        return [place.program("declare_in_c"), kind, "100000"]
 
-    return Case(f"said-c-{what}", title, f"{what} in C", command, Unit.NS, {"op": bound})
+    return Case(f"declare-c-{kind}", title, f"{kind} in C", command, Unit.NS, {"op": bound})
 
 
 CASES = [

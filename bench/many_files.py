@@ -1,8 +1,8 @@
-"""What it costs to keep a run of many files and to ask of it: `grep -r`, and programs that read or write so many files.
+"""The cost of storing and querying a run with many files: `grep -r`, and programs that read or write many files.
 
-`python bench/keeping.py` measures all cases (`--cases grep-50000,read-10000` some), keeps the figures in
-`bench/keeping.json` and writes the table of docs/cost.md anew. `--provio PATH --release first` measures another
-installation of provio, whose figures stand beside. `--table` writes the table from what is kept.
+`python bench/many_files.py` measures all cases (`--cases grep-50000,read-10000` some), stores the figures in
+`bench/many_files.json` and writes the table of docs/cost.md. `--provio PATH --release first` measures another
+installation of provio, for columns of its own. `--table` writes the table from the stored figures.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from pathlib import Path
 
 import pyoxigraph
 import report
-from beside import Beside
 from case import HERE, Place
 from history import taken
-from keeping_table import BEGIN, CASES, NOW, QUESTIONS, table
+from machine_load import MachineLoad
+from many_files_table import BEGIN, CASES, NOW, QUERIES, table
 from memory import Watched
 from variants import plain_environment
 
-KEPT = HERE / "keeping.json"
+KEPT = HERE / "many_files.json"
 DOCS = HERE.parent / "docs"
-FEW = 50_000  # files: of more one round is measured
-LONGEST = 600  # seconds of processor time that a question may take
+FEW = 50_000  # files; cases with more have one round
+LONGEST = 600  # seconds of processor time, the limit of a query
 
 
 def measured(
@@ -44,18 +44,18 @@ def measured(
         resource.prlimit(process.pid, resource.RLIMIT_CPU, (longest, longest + 5))
     watched = Watched(process.pid)
     watched.start()
-    said = process.stderr.read()
+    errors = process.stderr.read()
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     peak = watched.stop()
     if process.returncode not in (0, -signal.SIGXCPU, -signal.SIGKILL):
-        raise subprocess.CalledProcessError(process.returncode, command, stderr=said)
+        raise subprocess.CalledProcessError(process.returncode, command, stderr=errors)
     seconds = usage.ru_utime + usage.ru_stime if process.returncode == 0 else None
     return seconds, usage.ru_maxrss * 1024 / 1e6, max(peak / 1e6, usage.ru_maxrss * 1024 / 1e6)
 
 
 class Project:
-    """A folder in which a case is recorded and asked about, with one installation of provio."""
+    """A folder in which a case is recorded and queried, with one installation of provio."""
 
     def __init__(self, folder: Path, provio: Path, program: Path) -> None:
         self.folder, self.provio, self.program = folder, provio, program
@@ -65,11 +65,11 @@ class Project:
         self.record.mkdir()
 
     def call(self, *words: str, longest: int | None = None) -> tuple[float | None, float, float]:
-        """Call provio; return what it took, as `measured` does."""
+        """Call provio; return its cost, like `measured`."""
         return measured([str(self.provio), *words], self.folder, self.environment, longest)
 
     def recorded(self, kind: str, files: int) -> float:
-        """Record the case; return the processor time of that."""
+        """Record the case; return its processor time."""
         each = f"{self.program} {{}} files {files}"
         if kind != "written":
             subprocess.run(
@@ -81,18 +81,18 @@ class Project:
         return seconds or 0
 
     def unmerged(self) -> None:
-        """Have the record as it was before it was merged."""
+        """Restore the record from before the merge."""
         shutil.rmtree(self.record)
         shutil.copytree(self.pristine, self.record, symlinks=True)
 
     def triples(self) -> int:
-        """Return how many the store holds."""
+        """Return the number of triples in the store."""
         return len(pyoxigraph.Store.read_only(str(self.record / "store")))
 
 
 def figures(project: Project, kind: str, files: int, without: Collection[str]) -> dict[str, float | None]:
-    """Merge what is recorded and ask of it, but for some questions; return the figures by name. A question that was not
-    answered is None."""
+    """Merge the record and query it, except for some queries; return the figures by name, None for a query that reached
+    its limit."""
     target = "files/000/00000" if kind == "written" else "out.txt"
     seconds, largest, all_of_them = project.call("merge")
     store = [project.record / name for name in ("store", "snapshots")]
@@ -106,7 +106,7 @@ def figures(project: Project, kind: str, files: int, without: Collection[str]) -
         "runs": taken(project.record / "runs") / 1e6,
         "triples": project.triples() / files,
     }
-    for name, words in QUESTIONS.items():
+    for name, words in QUERIES.items():
         if name in without:
             continue
         found[name] = project.call(*words, *([target] if name in ("lineage", "why") else []), longest=LONGEST)[0]
@@ -125,27 +125,27 @@ def one(
     with tempfile.TemporaryDirectory(prefix="provio-bench-", dir=place) as name:
         folder = Path(name).resolve()
         program = Place(folder, folder, folder).program("each")
-        project, beside = Project(folder, provio, program), Beside()
+        project, load = Project(folder, provio, program), MachineLoad()
         recorded = project.recorded(kind, files)
         all_rounds = [figures(project, kind, files, without) for _ in range(1 if files > FEW else rounds)]
         found = {name: [rounded(one[name]) for one in all_rounds] for name in all_rounds[0]}
-        return {"recorded": [rounded(recorded)], **found, "beside": [rounded(beside.cores())]}
+        return {"recorded": [rounded(recorded)], **found, "beside": [rounded(load.cores())]}
 
 
 def rounded(value: float | None) -> float | None:
-    """A figure with as many digits as say something."""
+    """Return a figure rounded to its significant digits."""
     return None if value is None else float(f"{value:.4g}")
 
 
 def main() -> None:
-    """Measure, keep and tell."""
+    """Measure, store and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", default=",".join(CASES), help="a list of names")
     parser.add_argument("--rounds", type=int, default=3, help=f"of a case of at most {FEW:,} files")
     parser.add_argument("--provio", type=Path, default=Path(sys.executable).with_name("provio"))
-    parser.add_argument("--release", default=NOW, choices=(NOW, "first"), help="what --provio is")
+    parser.add_argument("--release", default=NOW, choices=(NOW, "first"), help="the release of --provio")
     parser.add_argument("--place", type=Path, help="a folder to work in (1,000,000 files take 10 GB)")
-    parser.add_argument("--without", default="", help=f"questions to leave out: {', '.join(QUESTIONS)}, fresh")
+    parser.add_argument("--without", default="", help=f"queries to omit: {', '.join(QUERIES)}, fresh")
     parser.add_argument("--table", action="store_true", help="measure nothing")
     chosen = parser.parse_args()
     kept = json.loads(KEPT.read_text(encoding="utf-8")) if KEPT.exists() else {}

@@ -1,7 +1,6 @@
-"""Says the same again and again, and prints the nanoseconds of processor time that one of it takes.
+"""Repeats a declaration, and prints its processor time in nanoseconds.
 
-Where nothing is recorded, it is switched off; `off` is switched off where something is, and an empty loop where nothing
-is.
+Without recording, declarations are off. With `off` they are always off, and without recording the loop is empty.
 """
 
 import os
@@ -13,7 +12,7 @@ WATCHED = "PROVIO_TRACE" in os.environ
 if not WATCHED or sys.argv[1] == "off":
     os.environ["PROVIO_OFF"] = "1"
 
-import provio  # noqa: E402 (what is set before is what counts)
+import provio  # noqa: E402 (it reads the variable when it is imported)
 
 
 def activity() -> None:
@@ -35,7 +34,7 @@ def off() -> None:
 
 
 def best(function: object) -> float:
-    """The least of a few: what disturbs it only adds."""
+    """Return the minimum of a few: disturbances only add time."""
     found = []
     for _ in range(5):
         began = time.process_time_ns()

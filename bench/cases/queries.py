@@ -1,4 +1,4 @@
-"""What asking costs: lineage in a large store and in a small one, a chain, the graph's size, the constraints."""
+"""The cost of queries: lineage in a large and a small store, a chain, the size of the graph, the constraints."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
-import invented
 import pyoxigraph as ox
+import synthetic_store
 from case import Place, numbered_files
 from measure import Spread, sample
-from question import Figure, Question
+from measurement import Figure, Measurement
 from triples import count
 from variants import plain_environment
 
@@ -24,40 +24,40 @@ from provio.lineage.identity import version_iri
 from provio.store import open_reader
 from provio.validate import rules, shapes
 
-TENTH, WHOLE = (100, 15), (1_000, invented.STEPS)  # runs in the store, and steps that lead to what is asked about
+TENTH, WHOLE = (100, 15), (1_000, synthetic_store.STEPS)  # runs in the store, and steps that lead to the target
 LONG = 200
 CONSTRAINED = 40  # runs, 700,000 quads
 PROVIO = Path(sys.executable).with_name("provio")
-# As docs/graph.md has it.
+# From docs/graph.md.
 PATH = """SELECT DISTINCT ?ancestor WHERE {{ <{}> ((prov:wasGeneratedBy/provio:carriedFrom*/prov:used)
     | prov:wasRevisionOf | prov:alternateOf | ^prov:alternateOf)+ ?ancestor }}"""
 
 
 def _seconds(work: Callable[[], object]) -> float:
-    """Return the processor time of something that this very process does."""
+    """Return the processor time of a function in this process."""
     began = time.process_time()
     work()
     return time.process_time() - began
 
 
 def _ancestors(size: tuple[int, int], place: Place, rounds: int) -> Sequence[Figure]:
-    """Compare lineage with the bare property path, asked of the same open store, in turns."""
+    """Compare lineage with the bare property path on the same open store, in turns."""
     runs, steps = size
     began = time.perf_counter()
-    home = invented.store(place.data / f"store{runs}", invented.chapters(runs, steps))
+    home = synthetic_store.store(place.data / f"store{runs}", synthetic_store.chapters(runs, steps))
     made = time.perf_counter() - began
     reader = open_reader(home)
-    target = version_iri("5e1f", invented.gather_run(steps - 1)[1])
+    target = version_iri("5e1f", synthetic_store.gather_run(steps - 1)[1])
     found = sum(1 for _ in reader.rows(PATH.format(target)))
-    if found != steps * invented.USED:
+    if found != steps * synthetic_store.USED:
         raise AssertionError(f"{found} ancestors")
-    asked: tuple[Callable[[], object], ...] = (
+    queries: tuple[Callable[[], object], ...] = (
         lambda: sum(1 for _ in reader.query(PATH.format(target))),
         lambda: follow(reader, [target]),
         lambda: lineage(reader, [Target(target)], Scope()),
     )
-    took = [[_seconds(work) for work in asked] for _ in range(rounds)]
-    where = f"{runs * invented.MADE:,} versions in the store (made in {made:.0f} s), {found:,} ancestors"
+    took = [[_seconds(work) for work in queries] for _ in range(rounds)]
+    where = f"{runs * synthetic_store.MADE:,} versions in the store (made in {made:.0f} s), {found:,} ancestors"
     return [
         Figure(f"{where}: the SPARQL property path", Spread.of([raw for raw, _, _ in took]), "s"),
         Figure("the backward walk, times the path", Spread.of([walk / raw for raw, walk, _ in took]), "×", 1.3),
@@ -71,9 +71,9 @@ def _ancestors(size: tuple[int, int], place: Place, rounds: int) -> Sequence[Fig
 
 
 def _chain(place: Place, rounds: int) -> Sequence[Figure]:
-    """Ask for the lineage of the last of a chain, within this process."""
-    trace, last = invented.chain_run(LONG)
-    reader = open_reader(invented.store(place.data / "chain", [invented.quads(trace)]))
+    """Measure the lineage of the last file of a chain, within this process."""
+    trace, last = synthetic_store.chain_run(LONG)
+    reader = open_reader(synthetic_store.store(place.data / "chain", [synthetic_store.quads(trace)]))
     target = Target(version_iri("5e1f", last))
     nodes = lineage(reader, [target], Scope())["nodes"]
     if sum(node["type"] == "FileVersion" for node in nodes) != LONG + 1:
@@ -84,7 +84,7 @@ def _chain(place: Place, rounds: int) -> Sequence[Figure]:
 
 def _verb(place: Place, rounds: int) -> Sequence[Figure]:
     """Compare `provio lineage` of one file with a Python that does nothing, in turns."""
-    folder = place.data / "asked"
+    folder = place.data / "queried"
     (folder / ".provio").mkdir(parents=True)
     (folder / "in").write_text("b\na\n")
     for script in ("cat in >copy", "sort copy >out"):
@@ -96,8 +96,8 @@ def _verb(place: Place, rounds: int) -> Sequence[Figure]:
     pairs = [[sample(command, environment, folder, printed=False) for command in commands] for _ in range(4 * rounds)]
     title = "`provio lineage` of one file, small store, times `python3 -c pass`"
     return [
-        Figure(f"{title}: wall time", Spread.of([asked.time / bare.time for asked, bare in pairs]), "×", 8),
-        Figure("its processor time", Spread.of([asked.processor / bare.processor for asked, bare in pairs]), "×", 8),
+        Figure(f"{title}: wall time", Spread.of([query.time / bare.time for query, bare in pairs]), "×", 8),
+        Figure("its processor time", Spread.of([query.processor / bare.processor for query, bare in pairs]), "×", 8),
     ]
 
 
@@ -120,15 +120,15 @@ def _graph(place: Place, _: int) -> Sequence[Figure]:
         subprocess.run([PROVIO, "run", "--quiet", "--", *command], cwd=folder, check=True, stdout=subprocess.DEVNULL)
         data = subprocess.run([PROVIO, "export", "last", "--as", "nquads"], cwd=folder, check=True, capture_output=True)
         found = count({quad.triple for quad in ox.parse(data.stdout, format=ox.RdfFormat.N_QUADS)})
-        what = f"triples for each file and operation, {title}: {found.triples:,} for {found.pairs:,}"
-        figures.append(Figure(what, Spread.of([found.each]), "", 14))
+        row = f"triples for each file and operation, {title}: {found.triples:,} for {found.pairs:,}"
+        figures.append(Figure(row, Spread.of([found.each]), "", 14))
     return figures
 
 
 def _constraints(place: Place, rounds: int) -> Sequence[Figure]:
-    """Ask each constraint, lint and shape of a store by itself; tell the slowest."""
-    steps = (invented.step_quads(step) for step in range(CONSTRAINED))
-    quads = open_reader(invented.store(place.data / "constrained", steps)).quads()
+    """Check each constraint, lint and shape of a store separately; return the slowest."""
+    steps = (synthetic_store.step_quads(step) for step in range(CONSTRAINED))
+    quads = open_reader(synthetic_store.store(place.data / "constrained", steps)).quads()
     graph = rules.Graph(quads, union=True)
     took = {
         rule.label: Spread.of([_seconds(lambda rule=rule: list(rules.findings(graph, [rule]))) for _ in range(rounds)])
@@ -139,11 +139,11 @@ def _constraints(place: Place, rounds: int) -> Sequence[Figure]:
     return [Figure(title, took[slowest], "s", 1)]
 
 
-QUESTIONS = [
-    Question("ancestors", partial(_ancestors, TENTH)),
-    Question("million", partial(_ancestors, WHOLE), only_named=True),  # its store takes half an hour
-    Question("chain", _chain),
-    Question("verb", _verb),
-    Question("graph", _graph),
-    Question("constraints", _constraints),
+MEASUREMENTS = [
+    Measurement("ancestors", partial(_ancestors, TENTH)),
+    Measurement("million", partial(_ancestors, WHOLE), only_named=True),  # its store takes half an hour
+    Measurement("chain", _chain),
+    Measurement("verb", _verb),
+    Measurement("graph", _graph),
+    Measurement("constraints", _constraints),
 ]

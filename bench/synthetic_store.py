@@ -1,8 +1,8 @@
-"""Runs that nobody ran: a number in, the facts of as many runs out, and a store that merge's own code makes of them.
+"""Synthetic runs: the facts of many runs, and a store that the code of the merge makes of them.
 
 Each run is a step of a pipeline: 100 workers read 6 outputs each of the step before and write 10 new files, 4 inputs
-and 5 outputs first, then 2 and 5 more (so each has two phases, the second carried from the first). A new one begins
-with 600 raw files. Always the same; nothing here knows what a graph looks like.
+and 5 outputs first, then 2 and 5 more (so each has two phases, the second carried from the first). A new pipeline
+starts with 600 raw files. The result is always the same; this module does not depend on the form of the graph.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from provio.trace.run_facts import Trace
 
 WORKERS, OUTPUTS, INPUTS = 100, 10, 6
 MADE, USED = WORKERS * OUTPUTS, WORKERS * INPUTS
-STEPS = 150  # of a pipeline; what its last step gathers has STEPS * USED ancestors
+STEPS = 150  # of a pipeline; the gathered file of its last step has STEPS * USED ancestors
 SECOND = 1_000_000_000
 BEGAN = 1_795_000_000 * SECOND
-RAW = 900_000_000  # the inodes of what no run made
+RAW = 900_000_000  # inodes of files that no run made
 MOUNT = {"mountPoint": "/data", "root": "/", "device": "259:1", "storageDomain": "5e1f"}
 
 
@@ -51,7 +51,7 @@ def needed(step: int, first: int, count: int) -> list[tuple[bytes, Facts]]:
 
 
 class _Worker:
-    """A process under construction: what it opens is numbered as it comes."""
+    """A process under construction; its openings are numbered in order."""
 
     def __init__(self, trace: Trace, number: int, began: int) -> None:
         iri = f"{trace.iri}/node/{1000 + number}.1.0/"
@@ -92,7 +92,7 @@ class _Worker:
 def step_run(step: int) -> Trace:
     """Return the facts of one step's run."""
     began = BEGAN + step * 100 * SECOND
-    trace = _begun(step, began)
+    trace = _new_run(step, began)
     for number in range(WORKERS):
         worker = _Worker(trace, number, began)
         inputs = needed(step, number * INPUTS, INPUTS)
@@ -105,9 +105,9 @@ def step_run(step: int) -> Trace:
 
 
 def gather_run(step: int) -> tuple[Trace, Facts]:
-    """Return the facts of a run that reads what a step would read and writes one file, and that file's."""
+    """Return the facts of a run that reads the inputs of a step and writes one file, and the facts of that file."""
     began = BEGAN + step * 100 * SECOND
-    trace = _begun(step, began, 0xFFFF)
+    trace = _new_run(step, began, 0xFFFF)
     worker = _Worker(trace, 0, began)
     for i, (path, facts) in enumerate(needed(step, 0, USED)):
         worker.read(path, facts, began + i * 10_000)
@@ -118,8 +118,8 @@ def gather_run(step: int) -> tuple[Trace, Facts]:
 
 
 def chain_run(length: int) -> tuple[Trace, Facts]:
-    """Return the facts of a run of so many processes, each reading what the one before wrote, and of the last file."""
-    trace = _begun(0, BEGAN, 0xC4A1)
+    """Return the facts of a run of processes that each read the output of the previous one, and of the last file."""
+    trace = _new_run(0, BEGAN, 0xC4A1)
     facts = Facts("259:1", RAW, BEGAN, BEGAN + 9, BEGAN + 9, 1)
     for number in range(length):
         began = BEGAN + (number + 1) * 100_000_000
@@ -131,7 +131,7 @@ def chain_run(length: int) -> tuple[Trace, Facts]:
     return trace, facts
 
 
-def _begun(step: int, began: int, kind: int = 0) -> Trace:
+def _new_run(step: int, began: int, kind: int = 0) -> Trace:
     run = f"01936b2e-7c00-7abc-{kind or 0x8DEF:04x}-{step:012x}"
     facts = {
         "host": "node",
@@ -147,7 +147,7 @@ def _begun(step: int, began: int, kind: int = 0) -> Trace:
 
 
 def quads(trace: Trace) -> bytes:
-    """Return what merge writes of a run, and its index of it, as N-Quads; the I/O activities are left out."""
+    """Return the graph and the index of a run as N-Quads, without I/O activities."""
     identity, settings = Identity(trace), Config()
     conclusions = conclude(trace, identity, settings)
     for process in trace.processes.values():
@@ -163,15 +163,14 @@ def step_quads(step: int) -> bytes:
 
 
 def chapters(steps: int, length: int = STEPS) -> Iterator[bytes]:
-    """Yield the N-Quads of so many steps, and of a run that gathers what step `length` of the first pipeline would
-    read."""
+    """Yield the N-Quads of many steps, and of a run that gathers the inputs of step `length` of the first pipeline."""
     with Pool() as pool:
         yield from pool.imap(step_quads, range(steps))
     yield quads(gather_run(length - 1)[0])
 
 
 class _Pipe(io.RawIOBase):
-    """Pieces of bytes as something to read from."""
+    """A readable stream of pieces of bytes."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self.pieces, self.left = pieces, b""
@@ -187,7 +186,7 @@ class _Pipe(io.RawIOBase):
 
 
 def store(folder: Path, pieces: Iterable[bytes]) -> Home:
-    """Make a `.provio` whose store holds these N-Quads, published."""
+    """Make a `.provio` with a published store of these N-Quads."""
     home = Home(folder / ".provio")
     folder.mkdir()
     make(home)

@@ -1,4 +1,4 @@
-"""What keeping and asking costs, as a table: the figures that `keeping.py` keeps in, Markdown out."""
+"""The table of the figures that `many_files.py` stores, as Markdown."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 FIRST, NOW = "first", "now"
-BEGIN = "<!-- written by `python bench/keeping.py` from here"
-# name → what is done to the files, and how many they are
+BEGIN = "<!-- written by `python bench/many_files.py` from here"
+# name → operation on the files, number of files
 CASES = {
     f"{kind}-{files}": (kind, files)
     for kind, sizes in {"grep": (50_000,), "read": (10_000, 50_000, 100_000, 1_000_000),
                         "written": (10_000, 50_000, 100_000, 1_000_000)}.items()
     for files in sizes
 }  # fmt: skip
-QUESTIONS = {
+QUERIES = {
     "lineage": ["lineage"], "why": ["why"], "show": ["show", "last"], "stats": ["stats"], "validate": ["validate"],
 }  # fmt: skip
-BOUNDED = 50_000  # files, of which the bounds are that do not hold for each size
+BOUNDED = 50_000  # files; bounds that are not for each size are for this one
 Kept = Mapping[str, Mapping[str, Mapping[str, Sequence[float | None]]]]
 
 
 class Row(NamedTuple):
-    """A line of the table: the name of its figure, what it says, its digits, its bound, and whether that is for each
-    number of files."""
+    """A row of the table: name of the figure, title, digits, bound, and whether the bound is for each number of
+    files."""
 
     name: str
     title: str
@@ -41,22 +41,22 @@ ROWS = (
     Row("largest", "its memory: the largest process, MB", 0, 300, True),
     Row("memory", "all its processes at once, MB", 0, 300, True),
     Row("store", "on disk: the store and its snapshot, MB", 0, 80),
-    Row("statements", "the list of what the run shares with others, MB"),
+    Row("statements", "the list of statements shared with other runs, MB"),
     Row("runs", "the run folder, MB", 0),
     Row("triples", "triples in the store for each file"),
     Row("fresh", "`provio lineage` at once after the run, merge included: processor time, s", 1, 7),
-    Row("lineage", "`provio lineage` of what it wrote, merged: processor time, s", 2, 2),
+    Row("lineage", "`provio lineage` of its output, merged: processor time, s", 2, 2),
     Row("why", "`provio why` of the same, s", 2, 1),
     Row("show", "`provio show last`, s", 2, 1),
     Row("stats", "`provio stats`, s", 2, 2),
     Row("validate", "`provio validate`, s", 2, 8),
-    Row("rounds", "rounds, of which the median is told", 0),
-    Row("beside", "cores that others kept busy meanwhile"),
+    Row("rounds", "rounds (the table shows the median)", 0),
+    Row("beside", "cores busy with other processes"),
 )
 
 
 def table(kept: Kept) -> str:
-    """Return the page's part: of which machines the figures are, and a column for each case and release."""
+    """Return the part of the page: the machines, and a column for each case and release."""
     columns = [(release, key) for key in CASES for release in (FIRST, NOW) if key in kept.get(release, {})]
     head = ["", "bound", *(_head(release, key) for release, key in columns)]
     rows = [[row.title, _bound(row), *(_cell(row, kept, *one) for one in columns)] for row in ROWS]
@@ -90,7 +90,7 @@ def _figures(kept: Kept, release: str, key: str, name: str) -> Sequence[float | 
 
 
 def _cell(row: Row, kept: Kept, release: str, key: str) -> str:
-    """The median of the rounds; bold where it is beyond the bound."""
+    """Return the median of the rounds, bold if it exceeds the bound."""
     values = _figures(kept, release, key, row.name)
     if not values:
         return ""

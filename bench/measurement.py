@@ -1,4 +1,4 @@
-"""What a benchmark of a question is: something that measures, and tells line by line what it found."""
+"""Benchmarks other than commands under a preload: a function that returns figures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from measure import Spread
 
 @dataclass(frozen=True)
 class Figure:
-    """One line of the table: what was measured, in `unit`, and at most how much it may be."""
+    """One row of the table: title, measured values in `unit`, and an upper bound."""
 
     title: str
     spread: Spread
@@ -21,7 +21,7 @@ class Figure:
 
     @property
     def verdict(self) -> str:
-        """Say how median and upper quartile stand to the bound."""
+        """Return whether median and upper quartile keep the bound."""
         return self.spread.verdict(self.bound)
 
     def cells(self) -> tuple[str, str, str, str]:
@@ -34,9 +34,9 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Question:
-    """A benchmark that is no command under a preload: `measure` is given where to work and how many rounds. Where it is
-    `only_named` it takes long, and is left out unless it is asked for."""
+class Measurement:
+    """A benchmark: `measure` takes the folders and the number of rounds. One that is `only_named` takes long, and runs
+    only on request."""
 
     key: str
     measure: Callable[[Place, int], Sequence[Figure]]

@@ -1,8 +1,7 @@
-"""What stands on docs/cost.md from earlier: the page and what was measured anew in, the page with both out.
+"""Updates docs/cost.md: adds new measurements to the earlier ones on the page.
 
-A row is known by the table that it is in and its first cell, and is replaced as a whole; so is a line of text with a
-colon, by what stands before that. A line that says of what machine a day's figures are stays as long as a row has that
-day.
+A row is identified by its table and its first cell, a line of text by the part before its colon; both are replaced as a
+whole. A line with the machine of a day stays while a row has that day.
 """
 
 from __future__ import annotations
@@ -15,29 +14,29 @@ from case import LEVELS, Case
 from measure import Spread
 from variants import PASS
 
-TABLES = ("what one of them costs", "wall time, ", "what the trace holds", "what asking costs")  # in this order
+TABLES = ("cost of one call", "wall time, ", "content of the trace", "cost of queries")  # in this order
 INSTRUCTIONS = "instructions, "
 BELONGS = "its processor time"  # to the row before it
 DAY = re.compile(r"\d{4}-\d\d-\d\d")
 USUAL, LITTLE = 4, 1.03  # the column of detail `op`; a ratio below which a command takes hardly longer
-SHARE = "Of the commands below, watched at `op`"
+SHARE = "Of the commands below, recorded at `op`"
 NUMBER = r"[+-]?[\d.]+"
 COST = re.compile(rf"({NUMBER})(?: \(({NUMBER}) to ({NUMBER})\))?")
 
 
 def together(old: str, new: str) -> str:
-    """Return what stands between the marks of the page, with what was measured anew in its place."""
+    """Return the text between the marks of the page, with new measurements in place of earlier ones."""
     blocks = {_key(block): block for block in _blocks(old)}
     for block in _blocks(new):
         key = _key(block)
         blocks[key] = _joined(blocks[key], block) if block.startswith("|") and key in blocks else block
-    told = "\n".join(block for block in blocks.values() if not DAY.match(block))
-    left = [block for block in blocks.values() if not DAY.match(block) or block[:10] in told]
+    dated = "\n".join(block for block in blocks.values() if not DAY.match(block))
+    left = [block for block in blocks.values() if not DAY.match(block) or block[:10] in dated]
     return "\n\n".join(sorted(left, key=_rank)) + "\n"
 
 
 def costs(page: str, cases: Sequence[Case]) -> Iterator[Drawn]:
-    """Yield what the rows of a page say of cases, in the cases' order."""
+    """Yield the costs in the rows of a page, in the order of the cases."""
     rows = {entry[0].split(" | ")[0].removeprefix("| "): entry[0] for table in _tables(page) for entry in table}
     for case in cases:
         if case.title in rows:
@@ -48,7 +47,7 @@ def costs(page: str, cases: Sequence[Case]) -> Iterator[Drawn]:
 
 
 def with_share(page: str) -> str:
-    """Return the page with a line on how many commands take hardly longer when they are watched as usual."""
+    """Return the page with a line on the number of commands that recording hardly slows down."""
     table = next((block for block in _blocks(page) if block.removeprefix("| ").startswith(TABLES[1])), "")
     rows = [entry[0].split(" | ") for entry in _entries(table)]
     found = [(COST.match(row[USUAL]), row[0].removeprefix("| ")) for row in rows if len(row) > USUAL]
@@ -57,19 +56,19 @@ def with_share(page: str) -> str:
         return page
     few = sum(cost < LITTLE for cost, _ in times)
     most, title = max(times)
-    told = f"{few} of {len(times)} take less than 3 % longer by the clock; the longest {most:.2f} times ({title})."
-    return together(page, f"{SHARE}: {told}")
+    share = f"{few} of {len(times)} take less than 3 % longer by the clock; the longest {most:.2f} times ({title})."
+    return together(page, f"{SHARE}: {share}")
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A case and what each variant costs, as a page tells it."""
+    """A case and the costs of its variants on a page."""
 
     case: Case
     costs: Mapping[str, Spread]
 
     def cost(self, variant: str) -> Spread:
-        """Return what a variant costs."""
+        """Return the cost of a variant."""
         return self.costs[variant]
 
 
@@ -83,7 +82,7 @@ def _blocks(text: str) -> list[str]:
 
 
 def _key(block: str) -> str:
-    """Of a table its first head; of a day's machine all that is said; of another line what stands before a colon."""
+    """Return the first head of a table, the whole line of a machine, or the part of another line before its colon."""
     first = block.split("\n", 1)[0]
     if block.startswith("|"):
         return first.split(" | ")[0]
@@ -91,7 +90,7 @@ def _key(block: str) -> str:
 
 
 def _rank(block: str) -> int:
-    """The place of a block on the page: machines, text, tables, what is measured once a run, instructions."""
+    """Return the position of a block: machines, text, tables, figures for each run, instructions."""
     if DAY.match(block):
         return 0
     if not block.startswith("|"):
@@ -103,7 +102,7 @@ def _rank(block: str) -> int:
 
 
 def _entries(table: str) -> list[list[str]]:
-    """The rows of a table, each with those that belong to it."""
+    """Return the rows of a table, each with its subordinate rows."""
     found: list[list[str]] = []
     for row in table.split("\n")[2:]:
         if found and row.startswith(f"| {BELONGS}"):
@@ -119,7 +118,7 @@ def _tables(page: str) -> list[list[list[str]]]:
 
 
 def _joined(old: str, new: str) -> str:
-    """A table with the rows of both, where both have one the new."""
+    """Return a table with the rows of both; new ones replace old ones."""
     rows = {entry[0].split(" | ")[0]: entry for entry in _entries(old)}
     rows |= {entry[0].split(" | ")[0]: entry for entry in _entries(new)}
     head = new.split("\n")[:2]
