@@ -1,4 +1,4 @@
-// `instructions pread|open|fread|getc|told FILE COUNT`: COUNT calls within `measured`, for a tool that counts instructions.
+// `instructions pread|open|fread|getc|layer FILE COUNT`: COUNT calls within `measured`, for a tool that counts instructions.
 #include "timing.h"
 
 #pragma weak provio_now
