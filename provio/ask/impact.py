@@ -98,7 +98,7 @@ class _Plan:
     def _state(self, iri: str) -> str:
         if self.names.is_there(iri):
             return "there"
-        return "overwritten" if any(self.names.holds(path) for path in self._paths(iri)) else "gone"
+        return "overwritten" if any(self.names.current(path) for path in self._paths(iri)) else "gone"
 
     def steps(self) -> list[Step]:
         """Return the present products and the absent ones that they need, each after its inputs."""
@@ -145,7 +145,7 @@ class _Plan:
 
     def _path(self, iri: str) -> str:
         """Return the path at which a product is now, or else its last one."""
-        there = [path for path in sorted(self._paths(iri)) if self.names.same(iri, self.names.holds(path))]
+        there = [path for path in sorted(self._paths(iri)) if self.names.same(iri, self.names.current(path))]
         return there[0].decode("utf-8", "replace") if there else self.lineage.node[iri].get("path", iri)
 
     def left_out(self, steps: list[Step]) -> list[LeftOut]:

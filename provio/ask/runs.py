@@ -51,7 +51,7 @@ def declared_attributes(reader: Reader, run: str) -> dict[str, str]:
     found: dict[str, list[str]] = {}
     for row in reader.rows(ATTRIBUTES % run):
         found.setdefault(row["t"], []).append(f"{row['name']} {row['value']}")
-    lines = {task: ", ".join(said) for task, said in found.items()}
+    lines = {task: ", ".join(attributes) for task, attributes in found.items()}
     return {task: line if len(line) <= WIDTH else line[: WIDTH - 1] + "…" for task, line in lines.items()}
 
 
@@ -97,12 +97,12 @@ def chosen(reader: Reader, campaign: str | None, name: str | None) -> list[str] 
 
     Raises NothingKnown if there is no such run.
     """
-    asked = {word: value for word, value in (("campaign", campaign), ("name", name)) if value is not None}
-    if not asked:
+    wanted = {key: value for key, value in (("campaign", campaign), ("name", name)) if value is not None}
+    if not wanted:
         return None
-    found = [row["run"] for row in reader.rows(LISTING) if all(row.get(word) == value for word, value in asked.items())]
+    found = [row["run"] for row in reader.rows(LISTING) if all(row.get(key) == value for key, value in wanted.items())]
     if not found:
-        words = " and ".join(f"{word} {value!r}" for word, value in asked.items())
+        words = " and ".join(f"{key} {value!r}" for key, value in wanted.items())
         raise NothingKnown(f"no run has the {words} (provio runs lists them)")
     return found
 

@@ -1,8 +1,8 @@
-"""What is out of date: a lineage document and a store in, the products made from other inputs than are there now out.
+"""Stale products. In: a lineage document and a store. Out: the products whose inputs have changed since.
 
-A product is stale where a file that it was made from holds another version now, or where it was made from a product
-that is stale. Files in between that are gone, and pipes, are looked through; a file that the product itself replaced
-(an append, an update in place) is none to compare with.
+A product is stale if one of its input files has another version now, or if it was made from a stale product. For
+pipes and missing intermediate files, their own inputs are compared. A file that the product itself replaced (an
+append, an update in place) is not compared.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from provio.store import Reader
 
 @dataclass(frozen=True, order=True)
 class _Move:
-    """A rename or a link of a version: when, by which run, and the paths."""
+    """A rename or a link of a version: its time, run and paths."""
 
     time: str
     run: str
@@ -32,7 +32,7 @@ class _Move:
 
 @dataclass
 class Names:
-    """The names of versions, and what those names hold now. A name is (File, path)."""
+    """The names of versions, and the current versions at these names. A name is (File, path)."""
 
     reader: Reader
     known: dict[str, list[tuple[str, bytes]]] = field(default_factory=dict)
@@ -41,18 +41,18 @@ class Names:
     moves: dict[str, list[_Move]] = field(default_factory=dict)
 
     def load(self, versions: Iterable[str]) -> None:
-        """Ask the store for the names of versions, the last name first."""
-        asked = sorted(set(versions) - self.known.keys())
-        names = run_uses.names(self.reader, asked)
-        for version in asked:
+        """Read the names of versions from the store, the last name first."""
+        new = sorted(set(versions) - self.known.keys())
+        names = run_uses.names(self.reader, new)
+        for version in new:
             last, paths = names.last.get(version, ()), names.paths
             files = sorted(names.files.get(version, ()), key=lambda file: (paths[file] not in last, file))
             self.known[version] = [(file, run_uses.path_of(paths[file])) for file in files]
-        self._load_moves([version for version in asked if len(self.known[version]) > 1])
-        self._load_alternates(asked)
+        self._load_moves([version for version in new if len(self.known[version]) > 1])
+        self._load_alternates(new)
 
     def _load_moves(self, versions: list[str]) -> None:
-        """Ask what gave a version its names, where it has several."""
+        """Read the renames and links of versions with several names."""
         for which in run_uses.values("v", versions):
             query = f"""SELECT DISTINCT ?v ?io ?time ?from ?to {{ {which} ?v provio:wasModifiedBy ?io .
                 ?io prov:startedAtTime ?time ; provio:from ?from ; provio:to ?to }}"""
@@ -80,22 +80,22 @@ class Names:
                 waiting += new
             self.alternates[version] = found
 
-    def holds(self, path: bytes) -> str | None:
-        """Return the version that a path holds now."""
+    def current(self, path: bytes) -> str | None:
+        """Return the current version at a path."""
         if path not in self.now:
             self.now[path] = current_version(path)
         return self.now[path]
 
     def same(self, version: str, other: str | None) -> bool:
-        """Return whether two keys are of one content."""
+        """Return whether two keys identify the same content."""
         return other is not None and other in self.alternates.get(version, {version})
 
     def is_there(self, version: str) -> bool:
-        """Return whether any name of a version holds it now."""
-        return any(self.same(version, self.holds(path)) for path in {path for _, path in self.known.get(version, ())})
+        """Return whether a version is the current one at any of its names."""
+        return any(self.same(version, self.current(path)) for path in {path for _, path in self.known.get(version, ())})
 
     def used_as(self, version: str, run: str | None) -> tuple[str, bytes] | None:
-        """Return the name that a version had for a run: its last one there, as far as recorded moves tell."""
+        """Return the last name of a version in a run, according to the recorded moves."""
         names, moves = self.known.get(version, []), sorted(self.moves.get(version, ()))
         if run and moves:
             name = run.removeprefix(RUN_BASE)
@@ -106,7 +106,7 @@ class Names:
         return names[0] if names else None
 
     def names_in(self, version: str, run: str) -> set[bytes]:
-        """Return the names that a version had in a run, as far as recorded moves tell."""
+        """Return the names of a version in a run, according to the recorded moves."""
         name, own, others = run.removeprefix(RUN_BASE), set[str](), set[str]()
         for move in self.moves.get(version, ()):
             (own if move.run == name else others).update((move.old, move.new))
@@ -115,7 +115,7 @@ class Names:
 
 
 def only_stale(reader: Reader, document: LineageDocument) -> LineageDocument:
-    """Keep what is stale, what it was made from, and what leads from there to the targets."""
+    """Return the document with only the stale products, their inputs, and the paths from there to the targets."""
     lineage = Lineage(document)
     finder = _Finder(reader, lineage)
     stale = finder.find()
@@ -125,9 +125,9 @@ def only_stale(reader: Reader, document: LineageDocument) -> LineageDocument:
         edge["object"] for edge in document["edges"] if edge["subject"] in kept and edge["object"] in finder.programs
     }
     kept |= programs
-    asked = [*targets(document), *(iri for iri in finder.ways.starts() if iri in kept)]
-    if len(set(asked)) > 1:  # earlier versions, from which something stale was made
-        document = {**document, "targets": list(dict.fromkeys(asked))}
+    starts = [*targets(document), *(iri for iri in finder.ways.starts() if iri in kept)]
+    if len(set(starts)) > 1:  # earlier versions that have stale products
+        document = {**document, "targets": list(dict.fromkeys(starts))}
     return {
         **document,
         "nodes": [node for node in document["nodes"] if node["iri"] in kept],
@@ -148,7 +148,7 @@ class _Finder:
         self.newest = _Newest(reader)
 
     def find(self) -> list[Stale]:
-        """All that is stale, each product after those it was made from."""
+        """Return all stale products, each after the products that it was made from."""
         found: list[Stale] = []
         why: dict[str, list[Stale]] = {}
         sources = order(self.ways) if not self.ways.forward else list(reversed(order(self.ways)))
@@ -164,34 +164,34 @@ class _Finder:
         return found
 
     def _reasons(self, product: str, source: str, run: str | None, why: dict[str, list[Stale]]) -> list[Stale]:
-        """Why a product is stale because of one of its inputs: not at all, directly, or because the input is."""
+        """Return the reasons why one of its inputs makes a product stale: the input changed, or is stale; or none."""
         name = self.names.used_as(source, run)
-        state = self._state(product, source, name) if name else "gone"
+        state = self._state(product, source, name) if name else "missing"
         if name and state.startswith("http"):
             path = name[1].decode("utf-8", "replace")
             found = Stale(product=product, input=source, path=path, reason="changed", present=state)
             if "modified" in self.lineage.node[source]:
                 found["recorded"] = self.lineage.node[source]["modified"]
             return [found]
-        if state == "gone":  # and what it was made from is another: then so is it
+        if state == "missing":  # its own inputs decide
             return [{**one, "product": product} for one in why.get(source, [])]
         path = self.lineage.node[source].get("path", "")
         return [Stale(product=product, input=source, path=path, reason="stale")] if why.get(source) else []
 
     def _state(self, product: str, source: str, name: tuple[str, bytes]) -> str:
-        """`here`, `gone`, or the IRI of the version that the input's name has now."""
+        """Return `present`, `missing`, or the IRI of the current version at the input's name."""
         file, path = name
         if path in {other for _, other in self.names.known.get(product, ())}:
-            return "gone"
-        now = self.names.holds(path)
+            return "missing"
+        now = self.names.current(path)
         if now is None and file.startswith(f"file://{domain_of(path)}/"):
-            return "gone"
+            return "missing"
         if now is None or not file.startswith(f"file://{now.split('/')[-2]}/"):  # a file of another machine
             now = self.newest.of(file)
-        return "here" if now is None or self.names.same(source, now) else now
+        return "present" if now is None or self.names.same(source, now) else now
 
     def between(self, kept: set[str]) -> set[str]:
-        """The nodes from which a kept one can be reached, and those: what lies on the ways from the targets."""
+        """Return the kept nodes and all nodes on the paths from the targets to them."""
         reached: set[str] = set()
         for iri in order(self.ways):
             if iri in kept or any(one in reached for step in self.ways.onward(iri) for one in step):
@@ -201,7 +201,7 @@ class _Finder:
 
 
 class _Newest:
-    """The newest recorded version of a File of which nothing is here to look at."""
+    """The newest recorded versions of Files that this machine does not have."""
 
     def __init__(self, reader: Reader) -> None:
         self.reader = reader

@@ -1,4 +1,5 @@
-"""What was meant by a name that nothing is recorded of: a path, or the name of a run, in; a clause that says it out."""
+"""Suggestions for an unknown name. In: a path, or the name of a run. Out: a clause with the probable meaning, or with
+the reason why nothing is recorded."""
 
 from __future__ import annotations
 
@@ -17,43 +18,43 @@ from provio.settings.types import suggestion
 from provio.trace.hosts import UNCOLLECTED
 
 RECORD = "run what makes or reads it under provio (provio run -- COMMAND)"
-MOST = 100_000  # paths that are looked through
+MOST = 100_000  # paths that are compared
 SOON = 1.0  # seconds by which the times of files and those of runs may differ
-# Runs with a gap about a process whose own file could not be made, or not be written to its end.
+# Runs with a gap about a process whose thread file could not be created, or not be written to its end.
 UNRECORDED = f"""SELECT DISTINCT ?run ?reason ?start ?end {{ ?process a <{NS}Process> ; <{NS}partOf> ?run .
     ?gap <{NS}about> ?process ; <{NS}reason> ?reason FILTER(REGEX(STR(?gap), "/(gap|g1|damage)$"))
     ?run <{PROV}startedAtTime> ?start ; <{PROV}endedAtTime> ?end }} ORDER BY DESC(STR(?run)) ?reason"""
 
 
 class Rows(Protocol):
-    """What answers a SELECT."""
+    """A store that answers a SELECT."""
 
     def rows(self, query: str) -> Iterable[dict[str, str]]:
         """Return the solutions of a query as text."""
 
 
-def nothing_known(reader: Rows, what: str, why: str = "") -> NothingKnown:
-    """Return what to raise where nothing is recorded of something, and `why` that may be; while a run goes on, that it
-    may be yet."""
-    as_of = as_of_words(reader)
+def nothing_known(reader: Rows, subject: str, reason: str = "") -> NothingKnown:
+    """Return the error to raise if nothing is recorded of a subject, with the reason; `NotYet` if a run in progress may
+    still record it."""
+    as_of = as_of_text(reader)
     if as_of:
-        return NotYet(f"{what} is not known {as_of}: try again later")
-    return NothingKnown(f"nothing is recorded of {what}" + (f": {why}" if why else ""))
+        return NotYet(f"{subject} is not known {as_of}: try again later")
+    return NothingKnown(f"nothing is recorded of {subject}" + (f": {reason}" if reason else ""))
 
 
-def as_of_words(reader: object) -> str:
-    """Return of which moment answers are, and what goes on, in words; nothing where no run goes on."""
+def as_of_text(reader: object) -> str:
+    """Return the moment that the answers describe, with the runs in progress; empty if no run is in progress."""
     return str(getattr(reader, "as_of", ""))
 
 
 def of_file(reader: Rows, path: bytes) -> str:
-    """Return what to do about a file of which nothing is recorded: a folder, a slip, or one that was never seen."""
+    """Return a suggestion for a file of which nothing is recorded: it is a folder, misspelt, or was never observed."""
     name = path.decode("utf-8", "replace")
     if os.path.isdir(path):
         inside = _below(reader, name, 1)
         if inside:
             return f"it is a folder: name files in it, such as {_relative(inside[0])}"
-        return f"it is a folder, and nothing of what it holds is recorded: {RECORD}"
+        return f"it is a folder, and none of its files is recorded: {RECORD}"
     if os.path.lexists(path):
         return _missing(reader) or unrecorded(reader, path) or RECORD
     near = _near(reader, name)
@@ -65,7 +66,7 @@ def of_file(reader: Rows, path: bytes) -> str:
 
 
 def of_run(name: str, known: Iterable[str]) -> str:
-    """Return what to do about a name that no run has."""
+    """Return a suggestion for a name that no run has."""
     if name and (os.path.lexists(name) or "/" in name):
         shown = os.path.normpath(name).encode("utf-8", "backslashreplace").decode()
         return f"{shown} is a file: provio why, or lineage, {shown}"
@@ -74,43 +75,46 @@ def of_run(name: str, known: Iterable[str]) -> str:
 
 
 def of_words(sparql: str) -> list[str]:
-    """Return a line for each word in a question that is written as provio's (`provio:…`) and is none."""
+    """Return a line for each term `provio:…` in a query that the ontology does not define."""
     from provio.base.vocab import vocabulary
 
     used = dict.fromkeys(re.findall(r"\bprovio:([A-Za-z]\w*)", sparql))
     if not used:
         return []
     known = vocabulary().terms
-    return [f"provio:{word} is no word of provio's{suggestion(word, known)}" for word in used if word not in known]
+    return [f"provio:{word} is not a term of provio{suggestion(word, known)}" for word in used if word not in known]
 
 
 def _missing(reader: Rows) -> str:
-    """What was recorded and is not here, of the newest run of which something is not."""
+    """Return the newest gap about records of a run that were not collected from another host."""
     gap = f'?gap <{NS}about> ?run ; <{NS}reason> ?reason FILTER(STRENDS(STR(?gap), "{UNCOLLECTED}"))'
     rows = reader.rows(f"SELECT ?reason {{ {gap} }} ORDER BY DESC(STR(?run)) LIMIT 1")
     return next((f"{row['reason']}; else {RECORD}" for row in rows), "")
 
 
 def unrecorded(reader: Rows, path: bytes) -> str:
-    """What to do about a file that may be the work of a process of which nothing could be recorded: it was changed in a
-    run that has such a gap, the newest; of one that is gone, the newest such run. Nothing where there is none."""
+    """Return a suggestion for a file that may come from a process that could not be recorded; empty if there is no
+    such process.
+
+    It names the newest run with such a gap during which the file was changed; for a missing file, the newest such run.
+    """
     try:
         changed = os.stat(path).st_mtime
     except OSError:
         changed = None
     for row in reader.rows(UNRECORDED):
-        begun, ended = (datetime.fromisoformat(row[name]).timestamp() for name in ("start", "end"))
-        if changed is None or begun - SOON <= changed <= ended + SOON:
+        started, ended = (datetime.fromisoformat(row[name]).timestamp() for name in ("start", "end"))
+        if changed is None or started - SOON <= changed <= ended + SOON:
             run = row["run"].rpartition("/")[2]
             when = "" if changed is None else "when it was last changed "
-            said = f"{when}not all of run {run} could be recorded ({row['reason']})"
-            return f"{said}: provio query gaps {run}; else {RECORD}"
+            incomplete = f"{when}not all of run {run} could be recorded ({row['reason']})"
+            return f"{incomplete}: provio query gaps {run}; else {RECORD}"
     return ""
 
 
 def of_path(reader: Rows, text: str) -> str:
-    """Return what to say of a path that a question is about, where nothing is recorded of it and that may be for a gap;
-    nothing else."""
+    """Return a message about a path in a query if nothing is recorded of it and a gap may be the reason; else an empty
+    text."""
     full = os.path.abspath(os.fsencode(text))
     names = {full, os.path.realpath(full)}
     known = " ".join(f"{literal(name.decode('utf-8', 'replace'))} {literal(path_iri(name))}" for name in sorted(names))
@@ -120,11 +124,13 @@ def of_path(reader: Rows, text: str) -> str:
 
 
 def _near(reader: Rows, name: str) -> list[str]:
-    """The recorded files nearest to a path: of a similar name in its folder, or of the same name elsewhere."""
+    """Return the recorded files most similar to a path: in its folder, or of the same name in other folders."""
     folder, last = os.path.split(name)
-    beside = {os.path.basename(path): path for path in _below(reader, folder, MOST) if os.path.dirname(path) == folder}
-    near = [beside[found] for found in get_close_matches(last, beside, n=2, cutoff=0.7)]
-    return [_relative(path) for path in near or _called(reader, last)]
+    siblings = {
+        os.path.basename(path): path for path in _below(reader, folder, MOST) if os.path.dirname(path) == folder
+    }
+    near = [siblings[found] for found in get_close_matches(last, siblings, n=2, cutoff=0.7)]
+    return [_relative(path) for path in near or _paths_ending_with(reader, last)]
 
 
 def _below(reader: Rows, folder: str, most: int) -> list[str]:
@@ -134,14 +140,14 @@ def _below(reader: Rows, folder: str, most: int) -> list[str]:
     return [row["path"] for row in reader.rows(query)]
 
 
-def _called(reader: Rows, last: str) -> list[str]:
+def _paths_ending_with(reader: Rows, last: str) -> list[str]:
     end = literal("/" + last)
     query = f"SELECT DISTINCT ?path {{ ?file <{NS}path> ?path FILTER(STRENDS(?path, {end})) }} ORDER BY ?path LIMIT 2"
     return [row["path"] for row in reader.rows(query)]
 
 
 def _relative(path: str) -> str:
-    """A path as one would type it here."""
+    """Return a path relative to the current folder if it is in it."""
     try:
         here = os.getcwd()
     except FileNotFoundError:

@@ -1,12 +1,12 @@
-"""Files against what was recorded of them: a store and names in, what became of each file out.
+"""Comparison of files with the record. In: a store and names. Out: the state of each file.
 
-same        it is the recorded version (or holds the same content, where that is compared)
-touched     its times or its place differ, its content is the same
-changed     it holds something else
-missing     it is not there
-unread      it cannot be looked at
-elsewhere   it was recorded on a file system that is not here
-unknown     nothing is recorded of it
+same        the recorded version (or, if contents are compared, the same content)
+touched     another time or place, but the same content
+changed     another content
+missing     no file
+unread      not readable
+elsewhere   recorded on a file system that this machine does not have
+unknown     not recorded
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from provio.store import Reader
 from provio.system import statx
 from provio.system.content import Unread, sha256
 
-# What should be there: a store in, the version that each name held when it was last seen out.
+# The expected files: for each name, its version at the last observation.
 
 
 MADE = "?v prov:wasGeneratedBy|provio:wasWrittenBy ?a"
@@ -34,7 +34,7 @@ MADE = "?v prov:wasGeneratedBy|provio:wasWrittenBy ?a"
 
 @dataclass(frozen=True)
 class Recorded:
-    """What a name held: the version, the run that saw it last, and when (an xsd:dateTime, at least)."""
+    """The last observed version at a name: the run that observed it, and the time (an xsd:dateTime, a lower bound)."""
 
     path: bytes
     version: str
@@ -55,26 +55,26 @@ class Removal:
 
 
 def last_held(reader: Reader, run: str | None = None, paths: Iterable[bytes] = ()) -> list[Recorded]:
-    """Return what each name held when it was last seen: of all names, those of one run's files, or some paths."""
-    asked = list(paths)
-    known = _Known(reader, _which(reader, run, asked))
-    names = run_uses.names(reader, known.runs) if run or asked else run_uses.all_names(reader)
+    """Return the last observed version at each name: of all names, of those of one run's files, or of some paths."""
+    wanted = list(paths)
+    known = _Known(reader, _patterns(reader, run, wanted))
+    names = run_uses.names(reader, known.runs) if run or wanted else run_uses.all_names(reader)
     newest: dict[bytes, Recorded] = {}
     for version, by in known.runs.items():
-        part = "~" in version.rpartition("/")[2]  # of a content, or one on its way: never what a name holds in the end
+        part = "~" in version.rpartition("/")[2]  # of a content or in between: never the last one at a name
         if part or version not in names.files or version not in names.modified:
             continue
-        own = _names(names, version, [] if asked else [*names.last.get(version, ())])
+        own = _names(names, version, [] if wanted else [*names.last.get(version, ())])
         for one in by - known.before[version] - known.noise(version):
             moment = max(known.seen.get((version, one), ""), names.modified[version])
             for path in own:
                 if path not in newest or (newest[path].seen, newest[path].run) < (moment, one):
                     newest[path] = Recorded(path, version, one, moment, one in known.made[version])
-    return [newest[path] for path in sorted(newest) if not asked or path in asked]
+    return [newest[path] for path in sorted(newest) if not wanted or path in wanted]
 
 
 def removals(reader: Reader) -> dict[bytes, list[Removal]]:
-    """Return what was deleted or renamed, by its name."""
+    """Return the deletions and renames by name."""
     found: dict[bytes, list[Removal]] = {}
     for kind, word, how in (("Delete", "path", "deleted"), ("Rename", "from", "renamed")):
         query = f"""SELECT DISTINCT ?e ?time ?path ?coded ?to ?toCoded {{ ?e a provio:{kind} ;
@@ -83,31 +83,31 @@ def removals(reader: Reader) -> dict[bytes, list[Removal]]:
             OPTIONAL {{ ?e provio:toEncoded ?toCoded }} }}"""
         for row in reader.rows(query):
             to = _bytes(row, "to", "toCoded")
-            gone = Removal(_bytes(row, "path", "coded"), row["time"], run_uses.run_of(row["e"]), how, to)
-            found.setdefault(gone.path, []).append(gone)
+            removal = Removal(_bytes(row, "path", "coded"), row["time"], run_uses.run_of(row["e"]), how, to)
+            found.setdefault(removal.path, []).append(removal)
     return found
 
 
-def removed(recorded: Recorded, gone: dict[bytes, list[Removal]]) -> Removal | None:
-    """Return what took the name, or a folder above it, away after it was last seen."""
+def removed(recorded: Recorded, removed_names: dict[bytes, list[Removal]]) -> Removal | None:
+    """Return the first removal of a name, or of a folder above it, after its last observation."""
     path = recorded.path
     while path not in (b"", b"/"):
-        later = [one for one in gone.get(path, ()) if one.time > recorded.seen]
+        later = [one for one in removed_names.get(path, ()) if one.time > recorded.seen]
         if later:
             return min(later, key=lambda one: one.time)
         path = path.rpartition(b"/")[0]
     return None
 
 
-def followed(recorded: Recorded, gone: dict[bytes, list[Removal]]) -> tuple[Recorded, Removal | None]:
-    """Return where a file is after all recorded renames, and what deleted it in the end, where something did."""
-    while (end := removed(recorded, gone)) and end.to:
+def followed(recorded: Recorded, removed_names: dict[bytes, list[Removal]]) -> tuple[Recorded, Removal | None]:
+    """Return a file under its name after all recorded renames, and its deletion, if there is one."""
+    while (end := removed(recorded, removed_names)) and end.to:
         recorded = replace(recorded, path=end.to + recorded.path[len(end.path) :], seen=end.time)
     return recorded, end
 
 
 def names_of(reader: Reader, version: str) -> list[Recorded]:
-    """Return the names that a version has been recorded under, once for each run that knows it."""
+    """Return the recorded names of a version, once for each run that knows it."""
     names = run_uses.names(reader, [version])
     runs = sorted(run_uses.runs(reader, [version])[version])
     moment = names.modified.get(version, "")
@@ -120,17 +120,20 @@ def recorded_makers(reader: Reader, version: str) -> list[str]:
 
 
 def hash_of(reader: Reader, version: str) -> str:
-    """Return the recorded SHA-256 of a version; empty where there is none."""
+    """Return the recorded SHA-256 of a version; empty if there is none."""
     query = f"SELECT ?hash {{ <{version}> provio:sha256 ?hash }} LIMIT 1"
     return next((row["hash"] for row in reader.rows(query)), "")
 
 
 class _Known:
-    """What each run did to each version: when it saw it last, which of them made it, and for which it is noise."""
+    """The relations of runs to versions: the last observation, the runs that made it, the runs that used it as noise.
 
-    def __init__(self, reader: Reader, which: list[str]) -> None:
+    `patterns` restrict the versions or the activities.
+    """
+
+    def __init__(self, reader: Reader, patterns: list[str]) -> None:
         self.reader = reader
-        self.which = which
+        self.patterns = patterns
         self.runs: dict[str, set[str]] = defaultdict(set)
         self.seen: dict[tuple[str, str], str] = {}
         for version, activity, time in self._rows(f"?v {run_uses.SEEN} ?a . ?a prov:startedAtTime ?time", "?time"):
@@ -144,16 +147,16 @@ class _Known:
         self.opened_as_noise = self._of("?v provio:wasOpenedBy ?a . ?a provio:noise true")
         self._of("?v prov:wasInvalidatedBy|provio:wasCreatedBy|provio:wasFlushedBy ?a")
         self._of("?a prov:hadPlan ?v")
-        # What a version was before its times were set.
+        # The versions from before their times were set.
         self.before = self._of("?after prov:alternateOf ?v ; provio:wasModifiedBy ?a . ?a a provio:SetTimes")
 
     def noise(self, version: str) -> set[str]:
-        """The runs that used a version as noise alone: each run decides which files are the system's."""
+        """Return the runs that used a version only as noise: each run decides which files are system files."""
         hidden = self.as_noise[version] | self.opened_as_noise[version]
         return hidden - self.used[version] - self.made[version]
 
     def _of(self, tie: str) -> defaultdict[str, set[str]]:
-        """The runs whose activities a pattern ties to versions; those runs know them."""
+        """Return the runs by version whose activities match a pattern; these runs know the version."""
         found: defaultdict[str, set[str]] = defaultdict(set)
         for version, activity in self._rows(tie):
             run = run_uses.run_of(activity)
@@ -162,22 +165,22 @@ class _Known:
         return found
 
     def _rows(self, tie: str, more: str = "") -> Iterator[list[str]]:
-        for which in self.which:
-            yield from self.reader.table(f"SELECT DISTINCT ?v ?a {more} {{ {which} {tie} }}")
+        for pattern in self.patterns:
+            yield from self.reader.table(f"SELECT DISTINCT ?v ?a {more} {{ {pattern} {tie} }}")
 
 
-def _which(reader: Reader, run: str | None, paths: Iterable[bytes]) -> list[str]:
-    """Patterns that confine `?v` to the versions of some paths, or `?a` to the activities of a run."""
+def _patterns(reader: Reader, run: str | None, paths: Iterable[bytes]) -> list[str]:
+    """Return patterns that restrict `?v` to the versions of some paths, or `?a` to the activities of a run."""
     if not paths:
         return [run_uses.of_run(run) if run else ""]
-    asked = " UNION ".join(map(_named, paths))
-    query = f"SELECT DISTINCT ?v {{ {{ SELECT DISTINCT ?f {{ {asked} }} }} ?v prov:specializationOf ?f }}"
+    files = " UNION ".join(map(_named, paths))
+    query = f"SELECT DISTINCT ?v {{ {{ SELECT DISTINCT ?f {{ {files} }} }} ?v prov:specializationOf ?f }}"
     own = f"{run_uses.of_run(run)} " if run else ""
     return [own + values for values in run_uses.values("v", (row[0] for row in reader.table(query)))]
 
 
 def _names(names: run_uses.Names, version: str, last: Iterable[tuple[str, str]]) -> list[bytes]:
-    """The last names of a version, or else all."""
+    """Return the last names of a version, or else all its names."""
     pairs = list(last) or [names.paths.get(file, ("", "")) for file in names.files.get(version, ())]
     return [run_uses.path_of(name) for name in pairs]
 
@@ -201,7 +204,7 @@ Progress = Callable[[bytes, int, int], None]
 
 @dataclass(frozen=True)
 class Finding:
-    """What became of one file: a state (see above), a word on it, and the run that saw it last as it was recorded."""
+    """The state of one file (see above), a remark, and the run that observed the recorded version last."""
 
     path: bytes
     state: str
@@ -210,54 +213,54 @@ class Finding:
 
 
 class Verifier:
-    """Compares; with `contents` also where times and size are the recorded ones and a SHA-256 is known."""
+    """Compares files with the record; with `contents` also the SHA-256 of files with unchanged times and size."""
 
     def __init__(self, reader: Reader, contents: bool, progress: Progress = lambda *_: None) -> None:
         self.reader = reader
         self.contents = contents
         self.progress = progress
-        self.gone = removals(reader)
+        self.removals = removals(reader)
 
     def everything(self) -> Iterator[Finding]:
-        """Yield what became of every file that should be there: what recorded programs took away should not."""
+        """Yield the state of each expected file; files that recorded programs removed are not expected."""
         newest: dict[bytes, Recorded] = {}
         for one in last_held(self.reader):
-            now, gone = followed(one, self.gone)
-            if gone is None and (now.path not in newest or newest[now.path].seen < now.seen):
+            now, removal = followed(one, self.removals)
+            if removal is None and (now.path not in newest or newest[now.path].seen < now.seen):
                 newest[now.path] = now
         yield from (self._compare(newest[path]) for path in sorted(newest))
 
     def run(self, run: str) -> Iterator[Finding]:
-        """Yield what became of every file that a run wrote and left behind."""
+        """Yield the state of each file that a run wrote and did not remove."""
         for one in last_held(self.reader, run):
-            now, gone = followed(one, self.gone)
-            if one.made and not (gone and gone.run == run):
-                yield self._compare(now, gone)
+            now, removal = followed(one, self.removals)
+            if one.made and not (removal and removal.run == run):
+                yield self._compare(now, removal)
 
     def file(self, path: bytes) -> Finding:
-        """Return what became of one file."""
+        """Return the state of one file."""
         full = os.path.abspath(path)
         names = dict.fromkeys([full, os.path.realpath(full)])
         found = max(last_held(self.reader, paths=names), key=lambda one: one.seen, default=None)
         if found:
-            return self._compare(found, removed(found, self.gone))
+            return self._compare(found, removed(found, self.removals))
         version = current_version(full)
         for one in names_of(self.reader, version) if version else ():
             return self._compare(replace(one, path=full))
-        as_of = suggestions.as_of_words(self.reader)
+        as_of = suggestions.as_of_text(self.reader)
         return Finding(full, "unknown", f"not known {as_of}" if as_of else "nothing is recorded of it")
 
-    def _compare(self, one: Recorded, gone: Removal | None = None) -> Finding:
-        state, word = self._state(one, gone)
+    def _compare(self, one: Recorded, removal: Removal | None = None) -> Finding:
+        state, word = self._state(one, removal)
         return Finding(one.path, state, word, one.run)
 
-    def _state(self, one: Recorded, gone: Removal | None) -> tuple[str, str]:
+    def _state(self, one: Recorded, removal: Removal | None) -> tuple[str, str]:
         domain, tail = one.version.removeprefix(f"{BASE}version/").partition("~")[0].split("/")
         here = domain_of(one.path) == domain
         try:
             mode, facts = os.stat(one.path).st_mode, statx.facts(one.path)
         except (FileNotFoundError, NotADirectoryError):
-            word = f"{gone.how} by run {gone.run}" if gone else ""
+            word = f"{removal.how} by run {removal.run}" if removal else ""
             return ("missing", word) if here else ("elsewhere", "recorded on a file system that is not here")
         except OSError as error:
             return "unread", error.strerror or str(error)
@@ -271,7 +274,7 @@ class Verifier:
         return (state, word) if here or state != "changed" else ("elsewhere", "another file of this name is here")
 
     def _content(self, one: Recorded, state: str, word: str) -> tuple[str, str]:
-        """What the SHA-256 says; without one, the times and the size decide."""
+        """Return the state by the SHA-256; if none is recorded, the times and the size decide."""
         expected = hash_of(self.reader, one.version)
         if not expected:
             return (state, "no SHA-256 is recorded") if state == "same" else ("changed", self._by(one))
@@ -283,7 +286,7 @@ class Verifier:
         return (state, word) if found == expected else ("changed", self._by(one))
 
     def _by(self, one: Recorded) -> str:
-        """Who changed it, where that was recorded."""
+        """Return a remark on the run that changed a file; empty if it is not recorded."""
         now = current_version(one.path)
         makers = recorded_makers(self.reader, now) if now else []
         return f"overwritten by run {makers[-1]}" if makers and makers[-1] != one.run else ""

@@ -1,7 +1,8 @@
-"""Follows the graph from versions, backward or forward: starting points and a store in, the part that was walked out.
+"""Follows the graph from versions, backward or forward. In: starting points and a store. Out: the visited part.
 
 version → prov:wasGeneratedBy → phase → (carriedFrom | launchedBy)* → prov:used → version, and again; revisions and
-alternates lead from version to version. What is shown of it, and how strongly it is tied, `ancestry` says.
+alternates lead from version to version. `provio.ask.lineage` selects the shown part and computes the strength of the
+ties.
 """
 
 from __future__ import annotations
@@ -16,26 +17,25 @@ from provio.base.vocab import NS, PROV
 from provio.lineage.identity import is_within_files
 from provio.store import Reader
 
-# How a step weakens what it leads to: an index into ancestry.STRENGTH (data, carried, control),
-# or beyond them: code ties otherwise (`provio.ask.lineage`).
+# The strength of a step as an index into lineage.STRENGTH (data, carried, control); a larger number is a tie by code.
 RAN = NS + "ran"
 WEIGHTS = {NS + "carriedFrom": 1, NS + "launchedBy": 2, RAN: 3}
 NOISE = NS + "noise"
 GENERATED, ALTERNATE = PROV + "wasGeneratedBy", PROV + "alternateOf"
 BETWEEN = (PROV + "wasDerivedFrom", PROV + "wasRevisionOf", NS + "contentFrom", NS + "mapsOnto", ALTERNATE)
-HAD_MEMBER = PROV + "hadMember"  # which the data go from subject to object
-SAME = NS + "sameContentAs"  # stands beside an alternateOf that is of equal content alone: that ties nothing
+HAD_MEMBER = PROV + "hadMember"  # the data flow from subject to object
+SAME = NS + "sameContentAs"  # marks an alternateOf that only means equal content: it is no tie
 INFORMERS = (NS + "continuedFrom", NS + "carriedFrom", NS + "launchedBy")
-SPELT = {USED: (USED, USED_AS_NOISE), RAN: (RAN, NS + "ranAsNoise")}  # an edge, and how the store spells it
-FEW = 1_000  # so many edges of a kind are read at once, instead of asking each node for them
+SPELT = {USED: (USED, USED_AS_NOISE), RAN: (RAN, NS + "ranAsNoise")}  # an edge, and its predicates in the store
+FEW = 1_000  # up to this number, all edges of a kind are read at once instead of those of each node
 
 
 @dataclass
 class Walk:
     """The part of the graph that a walk found: edges as asserted, and for each node the steps to it.
 
-    `leaves` are, of activities that used very many files, those that lead no further: they are no `entities`, and have
-    no `edges`.
+    `leaves` are the inputs that lead no further, of activities that used very many files; `entities` and `edges` do
+    not contain them.
     """
 
     starts: list[str]
@@ -71,11 +71,11 @@ def follow(
 ) -> Walk:
     """Follow the graph from entities, level by level: entity → activity → (earlier activities) → entities.
 
-    `depth` bounds the entity-to-entity steps; `ends` says of entities newly found beyond which of them not to go;
-    `code` follows what processes ran, too; `ways_of` says how entities lead on, where it is not from file to file;
-    `everything` goes beyond the answers of the system's programs.
+    `depth` limits the entity-to-entity steps. `ends` returns those of the newly found entities beyond which the walk
+    does not go. `code` also follows the programs that processes ran. `ways_of` determines the steps from entities; the
+    default follows files. `everything` also goes beyond the replies of the system's programs.
     """
-    # What activities used may be very much, and is read with them only where it is wanted of each.
+    # Activities may have very many inputs: they are read with the activity only if all are needed.
     walk = Walk(list(starts), forward, known=Nodes(reader, () if ways_of else (USED,)))
     walk.has_leaves = not (forward or code or ends or ways_of)
     ways = (ways_of or Ways)(reader, walk)
@@ -97,20 +97,21 @@ def follow(
         stopped = (ends(frontier) if ends else set()) | (set() if everything else _answers(walk, frontier))
         frontier = [iri for iri in frontier if iri not in stopped]
     for activity, leaves in walk.leaves.items():
-        for iri in walk.entities.keys() & leaves.keys():  # it was found on another way, too
+        for iri in walk.entities.keys() & leaves.keys():  # another path leads to it, too
             walk.edges[activity, USED, iri] = None
             walk.entities[iri] = min(walk.entities[iri], leaves.pop(iri)["depth"])
     return walk
 
 
 def _answers(walk: Walk, frontier: list[str]) -> set[str]:
-    """Those of these that the system answered to who asked: whatever its programs came from, he who asked does, too."""
+    """Return the replies of the system's programs (through pipes). Their inputs are already inputs of the requesting
+    process."""
     pipes = [iri for iri in frontier if "/pipe/" in iri]
     return {iri for iri in pipes if NOISE in walk.known.of(pipes)[iri]}
 
 
 class Ways:
-    """How entities lead to activities and to other entities: from file to file, whatever lies inside."""
+    """The steps from entities to activities and to other entities, at the level of files."""
 
     def __init__(self, reader: Reader, walk: Walk) -> None:
         self.reader, self.walk = reader, walk
@@ -120,10 +121,12 @@ class Ways:
         """Return the activities and the other versions that entities lead to."""
         reader, walk = self.reader, self.walk
         found = _onward(reader, walk, frontier, USED if walk.forward else GENERATED)
-        frontier = [iri for iri in frontier if not iri.startswith(CONFIGURATION)]  # a revision keeps nothing of it
+        frontier = [
+            iri for iri in frontier if not iri.startswith(CONFIGURATION)
+        ]  # a revision of a configuration keeps no data
         direct = _onward(reader, walk, frontier, *BETWEEN)
         if walk.forward:
-            return found, direct | _said(walk, frontier, ALTERNATE)
+            return found, direct | _stated(walk, frontier, ALTERNATE)
         if self.alternates is None:
             return found, direct | _pointing(reader, walk, frontier, ALTERNATE)
         others = [(other, iri) for iri in frontier for other in self.alternates.get(iri, ())]
@@ -131,7 +134,7 @@ class Ways:
         return found, direct | {other for other, _ in others}
 
     def to_entities(self, activities: Iterable[str]) -> set[str]:
-        """Return what activities used (forward: what they generated)."""
+        """Return the inputs of activities (forward: their products)."""
         reader, walk = self.reader, self.walk
         if walk.forward:
             return _pointing(reader, walk, sorted(activities), GENERATED)
@@ -139,7 +142,8 @@ class Ways:
 
 
 def _few_alternates(reader: Reader) -> dict[str, list[str]] | None:
-    """All that is alternateOf anything, by what that is; None where it is too much to read at once."""
+    """Return the subjects of all alternateOf statements by their object; None if there are too many to read at
+    once."""
     found: dict[str, list[str]] = {}
     rows = list(reader.table(f"SELECT ?s ?o {{ ?s <{ALTERNATE}> ?o {_unless(ALTERNATE)} }} LIMIT {FEW + 1}"))
     for subject, object_ in rows:
@@ -149,8 +153,8 @@ def _few_alternates(reader: Reader) -> dict[str, list[str]] | None:
 
 
 def _inputs(reader: Reader, walk: Walk, activities: list[str]) -> set[str]:
-    """Note what activities used, and return that but for the leaves."""
-    found = _said(walk, activities, USED)  # as noise
+    """Add the edges to the inputs of activities, and return the inputs without the leaves."""
+    found = _stated(walk, activities, USED)  # as noise
     for batch in batches(activities) if activities else ():
         pairs: Sequence[Sequence[str]] = _pairs(reader, batch, USED, MANY + 1 if walk.has_leaves else None)
         if walk.has_leaves and len(pairs) > MANY:
@@ -173,7 +177,7 @@ def _pairs(reader: Reader, subjects: list[str], predicate: str, most: int | None
 
 
 def _informers(reader: Reader, walk: Walk, activities: set[str]) -> set[str]:
-    """All phases that these carry on or were launched by (forward: that carry these on)."""
+    """Return these phases and all that they continue or were launched by (forward: that continue them)."""
     new, frontier = set(activities), set(activities)
     walk.activities |= activities
     while frontier:
@@ -184,28 +188,28 @@ def _informers(reader: Reader, walk: Walk, activities: set[str]) -> set[str]:
 
 
 def _onward(reader: Reader, walk: Walk, nodes: list[str], *predicates: str) -> set[str]:
-    """Note the edges that lead on from `nodes`, and return where they lead."""
-    return _pointing(reader, walk, nodes, *predicates) if walk.forward else _said(walk, nodes, *predicates)
+    """Add the edges from `nodes` in the walk's direction, and return their other ends."""
+    return _pointing(reader, walk, nodes, *predicates) if walk.forward else _stated(walk, nodes, *predicates)
 
 
-def _said(walk: Walk, nodes: list[str], *predicates: str) -> set[str]:
-    """Note the edges from `nodes`, as they say them, and return the objects."""
+def _stated(walk: Walk, nodes: list[str], *predicates: str) -> set[str]:
+    """Add the edges of which `nodes` are the subjects, and return the objects."""
     found, known = set(), walk.known.properties
     if any(iri not in known for iri in nodes):
         walk.known.of(nodes)
     for iri in nodes:
         properties = known[iri]
         for predicate in predicates:
-            apart = properties.get(SAME, ()) if predicate == ALTERNATE else ()
+            excluded = properties.get(SAME, ()) if predicate == ALTERNATE else ()
             for object_ in properties.get(predicate, ()):
-                if object_ not in apart:
+                if object_ not in excluded:
                     walk.edges[iri, predicate, object_] = None
                     found.add(object_)
     return found
 
 
 def _code(reader: Reader, walk: Walk, activities: list[str]) -> set[str]:
-    """Note what activities ran; asked of those alone, for other questions read no such edge."""
+    """Add the edges from activities to the programs that they ran; these edges are not read with the nodes."""
     found = set()
     for batch in batches(activities):
         for word in SPELT[RAN]:
@@ -216,9 +220,9 @@ def _code(reader: Reader, walk: Walk, activities: list[str]) -> set[str]:
 
 
 def _pointing(reader: Reader, walk: Walk, nodes: list[str], *predicates: str) -> set[str]:
-    """Note the edges to `nodes`, and return the subjects.
+    """Add the edges of which `nodes` are the objects, and return the subjects.
 
-    One predicate a query: a list of them beside a list of nodes is many times slower.
+    Each query has one predicate: a list of predicates combined with a list of nodes is many times slower.
     """
     found = set()
     spelt = [(predicate, word) for predicate in predicates for word in SPELT.get(predicate, (predicate,))]

@@ -1,4 +1,4 @@
-"""Who made a file: a version and a store in; the process, its circumstances, what it read and what launched it out."""
+"""The maker of a file. In: a version and a store. Out: the process, its circumstances, inputs and launchers."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ NAMES = {name: name for name in (
 
 
 class Reason(TypedDict):
-    """One process that made a version, or had a part in it, and all that is known of how.
+    """A process that made a version, or a part of it, with its circumstances.
 
-    `read` are its own inputs, `carried` what it had read before; `kept` the version whose content the file kept;
-    `launchedBy` is what started it, the nearest first, up to the run's command.
+    `read` are its inputs, `carried` the inputs of earlier phases; `kept` are versions whose content the file kept;
+    `launchedBy` are the processes that launched it, the nearest first, up to the run's command.
     """
 
     target: str
@@ -49,12 +49,12 @@ class Reason(TypedDict):
 
 
 def why(reader: Reader, target: Target) -> Reason:
-    """Return who made a version; raises NothingKnown, with what is known instead, where nobody recorded did."""
+    """Return the maker of a version; raises NothingKnown, with the known facts, if no recorded process made it."""
     inside = is_member(target.iri)
     found = find(reader, [target], Scope(depth=1, inside=inside))
     made = _made(reader, target.iri)
     if made is None:
-        unmade, as_of = _unmade(reader, target, found), suggestions.as_of_words(reader)
+        unmade, as_of = _unmade(reader, target, found), suggestions.as_of_text(reader)
         raise NotYet(f"{as_of}: {unmade}") if as_of else NothingKnown(unmade)
     if made[0] != target.iri:
         found = find(reader, [Target(made[0])], Scope(depth=1, inside=inside))
@@ -63,7 +63,7 @@ def why(reader: Reader, target: Target) -> Reason:
     run = _facts(reader, process.pop("partOf"))
     launchers = _launchers(reader, made[1], made[2])
     if not {"exitCode", "signal"} & process.keys() and all(one.get("pid") == process.get("pid") for one in launchers):
-        # Nobody but provio waited for it: its end is the run's.
+        # Only provio waited for it: its exit code is that of the run.
         process |= {name: run[name] for name in ("exitCode", "signal") if name in run}
     inputs = _inputs(found, made[0])
     reason = Reason(
@@ -73,7 +73,7 @@ def why(reader: Reader, target: Target) -> Reason:
         gaps=found.gaps,
     )  # fmt: skip
     kinds = {node["type"] for node in found.nodes if node["iri"] == made[1]} or {"Task"}
-    # All that a maker used is read with it, which is long: that was done already, and only of a Task is more to be had.
+    # To describe a maker reads all its inputs, which may be very many; only a Task has more properties to show.
     if "Task" in kinds and (maker := describe(reader, {made[1]})[0])["type"] == "Task":
         reason["task"] = maker
     if "size" in own:
@@ -87,7 +87,8 @@ def why(reader: Reader, target: Target) -> Reason:
 
 
 def _made(reader: Reader, version: str) -> tuple[str, str, str] | None:
-    """The version (or another key of its content) that an activity made, the activity, and its process."""
+    """Return a version that an activity generated (this one, or another key of its content), the activity, and its
+    process."""
     values = " ".join(f"<{iri}>" for iri in _keys(reader, version))
     query = f"""SELECT ?v ?a ?p {{ VALUES ?v {{ {values} }}
         ?v prov:wasGeneratedBy ?a . ?a provio:partOf+ ?p . ?p a provio:Process }}"""
@@ -96,12 +97,12 @@ def _made(reader: Reader, version: str) -> tuple[str, str, str] | None:
 
 
 def _keys(reader: Reader, version: str) -> list[str]:
-    """All keys of a version's content; that another's is equal says nothing of who made this one."""
+    """Return all keys of a version; versions that are only equal in content are omitted, they have other makers."""
     found = [version]
     if is_member(version):
         inside = Origins(reader, Nodes(reader))
         return found if inside.stated(version) else found + inside.origins(version)
-    for iri in found:  # which grows
+    for iri in found:  # grows during the loop
         query = f"""SELECT DISTINCT ?v {{
             {{ <{iri}> prov:alternateOf ?v FILTER NOT EXISTS {{ <{iri}> provio:sameContentAs ?v }} }}
             UNION {{ ?v prov:alternateOf <{iri}> FILTER NOT EXISTS {{ ?v provio:sameContentAs <{iri}> }} }}
@@ -111,7 +112,7 @@ def _keys(reader: Reader, version: str) -> list[str]:
 
 
 def _facts(reader: Reader, iri: str) -> dict[str, str]:
-    """What people want to know of a process or a run, by the names that a lineage document uses."""
+    """Return the properties of a process or a run to show, by their names in a lineage document."""
     facts = {"iri": iri}
     for row in reader.rows(f"SELECT ?p ?o {{ <{iri}> ?p ?o }}"):
         name = NAMES.get(local_name(row["p"]))
@@ -121,7 +122,7 @@ def _facts(reader: Reader, iri: str) -> dict[str, str]:
 
 
 def _inputs(found: Found, made: str) -> dict[str, list[Node]]:
-    """What a version's maker read, and had read before, and what it kept, by name."""
+    """Return the inputs of a version's maker, those of its earlier phases, and the kept versions, sorted by name."""
     read = {object_ for _, predicate, object_ in found.edges if predicate == PROV + "used"}
     revised = {object_ for subject, word, object_ in found.edges if (subject, word) == (made, PROV + "wasRevisionOf")}
     kept = {iri for iri in revised if not iri.startswith(made + "~")}
@@ -137,15 +138,15 @@ def _inputs(found: Found, made: str) -> dict[str, list[Node]]:
 
 
 def _launchers(reader: Reader, activity: str, process: str) -> list[dict[str, str]]:
-    """The processes that led to an activity, the nearest first; forks that ran nothing of their own are left out."""
-    # Two questions: of one, the store would begin with all phases there are.
+    """Return the processes that led to an activity, the nearest first, without forks that executed no program."""
+    # Two queries: the store would evaluate a single one from all phases.
     query = f"""SELECT DISTINCT ?p {{
         <{activity}> (provio:carriedFrom | provio:continuedFrom | provio:launchedBy)+ ?b . ?b provio:partOf+ ?p }}"""
     found = " ".join(sorted(f"<{row['p']}>" for row in reader.rows(query)))
     query = f"""SELECT ?p ?start {{ VALUES ?p {{ {found} }}
         ?p a provio:Process ; prov:startedAtTime ?start }}"""
-    begun = reader.rows(query) if found else ()
-    rows = sorted({(row["start"].rstrip("Z"), row["p"]) for row in begun}, reverse=True)
+    started = reader.rows(query) if found else ()
+    rows = sorted({(row["start"].rstrip("Z"), row["p"]) for row in started}, reverse=True)
     chain: list[dict[str, str]] = []
     last = _facts(reader, process)
     for _, iri in rows:
@@ -157,7 +158,7 @@ def _launchers(reader: Reader, activity: str, process: str) -> list[dict[str, st
 
 
 def _contributors(reader: Reader, version: str) -> list[dict[str, str]]:
-    """The other processes that wrote a part of a version."""
+    """Return the other processes that wrote a part of a version."""
     query = f"""SELECT DISTINCT ?p {{ <{version}> prov:wasRevisionOf ?c .
         FILTER(STRSTARTS(STR(?c), "{version}~")) ?c prov:wasGeneratedBy ?a .
         ?a provio:partOf+ ?p . ?p a provio:Process }} ORDER BY ?p"""
@@ -181,22 +182,22 @@ def _agents(reader: Reader, reason: Reason, process: str) -> None:
 
 
 def _key_time(version: str) -> str:
-    """The time in a version's key: a system file's is not stated beside it."""
+    """Return the time in a version's IRI: that of a system file is not stated separately."""
     key = local_name(version).partition("~")[0].split(".")
     seconds = int(key[2]) // 1_000_000_000 if len(key) == 4 and key[2].lstrip("-").isdigit() else 0
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _unmade(reader: Reader, target: Target, found: Found) -> str:
-    """What to say of a version that nobody recorded made: why not, or who used it first."""
+    """Return a message about a version without a recorded maker: the reason, or its first user."""
     name = target.path or target.iri
-    said = f"nobody who was recorded made {name}"
+    message = f"no recorded process made {name}"
     if found.gaps:
-        return f"{said}: {found.gaps[0]['reason']}"
+        return f"{message}: {found.gaps[0]['reason']}"
     used = " UNION ".join(f"{{ ?a {word} <{target.iri}> }}" for word in ("prov:used", "provio:usedAsNoise"))
     query = f"SELECT ?a ?start {{ {used} ?a prov:startedAtTime ?start }} ORDER BY ?start ?a LIMIT 1"
     for row in reader.rows(query):
         when = f"{row['start'][:19].replace('T', ' ')} UTC"
         run = local_name(RUN.findall(row["a"])[0])
-        said += f": run {run} found it there at {when} (provio lineage --forward says what came of it)"
-    return said
+        message += f": run {run} read it first at {when} (provio lineage --forward shows its products)"
+    return message

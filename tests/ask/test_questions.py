@@ -480,8 +480,8 @@ def test_why_nobody_made_it(pipeline: Project) -> None:
     done = pipeline.provio("why", "k", code=3)
     assert done.stdout == ""
     said = (
-        rf"provio: nobody who was recorded made {re.escape(str(pipeline.path))}/k: "
-        r"run \S+ found it there at \S+ \S+ UTC \(provio lineage --forward says what came of it\)\n"
+        rf"provio: no recorded process made {re.escape(str(pipeline.path))}/k: "
+        r"run \S+ read it first at \S+ \S+ UTC \(provio lineage --forward shows its products\)\n"
     )
     assert re.fullmatch(said, done.stderr)
     assert "nothing is recorded of" in pipeline.provio("why", "nope", code=3).stderr

@@ -22,7 +22,7 @@ PAGE = (ROOT / "docs" / "exit-codes.md").read_text(encoding="utf-8")
 # Of a project in which `cp data/in.txt out.txt` was recorded as `first`, and once more.
 WRONG = [
     ("lineage data", 3, "a folder: name files in it, such as data/in.txt"),
-    ("lineage empty", 3, "nothing of what it holds is recorded"),
+    ("lineage empty", 3, "none of its files is recorded"),
     ("lineage data/im.txt", 3, "did you mean data/in.txt?"),
     ("why in.txt", 3, "did you mean data/in.txt?"),
     ("impact nothing-like-it", 3, "there is no such file"),
