@@ -1,4 +1,4 @@
-"""What programs say of themselves: from traces that are told to the graph, and what is asked of it."""
+"""Declarations of programs: from synthetic traces to the graph and to queries."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def home(tmp_path: Path) -> Home:
 
 
 def asked(home: Home, *runs: Run) -> Ask:
-    """Write and merge runs; return how the store is asked."""
+    """Write and merge runs; return a function that queries the store."""
     for run in runs:
         run.write()
     assert merge(home).damages == []
@@ -44,7 +44,7 @@ def asked(home: Home, *runs: Run) -> Ask:
 
 
 def configured(home: Home, number: int, *values: float | str, program: str = "train.py") -> Run:
-    """A run of a program that goes by one value after the other."""
+    """Create a run of a program that uses one value after the other."""
     run = Run(home, number)
     process = run.process(program)
     for value in values:
@@ -84,7 +84,8 @@ def test_equal_values_are_one_version_in_any_run_and_order(home: Home) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
 def test_a_changed_version_revises_the_one_before(home: Home, order: tuple[int, ...]) -> None:
-    """Whatever the order of merges: 1 → 2 → 1 → 3 in one run, 2 → 4 in the next; another program's are its own."""
+    """For any order of merges: 1 → 2 → 1 → 3 in one run, 2 → 4 in the next; versions of another program are
+    separate."""
     runs = [configured(home, 1, 1, 2, 1, 3), configured(home, 2, 2, 4), configured(home, 3, 2, 1, program="other")]
     for number in order:
         ask = asked(home, runs[number])
@@ -155,7 +156,7 @@ def test_each_save_is_its_own_version_under_what_was_in_force(home: Home) -> Non
 
 
 def test_of_several_threads_each_has_what_its_own_task_said(home: Home) -> None:
-    """The Task's own first, then those that it is a part of, then the process."""
+    """First the declarations of the Task, then those of its enclosing Tasks, then those of the process."""
     run = Run(home, 1)
     process = run.process("train.py")
     process.configure("args", lr=0)
@@ -190,7 +191,8 @@ def test_a_folder_is_the_files_below_it_that_were_there(home: Home) -> None:
 
 
 def test_what_no_file_shows_takes_part(home: Home) -> None:
-    """A row that was made from a, then used, then changed: x comes from the first state, the second from b, too."""
+    """A database row made from a, then used, then changed: x comes from its first state, the second state also from
+    b."""
     run = Run(home, 1)
     process = run.process("load.py")
     row = process.entity("patients/7", "Row", age=41)
@@ -209,7 +211,7 @@ def test_what_no_file_shows_takes_part(home: Home) -> None:
 
 
 def test_a_folder_that_was_used_is_the_files_that_were_read_in_it(home: Home) -> None:
-    """Of what the program saw of it by then; nothing beside them stands for the folder."""
+    """Of the files that the program had read by then; no others represent the folder."""
     run = Run(home, 1)
     process = run.process("resume.py")
     for name in ("/data/ckpt/a", "/data/ckpt/b", "/data/ckpt.old/c"):
@@ -224,7 +226,7 @@ def test_a_folder_that_was_used_is_the_files_that_were_read_in_it(home: Home) ->
 
 
 def ancestors(home: Home, name: str) -> set[str]:
-    """What the newest version of a file was made from: paths of files, labels of the rest."""
+    """Return the sources of the newest version of a file: paths of files, labels of other entities."""
     reader = open_reader(home)
     found = lineage(reader, [find_target(reader, name)], Scope())
     entities = [node for node in found["nodes"] if node["type"] not in ACTIVITIES | AGENTS and node["depth"]]
@@ -246,7 +248,7 @@ def test_a_changed_configuration_is_not_made_from_the_one_before(home: Home) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0)])
 def test_a_thing_with_an_identifier_is_one_in_all_runs(home: Home, order: tuple[int, ...]) -> None:
-    """What one run made of it the next one found; what was made later is no ancestor."""
+    """A state made by one run is found by the next; a state made later is no ancestor."""
     runs = [Run(home, number) for number in range(3)]
     for number in (0, 2):
         maker = runs[number].process("load.py")
@@ -322,7 +324,7 @@ with provio.activity("train", fold=3) as train:
 
 @pytest.mark.slow
 def test_a_checkpoint_names_its_configuration_and_metrics(project: Project) -> None:
-    """The lineage of a file that was saved as one, and the run that saved it."""
+    """The lineage of a file saved as a checkpoint, and the run that saved it."""
     project.sh("echo 1 > data.csv")
     (project.path / "train.py").write_text(TRAINING)
     project.watch("python3", "train.py")

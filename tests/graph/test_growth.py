@@ -1,4 +1,4 @@
-"""What follows from a run takes steps in proportion to it: counted, with facts that nobody need record."""
+"""The number of steps grows in proportion to the run: counted with synthetic facts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Run:
         self.trace = Trace(Path(), "id", {"host": "node", "startedNs": str(BEGAN)}, [], {}, [], [], "")
 
     def process(self, number: int = 0) -> Thread:
-        """A process that began with the moment of its number."""
+        """A process with a start time equal to its number."""
         record = {"image": "exec", "startedNs": str(at(number)), "argv": "job", "cwd": "/d", "executable": "/job"}
         iri = f"{self.trace.iri}/node/{number + 7}.1.0/"
         process = self.trace.processes[iri] = Process(iri, "node", number + 7, number, "0", record)
@@ -57,7 +57,7 @@ class Run:
         return one
 
     def accessed(self, thread: Thread, opening: Opening, first: float, last: float) -> None:
-        """Written in a stretch of time, where it may be; else read."""
+        """Add an access in an interval, a write if `written`, otherwise a read."""
         access = Access(f"a{opening.label}", thread, opening, Packed({}))
         moments = at(first), at(last)
         if opening.writable:
@@ -80,7 +80,7 @@ class Run:
 
 
 def a_log(count: int) -> Run:
-    """Appended to by one process all the while, and by each of many; each content of it is read."""
+    """One process appends to a log all the time, and each of many others once; each content is read."""
     run = Run()
     keeper = run.process()
     log = run.opened(keeper, "/d/log", file(1, at(0), 0), APPEND, 0)
@@ -95,7 +95,7 @@ def a_log(count: int) -> Run:
 
 
 def overwritten(count: int) -> Run:
-    """A file that each process writes anew."""
+    """Each process overwrites one file."""
     run = Run()
     for number in range(1, count + 1):
         writer = run.process(number)
@@ -106,7 +106,7 @@ def overwritten(count: int) -> Run:
 
 
 def mapped(count: int) -> Run:
-    """Many files written by one process through maps."""
+    """One process writes many files through maps."""
     run = Run()
     thread = run.process()
     for number in range(1, count + 1):
@@ -119,7 +119,7 @@ def mapped(count: int) -> Run:
 
 
 def compiled(count: int) -> Run:
-    """Many Python sources compiled by one process."""
+    """One process compiles many Python sources."""
     run = Run()
     thread = run.process()
     for number in range(1, count + 1):
@@ -133,7 +133,7 @@ def compiled(count: int) -> Run:
 
 
 def unread(count: int) -> Run:
-    """Many files opened and not read, by a process that also deletes many."""
+    """A process opens many files without reading them, and deletes many."""
     run = Run()
     thread = run.process()
     for number in range(1, count + 1):
@@ -143,7 +143,7 @@ def unread(count: int) -> Run:
 
 
 def moved(count: int) -> Run:
-    """Many folders, each renamed when a file was written in it."""
+    """Many folders, each renamed while a file was written in it."""
     run = Run()
     thread = run.process()
     for number in range(1, count + 1):
@@ -156,7 +156,7 @@ def moved(count: int) -> Run:
 
 
 def steps(what: Callable[[], object]) -> int:
-    """Return how many instructions of the interpreter it takes."""
+    """Return the number of executed interpreter instructions."""
     count = 0
 
     def one(frame: FrameType, kind: str, _: Any) -> Any:
@@ -179,7 +179,7 @@ def concluding(run: Run) -> Callable[[], object]:
 
 
 def naming(run: Run) -> Callable[[], object]:
-    """Where each file of a run is now."""
+    """Return the present place of each file of a run."""
     return lambda: [names.of(opening) for names in [_CurrentNames(run.trace)] for opening in run.trace.openings()]
 
 
@@ -199,13 +199,13 @@ def naming(run: Run) -> Callable[[], object]:
 def test_four_times_as_much_takes_four_times_the_steps(
     shape: Callable[[int], Run], count: int, doing: Callable[[Run], Callable[[], object]]
 ) -> None:
-    """Or little more, where something is put in order."""
+    """Or slightly more, where data are sorted."""
     _, few, many = (steps(doing(shape(number))) for number in (5, count, 4 * count))  # the first fills what is kept
     assert many < 4.7 * few
 
 
 def test_the_spans_that_concern_a_version() -> None:
-    """Those found are those that a look at each finds, in their order."""
+    """They equal those that a check of each span finds, in order."""
     chance = random.Random(7)
     process = Run().process().process
     for _ in range(200):
@@ -234,7 +234,7 @@ def test_the_spans_that_concern_a_version() -> None:
 
 
 def test_the_paths_in_a_folder() -> None:
-    """Those taken are those that begin with it and a slash, whatever was taken and added before."""
+    """They are those that start with the folder and a slash, for any earlier removals and additions."""
     chance = random.Random(7)
     for _ in range(100):
         tree, plain = Tree(), set[bytes]()
@@ -250,7 +250,7 @@ def test_the_paths_in_a_folder() -> None:
 
 
 def test_where_files_are_whose_folders_were_moved() -> None:
-    """A path goes along with each later move of a folder that it then lies in."""
+    """A path follows each later move of a folder that contains it."""
     chance = random.Random(7)
     for _ in range(100):
         run = Run()

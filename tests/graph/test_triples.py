@@ -1,4 +1,4 @@
-"""How many triples a file takes in the merged graph of real commands."""
+"""The number of triples of a file in the merged graph of real commands."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAKE = f"import os; os.mkdir('made')\nfor i in range({FILES}): open(f'made/{{i}}
 
 
 def counted(project: Project) -> Count:
-    """The count of what the store keeps of the only run."""
+    """Return the number of stored statements about the only run."""
     quads = StoreReader(Home(project.path / ".provio")).quads()
     return count({quad.triple for quad in quads})
 
@@ -38,7 +38,7 @@ def counted(project: Project) -> Count:
 )
 @pytest.mark.slow
 def test_a_file_takes_few_triples(project: Project, command: list[str], operations: int, most: int) -> None:
-    """Everything that the store states of a file, of its version and of what was done to it is counted."""
+    """Counts everything that the store states about a file, its version and its activities."""
     project.sh(NUMBERED.format("many", FILES))
     project.watch(*command)
     found = counted(project)
@@ -47,7 +47,8 @@ def test_a_file_takes_few_triples(project: Project, command: list[str], operatio
 
 
 def test_every_triple_of_a_file_and_its_operations_is_counted() -> None:
-    """Of a graph that is written out: what mentions the file, its version or an operation; the phase's own does not."""
+    """In a written-out graph: all statements that mention the file, its version or an operation, without the phase's
+    own."""
     head = "@prefix : <https://w3id.org/provio/ns#> . @prefix prov: <http://www.w3.org/ns/prov#> . @base <x:/> .\n"
     graph = """<phase> a :Phase, prov:Activity ; prov:used <version> .  <file> a :File, prov:Entity ; :path "/a" .
         <version> a :FileVersion, prov:Entity ; prov:specializationOf <file> ; :wasReadBy <read> .

@@ -60,10 +60,10 @@ def said(home: Home) -> tuple[Statements, Statements]:
     """Return the stored conclusions about versions, and those computed from the complete store."""
     with open_writer(home, None, True) as store:
         every = {row["v"] for row in store.rows(f"SELECT DISTINCT ?v {{ ?u <{ENTITY}> ?v ; provio:series ?s }}")}
-        held = {one for one in store.statements(CONTENT) if one[1] in configurations.SAID}
+        held = {one for one in store.statements(CONTENT) if one[1] in configurations.PROPERTIES}
         store.withdraw(CONTENT, held)
         store.add(CONTENT, configurations._conclude(store, every))
-        return held, {one for one in store.statements(CONTENT) if one[1] in configurations.SAID}
+        return held, {one for one in store.statements(CONTENT) if one[1] in configurations.PROPERTIES}
 
 
 @pytest.mark.parametrize("seed", range(4))

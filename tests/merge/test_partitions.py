@@ -476,7 +476,7 @@ def test_a_large_run_is_merged_at_its_end(project: Project, monkeypatch: pytest.
     home = Home(project.path / ".provio")
     monkeypatch.setattr(job, "is_large", lambda _: True)
     recording = Recording(home, folder.name, [], None, 0, folder)
-    said = driver._merged(recording, Lock(home, wait=True), Config())
+    said = driver._merge(recording, Lock(home, wait=True), Config())
     assert said.startswith(f"run {folder.name}: many processes, recorded in")
     assert run_source.pending(home) == []
     assert len(list(StoreReader(home).rows("SELECT ?p { ?p a provio:Process }"))) >= 5

@@ -1,4 +1,4 @@
-"""Patterns that name an implied class of PROV: each is led through the stored classes, and nothing else is touched."""
+"""Query patterns with an implied PROV class go through the stored classes; nothing else changes."""
 
 # ruff: noqa: E501 - a query and what becomes of it, one under the other
 
@@ -57,7 +57,7 @@ STEP = f"<{implied.IMPLIES}>"
     ],
 )  # fmt: skip
 def test_patterns_go_through_the_stored_classes(text: str, expected: str | None) -> None:
-    """What is written for STEP is `~`; of None the last `a` alone is another. Both parse, for the same variables."""
+    """`~` stands for STEP; None: only the last `a` changes. Both queries parse, for the same variables."""
     if expected is None:
         before, after = text.rsplit(" a ", 1) if " a " in text else text.rsplit("a", 1)
         expected = f"{before} a/~ {after}"
@@ -86,12 +86,12 @@ def test_patterns_go_through_the_stored_classes(text: str, expected: str | None)
     ],
 )
 def test_what_is_no_such_pattern_stays(text: str) -> None:
-    """Nor what is not understood, which the parser will name."""
+    """Also texts with errors, which the parser will report."""
     assert widened(text) == text
 
 
 def test_no_solution_is_doubled_and_no_variable_added() -> None:
-    """Of nodes with one class, with several, with PROV's own."""
+    """For nodes with one class, with several, and with classes of PROV."""
     store, kind = ox.Store(), ox.NamedNode(RDF + "type")
     nodes = {"v": ("FileVersion",), "l": ("Loss", "Metric"), "h": ("Host",), "r": ("Run",)}
     for name, classes in nodes.items():
@@ -112,7 +112,7 @@ def test_no_solution_is_doubled_and_no_variable_added() -> None:
 
 @pytest.mark.slow
 def test_questions_find_what_is_implied(project: Project) -> None:
-    """In all runs, in some, in graphs that are named; each node once in one graph; what a node has itself is stored."""
+    """In all runs, in some, in named graphs; each node once per graph; stored classes are found as well."""
     project.provio("run", "--quiet", "--name", "one", "--", "sh", "-c", "echo a > a; cat a > b")
     project.provio("run", "--quiet", "--name", "two", "--", "sh", "-c", "cat b > c")
     count = "SELECT (COUNT(*) AS ?n) (COUNT(DISTINCT ?x) AS ?m) %s { ?x a prov:Entity }"

@@ -1,4 +1,4 @@
-"""The graphs that a question names itself are those that it asks, as SPARQL has it, embedded and on a server."""
+"""The graphs that a query names itself are queried, as SPARQL defines it, in the embedded store and on a server."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ QUESTIONS = [
 
 @pytest.fixture(scope="module")
 def two_runs(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Iterator[Project]:
-    """Two runs that both read `a`."""
+    """Record two runs that both read `a`."""
     project = new_project(tmp_path_factory.mktemp("two"))
     project.sh("echo 1 > a")
     project.watch("cp", "a", "b")
@@ -51,19 +51,19 @@ def questions(project: Project) -> list[str]:
 
 
 def answers(project: Project, *options: str) -> list[list[str]]:
-    """The lines of each answer, in an order."""
+    """Return the lines of each answer, sorted."""
     return [sorted(project.provio("query", question, *options).stdout.splitlines()) for question in questions(project)]
 
 
 @pytest.fixture(scope="module")
 def embedded(two_runs: Project) -> list[list[str]]:
-    """What the embedded store answers."""
+    """Return the answers of the embedded store."""
     return answers(two_runs)
 
 
 @pytest.mark.slow
 def test_the_graphs_that_are_named_are_asked(embedded: list[list[str]]) -> None:
-    """FROM together without GRAPH, FROM NAMED each with it, nothing else; the index by its name."""
+    """FROM without GRAPH, FROM NAMED with GRAPH, and no other graph; the index by its name."""
     ends = [
         {(line.split("\t")[0][-8:-1], line.rpartition("/")[2][:-1]) for line in answer if "<" in line}
         for answer in embedded[:5]
@@ -80,7 +80,7 @@ def test_the_graphs_that_are_named_are_asked(embedded: list[list[str]]) -> None:
 
 @pytest.mark.slow
 def test_of_the_runs_that_were_chosen(project: Project) -> None:
-    """--name: what is named besides is not asked; where it names none of them, nothing is."""
+    """With --name, other named graphs are not queried; if none of the named graphs is chosen, none is queried."""
     project.sh("echo 1 > a")
     for name in ("first", "second", "third"):
         project.provio("run", "--quiet", "--name", name, "--", "cp", "a", name)
@@ -91,7 +91,7 @@ def test_of_the_runs_that_were_chosen(project: Project) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("server", ["oxigraph", "virtuoso"])
 def test_on_a_server(two_runs: Project, embedded: list[list[str]], server: str, request: pytest.FixtureRequest) -> None:
-    """Every answer is the embedded store's."""
+    """Every answer equals that of the embedded store."""
     account(two_runs)
     url = request.getfixturevalue(server).url
     assert answers(two_runs, "--store", url) == embedded
@@ -108,12 +108,12 @@ def test_on_a_server(two_runs: Project, embedded: list[list[str]], server: str, 
     ],
 )  # fmt: skip
 def test_what_is_named(text: str, expected: tuple[list[str], list[str]] | None) -> None:
-    """By IRIs, prefixed names, relative ones; in strings and comments nothing is."""
+    """By IRIs, prefixed names and relative names; strings and comments name no graph."""
     assert sparql.dataset(text, {}) == expected
 
 
 def test_a_question_without_its_graphs() -> None:
-    """Each character that is left stands where it stood: a complaint names the right place."""
+    """Each remaining character keeps its position, so that an error message has the right place."""
     text = "SELECT*FROM<x:a>FROM NAMED # FROM\n r:b WHERE {?s ?p 'FROM <x:c>'}"
     assert sparql.without_dataset(text) == "SELECT*" + " " * 26 + "\n" + " " * 4 + " WHERE {?s ?p 'FROM <x:c>'}"
 
@@ -121,6 +121,6 @@ def test_a_question_without_its_graphs() -> None:
 @pytest.mark.parametrize("text", ["ASK FROMprov:x {}", "ASK FROM NAMEDprov:x {}", "ASK FROM e:x {}"])
 @pytest.mark.slow
 def test_a_name_without_a_declared_prefix(two_runs: Project, text: str) -> None:
-    """Said, not overlooked: one line."""
+    """It is reported in one line."""
     done = two_runs.provio("query", text, code=1)
     assert "no prefix" in done.stderr and done.stderr.count("\n") == 1

@@ -1,4 +1,4 @@
-"""What a record takes on the disk: no more with each merge than the data need, and the figures that are shown."""
+"""The size of a record on disk: it does not grow with the number of merges; and the displayed figures."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ print(len(list(reader.store)))
 
 
 def summed(*folders: Path) -> int:
-    """The bytes of all inodes below some folders, each counted once."""
+    """Return the bytes of all inodes below some folders, each counted once."""
     found = {}
     for path, names, files in (step for folder in folders for step in os.walk(folder)):
         for each in (os.lstat(os.path.join(path, name)) for name in (".", *names, *files)):
@@ -49,7 +49,7 @@ def snapshots(home: Home) -> set[str]:
 
 
 def tables(folder: Path) -> dict[int, int]:
-    """The inodes of a store's tables, with their bytes."""
+    """Return the inodes of a store's tables, with their sizes in bytes."""
     return {each.stat().st_ino: each.stat().st_size for each in folder.glob("*.sst")}
 
 
@@ -58,7 +58,8 @@ def pieces(first: int, count: int) -> list[str]:
 
 
 def test_runs_that_rewrite_the_same_files_leave_one_snapshot(project: Project) -> None:
-    """After each its tables are the store's; the two take at most half as much again as a store made of all runs."""
+    """After each merge its tables are those of the store; both take at most 1.5 times the size of a store built of
+    all runs."""
     home = Home(project.path / ".provio")
     for number in range(6):
         project.watch("bash", "-c", REWRITE, str(number))
@@ -71,7 +72,7 @@ def test_runs_that_rewrite_the_same_files_leave_one_snapshot(project: Project) -
 
 
 def test_a_graph_that_is_replaced_again_and_again(tmp_path: Path) -> None:
-    """As that of a run that goes on: rows that were removed leave the tables, and what is in tables leaves the logs."""
+    """Like that of a run in progress: removed rows leave the tables, and data in tables leave the logs."""
     home = Home(tmp_path)
     for number in range(12):
         with StoreWriter(home, wait=True) as store:
@@ -88,7 +89,7 @@ def test_a_graph_that_is_replaced_again_and_again(tmp_path: Path) -> None:
 
 
 def test_what_is_only_added_to_is_not_rewritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor is what was replaced, where that is little beside the rest."""
+    """Nor is a store with few replaced rows."""
     checked: list[int] = []  # the number of the publication
     monkeypatch.setattr(compaction, "compact", lambda *_: checked.append(number))
     with StoreWriter(Home(tmp_path), wait=True) as store:
@@ -105,7 +106,7 @@ def test_what_is_only_added_to_is_not_rewritten(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_store_is_written_on_after_it_was_published(tmp_path: Path) -> None:
-    """By the same writer, be it one that was made anew; each snapshot has what there was."""
+    """By the same writer, also after a rebuild; each snapshot has the data of its moment."""
     home = Home(tmp_path)
     for rebuild in (False, True):
         with StoreWriter(home, wait=True, rebuild=rebuild) as store:
@@ -119,7 +120,7 @@ def test_a_store_is_written_on_after_it_was_published(tmp_path: Path) -> None:
 
 
 def test_the_last_reader_deletes_a_superseded_snapshot(project: Project) -> None:
-    """It answers from what it holds until then; one that others hold stays, and so does the one that is published."""
+    """Until then it answers from it; snapshots held by others, and the published one, stay."""
     home = Home(project.path / ".provio")
     project.watch("true")
     one, two = StoreReader(home), StoreReader(home)
@@ -137,7 +138,7 @@ def test_the_last_reader_deletes_a_superseded_snapshot(project: Project) -> None
 
 
 def test_what_a_killed_reader_held_goes_with_the_next_publication(project: Project) -> None:
-    """It could not delete it."""
+    """The killed reader could not delete it."""
     home = Home(project.path / ".provio")
     project.watch("true")
     command = [sys.executable, "-c", READ, str(home.path)]
@@ -155,7 +156,7 @@ def test_what_a_killed_reader_held_goes_with_the_next_publication(project: Proje
 
 
 def test_what_is_shown_is_what_there_is(project: Project) -> None:
-    """By `runs` below the table, and by `doctor`; the parts are those of a walk over all inodes."""
+    """The figures of `runs` (below the table) and of `doctor` equal those of a walk over all inodes."""
     home = Home(project.path / ".provio")
     project.sh("echo 1 > a")
     project.watch("cp", "a", "b")

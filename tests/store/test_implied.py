@@ -1,4 +1,4 @@
-"""What the ontology implies: no node has two classes that imply the same, and what leaves the store has it all."""
+"""Implied classes: no node has two classes that imply the same, and exports contain all implied statements."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def quads(turtle: str, graph: str = "urn:g") -> list[ox.Quad]:
     ],
 )
 def test_types_are_all_that_a_store_would_have_to_infer_of_prov(term: str, expected: list[str]) -> None:
-    """The class, and PROV's above it."""
+    """The class, and its superclasses of PROV."""
     assert implied.types(term) == expected
 
 
 def test_these_classes_of_prov_are_implied() -> None:
-    """No other is left out of the store; each of them implies itself."""
+    """The store omits no others; each of them implies itself."""
     names = {PROV + name for name in "Entity Activity Agent Person SoftwareAgent Location".split()}
     assert implied.names() == names
     assert {f"<{name}> <{implied.IMPLIES}> <{name}> .\n" for name in names} < set(implied.lines())
@@ -48,14 +48,14 @@ def test_these_classes_of_prov_are_implied() -> None:
 
 @pytest.mark.parametrize("general", ["Configuration", "Metric", "Checkpoint", "DataObject"])
 def test_one_class_of_a_node_implies_what_it_is(general: str) -> None:
-    """Of whatever kind a program calls it: else it would be found twice."""
+    """For any kind that a program declares: otherwise a query would find the node twice."""
     for kind in ("", "no kind", *vocab.vocabulary().terms):
         found, _ = declarations.types_of_kind(general, kind)
         assert len([one for one in found if one in implied.classes()]) == 1, (general, kind, found)
 
 
 def test_every_class_implies_an_entity_an_activity_or_an_agent() -> None:
-    """One of the three, and no class but those that stand beside another is left out."""
+    """One of the three, and only classes that accompany another are omitted."""
     three = {PROV + "Entity", PROV + "Activity", PROV + "Agent"}
     assert all(len(three & set(found)) == 1 for found in implied.classes().values())
     left_out = {iri for iri in vocab.vocabulary().parents if iri.startswith(NS)} - implied.classes().keys()
@@ -63,7 +63,7 @@ def test_every_class_implies_an_entity_an_activity_or_an_agent() -> None:
 
 
 def test_what_leaves_the_store_has_what_is_implied() -> None:
-    """Each quad, then what follows from it, in the same graph; nothing of the graph of classes."""
+    """Each quad is followed by the implied ones, in the same graph, without the graph of classes."""
     stored = quads("""x:v a :FileVersion, prov:Plan . x:p a :Program . x:c a :Loss, :Metric ; :value 1 .
         x:a :usedAsNoise x:v""")
     words = quads("".join(implied.lines())[:-2], implied.CLASSES)
@@ -77,7 +77,7 @@ def test_what_leaves_the_store_has_what_is_implied() -> None:
 
 @pytest.mark.slow
 def test_the_graph_of_classes_is_no_run_s(project: Project) -> None:
-    """It is written once, again where it is another's or none, and is in no export."""
+    """It is written once, again if it is missing or of another version, and is in no export."""
     project.run("echo a > a")
     inside = f"SELECT (COUNT(*) AS ?n) {{ GRAPH <{implied.CLASSES}> {{ ?c ?p ?o }} }}"
     whole = [{"n": str(len(implied.lines()))}]

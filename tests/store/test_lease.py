@@ -1,4 +1,4 @@
-"""One merges into a server at a time, whatever clocks say; what a killed one left is tidied by the next."""
+"""Only one process merges into a server at a time, for any clocks; the next one removes the remains of a killed one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ELSEWHERE = f"{lease.GRAPH}/another-boot.4026531836/4711/1"
 
 
 def waiting(server: Server, who: str, seconds: float) -> None:
-    """Have somebody hold the lease who said so that many seconds ago, by the server's clock."""
+    """Create a lease of another process that was renewed that many seconds ago, by the server's clock."""
     ago = f"'{'-' if seconds < 0 else ''}PT{abs(int(seconds))}S'^^<http://www.w3.org/2001/XMLSchema#dayTimeDuration>"
     text = f"INSERT {{ GRAPH <{lease.GRAPH}> {{ <{who}> <{lease.SINCE}> ?t }} }} WHERE {{ BIND(NOW() - {ago} AS ?t) }}"
     server.update(text)
@@ -36,7 +36,7 @@ def holders(server: Server) -> list[str]:
 
 
 def test_a_lease_of_another_machine(oxigraph: Server) -> None:
-    """It counts for ten minutes of the server's time, and is forgotten after them."""
+    """It counts for ten minutes of the server's time, and is deleted after them."""
     there = connect(load.load(flags={"store": oxigraph.url}))
     waiting(oxigraph, ELSEWHERE, lease.EXPIRES - 60)
     with pytest.raises(Busy):
@@ -51,7 +51,7 @@ def test_a_lease_of_another_machine(oxigraph: Server) -> None:
 
 
 def test_one_that_let_others_merge(oxigraph: Server) -> None:
-    """Who was away for too long, and was forgotten, writes nothing any more."""
+    """A process that did not renew its lease, which was deleted, writes nothing any more."""
     there = connect(load.load(flags={"store": oxigraph.url}))
     mine = lease.Lease(there, wait=False)
     oxigraph.update(f"CLEAR GRAPH <{lease.GRAPH}>")
@@ -69,7 +69,7 @@ def test_one_that_let_others_merge(oxigraph: Server) -> None:
     ],
 )  # fmt: skip
 def test_times_with_and_without_a_zone(instant: str, seconds: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All are of one clock, whatever zone this machine is in."""
+    """All are of one clock, for any time zone of this machine."""
     monkeypatch.setenv("TZ", "America/New_York")
     time.tzset()
     try:
@@ -80,14 +80,15 @@ def test_times_with_and_without_a_zone(instant: str, seconds: float, monkeypatch
 
 
 def test_what_is_no_time() -> None:
-    """One line, not a stack."""
+    """One line, no traceback."""
     with pytest.raises(StoreError, match="soon"):
         lease._seconds("soon")
 
 
 @pytest.mark.slow
 def test_what_a_killed_merge_left_is_asked_by_nobody(project: Project, oxigraph: Server) -> None:
-    """A graph that was put there and never named is in no answer, and is written over; graphs of others stay."""
+    """A graph that was written and never named by the index is in no answer, and is overwritten; graphs of other
+    records stay."""
     record(project)
     project.provio("merge", "--store", oxigraph.url)
     left = f"{record_of(Home(project.path / '.provio'))}/graph/1"
@@ -103,7 +104,7 @@ def test_what_a_killed_merge_left_is_asked_by_nobody(project: Project, oxigraph:
 
 @pytest.mark.slow
 def test_a_client_of_virtuoso_is_killed_in_a_merge(project: Project, virtuoso: Server) -> None:
-    """At any moment: the next merge waits for nobody, and yields the quads of an undisturbed one."""
+    """After a kill at any moment the next merge does not wait, and gives the quads of an undisturbed one."""
     record(project)
     account(project)
     command = [*provio_command(), "merge", "--rebuild", "--store", virtuoso.url]

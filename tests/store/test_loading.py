@@ -1,4 +1,4 @@
-"""A large graph is loaded by a process of its own: the same quads; whoever is killed or refused, nothing is changed."""
+"""A child process loads a large graph: the result is the same quads; after a kill or an error nothing has changed."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def statement(number: int) -> str:
 
 
 def triples(count: int) -> Iterator[bytes]:
-    """N-Triples in pieces."""
+    """Yield N-Triples in pieces."""
     for first in range(0, count, 1000):
         numbers = range(first, min(first + 1000, count))
         yield b"".join(b'<http://example.org/%d> <http://example.org/p> "%d" .\n' % (one, one) for one in numbers)
@@ -44,7 +44,7 @@ def triples(count: int) -> Iterator[bytes]:
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
-    """The processes that load, as they are started."""
+    """Return the loading processes, in the order of their start."""
     found, start = list[subprocess.Popen[bytes]](), subprocess.Popen
 
     def starting(*of: Any, **how: Any) -> subprocess.Popen[bytes]:
@@ -56,7 +56,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
 
 
 def has_the_store_open(process: int) -> bool:
-    """Whether a process holds RocksDB's lock."""
+    """Return whether a process holds RocksDB's lock."""
     held = []
     for one in Path(f"/proc/{process}/fd").iterdir():
         with contextlib.suppress(FileNotFoundError):
@@ -66,7 +66,7 @@ def has_the_store_open(process: int) -> bool:
 
 @pytest.mark.parametrize("name", ["home", "höme", os.fsdecode(b"h\xff")])
 def test_the_same_quads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
-    """As loaded by the writer itself, in place of what the run's graph was; in a folder of any name."""
+    """As loaded by the writer itself, in place of the run's earlier graph; in a folder with any name."""
     monkeypatch.setattr(writer, "LARGE", 100_000)
     home = Home(tmp_path / name)
     home.path.mkdir()
@@ -85,7 +85,7 @@ def test_the_same_quads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: s
 def test_what_cannot_be_made_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]], fault: BaseException
 ) -> None:
-    """Of a graph whose pieces end with an error what was loaded is taken out again, and the loader has ended."""
+    """If producing the pieces fails, the loaded statements are removed, and the loading process has ended."""
     monkeypatch.setattr(writer, "LARGE", 0)
 
     def pieces() -> Iterator[str]:
@@ -101,7 +101,7 @@ def test_what_cannot_be_made_leaves_nothing(
 
 
 def test_what_the_store_does_by_itself_waits(tmp_path: Path) -> None:
-    """Its threads have what is left over of one processor."""
+    """RocksDB's threads only use the idle time of one processor."""
     program = (
         "import os; import pyoxigraph as ox; from provio.store.embedded import loading as l; "
         f"s = ox.Store({str(tmp_path / 'store')!r}); l.compaction.defer(); own = l.compaction._own_threads(); "
@@ -115,7 +115,7 @@ def test_what_the_store_does_by_itself_waits(tmp_path: Path) -> None:
 
 
 def test_what_is_refused_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the disk, or for what the file is; and who ended it."""
+    """Errors of the disk and of the data are reported, and a kill."""
     with pytest.raises(OSError, match="No such file"):
         loading.load("/proc/none/store", triples(10), ())
     with pytest.raises(ValueError, match="line 1"):
@@ -130,7 +130,7 @@ def test_what_is_refused_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_ctrl_c_while_it_loads_what_came_last(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]]
 ) -> None:
-    """Who waits for it is interrupted, and it has ended: the lock and the store are free."""
+    """The waiting process is interrupted after the loading process has ended: lock and store are free."""
     waits = "import os, signal; from provio.store.embedded import loading as l; "
     waits += "l._load = lambda path, file: (file.read(), os.kill(os.getppid(), 2), signal.pause()); l.main()"
     monkeypatch.setattr(loading, "PROGRAM", waits)
@@ -142,7 +142,7 @@ def test_ctrl_c_while_it_loads_what_came_last(
 @pytest.mark.slow
 @pytest.mark.parametrize("victim", ["merge", "loader"])
 def test_a_merge_that_is_killed_changes_nothing(project: Project, victim: str) -> None:
-    """Neither is left, the lock is free, and the next merge makes the quads of an undisturbed one."""
+    """Neither process remains, the lock is free, and the next merge gives the quads of an undisturbed one."""
     project.sh("echo 1 > a")
     loop = "for i in $(seq 700); do /bin/true < a; done; cat a > b"
     project.provio("run", "--quiet", "--", "cp", "a", "c")
@@ -171,6 +171,6 @@ def test_a_merge_that_is_killed_changes_nothing(project: Project, victim: str) -
 
 
 def test_a_store_that_is_read(tmp_path: Path) -> None:
-    """What was loaded apart is there for who opens the store next."""
+    """A process that opens the store next finds the loaded statements."""
     loading.load(str(tmp_path / "store"), triples(1000), ())
     assert len(ox.Store.read_only(str(tmp_path / "store"))) == 1000

@@ -1,4 +1,4 @@
-"""Room: `prune` takes what is old, `backup` copies it all, `runs` says how much each run takes."""
+"""Maintenance: `prune` removes old runs, `backup` copies the record, `runs` shows the size of each run."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def recorded(project: Project) -> Project:
 
 @pytest.mark.slow
 def test_runs_says_how_much_each_takes(recorded: Project) -> None:
-    """As numbers for programs, for people as they read sizes, within 80 columns; a packed run is one file."""
+    """Numbers in machine-readable output, readable sizes within 80 columns otherwise; an archived run is one file."""
 
     def numbers() -> list[tuple[int, int]]:
         found = json.loads(recorded.provio("runs", "--as", "json").stdout)
@@ -67,7 +67,7 @@ def test_runs_says_how_much_each_takes(recorded: Project) -> None:
 
 @pytest.mark.slow
 def test_prune_takes_what_ended_before_a_time(recorded: Project) -> None:
-    """An age or a time; --dry-run only says it; a run that goes on stays however old; the litter goes."""
+    """By age or time; --dry-run only lists them; runs in progress stay at any age; leftovers are deleted."""
     first, second = ids(recorded)
     rows = json.loads(recorded.provio("runs", "--as", "json").stdout)
     assert len(rows) == 2
@@ -96,7 +96,8 @@ def test_prune_takes_what_ended_before_a_time(recorded: Project) -> None:
 
 
 def let_go(lock: BinaryIO) -> None:
-    """Let a lock go when somebody has waited for it for two seconds and a half (proc_locks(5): `->` is who waits)."""
+    """Release a lock after another process has waited for it for 2.5 seconds (proc_locks(5): `->` marks a waiting
+    process)."""
     deadline, waits = time.monotonic() + 60, f":{os.fstat(lock.fileno()).st_ino} "
     try:
         while not any("->" in line and waits in line for line in Path("/proc/locks").read_text().splitlines()):
@@ -110,7 +111,8 @@ def let_go(lock: BinaryIO) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("arguments", [("rm", "--yes", "last"), ("prune", "--yes", "--older-than", "2100-01-01")])
 def test_a_removal_that_takes_over_a_second_says_so(recorded: Project, arguments: tuple[str, ...]) -> None:
-    """Also where one step of it takes that long, as here where another process has the store; the line ends with it."""
+    """Also if one step of it takes that long, as here while another process has the store; the line disappears at
+    the end."""
     recorded.provio("runs")
     with Home(recorded.path / ".provio").lock.open("ab") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -125,7 +127,7 @@ def test_a_removal_that_takes_over_a_second_says_so(recorded: Project, arguments
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.slow
 def test_a_backup_is_a_record_itself(recorded: Project, packed: bool, tmp_path: Path) -> None:
-    """It answers as the original, holds what is pending, and is as it was when the original goes on."""
+    """It answers like the original, contains pending runs, and does not change when the original does."""
     if packed:
         recorded.provio("merge", "--pack")
     before = quads(recorded)
@@ -145,7 +147,7 @@ def test_a_backup_is_a_record_itself(recorded: Project, packed: bool, tmp_path: 
 @pytest.mark.parametrize("merged", [True, False])
 @pytest.mark.slow
 def test_a_backup_needs_no_more_than_to_read(project: Project, tmp_path: Path, merged: bool) -> None:
-    """Of a record on a read-only mount, merged or not, the copy is one that can be written."""
+    """The copy of a record on a read-only mount, merged or not, can be written."""
     disk = tmp_path / "disk"
     with ExitStack() as undo:
         filesystems.mount(disk, "tmpfs", undo)
@@ -162,8 +164,7 @@ def test_a_backup_needs_no_more_than_to_read(project: Project, tmp_path: Path, m
 
 @pytest.mark.slow
 def test_a_backup_that_is_killed_is_begun_anew(recorded: Project, tmp_path: Path) -> None:
-    """What it left is taken away by the next; a folder of that name that is none
-    stays."""
+    """The next backup deletes the remains; another folder of that name stays."""
     target, new = tmp_path / "copy", tmp_path / "copy.new"
     killing = (
         "import os, signal; from pathlib import Path; from provio.merge import backup; "
@@ -186,7 +187,7 @@ def test_a_backup_that_is_killed_is_begun_anew(recorded: Project, tmp_path: Path
 
 @pytest.mark.slow
 def test_a_backup_overwrites_nothing_and_leaves_nothing_half_made(recorded: Project, tmp_path: Path) -> None:
-    """What is there already stays; where it cannot be written, nothing is left."""
+    """Existing files stay; if the target cannot be written, nothing is left there."""
     assert "there already" in recorded.provio("backup", ".", code=1).stderr
     (tmp_path / "file").write_text("")
     assert "cannot write" in recorded.provio("backup", str(tmp_path / "file" / "copy"), code=1).stderr

@@ -1,4 +1,4 @@
-"""Questions give the same answers whether each run is a graph of its own or all runs lie in one graph."""
+"""Queries give the same answers whether each run has its own graph or all runs share one graph."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NO_QUESTION = {
 
 
 class OneGraph(StoreReader):
-    """All that a store says, in the default graph of another, where each fact stands once."""
+    """The content of a store in the default graph of another, with each fact once."""
 
     def __init__(self, store: Store) -> None:
         self.store = ox.Store()
@@ -73,7 +73,7 @@ def test_named_questions_give_the_same_rows(layouts: tuple[str, Store, Store]) -
 
 
 def test_what_names_held_is_the_same(layouts: tuple[str, Store, Store]) -> None:
-    """Of all, of each run, of each path; what was removed; the history of each name."""
+    """For all runs, each run, and each path; removed files; the history of each name."""
     _, graphs, one = layouts
     assert verify.last_held(one) == verify.last_held(graphs) != []
     assert verify.removals(one) == verify.removals(graphs)
@@ -87,7 +87,7 @@ def test_what_names_held_is_the_same(layouts: tuple[str, Store, Store]) -> None:
 
 
 def test_what_is_known_of_versions_is_the_same(layouts: tuple[str, Store, Store]) -> None:
-    """The runs that know them, their makers, their names as each run used them."""
+    """The runs that know them, their makers, and their names in each run."""
     _, graphs, one = layouts
     versions = column(graphs, "v", "?v a provio:FileVersion")
     assert run_uses.runs(one, versions) == run_uses.runs(graphs, versions)
@@ -103,7 +103,7 @@ def test_what_is_known_of_versions_is_the_same(layouts: tuple[str, Store, Store]
 
 
 def test_a_run_is_shown_the_same(layouts: tuple[str, Store, Store]) -> None:
-    """Its summary, and all that it did."""
+    """Its summary, and all its activities."""
     _, graphs, one = layouts
     for run in ids(graphs):
         assert runs.show(one, run) == runs.show(graphs, run)
@@ -112,7 +112,7 @@ def test_a_run_is_shown_the_same(layouts: tuple[str, Store, Store]) -> None:
 
 
 def test_no_question_asks_which_graph_states_something() -> None:
-    """A fact stands in the store once, however many runs state it: what belongs to a run its IRI tells."""
+    """A fact is stored once, also if several runs state it: its IRI shows whether it belongs to a run."""
     modules = [path for path in PACKAGE.rglob("*.py") if path.relative_to(PACKAGE).parts[0] not in APART]
     asked = [*modules, *(PACKAGE / "queries").glob("*.rq")]
     found = {path.name for path in asked if re.search(r"\bGRAPH\b", path.read_text(encoding="utf-8"))}

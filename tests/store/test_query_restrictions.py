@@ -1,4 +1,4 @@
-"""What a question may not do unless it is asked to: call another server, fetch a document, change the store."""
+"""Actions that a query may only perform if requested: call another server, fetch a document, change the store."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from provio.store import sparql
 
 
 class Server:
-    """A real server on loopback that answers every request, and notes it."""
+    """A real server on loopback that answers every request, and records it."""
 
     def __init__(self) -> None:
         self.called: list[str] = []
@@ -71,7 +71,7 @@ def recorded(project: Project) -> Project:
 
 @pytest.fixture(scope="module")
 def asked(shim: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """One for all the tests whose questions change nothing."""
+    """One project for all tests with queries that change nothing."""
     return copied(new_project(tmp_path_factory.mktemp("asked")))
 
 
@@ -104,7 +104,7 @@ HARMLESS = [
 
 @pytest.mark.parametrize("question", CALLS)
 def test_a_service_is_refused(asked: Project, server: Server, question: str) -> None:
-    """However the keyword is hidden from who looks with half an eye: exit 1, one line, and nobody is called."""
+    """For each disguise of the keyword: exit code 1, one line, and no server is called."""
     server.called.clear()
     done = asked.provio("query", question.replace("URL", server.url), code=1)
     assert done.stderr.startswith("provio: SERVICE is refused")
@@ -115,21 +115,21 @@ def test_a_service_is_refused(asked: Project, server: Server, question: str) -> 
 
 @pytest.mark.slow
 def test_the_escaped_keyword_is_one(asked: Project) -> None:
-    r"""`\u0053ERVICE` is SERVICE to whom the standard binds, whatever Oxigraph makes of it."""
+    """`\\u0053ERVICE` is SERVICE according to the standard, whatever Oxigraph does with it."""
     assert "is refused" in asked.provio("query", r"SELECT * { \u0053ERVICE <x:> {} }", code=1).stderr
     assert "is refused" in asked.provio("query", "SELECT * { ?s ?p '\\u0027 SERVICE <x:> {} # ' }", code=1).stderr
 
 
 @pytest.mark.parametrize("question", HARMLESS)
 def test_the_word_elsewhere_is_harmless(asked: Project, server: Server, question: str) -> None:
-    """In a variable, a name, a string, a language, an IRI, a comment it is no keyword; FROM fetches nothing."""
+    """In a variable, name, string, language tag, IRI or comment it is no keyword; FROM fetches nothing."""
     server.called.clear()
     asked.provio("query", question.replace("URL", server.url))
     assert server.called == []
 
 
 def test_a_service_that_is_asked_for(asked: Project, server: Server) -> None:
-    """--service allows it; one that does not answer is one line."""
+    """--service permits it; a server that does not answer gives one line."""
     server.called.clear()
     question = f"SELECT ?x {{ SERVICE <{server.url}> {{ ?s ?p ?x }} }}"
     assert asked.provio("query", "--service", question).stdout == '?x\n"elsewhere"\n'
@@ -141,7 +141,7 @@ def test_a_service_that_is_asked_for(asked: Project, server: Server) -> None:
 
 @pytest.mark.slow
 def test_a_service_that_a_server_is_asked_for(asked: Project, server: Server, oxigraph: sparql_servers.Server) -> None:
-    """The server that keeps the record calls it, once for a question; nobody does without --service."""
+    """The server with the record calls it, once per query; without --service no server does."""
     for question in (
         f"ASK {{ SERVICE <{server.url}> {{ ?s ?p ?x }} }}",
         f"SELECT ?x {{ SERVICE SILENT <{server.url}> {{ ?s ?p ?x }} }}",
@@ -171,7 +171,7 @@ PIECES = [
 @example(inner="FILTER(1<2)SERVICE<U>{ ?s ?p ?o }")
 @pytest.mark.slow
 def test_what_is_let_through_calls_nobody(server: Server, inner: str) -> None:
-    """Whatever Oxigraph can read and the look at its tokens allows, no server is called."""
+    """For any text that Oxigraph accepts and the token check permits, no server is called."""
     server.called.clear()
     question = f"PREFIX : <{server.url}> PREFIX e: <{server.url}> PREFIX service: <{server.url}> SELECT * {{ {inner} }}"
     question = question.replace("<U>", f"<{server.url}>")
@@ -187,14 +187,14 @@ def test_what_is_let_through_calls_nobody(server: Server, inner: str) -> None:
 @settings(max_examples=300, deadline=None)
 @given(text=some.text(some.sampled_from("<>\"'#\\u0053sERVICErvice?:{} \n@._"), max_size=40))
 def test_every_text_is_cut_into_tokens(text: str) -> None:
-    """Nothing but white space and comments is left out, in any text."""
+    """Only white space and comments are omitted, in any text."""
     found = "".join(match[0] for match in sparql.TOKEN.finditer(text))
     assert found == "".join(c for c in text if not c.isspace()) or any(c.isspace() for c in found)
 
 
 @pytest.mark.slow
 def test_an_update_must_be_asked_for(recorded: Project) -> None:
-    """Exit 1 and how to ask; nothing is changed; a question is not carried out as an update."""
+    """Exit code 1 with the required option; nothing changes; a query is not executed as an update."""
     add = "INSERT DATA { GRAPH <urn:mine> { <urn:a> <urn:b> 'c' } }"
     for text in (add, "CLEAR ALL", "PREFIX e: <urn:> DELETE WHERE { GRAPH ?g { ?s ?p ?o } }"):
         assert "--update" in recorded.provio("query", text, code=1).stderr
@@ -205,7 +205,7 @@ def test_an_update_must_be_asked_for(recorded: Project) -> None:
 
 @pytest.mark.slow
 def test_an_update_of_a_graph_of_ones_own(recorded: Project) -> None:
-    """What it adds is there for every question, next to later runs, until the store is made anew."""
+    """Its statements are in every answer, next to later runs, until a rebuild."""
     recorded.provio("query", "--update", "INSERT DATA { GRAPH <urn:mine> { <urn:a> <urn:b> 'c' } }")
     recorded.watch("cp", "b", "c")
     assert recorded.count("<urn:a> ?p ?o") == 1
@@ -227,7 +227,7 @@ def test_an_update_of_a_graph_of_ones_own(recorded: Project) -> None:
     ],
 )
 def test_what_provio_keeps_is_not_an_updates_to_change(recorded: Project, text: str) -> None:
-    """Runs' graphs, what follows from several, the index: refused as a whole, every quad is as before."""
+    """Runs' graphs, derived graphs and the index: the update is refused as a whole, every quad is as before."""
     before = set(recorded.provio("export", "--as", "nquads").stdout.splitlines())
     assert "a graph of your own" in recorded.provio("query", "--update", text, code=1).stderr
     assert set(recorded.provio("export", "--as", "nquads").stdout.splitlines()) == before
@@ -238,7 +238,7 @@ def test_what_provio_keeps_is_not_an_updates_to_change(recorded: Project, text: 
 
 @pytest.mark.slow
 def test_a_document_is_loaded_only_where_that_is_allowed(recorded: Project, server: Server) -> None:
-    """LOAD fetches: refused with --update alone, in every disguise; --service allows it."""
+    """LOAD fetches: refused with --update only, in every disguise; --service permits it."""
     server.called.clear()
     for text in (
         f"LOAD <{server.url}>",
@@ -266,5 +266,5 @@ def test_a_document_is_loaded_only_where_that_is_allowed(recorded: Project, serv
     ],
 )
 def test_a_choice_that_is_repeated_is_told(query: str, repeated: bool) -> None:
-    """Such a path is not asked of a server that leaves out some of its answers."""
+    """Such a path is not sent to a server that omits some of its answers."""
     assert sparql.repeats_a_choice(query) is repeated

@@ -1,4 +1,4 @@
-"""The store on a server: Oxigraph's and Virtuoso's give the rows and quads of the embedded one; what breaks is said."""
+"""A store on a server: Oxigraph and Virtuoso give the rows and quads of the embedded store; errors are reported."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ CONSTRUCT = "CONSTRUCT { ?v prov:wasGeneratedBy ?p } { ?v prov:wasGeneratedBy ?p
 
 
 def record(project: Project) -> None:
-    """Runs that overwrite, append, pipe and read what another made."""
+    """Record runs that overwrite, append, pipe, and read each other's outputs."""
     (project.path / "a").write_text("b\na\n")
     for script in ("cat a > b; sort b > c", "cat c > d; tar cf - d | gzip > e.gz", "echo y >> d", "cat a d > f; rm b"):
         project.provio("run", "--quiet", "--no-merge", "--", "bash", "-c", script)
@@ -78,7 +78,7 @@ def quads(project: Project, *options: str) -> list[str]:
 
 
 def assert_same(project: Project, url: str) -> None:
-    """All that can be asked of the embedded store, the server answers likewise."""
+    """Check that the server answers every query like the embedded store."""
     asked: list[tuple[str, ...]] = [
         ("lineage", "f", "--as", "json"), ("lineage", "e.gz", "--via", "control"), ("lineage", "--forward", "a"),
         ("why", "c"), ("why", "e.gz"), ("impact", "a"), ("runs",), ("show", "last"), ("validate",), ("verify",),
@@ -96,7 +96,7 @@ def assert_same(project: Project, url: str) -> None:
 
 
 def assert_same_rows(project: Project, url: str) -> None:
-    """Terms and all, in order."""
+    """Compare rows with their terms, in order."""
     home = Home(project.path / ".provio")
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("HOME", str(project.path.parent))
@@ -112,7 +112,7 @@ def assert_same_rows(project: Project, url: str) -> None:
 
 @pytest.mark.slow
 def test_oxigraph_gives_the_same(project: Project, oxigraph: Server) -> None:
-    """Rows, lineage, quads and findings are the embedded store's; merging again changes nothing."""
+    """Rows, lineage, quads and findings equal those of the embedded store; a repeated merge changes nothing."""
     record(project)
     assert_same(project, oxigraph.url)
     assert "0 runs merged, 4 unchanged" in project.provio("merge", "--store", oxigraph.url).stderr
@@ -120,7 +120,7 @@ def test_oxigraph_gives_the_same(project: Project, oxigraph: Server) -> None:
 
 @pytest.mark.slow
 def test_virtuoso_gives_the_same(project: Project, virtuoso: Server) -> None:
-    """So are Virtuoso's, by digest authentication with an account of netrc."""
+    """The same for Virtuoso, with digest authentication and an account from netrc."""
     record(project)
     account(project)
     assert_same(project, virtuoso.url)
@@ -131,7 +131,7 @@ def test_virtuoso_gives_the_same(project: Project, virtuoso: Server) -> None:
 
 @pytest.mark.slow
 def test_a_run_that_is_merged_again_is_replaced(project: Project, oxigraph: Server) -> None:
-    """What a run says later takes the place of what it said, in its own graph and in what follows from it."""
+    """A later state of a run replaces its earlier one, in its own graph and in the derived graphs."""
     record(project)
     project.provio("merge", "--store", oxigraph.url)
     folder = sorted((project.path / ".provio" / "runs").iterdir())[1]
@@ -143,7 +143,7 @@ def test_a_run_that_is_merged_again_is_replaced(project: Project, oxigraph: Serv
 
 @pytest.mark.slow
 def test_a_server_that_is_gone(project: Project, oxigraph: Server, tmp_path: Path) -> None:
-    """A run whose merge fails stays pending and ends as it ended; the next merge brings it in."""
+    """If the merge fails, the run stays pending and ends with its own exit code; the next merge includes it."""
     project.env["PROVIO_STORE"] = oxigraph.url
     record(project)
     project.provio("merge")
@@ -166,7 +166,7 @@ def test_a_server_that_is_gone(project: Project, oxigraph: Server, tmp_path: Pat
 
 @pytest.mark.slow
 def test_a_killed_merge_is_finished_by_the_next(project: Project, oxigraph: Server) -> None:
-    """Killed at any moment: the next merge waits for nobody, and yields the quads of an undisturbed one."""
+    """After a kill at any moment the next merge does not wait, and gives the quads of an undisturbed one."""
     record(project)
     chance = random.Random(7)
     for _ in range(20):
@@ -186,7 +186,7 @@ def test_a_killed_merge_is_finished_by_the_next(project: Project, oxigraph: Serv
 def test_a_reader_never_sees_half_a_run(
     project: Project, server: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While runs are merged, and merged again, each one that is seen has all its processes and versions."""
+    """During merges and repeated merges, each visible run has all its processes and versions."""
     record(project)
     account(project)
     monkeypatch.setenv("HOME", str(project.path.parent))
@@ -213,7 +213,7 @@ def test_a_reader_never_sees_half_a_run(
 
 @pytest.mark.slow
 def test_a_run_that_is_removed(project: Project, oxigraph: Server) -> None:
-    """It goes from the server, and what followed from it: there is what there would be without it."""
+    """It is removed from the server with all conclusions from it: the content is as without the run."""
     record(project)
     project.provio("merge", "--store", oxigraph.url)
     second = sorted(folder.name for folder in (project.path / ".provio" / "runs").iterdir())[1]
@@ -224,7 +224,7 @@ def test_a_run_that_is_removed(project: Project, oxigraph: Server) -> None:
 
 @pytest.mark.slow
 def test_a_run_during_which_a_file_appeared_is_removed(project: Project, oxigraph: Server) -> None:
-    """While its graph waits to be dropped, nothing is concluded from it."""
+    """While its graph waits to be dropped, no conclusion uses it."""
     with while_one_runs(project):
         project.sh("echo 4 > new")
         project.run("cat new > d")
@@ -240,7 +240,8 @@ def test_a_run_during_which_a_file_appeared_is_removed(project: Project, oxigrap
 def test_a_rebuild_after_a_killed_removal_keeps_what_follows_from_the_runs_of_others(
     project: Project, oxigraph: Server
 ) -> None:
-    """The last run of a record that shares its server is set aside: what follows from two runs of another's stays."""
+    """The last run of a record that shares its server is set aside: conclusions from two runs of another record
+    stay."""
     project.env["PROVIO_STORE"] = oxigraph.url
     project.sh("echo 1 > a; echo 2 > b")
     writer = growing(project, "wb")
@@ -262,7 +263,7 @@ def test_a_rebuild_after_a_killed_removal_keeps_what_follows_from_the_runs_of_ot
 
 @pytest.mark.slow
 def test_records_that_share_a_server_have_nothing_to_do_with_each_other(project: Project, oxigraph: Server) -> None:
-    """Each has graphs of its own: what one states, merges again or removes changes nothing of the other's."""
+    """Each has its own graphs: merges and removals in one do not change the other's."""
     record(project)
     theirs = {**project.env, "PROVIO_HOME": str(project.path / "other")}
     project.provio("merge", "--store", oxigraph.url)
@@ -283,7 +284,8 @@ def test_records_that_share_a_server_have_nothing_to_do_with_each_other(project:
 
 @pytest.mark.slow
 def test_graphs_of_single_runs_are_taken_over(project: Project, oxigraph: Server) -> None:
-    """Of an earlier layout: those of this record's runs go with its next merge, all others stay and are asked."""
+    """Graphs of an earlier layout: those of this record's runs are replaced by its next merge, all others stay and
+    are queried."""
     record(project)
     run = min(folder.name for folder in (project.path / ".provio" / "runs").iterdir())
     own, other = (f"{RUN_BASE}{name}/bundle" for name in (run, "01a1fe9d-0000-7000-8000-000000000000"))
@@ -298,7 +300,8 @@ def test_graphs_of_single_runs_are_taken_over(project: Project, oxigraph: Server
 
 @pytest.mark.slow
 def test_what_was_put_on_a_server_is_lost_here(project: Project, oxigraph: Server) -> None:
-    """All of it: the next merge puts the record there again. Lists alone: the removal is refused with a remedy."""
+    """If the local copy is lost, the next merge sends the record again. If only the lists are lost, a removal is
+    refused, with a remedy."""
     record(project)
     project.provio("merge", "--store", oxigraph.url)
     own, here = quads(project), project.path / ".provio" / "servers"
@@ -315,7 +318,7 @@ def test_what_was_put_on_a_server_is_lost_here(project: Project, oxigraph: Serve
 
 
 def test_texts_with_line_separators_reach_a_server(oxigraph: Server, tmp_path: Path) -> None:
-    """However many there are, and wherever an update is divided."""
+    """For any number of them, and any division of an update."""
     home, settings = Home(tmp_path / ".provio"), load.load(flags={"store": oxigraph.url})
     home.path.mkdir()
     lines = ["<urn:s> <urn:p> <urn:o> .\n"] + [f'<urn:s> <urn:p> "{n}\u2028\x85" .\n' for n in range(600)]
@@ -333,8 +336,8 @@ def test_texts_with_line_separators_reach_a_server(oxigraph: Server, tmp_path: P
 def test_a_reader_never_sees_half_of_what_is_renewed(
     project: Project, server: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However much of what follows from several runs changes at once, a question is answered from before or after; and
-    by its own name, whichever it has there."""
+    """For any size of a change of derived graphs, a query is answered from before or after, also by the graph's own
+    name."""
     account(project)
     monkeypatch.setenv("HOME", str(project.path.parent))
     home, many = Home(project.path / ".provio"), 3000
@@ -372,7 +375,7 @@ def test_a_reader_never_sees_half_of_what_is_renewed(
 
 @pytest.mark.slow
 def test_two_mergers_at_once(project: Project, oxigraph: Server) -> None:
-    """Two that merge into one server take turns: all is there once."""
+    """Two merges into one server take turns: all is there once."""
     record(project)
     command = [*provio_command(), "merge", "--store", oxigraph.url]
     both = [subprocess.Popen(command, cwd=project.path, env=project.env, stderr=subprocess.PIPE) for _ in range(2)]
@@ -381,7 +384,7 @@ def test_two_mergers_at_once(project: Project, oxigraph: Server) -> None:
 
 
 class Front(http.server.BaseHTTPRequestHandler):
-    """A proxy that wants basic authentication; `/away` redirects."""
+    """A proxy that requires basic authentication; `/away` redirects."""
 
     behind = ""
 
@@ -429,7 +432,7 @@ def front(oxigraph: Server) -> Iterator[str]:
 
 @pytest.mark.slow
 def test_basic_authentication(project: Project, front: str) -> None:
-    """With an account of the user's own file, said only where asked for; a file that others read is refused."""
+    """With an account of the user's own file, sent only if requested; a file that others can read is refused."""
     record(project)
     assert "requires a name and password" in project.provio("runs", "--store", front, code=1).stderr
     file = project.path.parent / ".config" / "provio" / "config.toml"
@@ -447,7 +450,7 @@ def test_basic_authentication(project: Project, front: str) -> None:
 
 @pytest.mark.slow
 def test_no_other_host_is_told_anything(project: Project, front: str) -> None:
-    """A redirect is named, not followed; a URL with a password is refused, and not shown; proxies are not used."""
+    """A redirect is reported, not followed; a URL with a password is refused, and not shown; proxies are not used."""
     record(project)
     redirected = project.provio("runs", "--store", front + "/away", code=1).stderr
     assert "redirects to elsewhere.invalid/x" in redirected and "word" not in redirected.replace("password", "")
@@ -464,7 +467,7 @@ def test_no_other_host_is_told_anything(project: Project, front: str) -> None:
      "http://%zz:9", "http://*:9", "http://host:", f"http://{'a' * 64}.example", "ftp://host", "host:7878", ""],
 )  # fmt: skip
 def test_what_is_no_url(project: Project, url: str) -> None:
-    """One line with what a URL looks like, exit 2; so as one of several stores."""
+    """One line with the form of a URL, exit code 2; also for one of several stores."""
     done = project.provio("runs", "--store", url, code=2)
     assert "such as http://127.0.0.1:7878" in done.stderr and done.stderr.count("\n") == 1
     (project.path / "provio.toml").write_text(f'stores = ["{url}"]\n')
@@ -475,7 +478,8 @@ def test_what_is_no_url(project: Project, url: str) -> None:
 
 @pytest.mark.slow
 def test_a_server_that_goes_in_the_middle(project: Project, oxigraph: Server, tmp_path: Path) -> None:
-    """Whenever it is killed, the merge ends with one line; with the server there again, the next has all."""
+    """If it is killed at any moment, the merge ends with one line; with the server running again, the next merge is
+    complete."""
     record(project)
     at = int(oxigraph.url.rpartition(":")[2])
     server = oxigraph
@@ -504,14 +508,14 @@ def test_a_server_that_goes_in_the_middle(project: Project, oxigraph: Server, tm
     [b"", b"[]", b"7", b'{"head": 1}', b'{"head": {}, "results": {"bindings": [{"graph": 7}]}}', b"[" * 100_000],
 )
 def test_an_answer_that_is_none(answer: bytes) -> None:
-    """What is no result of SPARQL is said to be none, whatever it is."""
+    """Any answer that is no SPARQL result is reported as such."""
     with pytest.raises(StoreError, match="does not speak SPARQL"):
         list(terms.rows(io.BytesIO(answer)))
 
 
 @pytest.mark.slow
 def test_without_requests(project: Project, tmp_path: Path) -> None:
-    """What a server needs beside provio itself is named."""
+    """The missing package that servers need is named."""
     record(project)
     (tmp_path / "without").mkdir()
     (tmp_path / "without" / "requests.py").write_text("raise ImportError('none here')\n")
@@ -522,7 +526,7 @@ def test_without_requests(project: Project, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_what_is_no_store(project: Project, oxigraph: Server) -> None:
-    """A path that is none of the server's, and an update by way of a question, are refused in one line."""
+    """A path that the server does not have, and an update, are refused in one line."""
     record(project)
     lost = project.provio("runs", "--store", oxigraph.url + "/nowhere", code=1).stderr.splitlines()
     assert "404" in lost[-1] and "docs/servers.md" in lost[-1]

@@ -1,4 +1,4 @@
-"""A server that refuses (401, 403, a certificate that nobody vouches for), and a merge that fails in the middle."""
+"""Errors of a server (401, 403, an untrusted certificate), and a merge that fails in the middle."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Refusal = Callable[[int], str]
 
 
 def serve(code: int, context: ssl.SSLContext | None = None) -> http.server.ThreadingHTTPServer:
-    """A server that answers all with one code, and tells nobody of it."""
+    """Start a server that answers every request with one code."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -56,7 +56,7 @@ def serve(code: int, context: ssl.SSLContext | None = None) -> http.server.Threa
 
 @pytest.fixture
 def refuses() -> Iterator[Refusal]:
-    """A function that starts a server of one answer, and returns its URL."""
+    """A function that starts a server with one answer, and returns its URL."""
     started: list[http.server.ThreadingHTTPServer] = []
 
     def refusing(code: int) -> str:
@@ -78,7 +78,8 @@ def refuses() -> Iterator[Refusal]:
 )  # fmt: skip
 @pytest.mark.slow
 def test_what_a_server_refuses(project: Project, refuses: Refusal, code: int, named: bool, said: str) -> None:
-    """One line with what to do; a run ends as it ended and stays pending; no escape of the server's, no password."""
+    """One line with the remedy; a run keeps its exit code and stays pending; no escape sequence from the server, no
+    password."""
     record(project)
     if named:
         account(project, "ada", "love-lace")
@@ -94,8 +95,8 @@ def test_what_a_server_refuses(project: Project, refuses: Refusal, code: int, na
 
 @pytest.mark.slow
 def test_the_end_of_a_run_does_not_wait_for_a_server_that_is_silent(project: Project) -> None:
-    """One that takes connections and says nothing: the run ends as it ended, long before a question would give up, and
-    stays pending."""
+    """It accepts connections and sends nothing: the run ends with its own exit code, long before a query would time
+    out, and stays pending."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         done = project.provio("run", "--", "true", env={**project.env, "PROVIO_STORE": url})
@@ -104,7 +105,7 @@ def test_the_end_of_a_run_does_not_wait_for_a_server_that_is_silent(project: Pro
 
 
 def drips(server: socket.socket, head: bytes) -> None:
-    """Answer one who asks: the head at once, then a byte each fifth of a second, without an end."""
+    """Answer a client: the header at once, then a byte each fifth of a second, without an end."""
     with contextlib.suppress(OSError):
         connection, _ = server.accept()
         with connection:
@@ -118,7 +119,7 @@ def drips(server: socket.socket, head: bytes) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("head", [b"HTTP/1.1 200 OK\r\nX: ", b"HTTP/1.1 200 OK\r\nContent-Length: 90000\r\n\r\n"])
 def test_the_end_of_a_run_does_not_wait_for_a_server_that_drips(project: Project, head: bytes) -> None:
-    """One that is never silent, and never done: in its headers, or behind them."""
+    """It always sends and never ends: in its headers, or after them."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         threading.Thread(target=drips, args=(server, head), daemon=True).start()
         url = f"http://127.0.0.1:{server.getsockname()[1]}"
@@ -152,7 +153,7 @@ class Slow(http.server.BaseHTTPRequestHandler):
 
 @pytest.mark.slow
 def test_a_long_answer_that_comes_is_waited_for_however_long_that_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of an upload and an answer that each take longer than the time-out nothing is lost: both go on."""
+    """An upload and an answer that each take longer than the time-out are complete."""
     monkeypatch.setattr(speaking, "ANSWER", 3)
     slow = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Slow)
     slow.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)  # what is sent is read, but for a few MB
@@ -170,7 +171,7 @@ def test_a_long_answer_that_comes_is_waited_for_however_long_that_takes(monkeypa
 
 @pytest.fixture
 def certificate(tmp_path: Path, needs: Callable[[str], None]) -> Path:
-    """A certificate for 127.0.0.1 that vouches for itself, its key in the same file."""
+    """A self-signed certificate for 127.0.0.1, with its key in the same file."""
     needs("openssl")
     file = tmp_path / "certificate.pem"
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1"]
@@ -182,7 +183,7 @@ def certificate(tmp_path: Path, needs: Callable[[str], None]) -> Path:
 
 @pytest.mark.slow
 def test_a_certificate_that_nobody_vouches_for(project: Project, certificate: Path) -> None:
-    """Nothing is asked of that server; where its authority is named, it is."""
+    """Nothing is sent to that server, unless its authority is configured."""
     record(project)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate)
@@ -200,7 +201,7 @@ def test_a_certificate_that_nobody_vouches_for(project: Project, certificate: Pa
 
 
 class Failing:
-    """A store's writer that says nothing of one run in the index."""
+    """A writer that fails when it indexes one run."""
 
     def __init__(self, writer: Writer) -> None:
         self.writer = writer
@@ -220,7 +221,7 @@ class Failing:
 @pytest.mark.slow
 @pytest.mark.parametrize("where", ["here", "there"])
 def test_a_run_whose_merge_fails_in_the_middle_is_forgotten(project: Project, oxigraph: Server, where: str) -> None:
-    """Its graph and all that followed from it: every quad is as before it, and it is merged when it can be."""
+    """Its graph and all conclusions from it: every quad is as before, and the run is merged when that succeeds."""
     record(project)
     options = ["--store", oxigraph.url] if where == "there" else []
     last = max((project.path / ".provio" / "runs").iterdir())

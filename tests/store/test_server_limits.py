@@ -1,4 +1,4 @@
-"""Answers of servers that are cut, endless, broken off: none is taken for a whole one, and none fills the memory."""
+"""Answers of servers that are truncated, endless or interrupted: none counts as complete, and none fills the memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Speaker = Callable[[socket.socket], None]
 
 @pytest.fixture
 def speaks() -> Iterator[Callable[[Speaker], str]]:
-    """A function that starts a server on loopback, which answers any request in one way, and returns its URL."""
+    """A function that starts a server on loopback that answers any request in one way, and returns its URL."""
     listening = socket.create_server(("127.0.0.1", 0))
     threads: list[threading.Thread] = []
 
@@ -72,7 +72,7 @@ def broken(connection: socket.socket) -> None:
 
 
 def test_an_endless_answer(speaks: Callable[[Speaker], str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is given up at a limit, be it an answer or what the server says as a greeting."""
+    """It is aborted at a limit, for an answer and for the first response."""
     monkeypatch.setattr(server, "LARGEST", 1 << 24)
     with pytest.raises(StoreError, match="query less data"):
         server.Server(speaks(endless), None, None)
@@ -89,7 +89,7 @@ def test_an_answer_that_is_broken_off(project: Project, speaks: Callable[[Speake
 def test_no_room_for_an_answer(
     speaks: Callable[[Speaker], str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Said with where, and what to do."""
+    """Reported with the place and the remedy."""
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
     with pytest.raises(StoreError, match=r"gone.*TMPDIR"):
         server.Server(speaks(endless), None, None)
@@ -97,7 +97,7 @@ def test_no_room_for_an_answer(
 
 @pytest.mark.slow
 def test_a_servers_own_time_limit(project: Project, tmp_path: Path) -> None:
-    """Oxigraph's answer is then cut off by a sentence: said so."""
+    """Oxigraph then ends the answer with a sentence, which is reported."""
     record(project)
     binary = shutil.which("oxigraph") or pytest.skip("oxigraph is not installed (pip install oxigraph)")
     at = port()
@@ -116,7 +116,7 @@ def test_a_servers_own_time_limit(project: Project, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def low(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A Virtuoso that gives a hundred rows and no more."""
+    """A Virtuoso with a limit of a hundred rows."""
     binary = shutil.which("virtuoso-t") or pytest.skip("not installed: virtuoso-t (make test installs it where it may)")
     folder, at = tmp_path_factory.mktemp("low"), port()
     (folder / "v.ini").write_text(INI.format(folder, port(), at).replace("100000000", "100"))
@@ -128,7 +128,7 @@ def low(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 @pytest.mark.slow
 def test_virtuoso_cuts_no_answer_without_a_word(low: Server) -> None:
-    """Rows and graphs that its limit cuts, the one said by a header and the other by nothing, are refused."""
+    """Rows and graphs truncated by its limit, with or without a header that reports it, are refused."""
     there = server.Server(low.url, None, Account("dba", "dba"))
     for graph, count in (("urn:most", 99), ("urn:more", 150)):
         triples = "".join(f"<urn:s> <urn:p> {number} . " for number in range(count))

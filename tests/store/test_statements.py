@@ -1,4 +1,4 @@
-"""Which run stated what, in a store where all runs lie in one graph."""
+"""The runs that state a fact, in a store with all runs in one graph."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def told(request: pytest.FixtureRequest, tmp_path: Path) -> Home:
 
 
 def stated(folder: Path) -> set[ox.Triple]:
-    """What a run folder's graph holds by itself, as a store gives it back."""
+    """Return the graph of a run folder alone, in the form in which a store returns it."""
     run = read.read_run(folder)
     lines = "".join(partitions.prepare(Partitions(run), Config()).pieces)
     store = ox.Store()
@@ -68,7 +68,7 @@ def stated(folder: Path) -> set[ox.Triple]:
 
 
 def test_each_run_is_given_back_as_it_was_stated(told: Home) -> None:
-    """Of all runs in one graph each is found by its terms and its list: no statement more, and none less."""
+    """Each run is found in the common graph by its terms and its list: exactly its statements."""
     merge(told)
     reader = StoreReader(told)
     for folder in told.run_folders():
@@ -78,7 +78,7 @@ def test_each_run_is_given_back_as_it_was_stated(told: Home) -> None:
 
 
 def content(home: Home) -> set[str]:
-    """All that a store holds, but for the names of the lists."""
+    """Return the content of a store, except the names of the lists."""
     quads = ox.parse(StoreReader(home).dataset(None, ox.RdfFormat.N_QUADS), ox.RdfFormat.N_QUADS)
     return set(map(str, quads))
 
@@ -86,7 +86,8 @@ def content(home: Home) -> set[str]:
 def test_what_is_left_after_removals_is_what_a_rebuild_makes(
     told: Home, tmp_path: Path, made: Callable[[Home, Path], Home]
 ) -> None:
-    """Sets and orders of runs by chance: merged, merged again, removed; as if only the others had ever been there."""
+    """For random sets and orders of runs that are merged, merged again and removed: as if only the others had
+    existed."""
     chance = random.Random(5)
     ids = [folder.name for folder in told.run_folders()]
     for number in range(4):
@@ -106,7 +107,7 @@ def test_what_is_left_after_removals_is_what_a_rebuild_makes(
 @pytest.mark.slow
 @pytest.mark.parametrize("seeds", [range(start, start + 25) for start in range(0, 100, 25)], ids=str)
 def test_runs_that_touch_the_same_files_leave_what_a_rebuild_makes(seeds: range, tmp_path: Path) -> None:
-    """In whatever order they are merged, and whichever of them are removed."""
+    """For any order of merges, and any removed runs."""
     for seed in seeds:
         chance = random.Random(seed)
         home, again = (Home(tmp_path / f"{seed}{kind}") for kind in ("", ".again"))
@@ -124,7 +125,7 @@ def test_runs_that_touch_the_same_files_leave_what_a_rebuild_makes(seeds: range,
 
 
 def test_a_run_within_a_run_goes_alone(project: Project) -> None:
-    """What the outer run is, and what follows from it, stays; and the other way round."""
+    """The outer run and its conclusions stay; and the reverse."""
     home = Home(project.path / ".provio")
     (project.path / "a").write_text("1\n")
     inner = shlex.join([*provio_command(), "run", "--quiet", "--no-merge", "--", "cp", "a", "b"])
@@ -141,7 +142,7 @@ def test_a_run_within_a_run_goes_alone(project: Project) -> None:
 
 
 def test_what_a_faulty_run_loaded_is_taken_out(told: Home) -> None:
-    """Also what was loaded before the fault was met."""
+    """Also the pieces loaded before the error."""
     merge(told)
     before = content(told)
     run = f"{RUN_BASE}{ID}"
@@ -159,7 +160,7 @@ def test_what_a_faulty_run_loaded_is_taken_out(told: Home) -> None:
 
 
 def test_a_list_has_times_as_a_store_gives_them_back(tmp_path: Path) -> None:
-    """So the same statement is the same line, whether it came from a folder or from another store."""
+    """So equal statements are equal lines, from a folder and from another store."""
     word = f"<{NS}modified>"
     kind = "<http://www.w3.org/2001/XMLSchema#dateTime>"
     times = ["2026-11-23T06:28:04.500000Z", "2026-11-23T06:28:04.000000Z", "2026-11-23T06:28:10.123456Z"]
@@ -176,7 +177,7 @@ def test_a_list_has_times_as_a_store_gives_them_back(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("damage", [b"", b"\x1f\x8b\x08", None], ids=["empty", "cut off", "gone"])
 def test_a_list_that_cannot_be_read_is_reported(told: Home, damage: bytes | None) -> None:
-    """Nothing is removed by it; a rebuild makes it again."""
+    """Nothing is removed; a rebuild writes it again."""
     merge(told)
     before = content(told)
     run = told.run_folders()[0].name

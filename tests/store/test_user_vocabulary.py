@@ -1,4 +1,4 @@
-"""`ontology`: classes of the user's own, known to `validate`, to questions and to the names of things."""
+"""`ontology`: classes of the user, known to `validate`, to queries and in the names of things."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LAB = "https://lab.example/terms#"
 
 @pytest.fixture(autouse=True)
 def forgotten() -> object:
-    """What a test makes known is not known to the next."""
+    """Clear the vocabulary of a test before the next."""
     yield
     for name in [name for name in vocab.vocabulary().parents if name.startswith(LAB)]:
         del vocab.vocabulary().parents[name]
@@ -37,7 +37,7 @@ def forgotten() -> object:
 
 
 def test_a_class_of_one_s_own_is_what_it_lies_below(tmp_path: Path) -> None:
-    """Through another of one's own, and in another file."""
+    """Also through another user class, and in another file."""
     (tmp_path / "a.ttl").write_text(TERMS)
     (tmp_path / "b.ttl").write_text(f"{PREFIXES} lab:Finest rdfs:subClassOf lab:Fine .")
     user_vocabulary.of(Config(ontology=(str(tmp_path / "b.ttl"), str(tmp_path / "a.ttl"))))
@@ -57,7 +57,7 @@ def test_a_class_of_one_s_own_is_what_it_lies_below(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_with_file_and_line(tmp_path: Path, text: str | None, said: str) -> None:
-    """Of a file, a class, a word."""
+    """For a file, a class, a word."""
     if text is not None:
         (tmp_path / "my.ttl").write_text(PREFIXES + text)
     with pytest.raises(ConfigError) as raised:
@@ -67,7 +67,7 @@ def test_what_is_wrong_is_said_with_file_and_line(tmp_path: Path, text: str | No
 
 @pytest.mark.parametrize("kind", ["fifo", "device", "large"])
 def test_what_is_no_plain_file_is_not_waited_for(tmp_path: Path, kind: str) -> None:
-    """A project's file may name it: a FIFO that nobody writes, a device without an end, a file of a terabyte."""
+    """A project's settings may name it: a FIFO without a writer, an endless device, a file of a terabyte."""
     path = tmp_path / "my.ttl"
     if kind == "fifo":
         os.mkfifo(path)
@@ -86,7 +86,7 @@ def test_what_is_no_plain_file_is_not_waited_for(tmp_path: Path, kind: str) -> N
 
 @pytest.mark.slow
 def test_questions_and_validation_know_them(project: Project) -> None:
-    """In the store from the next question on, as they are by then; gone with the setting."""
+    """They are in the store from the next query on, in their present state, and are removed with the setting."""
     asked = f"SELECT ?c {{ GRAPH <{user_vocabulary.ONTOLOGY}> {{ ?c rdfs:subClassOf+ provio:Configuration }} }}"
     (project.path / "terms.ttl").write_text(TERMS)
     (project.path / "provio.toml").write_text('ontology = ["terms.ttl"]\n')

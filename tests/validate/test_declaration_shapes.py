@@ -1,4 +1,4 @@
-"""What programs say, held against the shapes: as merged it conforms, and each way of breaking it is found."""
+"""Declarations of programs and the shapes: the merged graph conforms, and each violation is found."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ CASES = [(kind, update.strip()) for kind, updates in DAMAGES.items() for update 
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Project:
-    """A training that says something of every kind, some of it of classes of its own, some of none that is known."""
+    """Record a training with declarations of every kind, with user classes, and with unknown kinds."""
     project = new_project(tmp_path_factory.mktemp("told"))
     (project.path / "terms.ttl").write_text(TERMS)
     (project.path / "provio.toml").write_text('ontology = ["terms.ttl"]\n')
@@ -89,7 +89,7 @@ def told(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Project:
 
 @pytest.fixture(scope="module")
 def merged(told: Project) -> ox.Store:
-    """What was merged of the run, without the user's terms that an export has, too."""
+    """Return the merged graph of the run, without the user's terms that an export contains too."""
     told.provio("export", "--as", "nquads", "-o", "all.nq")
     store = ox.Store()
     for quad in ox.parse(path=str(told.path / "all.nq"), format=N_QUADS):
@@ -114,7 +114,7 @@ def written(store: ox.Store, path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "update"), CASES)
 def test_what_is_broken_is_found(merged: ox.Store, kind: str, update: str) -> None:
-    """Each way breaks a shape; as it was merged, nothing does."""
+    """Each change violates a shape; the merged graph violates none."""
     found = list(findings(Graph(broken(merged, update)), shapes.rules()))
     assert bool(found) == bool(kind), found
 
@@ -122,7 +122,7 @@ def test_what_is_broken_is_found(merged: ox.Store, kind: str, update: str) -> No
 @pytest.mark.slow
 @pytest.mark.parametrize("way", [(), ("--shacl",)], ids=["SPARQL", "pyshacl"])
 def test_own_subclasses_are_held_against_the_shapes(told: Project, merged: ox.Store, way: tuple[str, ...]) -> None:
-    """Of each a node that has its own class alone; where the file of terms is not named, they are of no class."""
+    """Nodes with only a user class; without the vocabulary file they have no class."""
     written(merged, told.path / "whole.nq")
     assert told.provio("validate", "whole.nq", *way).stdout.endswith("nothing found\n")
     words = {"Schedule": "Configuration", "F1": "Metric", "Row": "DataObject"}
@@ -142,7 +142,7 @@ def test_own_subclasses_are_held_against_the_shapes(told: Project, merged: ox.St
 
 @pytest.mark.slow
 def test_what_is_unknown_has_the_general_class(told: Project) -> None:
-    """Its own name is kept beside."""
+    """The declared kind is stated in addition."""
     kinds = "SELECT ?kind ?class { ?x provio:kind ?kind ; a ?class FILTER(STRSTARTS(STR(?class), STR(provio:))) }"
     assert {(row["kind"], row["class"].removeprefix(NS)) for row in told.rows(kinds)} == {
         ("Weather", "Configuration"), ("Nowhere", "Metric"), ("Unheard", "DataObject"),

@@ -1,4 +1,4 @@
-"""The shapes: the example conforms, and each way of breaking it is named."""
+"""The shapes: the example conforms, and each violation is reported."""
 
 from pathlib import Path
 
@@ -105,8 +105,7 @@ def test_a_process_has_one_program(example: Graph) -> None:
 
 @pytest.fixture(scope="module")
 def merged() -> list[Quad]:
-    """What an export holds of the graph that merge makes of a run folder written by hand, with a record of each
-    frequent kind."""
+    """Return the exported graph of a hand-written run folder with a record of each frequent kind."""
     trace = read_run(RUN)
     assert not trace.damages
     return list(implied.quads(quads("".join(partitions.prepare(Partitions(trace), Config()).pieces))))

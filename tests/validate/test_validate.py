@@ -1,4 +1,4 @@
-"""Validation: each rule finds what breaks it and is silent otherwise; W3C's cases; the verb; shapes as SPARQL."""
+"""Validation: each rule finds its violation and no other; W3C's cases; the verb; shapes as SPARQL."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ LINTS = {
 
 
 def ask(tmp_path: Path, text: str | dict[str, object], suffix: str = ".ttl") -> list[Finding]:
-    """What is found in a document."""
+    """Return the findings in a document."""
     path = tmp_path / f"graph{suffix}"
     if isinstance(text, dict):
         path.write_text(json.dumps({"prefix": {"ex": "http://example.org/"}, **text}))
@@ -216,7 +216,7 @@ def ask(tmp_path: Path, text: str | dict[str, object], suffix: str = ".ttl") -> 
 
 
 def broken(found: list[Finding]) -> set[str]:
-    """The numbers and names of what is violated."""
+    """Return the numbers and names of the violated rules."""
     return {finding.rule for finding in found if finding.severity == VIOLATION}
 
 
@@ -225,26 +225,26 @@ def label(file: str) -> str:
 
 
 def test_every_rule_has_a_case() -> None:
-    """No file of the two folders is left out here, and no case is of a file that is not there."""
+    """Each file of the two folders has a case, and each case has a file."""
     known = {label(name) for name in (*CASES, *JSON_CASES)} | set(LINTS)
     assert {rule.label for rule in rules()} == known
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_constraint_finds_what_breaks_it(tmp_path: Path, name: str) -> None:
-    """A graph that breaks one constraint is found by it, and by no other but those that say the same of its times."""
+    """A graph that violates one constraint is found by it, and only by those about the same times."""
     assert broken(ask(tmp_path, CASES[name][0])) == {label(name)} | ALSO.get(name, set())
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_constraint_is_silent_where_it_holds(tmp_path: Path, name: str) -> None:
-    """A graph like the other, which holds, is found by none."""
+    """A similar valid graph has no findings."""
     assert broken(ask(tmp_path, CASES[name][1])) == set()
 
 
 @pytest.mark.parametrize("name", JSON_CASES)
 def test_what_only_statements_can_say(tmp_path: Path, name: str) -> None:
-    """What RDF cannot say is found in PROV-JSON, and only where it is so."""
+    """Violations that RDF cannot express are found in PROV-JSON, and only real ones."""
     breaks, holds = JSON_CASES[name]
     assert broken(ask(tmp_path, breaks, ".json")) == {label(name)}
     assert broken(ask(tmp_path, holds, ".json")) == set()
@@ -252,7 +252,7 @@ def test_what_only_statements_can_say(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", LINTS)
 def test_a_lint_names_what_is_worth_a_look(tmp_path: Path, name: str) -> None:
-    """A lint is found where it should be, and is no violation."""
+    """A lint is found where expected, and is no violation."""
     breaks, holds = (ask(tmp_path, text) for text in LINTS[name])
     assert [finding.rule for finding in breaks if finding.rule == name] == [name]
     assert not [finding for finding in holds if finding.rule == name]
@@ -260,7 +260,7 @@ def test_a_lint_names_what_is_worth_a_look(tmp_path: Path, name: str) -> None:
 
 
 def test_clocks_of_two_hosts_are_a_lint(tmp_path: Path) -> None:
-    """What is out of order between two hosts says that their clocks differ; within one it is a violation."""
+    """A wrong order between two hosts shows that their clocks differ; within one host it is a violation."""
     text = (
         f"{FIRST}{LAST} :e prov:wasGeneratedBy :last . :first prov:used :e ; provio:partOf :p . :p provio:host 'a' . "
     )
@@ -274,7 +274,7 @@ def test_clocks_of_two_hosts_are_a_lint(tmp_path: Path) -> None:
 
 
 def test_a_bundle_is_asked_on_its_own(tmp_path: Path) -> None:
-    """Two bundles may speak of one name differently, one may not."""
+    """Two bundles may contradict each other about a name, one bundle may not contradict itself."""
     text = f"@prefix prov: <{PROV}> . <urn:b> {{{{ <urn:x> a prov:Entity }}}} {{}} {{{{ <urn:x> a prov:Activity }}}}"
     assert broken(ask(tmp_path, text.format("<urn:c>"), ".trig")) == set()
     assert broken(ask(tmp_path, text.format("<urn:b>"), ".trig")) == {"55 entity-activity-disjoint"}
@@ -282,7 +282,7 @@ def test_a_bundle_is_asked_on_its_own(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_loops_are_found_without_recursion() -> None:
-    """A chain of 100,000 steps that comes back to its beginning is a loop, one that does not is none."""
+    """A chain of 100,000 steps that returns to its start is a loop, any other is none."""
     chain = [(node, node + 1, True) for node in range(100_000)]
     assert loops(chain) == []
     assert len(loops([*chain, (100_000, 0, False)])) == 100_000
@@ -303,7 +303,7 @@ def corpus() -> list[Path]:
 
 @pytest.mark.slow
 def test_the_score_of_the_w3c_cases() -> None:
-    """Of 78 cases that fail, 72 are found (the 6 others are valid); of 96 that pass, none raises an alarm."""
+    """Of 78 cases that fail, 72 are found (the 6 others are valid); of 96 that pass, none has a finding."""
     fails = {path.stem for path in corpus() if "fail" in path.stem.lower()}
     passes = {path.stem for path in corpus()} - fails
     found = {path.stem for path in corpus() if any(broken(list(findings(graph))) for graph in documents.graphs(path))}
@@ -313,7 +313,7 @@ def test_the_score_of_the_w3c_cases() -> None:
 
 
 def test_the_w3c_cases_that_name_a_constraint_are_found_by_it() -> None:
-    """Where a case's name says which constraint fails, that one is among what is found."""
+    """If the name of a case contains the failing constraint, that one is among the findings."""
     for path in corpus():
         named = re.search(r"FAIL-(c[\dc-]+)", path.stem)
         if named:
@@ -326,7 +326,7 @@ def test_the_w3c_cases_that_name_a_constraint_are_found_by_it() -> None:
 
 @pytest.mark.slow
 def test_sparql_and_pyshacl_find_the_same(example: ox.Store) -> None:
-    """Whatever single triple is missing from the example, or wrong, both name the same nodes."""
+    """For each single triple that is missing from the example, or wrong, both report the same nodes."""
     for wrong in damaged(example):
         graph = Graph(wrong)
         ours = {finding.nodes[0] for finding in findings(graph, shapes.rules())}
@@ -336,13 +336,13 @@ def test_sparql_and_pyshacl_find_the_same(example: ox.Store) -> None:
 
 @pytest.mark.slow
 def test_the_damages_are_found(example: ox.Store) -> None:
-    """Each damage but the first, which is none, breaks a shape."""
+    """Each damage but the first, which is none, violates a shape."""
     found = [bool(list(findings(Graph(wrong), shapes.rules()))) for wrong in damaged(example)]
     assert found == [False] + [True] * (len(found) - 1)
 
 
 def test_a_shape_of_which_a_graph_has_no_node_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor a part of a shape that no node at all breaks: of both a look for one tells."""
+    """Nor a part of a shape that no node violates: one query shows both."""
     asked: list[str] = []
     solutions = Graph.solutions
     monkeypatch.setattr(Graph, "solutions", lambda graph, query: asked.append(query) or solutions(graph, query))
@@ -378,7 +378,7 @@ def example() -> ox.Store:
 
 
 def damaged(example: ox.Store) -> list[ox.Store]:
-    """The example, and copies of it that are each wrong in one way."""
+    """The example, and copies of it with one error each."""
     updates = [
         "",
         "DELETE { ?x a prov:Entity } WHERE { ?x a provio:File, prov:Entity }",
@@ -418,7 +418,7 @@ def damaged(example: ox.Store) -> list[ox.Store]:
 
 @pytest.mark.slow
 def test_a_run_is_valid(project: Project) -> None:
-    """A run, all runs, and their export in each form hold; the table says how much was asked."""
+    """A run, all runs, and their exports in each form are valid; the table shows the number of applied rules."""
     project.run("echo hello > a; cat a > b; sort -o b b; echo x >> b; (cat a; cat b) | gzip > c; rm b")
     assert project.provio("validate").stdout.startswith("all runs: ")
     assert project.provio("validate", "last").stdout.endswith(" rules asked, nothing found\n")
@@ -430,7 +430,7 @@ def test_a_run_is_valid(project: Project) -> None:
 
 @pytest.mark.slow
 def test_a_finding_ends_with_1(project: Project) -> None:
-    """What is wrong is named in each form, and the exit code says so."""
+    """A finding is reported in each output form, and the exit code is 1."""
     (project.path / "bad.ttl").write_text(HEAD + ":x a prov:Entity, prov:Activity . :e prov:wasGeneratedBy :y .")
     table = project.provio("validate", "bad.ttl", code=1).stdout
     assert "violation: 55 entity-activity-disjoint: No entity is an activity (bad.ttl)\n" in table
@@ -453,7 +453,7 @@ def test_a_finding_ends_with_1(project: Project) -> None:
 
 
 def test_a_lint_ends_with_1_only_where_asked(project: Project) -> None:
-    """A lint is shown, and fails with --strict alone."""
+    """A lint is shown, and fails only with --strict."""
     (project.path / "lint.ttl").write_text(HEAD + ":e prov:wasGeneratedBy :y .")
     assert "lint: untyped-endpoint" in project.provio("validate", "lint.ttl").stdout
     project.provio("validate", "lint.ttl", "--strict", code=1)
@@ -461,7 +461,7 @@ def test_a_lint_ends_with_1_only_where_asked(project: Project) -> None:
 
 @pytest.mark.slow
 def test_what_cannot_be_asked(project: Project) -> None:
-    """A mistake has its line; an unknown form is a wrong call; what is not there, or says nothing, is 3."""
+    """A syntax error has its line; an unknown form is a usage error; a missing or empty file gives 3."""
     (project.path / "broken.ttl").write_text("<urn:a> <urn:b> .\n")
     (project.path / "broken.xml").write_text("<a>")
     (project.path / "broken.json").write_text('{"prefix": ')
@@ -481,13 +481,13 @@ def test_what_cannot_be_asked(project: Project) -> None:
 
 @pytest.mark.slow
 def test_pyshacl_too(project: Project) -> None:
-    """With --shacl pyshacl asks the shapes of a run."""
+    """With --shacl pyshacl checks the shapes of a run."""
     project.run("echo hello > a; cat a > b")
     assert project.provio("validate", "last", "--shacl").stdout.endswith(" rules asked, nothing found\n")
 
 
 def test_files_of_every_form(tmp_path: Path) -> None:
-    """The same graph is found wrong in each form that can be read."""
+    """The same graph has the same findings in each form that can be read."""
     store = ox.Store()
     store.load(HEAD + ":x a prov:Entity, prov:Activity .", format=ox.RdfFormat.TURTLE)
     for suffix, form in documents.FORMATS.items():
@@ -504,7 +504,7 @@ def test_files_of_every_form(tmp_path: Path) -> None:
 def test_a_word_of_shacl_that_is_not_known_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str
 ) -> None:
-    """A shape is never left out in silence."""
+    """A shape is never silently omitted."""
     text = shapes.SHAPES.read_text(encoding="utf-8")
     name = "https://w3id.org/provio/ns#size"
     of = f"sh:targetSubjectsOf <{name}> ; sh:property [ sh:path <{name}> ; {word} ]"

@@ -1,4 +1,4 @@
-"""A store leaves out what its classes imply, its export does not: of both the same is found."""
+"""A store omits implied statements, its export includes them: both have the same findings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MENDED = (17, 20)  # damages that documents are mended of: a plain relation besi
 
 
 def lean(store: ox.Store) -> ox.Store:
-    """A graph as a store holds it: without what is implied, with the graph of classes."""
+    """Return a graph as a store contains it: without implied statements, with the graph of classes."""
     found, kind, graph = ox.Store(), ox.NamedNode(RDF + "type"), ox.NamedNode("urn:g")
     gone = {
         (quad.subject, kind, ox.NamedNode(one))
@@ -33,8 +33,8 @@ def lean(store: ox.Store) -> ox.Store:
 
 @pytest.mark.slow
 def test_a_store_and_its_export_are_found_wrong_alike(tmp_path: Path) -> None:
-    """Whole, and read from a file: the example, it wrong in one way after the other, and a graph in which entities are
-    activities and agents."""
+    """As a whole, and read from a file: the example, its copies with one error each, and a graph of entities that
+    are activities and agents."""
     example, bad = ox.Store(), ox.Store()
     example.load(path=str(EXAMPLE), format=ox.RdfFormat.TURTLE)
     bad.extend(example)
@@ -66,7 +66,7 @@ def test_a_store_and_its_export_are_found_wrong_alike(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_pyshacl_sees_what_is_implied() -> None:
-    """Of a store that is good, and of one that is not."""
+    """For a valid store, and for an invalid one."""
     example = ox.Store()
     example.load(path=str(EXAMPLE), format=ox.RdfFormat.TURTLE)
     assert check("", [Graph(lean(example), "urn:g")], shacl=True).of("violation") == []
