@@ -1,4 +1,4 @@
-"""The background merges of a record, as the tests meet them: a `.provio` in, its processes out."""
+"""Finds and controls the background merges of a `.provio`."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def over(process: int) -> None:
 
 
 def at_work(record: Path, env: dict[str, str], *by: str) -> int:
-    """Start a background merge, `by` a command that has it run by somebody else; return its process once it holds the
-    lock of the store."""
+    """Start a background merge, perhaps as another user (`by` a command); return its process once it holds the lock of
+    the store."""
     process = subprocess.Popen([*by, *words_of(record)], cwd="/", env=env)
 
     def has_begun() -> bool:
@@ -81,7 +81,7 @@ def words_of(record: Path) -> Sequence[str]:
 
 
 def is_locked(record: Path) -> bool:
-    """Tell whether somebody holds the lock of a store, without asking anybody to let it go."""
+    """Return whether a process holds the lock of a store, without a request to release it."""
     if not (record / "lock").exists():
         return False
     inode = (record / "lock").stat().st_ino

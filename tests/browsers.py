@@ -1,4 +1,4 @@
-"""A real Chromium, driven by selenium, for many checks in turn: pages in, what is drawn, logged and asked for out."""
+"""Drives a real Chromium with selenium: checks elements, the console and requests of pages."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WIDE, NARROW = (1280, 800), (390, 844)
 
 
 class Browser:
-    """One session. `driver` is selenium's own; the rest is what provio's pages are asked."""
+    """One session. `driver` is selenium's; the methods query provio's pages."""
 
     def __init__(self, folder: Path) -> None:
         from selenium import webdriver
@@ -67,7 +67,7 @@ class Browser:
         return found
 
     def ask(self, expression: str, *given: Any) -> Any:
-        """The value of an expression in the page, after what it set off was painted."""
+        """Return the value of an expression in the page, after the next paint."""
         script = (
             "const [...args] = arguments, done = args.pop(); (async () => { try { const value = await (async () => { "
             f"return {expression} }})(); requestAnimationFrame(() => requestAnimationFrame(() => done([value]))) }}"
@@ -82,7 +82,7 @@ class Browser:
         self.ask("1")
 
     def press_to_leave(self, *keys: str) -> None:
-        """Press what leads to another page: in this one nothing can be waited for."""
+        """Execute a click that loads another page, without waiting in this one."""
         from selenium.webdriver.common.action_chains import ActionChains
 
         ActionChains(self.driver).send_keys(*keys).perform()
@@ -109,11 +109,11 @@ class Browser:
         self.ask("1")
 
     def complaints(self) -> list[str]:
-        """What the console said since the page was opened."""
+        """Return the lines of the console since the page was opened."""
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
     def requests(self) -> list[str]:
-        """The addresses that the page asked for, other than itself."""
+        """Return the addresses that the page requested, without its own."""
         import json
 
         found = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]

@@ -2,7 +2,7 @@
 generated files, and three ways to build it (one make, a recursive one, CMake).
 
     src/<part>/<part>0.c …     eight a part, each includes its part's header and two or three of its own
-    include/<part>/*.h         include one another; `unused.h` is included by nobody
+    include/<part>/*.h         include one another; `unused.h` is not included
     gen/version.h              written by tools/version.py from VERSION
     gen/table.c                written by tools/table.py from data/table.csv
     tool/                      another program of the same build

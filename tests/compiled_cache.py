@@ -1,8 +1,7 @@
-"""What is dear to compile and outlives a session, beside the environment that the tests run in: what it is made of in,
-a copy out.
+"""A cache, next to the environment of the tests, for files that take long to compile; it outlives a session.
 
-It is made again where a byte of its sources is another, or a word of what else it depends on. Where the environment is
-not the caller's to write, each session makes its own.
+An entry is made again if a byte of its sources or one of its other dependencies changed. If the environment is not
+writable, each session makes its own.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from workers import held
 def copy_made(
     name: str, folder: Path, words: Iterable[str], sources: Iterable[Path], make: Callable[[Path], None]
 ) -> None:
-    """Fill a folder with what an earlier session made of these sources, or make it."""
+    """Fill a folder from the cache, or make its content."""
     beside = Path(sys.prefix) / "test-made"
     if not os.access(sys.prefix, os.W_OK):
         make(folder)
@@ -40,7 +39,7 @@ def copy_made(
 
 
 def version_of(words: Iterable[str], sources: Iterable[Path]) -> str:
-    """What tells these words and the content of these files from any other."""
+    """Return a digest of these words and the content of these files."""
     digest = hashlib.sha256(repr(list(words)).encode())
     for path in sorted(sources):
         content = path.read_bytes()

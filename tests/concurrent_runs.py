@@ -1,4 +1,4 @@
-"""What happens while something goes on: commands under provio that nobody waits for, told by files to go on."""
+"""Runs in the background during a test: recorded commands that continue when a file appears."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 from conftest import Project, provio_command
 
-# Writes what it read of a, waits until somebody made `seen`, then reads b and goes on writing.
+# Writes the data that it read from a, waits until the file `seen` exists, then reads b and continues to write.
 GROWING = """
 import os, time
 out = open("x", "{mode}", buffering=0)
@@ -54,21 +54,21 @@ def wait_for(path: Path, content: bytes = b"") -> None:
 
 
 def tell(fifo: Path, text: str) -> None:
-    """Write into a FIFO, once somebody reads from it."""
+    """Write into a FIFO, once it has a reader."""
     deadline = time.monotonic() + 60
     while True:
         try:
             fd = os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
             break
         except OSError as error:
-            assert error.errno == errno.ENXIO and time.monotonic() < deadline, f"nobody reads from {fifo}"
+            assert error.errno == errno.ENXIO and time.monotonic() < deadline, f"{fifo} has no reader"
             time.sleep(0.01)
     with open(fd, "w") as file:
         file.write(text)
 
 
 def growing(project: Project, mode: str) -> subprocess.Popen[bytes]:
-    """Start what writes x from a, and later from b; the first part is written."""
+    """Start a program that writes x from a, and later from b; return when the first part is written."""
     (project.path / "growing.py").write_text(GROWING.format(mode=mode))
     writer = start(project, "python3", "growing.py")
     wait_for(project.path / "x", (project.path / "a").read_bytes())
@@ -76,14 +76,14 @@ def growing(project: Project, mode: str) -> subprocess.Popen[bytes]:
 
 
 def shell(project: Project, script: str) -> None:
-    """Run a bash script that nobody watches, in which `$provio` is how provio is called."""
+    """Run an unrecorded bash script, in which `$provio` is the command of provio."""
     env = {**project.env, "provio": shlex.join([*provio_command(), "run", "--quiet", "--"])}
     subprocess.run(["bash", "-ec", script], cwd=project.path, env=env, check=True, timeout=120)
 
 
 @contextmanager
 def while_one_runs(project: Project) -> Iterator[None]:
-    """A run begins before, and ends after, what is done meanwhile."""
+    """Execute a block during a run: the run starts before the block and ends after it."""
     asleep = start(project, "bash", "-c", "touch begun; until test -e go; do sleep 0.01; done")
     try:
         wait_for(project.path / "begun")
@@ -103,7 +103,8 @@ def children(process: int) -> list[int]:
 
 
 def state(process: int) -> str:
-    """What the kernel says that a process does: `S` waits, `T` was stopped, `Z` has ended; nothing where none is."""
+    """Return the state of a process in the kernel: `S` waits, `T` is stopped, `Z` has ended; an empty text if there is
+    none."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:

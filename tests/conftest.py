@@ -1,4 +1,4 @@
-"""What the tests share: a project folder, and `provio` as people call it."""
+"""Shared fixtures: a project folder, and `provio` as an installed command."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from provio.store.embedded.reader import StoreReader
 from provio.validate.check import check
 from provio.validate.rules import VIOLATION, Graph
 
-# What is started in the background by a script ignores the one, under nohup(1) the other, and so would all that the
-# tests start.
+# A background process of a script ignores SIGINT, one under nohup(1) SIGHUP, and so would all processes that the tests
+# start.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
@@ -40,7 +40,7 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
 
 keep_sockets_short(os.environ, tempfile.gettempdir())
 
-# However long this machine takes for an example, or to think one up, tells nothing of provio.
+# The time that this machine takes for an example, or to generate one, depends on the machine, not on provio.
 settings.register_profile("provio", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("provio")
 
@@ -67,7 +67,7 @@ def _same_content(document: dict[str, Any]) -> set[str]:
 
 @dataclass
 class Project:
-    """A folder in which commands are run, with and without provio, and asked about."""
+    """A folder in which commands run, with and without provio, and are queried."""
 
     path: Path
     env: dict[str, str]
@@ -88,7 +88,8 @@ class Project:
         return done
 
     def answer(self, *arguments: str) -> str:
-        """Return what a question prints, asked in a Python that has started already where the environment is usual."""
+        """Return the output of a query; in the usual environment it runs in a fork of a Python that has loaded
+        provio."""
         if not usual(self.env):
             return self.provio(*arguments).stdout
         done = asked(arguments, self.path, self.env)
@@ -96,11 +97,11 @@ class Project:
         return done.stdout
 
     def run(self, script: str, code: int | None = 0) -> str:
-        """Run a bash script under provio and return what it printed."""
+        """Run a bash script under provio and return its output."""
         return self.provio("run", "--quiet", "--", "bash", "-c", script, code=code).stdout
 
     def watch(self, *command: str | bytes, code: int | None = 0) -> str:
-        """Run a command under provio and return what it printed."""
+        """Run a command under provio and return its output."""
         return self.provio("run", "--quiet", "--", *command, code=code).stdout
 
     def sh(self, script: str) -> str:
@@ -161,7 +162,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Say which container runtimes started something in tests that passed."""
+    """Print the container runtimes that started a program in passed tests."""
     passed = terminalreporter.getreports("passed")
     found = {value for report in passed for name, value in report.user_properties if name == "runtime"}
     if found:
@@ -177,12 +178,12 @@ def shim() -> Path:
 
 
 def assert_valid(home: Path) -> None:
-    """What was merged into a `.provio`, if anything, violates no constraint and no shape."""
+    """Check that the store of a `.provio`, if there is one, violates no constraint and no shape."""
     if not (home / "snapshots" / "current").exists():
         return
     try:
         store = StoreReader(Home(home)).store
-    except ProvioError:  # damaged, or another version's, on purpose: nothing can be asked
+    except ProvioError:  # damaged, or of another version, on purpose: it cannot be queried
         return
     outcome = check("all runs", [Graph(store, union=True)])
     assert [(found.rule, found.message) for found in outcome.of(VIOLATION)] == []
@@ -190,17 +191,14 @@ def assert_valid(home: Path) -> None:
 
 @pytest.fixture
 def project(tmp_path: Path, shim: Path) -> Iterator[Project]:
-    """An empty project folder with a `.provio` to come, and an environment without provio's own variables.
-
-    Whatever the test has merged by its end must be valid.
-    """
+    """Return an empty project folder, and an environment without provio's variables; check its store at the end."""
     project = new_project(tmp_path)
     yield project
     assert_valid(project.path / ".provio")
 
 
 def new_project(home: Path) -> Project:
-    """Return the project below a home of its own, empty at first; a module whose tests only ask may share one."""
+    """Return a project with a new, empty home; tests that only query may share one in a module."""
     folder = home / "project"
     (folder / ".provio").mkdir(parents=True, exist_ok=True)
     env = {name: value for name, value in os.environ.items() if not name.startswith(("PROVIO", "LD_PRELOAD", "XDG_"))}
@@ -247,7 +245,7 @@ def compile_with(compiler: list[str], folder: Path) -> None:
 
 
 def compile_shim(target: Path) -> None:
-    """Compile the shim, or copy it where what is installed was made of the sources as they are: it takes seconds."""
+    """Compile the shim, or copy the installed one if it is up to date: compiling takes seconds."""
     sources = (path for path in POSIX.parent.glob("*/*") if path.is_file() and path.suffix not in (".py", ".pyc"))
     newest = max(path.stat().st_mtime_ns for path in sources)
     if SHIM.exists() and SHIM.stat().st_mtime_ns > newest:
@@ -264,8 +262,7 @@ def trace(built: Path, tmp_path: Path) -> Trace:
 
 @pytest.fixture
 def shown() -> Iterator[Path]:
-    """A folder that other users may read: those of pytest are shut to them, and each pytest that starts shuts its own
-    and those of its siblings anew."""
+    """Return a folder that other users can read: pytest removes that permission from its own folders at each start."""
     with tempfile.TemporaryDirectory(prefix="provio-shown-") as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)

@@ -1,4 +1,4 @@
-"""Roots of other systems, and ordinary users who start containers on them: what the tests of containers share."""
+"""Shared by the tests of containers: root folders of other systems, and ordinary users who start containers on them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FILES = ("passwd", "group", "hosts", "resolv.conf")  # that ch-run binds
 
 @pytest.fixture(scope="session")
 def cache() -> Path:
-    """A folder that outlives the session: beside the environment that the tests run in."""
+    """Return a folder next to the environment of the tests, which outlives the session."""
     folder = Path(sys.prefix) / "test-images"
     folder.mkdir(exist_ok=True)
     return folder
@@ -47,31 +47,31 @@ def debian(cache: Path) -> Path:
 
 
 def bootstrapped(root: Path, mirror: str = "http://deb.debian.org/debian") -> None:
-    """Make a root of Debian; without a mirror the test is left out, but whatever else is wrong fails it."""
-    call = ["unshare", "--mount", "--propagation=private"]  # what it mounts in the root goes with it, however it ends
+    """Make a Debian root; without a mirror the test is skipped, any other error fails it."""
+    call = ["unshare", "--mount", "--propagation=private"]  # its mounts in the root disappear with it in any case
     call += ["debootstrap", "--variant=minbase", "--include=python3,python3-pip", "stable", str(root), mirror]
-    said = ""
+    output = ""
     for _ in range(2):  # a mirror may be lost for a moment
         shutil.rmtree(root, ignore_errors=True)
         made = subprocess.run(call, capture_output=True, text=True, timeout=500, check=False)
         if made.returncode == 0:
             return
-        said = made.stdout + made.stderr
-    if "Failed getting release file" in said:
-        pytest.skip(f"no mirror of Debian answers: {said[-200:]}")
-    if "Cannot install into target" in said or "mknod" in said:
-        pytest.skip(f"no devices can be made here: {said[-200:]}")
-    pytest.fail(f"debootstrap made no root: {said[-2000:]}")
+        output = made.stdout + made.stderr
+    if "Failed getting release file" in output:
+        pytest.skip(f"no mirror of Debian responds: {output[-200:]}")
+    if "Cannot install into target" in output or "mknod" in output:
+        pytest.skip(f"no devices can be made here: {output[-200:]}")
+    pytest.fail(f"debootstrap made no root: {output[-2000:]}")
 
 
 @functools.cache
 def as_user() -> tuple[str, ...]:
-    """What makes an ordinary user of root; one who may read where this Python lies, if that is root's own. Where provio
-    lies nobody else may, whom no such right helps in a container: the test is left out."""
+    """Return the words that make an ordinary user of root, with the right to read if this Python is in a folder of
+    root. The test is skipped if only root can read provio's folder, because that right has no effect in a container."""
     words = ("setpriv", "--reuid=4242", "--regid=4242", "--clear-groups")
     if subprocess.run([*words, "sh", "-c", 'test -r "$1"', "sh", __file__], check=False).returncode:
         pytest.skip(f"only root can read {Path(__file__).parent}: have the checkout where other users can, to run this")
-    # To start Python tells nothing: setpriv still has root's rights to search folders as it does so.
+    # A start of Python proves nothing: setpriv still has root's rights to search folders at that time.
     if subprocess.run([*words, *provio_command(), "--version"], capture_output=True, check=False).returncode:
         words += ("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")
     return words
@@ -81,7 +81,7 @@ class Ordinary(Project):
     """A project of an ordinary user."""
 
     def user(self, *words: str) -> list[str]:
-        """What calls a command as that user."""
+        """Return the words that run a command as that user."""
         return [*as_user(), *words]
 
     def provio(self, *arguments: str | bytes, code: int | None = 0, **options: Any) -> subprocess.CompletedProcess[str]:
@@ -117,7 +117,7 @@ def ordinary(project: Project, record_property: Callable[[str, object], None]) -
 
 
 def empty(root: Path) -> Path:
-    """Make a root with nothing in it but what every runtime asks for."""
+    """Make a root with only the files that every runtime needs."""
     for folder in FOLDERS:
         (root / folder).mkdir(parents=True)
     for name in FILES:

@@ -1,8 +1,8 @@
-"""Pages whose commands can be run: a page in, its commands and what each says it shows out.
+"""Reads the commands in a page of documentation, and the output that the page shows for each.
 
-A command is an indented line that begins with `$ `; indented lines below it are part of what it shows, in that order,
-though not all of it. Numbers, ids and times may be others. A comment `<!-- setup … -->` holds what the page takes for
-granted: lines of shell, and `needs PROGRAM`.
+A command is an indented line that starts with `$ `; the indented lines below it are a part of its output, in that
+order. Numbers, ids and times may differ. A comment `<!-- setup … -->` holds the preconditions of the page: lines of
+shell, and `needs PROGRAM`.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from half_hour import blank
 
 @dataclass
 class Command:
-    """A line of shell, and lines of what it shows."""
+    """A line of shell, and lines of its output."""
 
     text: str
     shows: list[str] = field(default_factory=list)
 
     def missing(self, shown: str) -> list[str]:
-        """Return the lines that are not in what was shown, in their order."""
+        """Return the lines that are missing in the output, in order."""
         rest, missing = " " + blank(shown) + " ", []
         for line in self.shows:
             _, found, after = rest.partition(blank(line).strip())

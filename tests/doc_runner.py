@@ -1,7 +1,7 @@
-"""Pages of documentation that are run: the commands of a page in, what they print held against what it shows.
+"""Runs the commands in a page of documentation, and compares their output with that on the page.
 
-A command stands in a block of code, behind `$ `, and goes on behind `> `; what it prints follows. `…` stands for
-anything: alone on a line for lines, in a line for a part of it. Of a command with nothing behind it nothing is asked.
+A command is in a block of code after `$ ` and continues after `> `; its output follows. `…` stands for any text: alone
+on a line for lines, in a line for a part of it. The output of a command without lines below it is not checked.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 
 class Step(NamedTuple):
-    """A command, and the lines that the page shows of what it prints."""
+    """A command, and the lines of its output on the page."""
 
     command: str
     shown: list[str]
@@ -37,7 +37,7 @@ def steps(page: Path) -> list[Step]:
 
 
 def run(page: Path, folder: Path, env: Mapping[str, str]) -> int:
-    """Run a page's commands in a folder, one after the other; return how many printed what the page shows."""
+    """Run the commands of a page in a folder; return the number of those with the output of the page."""
     held = 0
     for step in steps(page):
         done = subprocess.run(
@@ -52,7 +52,7 @@ def run(page: Path, folder: Path, env: Mapping[str, str]) -> int:
 
 
 def pattern(shown: list[str]) -> re.Pattern[str]:
-    """Return what the lines of a page stand for."""
+    """Return a regular expression for lines of a page."""
     parts = [
         r"(?:.*\n)*?" if line.strip() == "…" else re.escape(line.rstrip()).replace("…", ".*?") + r"\n" for line in shown
     ]

@@ -1,4 +1,4 @@
-"""Small file systems of a kind, mounted for one test: whole-second times, clones of files, another device."""
+"""Small file systems mounted for one test: with whole-second times, clones of files, another device."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KINDS = {
 }
 
 
-# What mount says where it may not, or the kernel cannot; whatever else is wrong fails the test.
+# Errors of mount that mean missing permission or support; any other error fails the test.
 REFUSED = ("ermission denied", "not permitted", "superuser", "only root", "unknown filesystem type", "loop device")
 
 

@@ -1,8 +1,7 @@
-"""A question asked in a process of its own, forked from a Python that has loaded provio and done nothing with it:
-arguments, a folder and an environment in, what was printed and the exit code out.
+"""Runs a query in a process that is forked from a Python in which provio is loaded but unused.
 
-A test asks many questions of one store, and a start of Python takes several times as long as most answers. What a start
-does, and each verb that changes something, is tested with `provio` as it is installed.
+Tests run many queries on one store, and a start of Python takes several times as long as most queries. The start
+itself, and verbs that change something, are tested with the installed `provio`.
 """
 
 from __future__ import annotations
@@ -15,21 +14,21 @@ import tempfile
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
-# What the two verbs load; one that is missing here is loaded later.
+# The modules that the two verbs load; others are loaded later.
 LOADED = """
     provio.cli.main provio.base.terminal provio.ask.session provio.record.options provio.cli.verbs.lineage
     provio.cli.verbs.query provio.ask.query provio.ask.lineage provio.ask.document provio.ask.nodes
     provio.ask.checkpoints provio.ask.member_origins provio.ask.target provio.ask.queries provio.ask.parameters
     provio.merge.archive_runs provio.trace.redact provio.trace.collect provio.trace.facts provio.ask.suggestions
     provio.store.embedded.reader provio.store.embedded.snapshots provio.render.json provio.render.rows provio.base.text
-    provio.render.dot provio.render.ttl provio.store.csv_answer provio.store.sparql provio.cli.usage ctypes csv glob
+    provio.render.dot provio.render.ttl provio.store.sparql provio.cli.usage ctypes csv glob
 """.split()
 LEFT_OUT = ("PROVIO", "LD_PRELOAD", "XDG_")  # of a project's environment
 _context: ForkServerContext | None = None
 
 
 def usual(env: dict[str, str]) -> bool:
-    """Whether an environment is this process's own, with another home: what a start reads of it is read already."""
+    """Return whether an environment differs from this process's only in the home: a start has read the rest already."""
     if any(name.startswith(LEFT_OUT[:2]) for name in os.environ):  # the server would have them too
         return False
     here = {name: value for name, value in os.environ.items() if not name.startswith(LEFT_OUT)}

@@ -1,4 +1,4 @@
-"""Programs that check what the shim writes of any bytes: sources in, the program and what a fuzzer finds for it out."""
+"""Builds programs that check the shim's output for arbitrary bytes, and runs a fuzzer on them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def checker(program: Path, sources: list[Path]) -> Path:
 
 
 def printed(program: Path, inputs: list[bytes], folder: Path) -> bytes:
-    """What the program prints of the inputs, which are numbered from 1."""
+    """Return the program's output for the inputs, which are numbered from 1."""
     folder.mkdir(exist_ok=True)
     files = [folder / str(number) for number in range(1, len(inputs) + 1)]
     for path, data in zip(files, inputs, strict=True):
@@ -55,7 +55,7 @@ def printed(program: Path, inputs: list[bytes], folder: Path) -> bytes:
 
 
 def searched(folder: Path, sources: list[Path], seeds: list[bytes], runs: int, longest: int) -> list[bytes]:
-    """What libFuzzer keeps of its search for bytes that reach new code: each was checked in C."""
+    """Return the inputs that libFuzzer found to reach new code; each was checked in C."""
     if shutil.which("clang") is None:
         pytest.skip("clang is not installed (apt-get install clang)")
     fuzzer, corpus = folder / "fuzzer", folder / "corpus"

@@ -1,4 +1,4 @@
-"""What a process did inside HDF5 files, as a layer recorded it: one that any layer must agree with the others on."""
+"""The operations of a process inside HDF5 files, in a form in which all layers must agree."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SITE = Path(__file__).resolve().parent.parent / "interceptors" / "site"
 
 
 class Act(NamedTuple):
-    """Something done to an object of a file: what, to which, how often, with how many bytes."""
+    """An operation on an object of a file: its kind, object, number of calls and bytes."""
 
     what: str
     file: str
@@ -26,7 +26,7 @@ class Act(NamedTuple):
 
 
 def run(trace: Trace, program: str | Path, work: Path, way: str, python: str = sys.executable, **env: str) -> str:
-    """Run a Python program, watched by one layer ("c", "h5py" or "python"), and return what it printed."""
+    """Run a Python program recorded by one layer ("c", "h5py" or "python"), and return its output."""
     more = {"PROVIO_HDF5": "h5py", "PYTHONPATH": str(SITE)} if way != "c" else {}
     variables = trace.environment(**{**more, **env})
     if way == "python":
@@ -69,7 +69,7 @@ class Story:
         return sorted((self.name(iri)[0], record["flags"], str("closedNs" in record)) for iri, record in files)
 
     def moved(self) -> list[Act]:
-        """The elements read and written, in each object, whatever the functions."""
+        """Return the elements read and written in each object, by any function."""
         total: Counter[tuple[str, str, str, str]] = Counter()
         for record in self.facts.values():
             if record.get("object") in self.members:
@@ -81,7 +81,7 @@ class Story:
         return [Act(*name, total[*name, "count"], total[*name, "size"]) for name in names]
 
     def events(self) -> list[tuple[str, ...]]:
-        """What was renamed, deleted, resized, copied and failed."""
+        """Return renames, deletions, resizes, copies and failures."""
         found = []
         for record in self.facts.values():
             kind = record.get("type")

@@ -1,9 +1,9 @@
-"""A new user's first half hour, carried out: nothing in, what a terminal of 80 columns shows out, as a page.
+"""Executes a new user's first half hour, and prints the output of a terminal of 80 columns as a page.
 
     python tests/half_hour.py > docs/first-half-hour.md        (make transcript)
 
-Everything is real: a new virtual environment, the install, programs, slips, stores of others. What differs from time to
-time (ids, times, sizes, names of machines) is made alike for the page, and blanked for the comparison with it.
+Everything is real: a new virtual environment, the install, programs, mistakes, stores of other users. Ids, times, sizes
+and names of machines are replaced on the page, and blanked for the comparison with it.
 """
 
 from __future__ import annotations
@@ -165,13 +165,13 @@ def _checkout(target: Path) -> None:
 def _environment(home: Path) -> dict[str, str]:
     left = ("PROVIO", "LD_PRELOAD", "XDG_", "SLURM", "PYTHON", "VIRTUAL_ENV")
     env = {name: value for name, value in os.environ.items() if not name.startswith(left)}
-    # What provio needs is here already: nothing is fetched.
+    # The requirements of provio are already installed: nothing is downloaded.
     env |= {
         "PIP_NO_DEPS": "1",
         "PIP_NO_BUILD_ISOLATION": "0",
         "PIP_NO_INDEX": "1",
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-        "CFLAGS": "-O0",  # the page tells nothing of how quick the shim is
+        "CFLAGS": "-O0",  # the page does not depend on the speed of the shim
     }
     env |= {"HOME": str(home), "TERM": "xterm", "NO_COLOR": "1", "LC_ALL": "C.UTF-8", "COLUMNS": "80", "LINES": "24"}
     env |= {"PROVIO_MERGE": "background"}  # as outside of containers
@@ -187,7 +187,7 @@ def _with_what_is_here(home: Path) -> None:
 
 
 def _typed(command: str, folder: Path, env: dict[str, str]) -> tuple[str, int]:
-    """What a terminal shows of a command, and its exit code."""
+    """Return the terminal output of a command, and its exit code."""
     child = pexpect.spawn(
         "bash", ["-c", command], cwd=folder, env=env, encoding="utf-8", timeout=600, echo=False, dimensions=(24, 80)
     )
@@ -198,7 +198,7 @@ def _typed(command: str, folder: Path, env: dict[str, str]) -> tuple[str, int]:
 
 
 def _alike(text: str, home: Path) -> str:
-    """A page that tells nothing of the machine it was made on."""
+    """Return a page without data of the machine that made it."""
     ids = dict.fromkeys(re.findall(r"\b[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\b", text))
     for place, run in enumerate(ids):
         text = text.replace(run, f"0193c1f2-4d0{place}-7a31-9c55-2f6d8e0b71a{place}")
@@ -208,7 +208,7 @@ def _alike(text: str, home: Path) -> str:
 
 
 def blank(page: str) -> str:
-    """A page without what differs from time to time."""
+    """Return a page without ids, times and sizes."""
     page = re.sub(r"(?m)^ {4}(system|where) .*$", r"\1", page)
     page = re.sub(r"[0-9a-f]{8}-[0-9a-f]{4}(-[0-9a-f]{4}){0,2}(-[0-9a-f]{12})?", "ID", page)
     page = re.sub(r"\d+(\.\d+)?( [µm]?s| [kM]?B)?\b", "0", page)

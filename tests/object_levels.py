@@ -1,4 +1,4 @@
-"""The level of objects inside files held against that of files: what is recorded in; where they disagree, out."""
+"""Compares the lineage of objects inside files with that of files, and returns disagreements."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ ENTITIES = f"""SELECT DISTINCT ?v {{ {{ ?v a <{NS}FileVersion> }} UNION {{ ?w <{
 
 
 def ancestors(reader: StoreReader, iri: str, *, inside: bool, forward: bool = False) -> set[str]:
-    """The versions that one comes from (forward: that come from it), whatever part of them."""
+    """Return the versions that one was made from (forward: that were made from it), by any part."""
     scope = Scope(forward=forward, everything=True, inside=inside)
     nodes = lineage(reader, [Target(iri)], scope)["nodes"]
     return {node["iri"].partition("#")[0] for node in nodes if "/version/" in node["iri"]}
 
 
 def disagreements(home: Home) -> list[tuple[str, bool, set[str]]]:
-    """The entities whose ancestors or descendants are more at the level of objects than at that of files."""
+    """Return the entities that have more ancestors or descendants at the level of objects than at that of files."""
     reader = StoreReader(home)
     found = []
     files = cache(lambda iri, forward: ancestors(reader, iri, inside=False, forward=forward))

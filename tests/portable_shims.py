@@ -22,7 +22,7 @@ LOADER = Path("/lib/ld-musl-x86_64.so.1")
 CROSS = Path("/usr/aarch64-linux-gnu")
 MUSL = POSIX.parents[1] / "build" / "musl"  # where .ci/musl unpacks it
 PRELOAD = POSIX.parents[1] / "provio" / "preload"
-# Where Debian's headers of the kernel lie, which are the same for every C library.
+# The folder of Debian's kernel headers, which are the same for every C library.
 KERNEL = ["-idirafter", "/usr/include", "-idirafter", "/usr/include/x86_64-linux-gnu"]
 PLAIN = ["-O1", "-fno-builtin", "-D__NO_INLINE__", "-w"]
 ABSENT = re.compile(r"(?:undeclared function '|undefined symbol: |undefined reference to `)(\w+)")
@@ -38,12 +38,12 @@ class Target:
     needs: tuple[tuple[Path | str, str], ...]
 
     def missing(self) -> list[str]:
-        """What is not installed here of what its tests need."""
+        """Return the missing requirements of its tests."""
         found = (Path(need).exists() if isinstance(need, Path) else shutil.which(need) for need, _ in self.needs)
         return [name for (_, name), there in zip(self.needs, found, strict=True) if not there]
 
     def run(self, trace: Trace, program: Path, *arguments: str | Path, **options: object) -> bytes:
-        """Run a program with the shim to its end; return what it prints."""
+        """Run a program with the shim; return its output."""
         return trace.run(*self.runner, program, *arguments, check=True, **options).stdout
 
 
@@ -82,8 +82,7 @@ def needed(*kinds: str) -> None:
 
 
 def compile_shims(folder: Path) -> None:
-    """Build the shims and waiters of all kinds, or copy what `make shims` or an earlier session made of the sources as
-    they are."""
+    """Build the shims and waiters of all kinds, or copy up-to-date ones of `make shims` or an earlier session."""
     newest = max(path.stat().st_mtime_ns for path in of_the_shim())
     there = [PRELOAD / kind / name for kind in TARGETS for name in ("libprovio.so", "waiter")]
     if all(path.exists() and path.stat().st_mtime_ns > newest for path in there):
@@ -105,7 +104,7 @@ def made_shims(factory: pytest.TempPathFactory) -> Path:
 
 
 def as_installed(preload: Path, folder: Path) -> str:
-    """Copy the package as a wheel would install it, with the shims of all kinds; return what PYTHONPATH is then."""
+    """Copy the package like an installed wheel, with the shims of all kinds; return its PYTHONPATH."""
     kept = shutil.ignore_patterns("preload", "__pycache__")
     shutil.copytree(POSIX.parents[1] / "provio", folder / "provio", ignore=kept)
     shutil.copytree(preload, folder / "provio" / "preload")

@@ -21,14 +21,14 @@ Facts = dict[str, str]
 
 
 def clock() -> str:
-    """What the supervisor would say: the counter only where the kernel itself trusts it."""
+    """Return the clock source that the supervisor would pass: the processor's counter only if the kernel trusts it."""
     source = Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
     return "tsc" if source.exists() and source.read_text().strip() == "tsc" else "sys"
 
 
 @dataclass
 class Trace:
-    """One run folder, below `root`: where the shim writes, and what it wrote."""
+    """One run folder below `root`: variables for the shim, and its output."""
 
     root: Path
     shim: Path
@@ -90,7 +90,7 @@ FACT_PROGRAMS = ("families", "forms", "metadata", "maps", "aio", "standard", "so
 
 
 def facts_printed(built: Path, work: Path) -> list[str]:
-    """What those programs print, run on their own."""
+    """Return the output of these programs without recording."""
     lines: list[str] = []
     for name in FACT_PROGRAMS:
         folder = work / f"{name} alone"
@@ -125,7 +125,7 @@ def name_of(facts: Facts, name: str = "path") -> bytes:
 
 @dataclass(frozen=True)
 class Count:
-    """What one function did to one thing."""
+    """The operations of one function on one object."""
 
     side: str
     api: str

@@ -1,4 +1,4 @@
-"""Runs by chance: a seed in, told run folders out that read, write and change the same few files at the same time."""
+"""Random synthetic runs that read, write and change the same few files at the same time: a seed in, run folders out."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from synthetic_traces import STEP, File, Plain, Run
 from provio.settings.home import Home
 
 FILES, ACTS = 3, 60
-INODE = 900  # of the first file: the same in each process that tells the runs
+INODE = 900  # of the first file: the same in each process that makes the runs
 
 
 def runs(home: Home, seed: int) -> None:
-    """Some runs, each of a process or two; nobody sees some of the changes."""
+    """Some runs with one or two processes each; some changes are not observed."""
     chance = random.Random(seed)
     files = [File(f"/data/{number}", INODE + number) for number in range(FILES)]
     begun: list[Run] = []
@@ -53,6 +53,6 @@ def runs(home: Home, seed: int) -> None:
 
 
 def _at(run: Run, now: int) -> Run:
-    """A run, whose clock is put on to a moment."""
+    """Set the clock of a run forward to a time."""
     run.now = max(run.now, now)
     return run

@@ -1,7 +1,7 @@
-"""Runs pytest, then each test that failed once more, alone: arguments of pytest in, its exit code out.
+"""Runs pytest, then each failed test again, alone; takes the arguments of pytest and exits with its code.
 
-The second time is a process of its own without workers, begun when the first has ended. A test that then passes is
-named as unstable and does not fail the run. It is called by `make test`: `python tests/rerun.py -n 3`.
+The second run is a separate process without workers, started when the first has ended. A test that passes then is
+reported as unstable and does not fail the run. `make test` calls it: `python tests/rerun.py -n 3`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ UNPASSED = {
 
 
 class Reporter:
-    """A plugin that writes down, line by line, what happens to each test: a process that dies loses nothing."""
+    """A plugin that writes each event of a test to a file at once, so that a crash loses nothing."""
 
     def __init__(self, path: Path) -> None:
         self.file = path.open("w", encoding="utf-8", buffering=1)
@@ -80,7 +80,7 @@ class Only:
 
 @dataclass
 class Record:
-    """What a `Reporter` wrote down."""
+    """The events that a `Reporter` wrote."""
 
     tests: dict[str, dict[str, str]] = field(default_factory=dict)  # by id: events and their outcomes
     uncollected: bool = False
@@ -121,7 +121,7 @@ def run(arguments: list[str], tests: list[str] | None = None) -> tuple[int, Reco
         while True:
             try:
                 code = process.wait()
-            except KeyboardInterrupt:  # the terminal's, which pytest has too: it reports what it has
+            except KeyboardInterrupt:  # pytest receives the terminal's interrupt too, and reports
                 continue
             return (code if code >= 0 else 128 - code), Record.read(Path(folder, "record"))
 
@@ -162,7 +162,7 @@ def obstacle(code: int, record: Record) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Run the tests, run the failed ones again, say what is unstable."""
+    """Run the tests, run the failed ones again, report unstable ones."""
     code, record = run(arguments)
     failed = record.of("failed")
     if not failed:

@@ -28,7 +28,7 @@ READY = "window.provioExplorer && !('busy' in document.body.dataset)"
 
 
 def pipeline(folder: Path) -> Project:
-    """The example's record, its programs beside the data: no picture shows where anything is installed."""
+    """Record the example with its programs in the folder of the data, so that no picture shows installation paths."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("PROVIO")}
     env |= {"HOME": str(folder), "PATH": f"{Path(sys.executable).parent}:{env['PATH']}"}
     project = Project(folder, env)

@@ -1,4 +1,4 @@
-"""`provio serve` as people start it: a project in, its address and what it answers out; ended with the test."""
+"""Starts `provio serve` for a project, sends requests, and ends it with the test."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ class Site:
         found = [self.process.pid]
         for pid in found:
             for task in Path(f"/proc/{pid}/task").glob("*/children"):
-                with contextlib.suppress(OSError):  # a thread that is gone by now
+                with contextlib.suppress(OSError):  # a thread that has ended
                     found += map(int, task.read_text().split())
         return found[1:]
 
     def end(self, how: int = signal.SIGINT) -> tuple[int, str]:
-        """Its exit code, and what it still said."""
+        """Return its exit code, and the rest of its output."""
         self.process.send_signal(how)
         said = self.process.communicate(timeout=60)[1]
         return self.process.returncode, said

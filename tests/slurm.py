@@ -67,7 +67,7 @@ def _daemon(folder: Path, *command: str) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def slurm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    """What a command's environment needs to speak to it; skips where a part of it is missing or nobody may."""
+    """Return the environment for commands of this Slurm; skip the test if a part is missing or not permitted."""
     missing = [name for name in PARTS if shutil.which(name, path=PATH) is None]
     if missing:
         pytest.skip(f"not installed: {', '.join(missing)} (make test installs them where it may)")
@@ -83,17 +83,17 @@ def _started(stack: ExitStack, folders: pytest.TempPathFactory) -> dict[str, str
         folder = folders.mktemp("slurm")
         environment = {"SLURM_CONF": str(folder / "slurm.conf")}
         started = stack.enter_context(ExitStack())
-        said = _start(started, folder, environment)
-        if not said:
+        output = _start(started, folder, environment)
+        if not output:
             return environment
         started.close()
-        if "in use" not in said:
+        if "in use" not in output:
             break
-    pytest.fail(f"Slurm does not start: {said}")
+    pytest.fail(f"Slurm does not start: {output}")
 
 
 def _start(started: ExitStack, folder: Path, environment: dict[str, str]) -> str:
-    """Start the daemons in a folder; return what they said where one does not answer."""
+    """Start the daemons in a folder; return their output if one does not respond."""
     for name in ("munge", "spool", "state"):
         (folder / name).mkdir(mode=0o755)
     (folder / "munge.key").write_bytes(os.urandom(128))
@@ -130,6 +130,6 @@ def _in_time(condition: Callable[[], bool]) -> bool:
 
 
 def _output(folder: Path) -> str:
-    """What each daemon said last."""
+    """Return the last output of each daemon."""
     paths = [*folder.glob("*.out"), *folder.glob("*.log"), *folder.glob("munge/log")]
     return "\n".join(f"{path.name}: {path.read_text(errors='replace')[-1000:]}" for path in paths) or "nothing"

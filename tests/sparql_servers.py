@@ -64,8 +64,8 @@ class Server:
 
 
 def port() -> int:
-    """A port that the system gives to nobody else while these tests last: only who shares addresses, as servers do,
-    may take it."""
+    """Return a port that the system assigns to no other process during the tests; only a server that shares addresses
+    can bind it."""
     found = socket.socket()
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     found.bind(("127.0.0.1", 0))
@@ -110,7 +110,7 @@ def oxigraph(tmp_path: Path) -> Iterator[Server]:
 
 @pytest.fixture
 def virtuoso(virtuoso_at_work: Server) -> Server:
-    """It starts slowly, and so once; of what other tests left nothing is in its index."""
+    """Start it once, because it starts slowly; empty its index, so that nothing of other tests is left."""
     requests = pytest.importorskip("requests")
     for name in ("index", "derived", "derived/content", "lease"):
         update = {"update": f"DROP SILENT GRAPH <https://w3id.org/provio/{name}>"}

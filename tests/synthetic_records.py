@@ -1,7 +1,7 @@
-"""Stories that the golden answers of questions are drawn from: a home in, told run folders in it out.
+"""Synthetic records ("stories") for the golden results of named queries: a home in, run folders in it out.
 
-A story is a function of its own name; it gives its files their inodes, so that its answers never change. Add a story of
-your own rather than a run to another's, whose answers would change.
+A story is a function with its name; it sets the inodes of its files, so that its results never change. Add a new story
+instead of a run in an existing one, because that would change its results.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from provio.settings.home import Home
 
 def project(home: Home) -> None:
     """A small analysis: a table is sorted, joined with another that is edited by hand, joined again, and cut into a
-    figure, with a log that nobody reads; then the first input changes, and the first step is done anew."""
+    figure, with a log that is not read; then the first input changes, and the first step is repeated."""
     raw, west, stations = (File(f"/data/{name}", inode) for name, inode in
                            (("raw/west.csv", 11), ("west.csv", 12), ("stations.csv", 13)))  # fmt: skip
     xcorr, figure, log = (File(f"/data/{name}", inode) for name, inode in
@@ -103,8 +103,8 @@ def inside(home: Home) -> None:
 
 
 def notebook(home: Home) -> None:
-    """A notebook: a cell reads a table, the next fails, a third writes what the first had read, and in it a function of
-    the program's own writes a log."""
+    """A notebook: a cell reads a table, the next fails, a third writes the data of the first, and in it a function of
+    the program writes a log."""
     table, out, log = (File(f"/data/{name}", 41 + place) for place, name in enumerate(("in.csv", "out.csv", "log")))
     run = Run(home, 1, "./kernel", exitCode=0)
     process = run.process("kernel")
@@ -124,7 +124,7 @@ def notebook(home: Home) -> None:
 
 def training(home: Home) -> None:
     """A training: twice in one run, the second time with another rate, each time saved; in the next run with the first
-    rate again and another size of batches, ended in the middle of what it is told; a table that no file shows."""
+    rate again and another batch size, ended in the middle of its declarations; a table that is not a file."""
     data, model = File("/data/train.csv", 51), File("/data/model.pt", 52)
     first = Run(home, 1, "./train.py --lr 0.1", name="sweep", exitCode=0)
     process = first.process("train.py")

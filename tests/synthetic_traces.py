@@ -1,6 +1,6 @@
-"""Traces that are told, not recorded: what processes did to files, and inside them, in; run folders out.
+"""Synthetic traces: operations of processes on files, and inside them, in; run folders out.
 
-Each act takes a millisecond. A file is what a dictionary says; its versions are as a file system would have them.
+Each operation takes a millisecond. A dictionary holds the files; their versions are like those of a file system.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ inodes, starts = count(1000), count()
 
 @dataclass
 class File:
-    """A file, as `stat` says it is now."""
+    """A file with its present `stat` data."""
 
     path: str
     inode: int = field(default_factory=lambda: next(inodes))
@@ -36,8 +36,8 @@ class File:
 
 
 class Run:
-    """A run: its processes by their order, one clock for all; `facts` are what else it says of itself (`name`,
-    `exitCode`), `lines` whole statements beside that."""
+    """A run: its processes in order, with one clock; `facts` are additional properties (`name`, `exitCode`), `lines`
+    additional statements."""
 
     def __init__(self, home: Home, number: int, command: str = "job", **facts: str | int) -> None:
         said = {"user": "ada", "commandLine": command} | facts
@@ -50,12 +50,12 @@ class Run:
         self.processes: list[Process] = []
 
     def environment(self, name: str, value: str) -> None:
-        """Say what a variable held."""
+        """Record the value of a variable."""
         iri = f"<{RUN_BASE}{self.id}/environment/{name}>"
         self.lines.append(f"{iri} a :Environment ; :name {turtle.literal(name)} ; :value {turtle.literal(value)} .\n")
 
     def tick(self) -> int:
-        """Let a millisecond pass; return how long the run has gone on, in ns."""
+        """Let a millisecond pass; return the time since the start of the run in ns."""
         self.now += STEP
         return self.now - self.start
 
@@ -67,7 +67,7 @@ class Run:
         return process
 
     def end(self) -> None:
-        """End the processes: what they have open is closed."""
+        """End the processes; this closes their open files."""
         for process in self.processes:
             process.end()
 
@@ -113,7 +113,7 @@ class Process:
         self.say(" ; ".join([f"<{self.task}> a :Task", *words, *([f":partOf <{within}>"] if within else [])]))
 
     def finish(self, status: str = "ok", back: str = "") -> None:
-        """End the Task; what follows belongs to the one that is named, or to none."""
+        """End the Task; later operations belong to the named one, or to none."""
         self.run.tick()
         self.say(f"<{self.task}> :endedNs {self.run.now} ; :status {turtle.literal(status)}")
         self.task = back
@@ -121,27 +121,27 @@ class Process:
     def configure(
         self, configuration: str, kind: str = "", whole: bool = True, /, **settings: str | float | bool
     ) -> None:
-        """Say that the program goes by settings from here on; not `whole`: it ended before all were said."""
+        """Declare a configuration; not `whole`: the program ended before all settings were declared."""
         name = self._tell("g", "Configuration", [f":name {turtle.literal(configuration)}", *_kind(kind)])
         self._settings(name, settings)
         if whole:
             self.say(f"<{name}> :complete true")
 
     def metric(self, metric: str, value: float, step: int | None = None, kind: str = "", of: str = "") -> None:
-        """Say what a quantity is now; `of`: given with a checkpoint."""
+        """Declare the value of a metric; `of`: given with a checkpoint."""
         said = [f":name {turtle.literal(metric)}", *_kind(kind), f":value {_value(value)}"]
         said += [f":step {step}"] if step is not None else []
         self._tell("m", "Metric", said + ([f":partOf <{of}>"] if of else []))
 
     def checkpoint(self, path: str, step: int | None = None, **metrics: float) -> None:
-        """Say that a file or folder holds a state to go on from."""
+        """Declare a file or folder as a checkpoint."""
         said = [f":path {turtle.literal(path)}", *([f":step {step}"] if step is not None else [])]
         name = self._tell("c", "Checkpoint", said)
         for metric, value in metrics.items():
             self.metric(metric, value, of=name)
 
     def entity(self, named: str, kind: str = "", identifier: str = "", /, **settings: str | float | bool) -> str:
-        """Tell of something that no file shows; return its name."""
+        """Declare an entity that is not a file; return its name."""
         said = [f":name {turtle.literal(named)}", *_kind(kind)]
         said += [f":identifier {turtle.literal(identifier)}"] if identifier else []
         name = self._tell("e", "DataObject", said)
@@ -149,7 +149,7 @@ class Process:
         return name
 
     def used(self, what: str, made: bool = False) -> None:
-        """Say that the program used something that it told of, or a file (or `made` it)."""
+        """Declare that the program used (or `made`) a declared entity or a file."""
         at, kind = self.run.tick(), "GeneratedSaid" if made else "UsedSaid"
         about = f":path {turtle.literal(what)}" if what.startswith("/") else f":object <{what}>"
         within = f" ; :task <{self.task}>" if self.task else ""
@@ -182,7 +182,7 @@ class Process:
         return child
 
     def h5(self, file: File, mode: str = "r", seen: bool = True) -> Handle:
-        """Open a file with the HDF5 library; `seen`: the driver's own open is recorded beside it."""
+        """Open a file with the HDF5 library; `seen`: the open of its driver is recorded too."""
         handle = Handle(self, file, mode, seen)
         self.open.append(handle)
         return handle
@@ -194,7 +194,7 @@ class Process:
         return plain
 
     def end(self) -> None:
-        """Close what is open."""
+        """Close open files."""
         for handle in list(self.open):
             handle.close()
 
@@ -228,14 +228,14 @@ class Plain:
         return self
 
     def close(self) -> None:
-        """Close it: what was counted is stated."""
+        """Close it, with its counters."""
         if self not in self.process.open:
             return
         self.process.open.remove(self)
         self.state()
 
     def leave(self) -> None:
-        """Leave it open: what was counted is stated, and nobody sees it closed."""
+        """Leave it open, with its counters; the close is not observed."""
         self.process.open.remove(self)
         self.count()
 
@@ -278,14 +278,14 @@ def _value(value: str | float | bool) -> str:
 
 
 def closing(file: File, moment: int) -> str:
-    """What a file is when it is closed."""
+    """Return the facts of a file at its close."""
     facts = f":closedMtimeNs {file.mtime} ; :closedCtimeNs {file.mtime} ; :closedSize {file.size} ; :closedLinks 1"
     return f":closedNs {moment} ; {facts}"
 
 
 @dataclass
 class Object:
-    """An object of a file as one opening has it, and what was read and written of it."""
+    """An object of a file in one opening, with its reads and writes."""
 
     name: str
     reads: list[int] = field(default_factory=list)
@@ -398,7 +398,7 @@ class Handle:
         return self
 
     def close(self) -> None:
-        """Close the file, which writes what the library held back."""
+        """Close the file, which writes the data that the library buffered."""
         if self not in self.process.open:
             return
         self.process.open.remove(self)

@@ -1,4 +1,4 @@
-"""What provio shows to people: a project and arguments in, all that it writes to a terminal out."""
+"""Runs provio on a terminal and returns its output."""
 
 from __future__ import annotations
 

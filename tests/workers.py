@@ -1,6 +1,6 @@
-"""Several processes that run the tests side by side (pytest-xdist): what is made once for all, and who runs alone.
+"""Coordinates several test processes (pytest-xdist): data made once for all workers, and tests that run alone.
 
-A test marked `alone` begins when the tests of all other workers have ended, and none begins before it has ended.
+A test marked `alone` starts when the tests of all other workers have ended, and none starts before it has ended.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ LONGEST_SOCKET = 107  # bytes in the name of a Unix socket
 
 
 def keep_sockets_short(env: MutableMapping[str, str], folder: str) -> None:
-    """Where the folder of temporary files has a long path, put them into /tmp and leave there only the tests' own:
-    Chromium and multiprocessing make sockets among them, whose names would be too long."""
+    """If the path of the folder for temporary files is long, use /tmp for others than those of the tests: Chromium and
+    multiprocessing create sockets there, and their names would be too long."""
     if len(os.fsencode(folder)) + 40 > LONGEST_SOCKET:
         env.setdefault("PYTEST_DEBUG_TEMPROOT", folder)
         env["TMPDIR"] = "/tmp"
@@ -44,8 +44,7 @@ def held(path: Path, how: int) -> Iterator[None]:
 
 
 def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
-    """Return a folder that the first worker who asks for it fills, while the others wait; who asks next fills it again
-    where that failed."""
+    """Return a folder that the first worker fills while the others wait; if that fails, the next one fills it."""
     common = common_folder(factory)
     folder, done = common / name, common / f"{name}.done"
     with held(common / f"{name}.lock", fcntl.LOCK_EX):
@@ -58,8 +57,8 @@ def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path],
 
 @contextmanager
 def turn(common: Path, alone: bool) -> Iterator[None]:
-    """Wait for a test's turn and keep it. The door is what lets one who would be alone in: it stays shut while they
-    wait, or the others' next tests would go on slipping in."""
+    """Wait for a test's turn and keep it. The door lets in a test that must be alone: it stays shut while that test
+    waits, because otherwise the next tests of other workers would continue to start."""
     how = fcntl.LOCK_EX if alone else fcntl.LOCK_SH
     with ExitStack() as inside:
         with held(common / "door", how):
