@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import NamedTuple
 
-from provio.ask import experiments as said
-from provio.ask import suggestions
+from provio.ask import experiments, suggestions
 from provio.ask.comparison import Difference, Value, differences, last_part, same
 from provio.ask.document import Metric, SavedAs, Under
 from provio.ask.experiments import Checkpoint, Configuration
@@ -50,12 +49,12 @@ class Saved(NamedTuple):
 
 def every(reader: Reader) -> list[Saved]:
     """Return all checkpoints in order of time."""
-    return _whole(reader, said.checkpoints(reader))
+    return _whole(reader, experiments.checkpoints(reader))
 
 
 def _whole(reader: Reader, found: list[Checkpoint]) -> list[Saved]:
-    known = said.all_configurations(reader, (iri for one in found for iri in one.configurations))
-    values = said.values(reader, (iri for one in found for iri in one.metrics))
+    known = experiments.all_configurations(reader, (iri for one in found for iri in one.configurations))
+    values = experiments.values(reader, (iri for one in found for iri in one.metrics))
     return [
         Saved(one, sorted((known[iri] for iri in one.configurations), key=lambda each: each.label),
               dict(sorted(values[iri] for iri in one.metrics if iri in values)))
@@ -98,10 +97,10 @@ def at(reader: Reader, path: str) -> tuple[Saved, str]:
     The note is empty if the path holds the checkpoint unchanged. Raises NothingKnown.
     """
     full = os.path.abspath(path)
-    found = said.checkpoints(reader)
+    found = experiments.checkpoints(reader)
     if not found:
         raise NothingKnown(NONE)
-    there = [one for one in found if one.path and _lies(full, one.path)]
+    there = [one for one in found if one.path and _is_in(full, one.path)]
     now, changed = there, ""
     if os.path.isfile(full):
         target = find_target(reader, full)
@@ -111,8 +110,10 @@ def at(reader: Reader, path: str) -> tuple[Saved, str]:
         now, changed = _in_folder(found, there, full)
     there = now or there
     if not there:
-        what = suggestions.of_file(reader, os.fsencode(full)) if not os.path.lexists(full) else "provio checkpoint list"
-        raise NothingKnown(f"no checkpoint is recorded at {path}: {what}")
+        remedy = (
+            suggestions.of_file(reader, os.fsencode(full)) if not os.path.lexists(full) else "provio checkpoint list"
+        )
+        raise NothingKnown(f"no checkpoint is recorded at {path}: {remedy}")
     return _whole(reader, there[-1:])[0], changed
 
 
@@ -146,7 +147,7 @@ def _versions_in(folder: str) -> Iterator[str]:
                 yield version
 
 
-def _lies(path: str, checkpoint: str) -> bool:
+def _is_in(path: str, checkpoint: str) -> bool:
     whole = os.path.normpath(checkpoint)
     return path == whole or path.startswith(whole + "/")
 

@@ -129,8 +129,8 @@ def target_at(reader: Reader, text: str, time: datetime) -> Target:
         first = f"; its first recorded version is of {_utc(versions[0].since)}" if versions else ""
         raise NothingKnown(f"nothing is recorded of {path or text} as early as {_utc(time)}{first}")
     found = known[-1]
-    gone = found.until if found.until and found.since <= found.until[0] <= time else None
-    return Target(found.iri, f"no longer there by then: {gone[1]} at {_utc(gone[0])}" if gone else None, path)
+    end = found.until if found.until and found.since <= found.until[0] <= time else None
+    return Target(found.iri, f"no longer there by then: {end[1]} at {_utc(end[0])}" if end else None, path)
 
 
 def target_of_run(reader: Reader, text: str, run: str) -> Target:
@@ -143,7 +143,7 @@ def target_of_run(reader: Reader, text: str, run: str) -> Target:
     seen = [version for version in versions if run in version.seen]
     made = [version for version in seen if run in version.made]
     if not seen:
-        raise NothingKnown(f"run {run} neither made nor used {path or text}: provio show {run} lists what it did")
+        raise NothingKnown(f"run {run} neither made nor used {path or text}: provio show {run} lists its files")
     return Target((made or seen)[-1].iri, None, path)
 
 

@@ -148,15 +148,15 @@ def all_configurations(reader: Reader, iris: Iterable[str]) -> dict[str, Configu
     """Return these versions of configurations with all their settings."""
     found = {iri: Configuration(iri) for iri in iris}
     for batch in batches(found):
-        said = f"VALUES ?c {{ {_names(batch)} }}"
-        rows = reader.rows(f"""SELECT DISTINCT ?c ?name ?version ?complete {{ {said}
+        values = f"VALUES ?c {{ {_names(batch)} }}"
+        rows = reader.rows(f"""SELECT DISTINCT ?c ?name ?version ?complete {{ {values}
             OPTIONAL {{ ?c provio:name ?name }} OPTIONAL {{ ?c provio:version ?version }}
             OPTIONAL {{ ?c provio:complete ?complete }} }}""")
         for row in rows:
             one = found[row["c"]]
             one.name, one.version = row.get("name", one.name), _integer(row.get("version"))
             one.complete = row.get("complete") not in ("false", "0")
-        rows = reader.rows(f"""SELECT DISTINCT ?c ?key ?value ?type {{ {said}
+        rows = reader.rows(f"""SELECT DISTINCT ?c ?key ?value ?type {{ {values}
             ?c prov:hadMember ?s . ?s provio:name ?key ; provio:value ?value BIND (DATATYPE(?value) AS ?type) }}""")
         for row in sorted(rows, key=lambda row: row["key"]):
             found[row["c"]].settings[row["key"]] = of_term(row["value"], row["type"])

@@ -36,7 +36,7 @@ def holders(iri: str) -> Iterator[str]:
     yield version
 
 
-def _lies_in(iri: str, gone: Collection[str]) -> bool:
+def _is_in(iri: str, gone: Collection[str]) -> bool:
     return bool(gone) and (iri in gone or any(holder in gone for holder in holders(iri)))
 
 
@@ -67,14 +67,14 @@ class Origins:
         self._found: dict[str, list[str]] = {}
         self._pointing: dict[str, list[str]] = {}
 
-    def said(self, iri: str) -> Properties:
+    def properties(self, iri: str) -> Properties:
         """Return the properties of a node in the store."""
         return self.known.of([iri])[iri]
 
     def stated(self, iri: str) -> bool:
         """Return whether the store itself states the origin of an object."""
-        said = self.said(iri)
-        return any(name in said for name in ORIGIN)
+        stated = self.properties(iri)
+        return any(name in stated for name in ORIGIN)
 
     def prepare(self, members: Iterable[str]) -> None:
         """Read the properties of objects and their holders in one step."""
@@ -98,55 +98,59 @@ class Origins:
                 ends[version] = None
             elif sources:
                 waiting += filter(seen.first, sources)
-            elif one != iri and GENERATED not in self.said(version):  # else the maker listed all objects, not this
-                ends[one if self.said(one) else version] = None
+            elif one != iri and GENERATED not in self.properties(
+                version
+            ):  # else the maker listed all objects, not this
+                ends[one if self.properties(one) else version] = None
         own = iri.partition("#")[0]
-        return list(ends) or ([own] if GENERATED in self.said(own) else [])
+        return list(ends) or ([own] if GENERATED in self.properties(own) else [])
 
     def sources(self, iri: str) -> list[str] | None:
         """Return the direct sources of an object without stated origin, whether stated themselves or not.
 
         Return None if the maker of its version did not record the version's contents.
         """
-        links = list(self.said(iri).get(LEADS_TO, ()))
+        links = list(self.properties(iri).get(LEADS_TO, ()))
         if links:
             return links
         for holder in holders(iri):
             rest = iri[len(holder) :]
             if "#" in holder:
-                said = self.said(holder)
-                found = [*said.get(LEADS_TO, ()), *self._held(holder, said)]
+                stated = self.properties(holder)
+                found = [*stated.get(LEADS_TO, ()), *self._held(holder, stated)]
                 if found:
                     return [one + rest for one in found]
             else:
                 found = self.of_version(holder)
-                unsaid = GENERATED in self.said(holder) and FORMAT not in self.said(holder)
+                unlisted = GENERATED in self.properties(holder) and FORMAT not in self.properties(holder)
                 return (
-                    None if unsaid and not self._copied(holder) else self._kept(holder, [one + rest for one in found])
+                    None if unlisted and not self._copied(holder) else self._kept(holder, [one + rest for one in found])
                 )
         return []
 
     def _kept(self, version: str, objects: list[str]) -> list[str]:
         """Return those of the earlier objects that were not deleted or moved when a version was made."""
-        gone = self.said(version).get(WITHOUT)
-        return [one for one in objects if not _lies_in(one, gone)] if gone else objects
+        gone = self.properties(version).get(WITHOUT)
+        return [one for one in objects if not _is_in(one, gone)] if gone else objects
 
-    def _held(self, holder: str, said: Properties) -> list[str]:
+    def _held(self, holder: str, stated: Properties) -> list[str]:
         """Return the previous form of a group or dataset as a whole: under another name, or the source of its copy."""
-        return [*said.get(DERIVED, ()), *self._copied(holder)]
+        return [*stated.get(DERIVED, ()), *self._copied(holder)]
 
     def _copied(self, iri: str) -> list[str]:
         """Return the inputs of the activity that generated something, if it was a copy."""
-        makers = [one for one in self.said(iri).get(GENERATED, ()) if "/copy/" in one]
-        return [used for maker in makers for used in self.said(maker).get(USED, ())]
+        makers = [one for one in self.properties(iri).get(GENERATED, ()) if "/copy/" in one]
+        return [used for maker in makers for used in self.properties(maker).get(USED, ())]
 
     def of_version(self, version: str) -> list[str]:
         """Return the versions whose content a version kept, has under another key, or was copied from."""
-        said = self.said(version)
-        apart = said.get(SAME, ())
-        found = [*said.get(PROV + "wasRevisionOf", ()), *said.get(FROM, ()), *self._copied(version)]
-        found += [other for other in said.get(ALTERNATE, ()) if other not in apart]
-        found += [other for other in self.pointing(version, ALTERNATE) if version not in self.said(other).get(SAME, ())]
+        stated = self.properties(version)
+        apart = stated.get(SAME, ())
+        found = [*stated.get(PROV + "wasRevisionOf", ()), *stated.get(FROM, ()), *self._copied(version)]
+        found += [other for other in stated.get(ALTERNATE, ()) if other not in apart]
+        found += [
+            other for other in self.pointing(version, ALTERNATE) if version not in self.properties(other).get(SAME, ())
+        ]
         return list(dict.fromkeys(found))
 
     def pointing(self, iri: str, predicate: str) -> list[str]:
@@ -162,7 +166,9 @@ class Origins:
     def parts(self, holder: str) -> list[str]:
         """Return the recorded datasets and attributes of a version or a group, sorted."""
         return [
-            iri for iri in sorted(self._members(holder)) if not OTHERS & self.said(iri).get(RDF + "type", {}).keys()
+            iri
+            for iri in sorted(self._members(holder))
+            if not OTHERS & self.properties(iri).get(RDF + "type", {}).keys()
         ]
 
     def contents(self, holder: str) -> list[str]:
@@ -178,8 +184,8 @@ class Origins:
             more = list(self._before(source, target, gone))
             for iri in self._members(source):
                 name = target + iri[len(source) :]
-                if not _lies_in(iri, gone):
-                    held = self._held(iri, self.said(iri))
+                if not _is_in(iri, gone):
+                    held = self._held(iri, self.properties(iri))
                     if self._is_part(iri, held):
                         found[name] = None
                     more += [(one, name, frozenset[str]()) for one in held if "#" in one]
@@ -188,9 +194,9 @@ class Origins:
 
     def _before(self, source: str, target: str, gone: frozenset[str]) -> Iterator[tuple[str, str, frozenset[str]]]:
         """Yield the sources of the content of a version or a group, each with the objects deleted since."""
-        said = self.said(source)
-        origins = self.of_version(source) if "#" not in source else self._held(source, said) or self.sources(source)
-        without = frozenset(said.get(WITHOUT, ()))
+        stated = self.properties(source)
+        origins = self.of_version(source) if "#" not in source else self._held(source, stated) or self.sources(source)
+        without = frozenset(stated.get(WITHOUT, ()))
         for one in origins or ():
             yield one, target, without | {one + name[len(source) :] for name in gone}
 
@@ -201,17 +207,17 @@ class Origins:
 
     def is_group(self, iri: str) -> bool:
         """Return whether an object is recorded as a group."""
-        return GROUP in self.said(iri).get(RDF + "type", {})
+        return GROUP in self.properties(iri).get(RDF + "type", {})
 
     def _is_part(self, iri: str, held: list[str]) -> bool:
         """Return whether an object is a dataset or an attribute; the previous form decides for one that was only
         moved."""
-        types = self.said(iri).get(RDF + "type", {}).keys()
+        types = self.properties(iri).get(RDF + "type", {}).keys()
         return bool(types & PARTS) or (not types & OTHERS and self.stated(iri) and not any(map(self.is_group, held)))
 
     def moved_in(self, version: str) -> list[str]:
         """Return the groups of a version that were copied or moved there as a whole."""
-        return [one for one in self._members(version) if self.is_group(one) and self._held(one, self.said(one))]
+        return [one for one in self._members(version) if self.is_group(one) and self._held(one, self.properties(one))]
 
     def later(self, iri: str) -> Iterator[str]:
         """Yield the objects that have their content from this one without a statement of it in the store."""
@@ -223,7 +229,7 @@ class Origins:
                 sources = self.sources(candidate)
                 if sources and one in sources:
                     waiting.append(candidate)
-                    if self.said(candidate):
+                    if self.properties(candidate):
                         yield candidate
 
     def _candidates(self, iri: str) -> Iterator[str]:
@@ -245,8 +251,10 @@ class Origins:
 
     def later_versions(self, version: str) -> list[str]:
         """Return the versions that kept a version's content, have it under another key, or were copied from it."""
-        said = self.said(version)
+        stated = self.properties(version)
         found = [*self.pointing(version, PROV + "wasRevisionOf"), *self.pointing(version, FROM), *self._copies(version)]
-        found += [other for other in said.get(ALTERNATE, ()) if other not in said.get(SAME, ())]
-        found += [other for other in self.pointing(version, ALTERNATE) if version not in self.said(other).get(SAME, ())]
+        found += [other for other in stated.get(ALTERNATE, ()) if other not in stated.get(SAME, ())]
+        found += [
+            other for other in self.pointing(version, ALTERNATE) if version not in self.properties(other).get(SAME, ())
+        ]
         return list(dict.fromkeys(found))

@@ -1,6 +1,6 @@
 """Finds the object inside a file that a query names: `out.h5#/group/dset`, `out.h5#/group/dset@units`, `out.h5#@title`.
 
-In: a reader and the text. Out: a target whose IRI is that of a dataset, an attribute or a group of a file version.
+In: a reader and the text. Out: the target, a dataset, an attribute or a group of a file version.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from provio.base.vocab import NS, RDF
 from provio.lineage.identity import member_iri
 from provio.store import Reader
 
-MOST = 1_000  # versions that a link is looked for in
-NEAR = 3  # names that are like the one asked for
+MOST = 1_000  # versions in which a link is searched
+NEAR = 3  # similar names in a message
 
 
 def is_group(reader: Reader, iri: str) -> bool:
-    """Tell whether an object is a group: it comes from what lies in it."""
+    """Return whether an object is a group: its origins are those of its members."""
     return NS + "Group" in Nodes(reader).of([iri])[iri].get(RDF + "type", {})
 
 
 def may_name_object(text: str) -> bool:
-    """Tell whether a text may name an object inside a file: it holds `#`, and is not there as a file."""
+    """Return whether a text may name an object inside a file: it contains `#`, and no such file exists."""
     return "#" in text and not os.path.lexists(text) and not is_iri(text)
 
 
 def find(reader: Reader, text: str, file: Callable[[str], Target]) -> Target:
-    """Return what a text with `#` names: a file that is recorded by that name, or an object of one; `file` finds the
+    """Return the target of a text with `#`: a recorded file of that name, or an object of a file; `file` finds the
     version of a file, or raises NothingKnown."""
     try:
         return file(text)
@@ -52,7 +52,7 @@ def find(reader: Reader, text: str, file: Callable[[str], Target]) -> Target:
 
 
 def _divided(text: str) -> Iterator[tuple[str, str]]:
-    """Yield (file, object) for each `#`, from the last on; a file that is there comes first."""
+    """Yield (file, object) for each `#`, the last one first; an existing file comes before all others."""
     places = [place for place, sign in enumerate(text) if sign == "#" and place]
     pairs = [(text[:place], text[place + 1 :]) for place in reversed(places)]
     yield from sorted(pairs, key=lambda pair: not os.path.lexists(pair[0]))
@@ -62,7 +62,7 @@ def _object(reader: Reader, target: Target, path: str, inside: str) -> Target:
     known = Origins(reader, Nodes(reader))
     for name, attribute in _readings(inside):
         iri = member_iri(target.iri, os.fsencode(name), None if attribute is None else os.fsencode(attribute))
-        if known.said(iri) or any("#" in one for one in known.origins(iri)):
+        if known.properties(iri) or any("#" in one for one in known.origins(iri)):
             return _named(known, target, iri, name if attribute is None else f"{name}@{attribute}")
     names = sorted(_member_names(known, target.iri))
     shown = f"{path}#{inside}".encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
@@ -87,13 +87,14 @@ def _readings(inside: str) -> Iterator[tuple[str, str | None]]:
 
 
 def _named(known: Origins, target: Target, iri: str, name: str) -> Target:
-    """A link stands for what it leads to; one that was made in an earlier version, for what has that name now."""
+    """Return the object of a name; a link is replaced by its destination, in the same version if the link was made in
+    an earlier one."""
     seen: list[str] = []
     while iri not in seen:
         seen.append(iri)
-        link = next((one for one in _before(known, iri) if known.said(one).get(LEADS_TO)), None)
+        link = next((one for one in _before(known, iri) if known.properties(one).get(LEADS_TO)), None)
         if link:
-            led = min(known.said(link)[LEADS_TO])
+            led = min(known.properties(link)[LEADS_TO])
             own = led.partition("#")[0] == link.partition("#")[0]
             iri = f"{iri.partition('#')[0]}#{led.partition('#')[2]}" if own else led
     if len(seen) > 1:
@@ -106,37 +107,37 @@ def _named(known: Origins, target: Target, iri: str, name: str) -> Target:
 
 
 def _dangles(known: Origins, iri: str) -> bool:
-    """Tell whether those who made a file said what is inside, and nothing of what a link leads to."""
-    version = known.said(iri.partition("#")[0])
-    told = GENERATED in version and FORMAT in version and not known.stated(iri)
-    met = known.said(iri).get(RDF + "type", {}).keys() & {NS + "Group", *PARTS}
-    return told and not met and not any("#" in one for one in known.origins(iri))
+    """Return whether the maker of a file recorded its objects, but not the destination of a link."""
+    version = known.properties(iri.partition("#")[0])
+    listed = GENERATED in version and FORMAT in version and not known.stated(iri)
+    typed = known.properties(iri).get(RDF + "type", {}).keys() & {NS + "Group", *PARTS}
+    return listed and not typed and not any("#" in one for one in known.origins(iri))
 
 
 def _before(known: Origins, iri: str) -> Iterator[str]:
-    """Yield an object and, while nothing is stated of it, what it was in earlier versions."""
+    """Yield an object and, while nothing is stated of it, its forms in earlier versions."""
     waiting = [iri]
-    for one in waiting:  # which grows
+    for one in waiting:  # grows during the loop
         yield one
-        if not known.said(one) and len(waiting) < MOST:
+        if not known.properties(one) and len(waiting) < MOST:
             waiting += [source for source in known.sources(one) or () if source not in waiting]
 
 
 def _member_names(known: Origins, version: str) -> set[str]:
-    """The objects of a version, and of those that it kept the content of."""
+    """Return the names of the objects of a version, and of the versions whose content it kept."""
     return {unquote(iri.partition("#")[2], errors="replace") for iri in known.contents(version)}
 
 
 def whole(target: Target) -> Target:
-    """Return the file's version that holds an object; of a version, that itself."""
+    """Return the file version that contains an object; a version is returned unchanged."""
     version, inside, name = target.iri.partition("#")
     path = target.path and target.path.removesuffix("#" + unquote(name, errors="replace"))
     return replace(target, iri=version, path=path) if inside else target
 
 
 def parts(reader: Reader, target: Target) -> list[Target]:
-    """Return the datasets and attributes of a version, or of a group, each as a target, also those that it kept or that
-    were copied with a group; itself where none is known."""
+    """Return the datasets and attributes of a version or a group as targets, including those that it kept or that were
+    copied with a group; the version or group itself if none is known."""
     found = Origins(reader, Nodes(reader)).contents(target.iri)
     return [Target(iri, target.changed, _path(whole(target), iri)) for iri in found] or [target]
 

@@ -2,7 +2,7 @@
 out.
 
 The header of a file contains `title`, `example`, optional lines `about`, and for each parameter a line `parameter:
-NAME (TYPE[, required | , default VALUE]): what it does` (`provio.ask.parameters` knows the types); the folder is the
+NAME (TYPE[, required | , default VALUE]): description` (`provio.ask.parameters` defines the types); the folder is the
 registry. A parameter is one of these places in the text: `VALUES ?NAME { UNDEF }`, which matches everything until it
 is filled in, or the same with a default value; `LIMIT 20 # ?NAME`; or, for a required IRI, `<urn:parameter:NAME>`,
 because servers evaluate a property path only from a given IRI. So each file is SPARQL that any server answers without
@@ -105,21 +105,21 @@ def _files(folder: Path) -> list[Path]:
     try:
         return sorted(path for path in folder.iterdir() if path.suffix == ".rq")
     except OSError as error:
-        reason = f"cannot be read ({error.strerror}): make it, or mend the setting queries"
+        reason = f"cannot be read ({error.strerror}): create it, or fix the setting queries"
         raise BadQuery(f"{folder}, a folder of queries, {reason} (provio config)") from error
 
 
 def of_text(text: str, name: str = "", path: Path | None = None, instead: Path | None = None) -> Question:
     """Return a query by its text. A parameter without a header line has the type `any`."""
     lines = [(found[1], found[2]) for line in text.splitlines() if (found := HEADER.fullmatch(line))]
-    said = dict(lines)
+    header = dict(lines)
     parameters = [_parameter(value, path or name) for key, value in lines if key == "parameter"]
     known = {parameter.name for parameter in parameters}
     others = dict.fromkeys(found[1] for found in PLACE.finditer(text) if found[1] not in known)
     parameters += [Parameter(other, ANY, False, "", "") for other in others]
     about = " ".join(value for key, value in lines if key == "about")
-    example = said.get("example", "")
-    return Question(name, said.get("title", ""), about, tuple(parameters), example, text, path, instead)
+    example = header.get("example", "")
+    return Question(name, header.get("title", ""), about, tuple(parameters), example, text, path, instead)
 
 
 def filled(text: str, values: dict[str, str]) -> str:
@@ -165,7 +165,7 @@ def _parameter(line: str, where: object) -> Parameter:
     name, colon, says = line.partition(": ")
     if colon and re.fullmatch(r"\w+", name):
         return Parameter(name, ANY, False, "", says)
-    form = "# parameter: NAME (TYPE, required): what it does"
+    form = "# parameter: NAME (TYPE, required): description"
     raise BadQuery(f"{where}: {line!r} is no parameter: use {form}, or (TYPE), or (TYPE, default VALUE)")
 
 

@@ -40,8 +40,8 @@ def find(question: str, folders: Sequence[str] = ()) -> Question:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
         near = suggestion(question, [one.name for one in queries.questions(folders)])
-        what = "neither SPARQL, nor a question's name (provio query --list), nor a file that can be read"
-        line = f"no question {question}{near} (provio query --list)" if near else f"{question}: {what} ({reason})"
+        problem = "neither SPARQL, nor the name of a query (provio query --list), nor a readable file"
+        line = f"no query {question}{near} (provio query --list)" if near else f"{question}: {problem} ({reason})"
         raise BadQuery(line) from error
 
 

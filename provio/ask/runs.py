@@ -167,10 +167,10 @@ def find(reader: Reader, name: str) -> str | None:
     if name == "last":
         return rows[-1]["run"] if rows else None
     named = [row["run"] for row in rows if row.get("name") == name or row["run"] == name]
-    begun = [row["run"] for row in rows if row["run"].startswith(name)]
-    if not named and len(begun) > 1:
-        raise NothingKnown(f"several runs start with {name!r}: give more of the id ({', '.join(begun[:2])} …)")
-    return (named or begun)[-1] if named or begun else None
+    starting = [row["run"] for row in rows if row["run"].startswith(name)]
+    if not named and len(starting) > 1:
+        raise NothingKnown(f"several runs start with {name!r}: give more of the id ({', '.join(starting[:2])} …)")
+    return (named or starting)[-1] if named or starting else None
 
 
 def facts(reader: Reader, run: str) -> list[tuple[str, str, int | None]]:
@@ -180,33 +180,33 @@ def facts(reader: Reader, run: str) -> list[tuple[str, str, int | None]]:
     or read with the number of bytes; system files are omitted.
     """
     iri = RUN_BASE + run
-    said: dict[str, str] = {}
+    stated: dict[str, str] = {}
     for row in reader.rows(f"SELECT ?p ?o {{ <{iri}> ?p ?o FILTER(isLiteral(?o)) }}"):
-        said[re.sub(r".*[#/]", "", row["p"])] = row["o"]
+        stated[re.sub(r".*[#/]", "", row["p"])] = row["o"]
     words = {"signal": "signal", "exitCode": "exit", "endedAtTime": "end"}
-    ended = {"run": run} | {word: said[name] for name, word in words.items() if name in said}
+    ended = {"run": run} | {word: stated[name] for name, word in words.items() if name in stated}
     known = {
         "run": run,
-        "name": said.get("name"),
-        "campaign": said.get("campaign"),
-        "command": command_line({"iri": "", "type": "Run", "label": "", "argv": said.get("commandLine", "")}),
-        "start": said.get("startedAtTime"),
-        "finish": said.get("endedAtTime"),
+        "name": stated.get("name"),
+        "campaign": stated.get("campaign"),
+        "command": command_line({"iri": "", "type": "Run", "label": "", "argv": stated.get("commandLine", "")}),
+        "start": stated.get("startedAtTime"),
+        "finish": stated.get("endedAtTime"),
         "end": _end(ended, reader),
-        "host": said.get("host"),
-        "folder": said.get("cwd"),
-        "system": said.get("system"),
-        "kernel": said.get("kernel"),
-        "cpu": said.get("cpu"),
-        "git": said.get("gitCommit"),
-        "changes": said.get("gitDirty"),
+        "host": stated.get("host"),
+        "folder": stated.get("cwd"),
+        "system": stated.get("system"),
+        "kernel": stated.get("kernel"),
+        "cpu": stated.get("cpu"),
+        "git": stated.get("gitCommit"),
+        "changes": stated.get("gitDirty"),
     }
-    rows: list[tuple[str, str, int | None]] = [(what, value, None) for what, value in known.items() if value]
+    rows: list[tuple[str, str, int | None]] = [(column, value, None) for column, value in known.items() if value]
     rows += [("job", text, None) for text in _jobs(reader, iri)]
     rows += [("process", command, pid) for pid, command in _processes(reader, iri)]
     rows += [("ranks", text, None) for text in _ranks(reader, iri)]
     rows += [("task", text, None) for text in _tasks(reader, iri)]
-    rows += [(what, text, None) for what, text in declaration_rows(reader, iri)]
+    rows += [(column, text, None) for column, text in declaration_rows(reader, iri)]
     moved = _files(reader, iri)
     rows += [("wrote", path, count) for path, count in moved["Write"]]
     return rows + [("read", path, count) for path, count in moved["Read"]]
@@ -215,20 +215,20 @@ def facts(reader: Reader, run: str) -> list[tuple[str, str, int | None]]:
 def show(reader: Reader, run: str, unicode: bool = True, fold: bool = False) -> str:
     """Return the summary of a run as lines of text; `fold` combines many files of a folder on one line."""
     rows = facts(reader, run)
-    said = {what: value for what, value, number in rows if number is None}
-    lines = [f"run      {run}" + (f"  ({said['name']})" if "name" in said else "")]
-    if "campaign" in said:
-        lines.append(f"campaign {said['campaign']}")
-    lines.append("command  " + said.get("command", ""))
-    if "start" in said:
-        took = f", {duration(said['start'], said['finish'])}" if "finish" in said else ""
-        lines.append(f"when     {moment(said['start'])}{took}, {said['end']}")
-    lines.append(f"where    {said.get('host', '?')}:{said.get('folder', '?')}")
-    lines.append(f"system   {said.get('system', '?')}, Linux {said.get('kernel', '?')}, {said.get('cpu', '?')}")
-    if "git" in said:
-        lines.append(f"git      {said['git']}{' and changes' if said.get('changes') == 'true' else ''}")
+    stated = {column: value for column, value, number in rows if number is None}
+    lines = [f"run      {run}" + (f"  ({stated['name']})" if "name" in stated else "")]
+    if "campaign" in stated:
+        lines.append(f"campaign {stated['campaign']}")
+    lines.append("command  " + stated.get("command", ""))
+    if "start" in stated:
+        took = f", {duration(stated['start'], stated['finish'])}" if "finish" in stated else ""
+        lines.append(f"when     {moment(stated['start'])}{took}, {stated['end']}")
+    lines.append(f"where    {stated.get('host', '?')}:{stated.get('folder', '?')}")
+    lines.append(f"system   {stated.get('system', '?')}, Linux {stated.get('kernel', '?')}, {stated.get('cpu', '?')}")
+    if "git" in stated:
+        lines.append(f"git      {stated['git']}{' and changes' if stated.get('changes') == 'true' else ''}")
     for title in ("job", "process", "ranks", "task", *DECLARATION_TITLES, "wrote", "read"):
-        known = [(value, number or 0) for what, value, number in rows if what == title]
+        known = [(value, number or 0) for column, value, number in rows if column == title]
         key = _folder if fold and title in ("wrote", "read") else lambda _: None
         groups = list(folding.fold(known, key))
         lines += [f"{TITLES.get(title, title):8} {_line(title, group)}" for group in groups[:MANY]]

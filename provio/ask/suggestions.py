@@ -17,7 +17,7 @@ from provio.base.vocab import NS, PROV
 from provio.settings.types import suggestion
 from provio.trace.hosts import UNCOLLECTED
 
-RECORD = "run what makes or reads it under provio (provio run -- COMMAND)"
+RECORD = "run the command that makes or reads it under provio (provio run -- COMMAND)"
 MOST = 100_000  # paths that are compared
 SOON = 1.0  # seconds by which the times of files and those of runs may differ
 # Runs with a gap about a process whose thread file could not be created, or not be written to its end.

@@ -1,4 +1,4 @@
-"""What a question is about: a path or an IRI and a store in, the version that is meant out."""
+"""The target of a query. In: a path or an IRI, and a store. Out: the version that it names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from provio.trace import environment
 
 @dataclass(frozen=True)
 class Target:
-    """What is asked about: a version's IRI, a word where that is not what is there, and the path asked by."""
+    """The target of a query: the IRI of a version, a remark if it is not the current one, and the path in the query."""
 
     iri: str
     changed: str | None = None
@@ -29,17 +29,17 @@ class Target:
 
 
 def find_target(reader: Reader, text: str) -> Target:
-    """Return the version that `text` (a path, or an IRI) names; raises NothingKnown where no store knows it.
+    """Return the version that `text` (a path, or an IRI) names; raises NothingKnown if it is not recorded.
 
-    A path is asked as the content it has now. Where the store does not know that, the newest recorded version under
-    that name answers, and the target says so.
+    A path names its current content. If that is not recorded, the target is the newest recorded version of that name,
+    with a remark.
     """
     if is_iri(text):
         return _known_iri(reader, text)
     if not text:
         raise NothingKnown("the file name is empty: give a name")
     path = os.fsencode(text)
-    path = path.rstrip(b"/") or path  # the kernel knows no file by a name that ends with a slash
+    path = path.rstrip(b"/") or path  # a name of a file does not end with a slash
     full = os.path.abspath(path)
     iri = current_version(path)
     if iri and _exists(reader, iri):
@@ -49,7 +49,7 @@ def find_target(reader: Reader, text: str) -> Target:
         from provio.ask import suggestions
 
         if reason := _gap_of(reader, full):
-            raise NothingKnown(f"nothing is known of what is in {_show(full)}: {reason}")
+            raise NothingKnown(f"the content of {_show(full)} is not recorded: {reason}")
         raise suggestions.nothing_known(reader, _show(full), suggestions.of_file(reader, full))
     word = "changed since it was recorded" if iri else "no longer there; recorded"
     return Target(newest[0], f"{word} at {newest[1]}", full.decode("utf-8", "replace"))
@@ -76,7 +76,7 @@ def _known_iri(reader: Reader, text: str) -> Target:
 
 
 def _names(paths: Iterable[bytes]) -> str:
-    """A SPARQL pattern that binds ?file to what is recorded under these paths."""
+    """Return a SPARQL pattern that binds ?file to the files of these paths."""
     names = []
     for path in dict.fromkeys(paths):
         try:
@@ -94,14 +94,14 @@ def _newest_of(reader: Reader, files: str) -> tuple[str, str] | None:
 
 
 def _gap_of(reader: Reader, path: bytes) -> str:
-    """The gap that says of a file that it was changed before anybody could tell what a run left in it, if one does."""
+    """Return the reason of a gap if a file was changed before its content at the end of a run could be determined."""
     begins = literal(f"{path.decode('utf-8', 'replace')} was changed after the run")
     query = f"SELECT ?reason {{ ?gap provio:reason ?reason FILTER(STRSTARTS(?reason, {begins})) }} LIMIT 1"
-    return next((row["reason"] for row in reader.rows(f"{query}")), "")
+    return next((row["reason"] for row in reader.rows(query)), "")
 
 
 def files(text: str) -> tuple[str, str | None]:
-    """Return a SPARQL pattern that binds ?file to what a path or IRI names, and the path."""
+    """Return a SPARQL pattern that binds ?file to the file of a path or IRI, and the path."""
     if is_iri(text):
         _check_iri(text)
         return f"{{ BIND(<{text}> AS ?file) }} UNION {{ <{text}> prov:specializationOf ?file }}", None
@@ -110,7 +110,7 @@ def files(text: str) -> tuple[str, str | None]:
 
 
 def is_iri(text: str) -> bool:
-    """Return whether a text names something by its IRI, and not a file that is here."""
+    """Return whether a text is an IRI and not the name of an existing file."""
     return re.match(r"(https?|file|urn):", text) is not None and not os.path.lexists(text)
 
 
@@ -122,7 +122,7 @@ def _show(path: bytes) -> str:
 
 
 def current_version(path: bytes) -> str | None:
-    """Return the IRI of the version that a path contains now; None where there is no file."""
+    """Return the IRI of the version that a path contains now; None if there is no file."""
     try:
         facts = statx.facts(path)
     except (OSError, ValueError):

@@ -110,7 +110,7 @@ class MemberWays(Ways):
         return found
 
     def _same(self, iri: str) -> list[str]:
-        return list(self.inside.said(iri).get(ALTERNATE, ()))
+        return list(self.inside.properties(iri).get(ALTERNATE, ()))
 
     def _parts(self, version: str) -> set[str]:
         """Return the parts of a version whose maker recorded its objects: the version is derived from them."""
@@ -127,7 +127,7 @@ class MemberWays(Ways):
         return found
 
     def _is_container(self, version: str) -> bool:
-        return FORMAT in self.inside.said(version)
+        return FORMAT in self.inside.properties(version)
 
     def _origins(self, iri: str) -> set[str]:
         found = self.inside.origins(iri)
@@ -176,7 +176,7 @@ class MemberWays(Ways):
         found = set()
         for iri in versions:
             for later in self.inside.later_versions(iri):
-                if "/copy/" not in "".join(self.inside.said(later).get(GENERATED, ())) and self._is_used(later):
+                if "/copy/" not in "".join(self.inside.properties(later).get(GENERATED, ())) and self._is_used(later):
                     self._edge(later, ALTERNATE if self._alternate(iri, later) else DERIVED, iri)
                     found.add(later)
         return found

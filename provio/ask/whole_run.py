@@ -1,7 +1,7 @@
-"""All that one run did: the run's id and a store in, a lineage document out (`provio.ask.document`).
+"""The complete data flow of one run. In: the run's id and a store. Out: a lineage document (`provio.ask.document`).
 
-Beside files, phases and programs it may hold what was read and written inside files, and what was done to each file
-(the IOActivities), so that one document can be looked at on several levels.
+The document has several levels of detail: files, phases and programs; objects inside files; the I/O activities on
+each file.
 """
 
 from __future__ import annotations
@@ -24,19 +24,23 @@ RUN_EDGES = (
     *(PROV + name for name in ("wasDerivedFrom", "wasRevisionOf", "alternateOf")),
     NS + "sameContentAs",
 )
-DONE = tuple(NS + f"was{verb}By" for verb in ("Read", "Written", "Opened", "Created", "Modified", "Flushed"))
+FILE_RELATIONS = tuple(NS + f"was{verb}By" for verb in ("Read", "Written", "Opened", "Created", "Modified", "Flushed"))
 COUNTED = {NS + name: name for name in ("api", "count", "bytes", "elapsed")}
 
 GENERATED = PROV + "wasGeneratedBy"
-TIED = tuple(PROV + name for name in ("wasDerivedFrom", "wasRevisionOf", "alternateOf"))
-ACTED = (PROV + "used", NS + "usedAsNoise", *(NS + name for name in ("continuedFrom", "carriedFrom", "launchedBy")))
+DERIVATIONS = tuple(PROV + name for name in ("wasDerivedFrom", "wasRevisionOf", "alternateOf"))
+INPUT_RELATIONS = (
+    PROV + "used",
+    NS + "usedAsNoise",
+    *(NS + name for name in ("continuedFrom", "carriedFrom", "launchedBy")),
+)
 SPELT_AS = {spelt: word for word, forms in SPELT.items() for spelt in forms}
 
 Triple = tuple[str, str, str]
 
 
 def document(reader: Reader, run: str, *, everything: bool = False) -> LineageDocument:
-    """Return what a run did, from file to file and inside files."""
+    """Return the data flow of a run between files and between objects inside files."""
     iri = RUN_BASE + run
     edges = dict.fromkeys(_edges(reader, run))
     known = Nodes(reader, without=RUN_EDGES)
@@ -60,13 +64,13 @@ def document(reader: Reader, run: str, *, everything: bool = False) -> LineageDo
 
 
 def _edges(reader: Reader, run: str) -> Iterator[Triple]:
-    """What the phases and copies of a run used and made, and what it made of what."""
+    """Yield the inputs and products of a run's phases and copies, and the derivations of the products."""
     every = run_uses.of_run(run)
     query = f'SELECT DISTINCT ?a {{ {every} FILTER(REGEX(STR(?a), "/(phase|copy)/")) }}'
     phases = [row[0] for row in reader.table(query)] + [RUN_BASE + run]
     made: set[str] = set()
     for which in run_uses.values("a", phases):
-        for subject, word, value in reader.table(_stated("a", ACTED, which)):
+        for subject, word, value in reader.table(_stated("a", INPUT_RELATIONS, which)):
             yield subject, SPELT_AS.get(word, word), value
         for subject, value in reader.table(f"SELECT DISTINCT ?s ?a {{ {which} ?s <{GENERATED}> ?a }}"):
             made.add(subject)
@@ -76,9 +80,9 @@ def _edges(reader: Reader, run: str) -> Iterator[Triple]:
     for which in run_uses.values("v", made):
         members = f"SELECT DISTINCT ?m {{ {which} ?v prov:hadMember+ ?m }}"
         made |= {row[0] for row in reader.table(members)}
-    equal = f"FILTER NOT EXISTS {{ ?s <{NS}sameContentAs> ?o }}"  # of equal content alone: no run states it
+    equal = f"FILTER NOT EXISTS {{ ?s <{NS}sameContentAs> ?o }}"  # excludes equal content, which no run states
     for which in run_uses.values("s", made):
-        for subject, word, value in reader.table(_stated("s", TIED, which, equal)):
+        for subject, word, value in reader.table(_stated("s", DERIVATIONS, which, equal)):
             yield subject, word, value
 
 
@@ -88,26 +92,26 @@ def _stated(subject: str, words: Iterable[str], which: str, but: str = "") -> st
 
 
 def add_operations(reader: Reader, whole: LineageDocument, most: int | None = None) -> bool:
-    """Add what was done to a document's files by its phases; False, and nothing added, beyond `most` operations."""
+    """Add the operations of the document's phases on its files; return False, and add none, if they exceed `most`."""
     files = [node["iri"] for node in whole["nodes"] if "/version/" in node["iri"] and not is_member(node["iri"])]
     phases = {node["iri"] for node in whole["nodes"] if "/phase/" in node["iri"]}
     if most is not None and len(files) > most:
         return False
-    done: dict[str, dict[Triple, None]] = {}
+    operations: dict[str, dict[Triple, None]] = {}
     for batch in batches(files):
-        for file, word, activity, phase in reader.table(_doings(batch)):
+        for file, word, activity, phase in reader.table(_operations_query(batch)):
             if phase in phases:
-                triples = done.setdefault(activity, {})
+                triples = operations.setdefault(activity, {})
                 triples.update({(file, word, activity): None, (activity, NS + "partOf", phase): None})
-        if most is not None and len(done) > most:
+        if most is not None and len(operations) > most:
             return False
-    whole["nodes"] += _operations(reader, done)
-    whole["edges"] += [Edge(subject=s, predicate=p, object=o) for triples in done.values() for s, p, o in triples]
+    whole["nodes"] += _operations(reader, operations)
+    whole["edges"] += [Edge(subject=s, predicate=p, object=o) for triples in operations.values() for s, p, o in triples]
     return True
 
 
-def _doings(files: Iterable[str]) -> str:
-    wanted, words = (" ".join(f"<{iri}>" for iri in iris) for iris in (files, DONE))
+def _operations_query(files: Iterable[str]) -> str:
+    wanted, words = (" ".join(f"<{iri}>" for iri in iris) for iris in (files, FILE_RELATIONS))
     which = f"VALUES ?f {{ {wanted} }} VALUES ?p {{ {words} }}"
     return f"SELECT ?f ?p ?a ?phase {{ {which} ?f ?p ?a . ?a <{NS}partOf> ?phase }}"
 

@@ -118,7 +118,7 @@ def test_at_a_time_and_of_a_run(project: Project) -> None:
     early = project.provio("lineage", "out", "--at", before, code=3).stderr
     assert re.fullmatch(r"provio: nothing is recorded of \S+/out as early as \S+ \S+ UTC; its first .* UTC\n", early)
     neither = project.provio("lineage", "last", "--run", "first", code=3).stderr
-    assert re.fullmatch(r"provio: run \S+ neither made nor used \S+/last: provio show \S+ lists what it did\n", neither)
+    assert re.fullmatch(r"provio: run \S+ neither made nor used \S+/last: provio show \S+ lists its files\n", neither)
     assert "no run 'nope'" in project.provio("lineage", "out", "--run", "nope", code=3).stderr
     both = project.provio("lineage", "out", "--run", "first", "--at", "now", code=2).stderr
     assert both.startswith("provio: --at and --run both select a version is meant")

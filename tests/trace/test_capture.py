@@ -1,5 +1,5 @@
-"""`capture_dir`: what is recorded lies on a node's own disk, and is in the run folder at the end; if the node is lost,
-a gap says so."""
+"""`capture_dir`: traces are written to a node's own disk and copied to the run folder at the end; a lost node leaves a
+gap."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LONGEST = 60  # seconds
 
 @pytest.fixture
 def node(project: Project, tmp_path: Path) -> Path:
-    """The folder where this host captures."""
+    """The capture folder of this host."""
     folder = tmp_path / "node's own"
     folder.mkdir()
     project.env |= {"PROVIO_CAPTURE_DIR": "$NODE", "NODE": str(folder)}
@@ -44,7 +44,7 @@ def files_in(folder: Path) -> list[str]:
 
 
 def until(what: str, happened: object) -> None:
-    """Wait until something holds, by looking."""
+    """Poll until a condition holds."""
     begun = time.monotonic()
     while not happened():  # type: ignore[operator]
         assert time.monotonic() - begun < LONGEST, what
@@ -52,18 +52,18 @@ def until(what: str, happened: object) -> None:
 
 
 def begun(project: Project, script: str, **more: str) -> subprocess.Popen[bytes]:
-    """A run that goes on; all of it is one group."""
+    """Start a run in a process group of its own."""
     command = [*provio_command(), "run", "--quiet", "--", "sh", "-c", script]
     return subprocess.Popen(command, cwd=project.path, env=project.env | more, start_new_session=True)
 
 
 def killed_with_its_node(project: Project, node: Path) -> Path:
-    """A run that read and wrote and was then killed, with all that might have collected; the folder that it left."""
+    """Kill a run after reads and writes, with its collector; return the folder of its captured files."""
     with begun(project, "cp in out; touch done; sleep 600") as process:
         until("the copy was made", (project.path / "done").exists)
         os.killpg(process.pid, signal.SIGKILL)
     (left,) = (node / f"provio-{os.geteuid()}").iterdir()
-    until("all that was killed is gone", lambda: not collect.living_processes(left))
+    until("all killed processes have ended", lambda: not collect.living_processes(left))
     return left
 
 
@@ -73,7 +73,7 @@ def gaps_of(project: Project) -> list[str]:
 
 @pytest.mark.slow
 def test_at_the_end_all_is_in_the_run_folder(project: Project, node: Path) -> None:
-    """And nothing is left on the node; while it goes on, the run folder has the mark of the host alone."""
+    """And nothing is left on the node; during the run, the run folder has only the mark of the host."""
     seen = project.run('cp in out; ls -R "$NODE"; ls .provio/runs/*/*')
     assert ".0.0.ttl" in seen
     assert seen.endswith(f"{node_local.MARK}\n")
@@ -86,8 +86,8 @@ def test_at_the_end_all_is_in_the_run_folder(project: Project, node: Path) -> No
 
 
 @pytest.mark.slow
-def test_of_a_command_that_goes_on_too(project: Project, node: Path) -> None:
-    """Where a small program waits for it."""
+def test_of_a_long_command_too(project: Project, node: Path) -> None:
+    """The waiter waits for it."""
     project.run("cp in out; sleep 0.6")
     assert files_in(node) == []
     assert project.data("out") == {"in"}
@@ -95,7 +95,7 @@ def test_of_a_command_that_goes_on_too(project: Project, node: Path) -> None:
 
 @pytest.mark.slow
 def test_a_cancelled_job_is_collected(project: Project, node: Path) -> None:
-    """SIGTERM to `provio run`, as batch systems send it: the command ends by it, and what it did is there."""
+    """SIGTERM to `provio run`, as batch systems send it: the command ends by it, and its records are complete."""
     with begun(project, "cp in out; touch done; exec sleep 600") as process:  # of one process: none ends after it
         until("the copy was made", (project.path / "done").exists)
         os.killpg(process.pid, signal.SIGTERM)
@@ -106,8 +106,8 @@ def test_a_cancelled_job_is_collected(project: Project, node: Path) -> None:
 
 @pytest.mark.slow
 def test_a_cancelled_job_that_does_not_end(project: Project, node: Path) -> None:
-    """Told to end, it goes on until it is killed with all that is in the job, and its node is gone: what had been done
-    when it was told is merged, and that there may be more is a gap."""
+    """It ignores the signal until the whole job is killed, and its node is lost: its records up to the signal are
+    merged, and a gap states that there may be more."""
     script = (
         "trap '' TERM; cp in out; touch done; until [ -e go ]; do sleep 0.05; done; cp out more; touch end; sleep 600"
     )
@@ -137,8 +137,8 @@ def test_a_cancelled_job_that_does_not_end(project: Project, node: Path) -> None
 @pytest.mark.slow
 @pytest.mark.parametrize("warnings", ["default", "error"])
 def test_a_job_that_is_killed_at_once(project: Project, node: Path, warnings: str) -> None:
-    """Where the batch system does not reach who collects, all is collected when the last process is gone; whatever
-    Python is told to make of warnings."""
+    """If the batch system does not kill the collector, all files are collected after the last process, with any of
+    Python's settings for warnings."""
     with begun(project, "cp in out; touch done; sleep 600", SLURM_JOB_ID="7", PYTHONWARNINGS=warnings) as process:
         until("the copy was made", (project.path / "done").exists)
         (place,) = (node / f"provio-{os.geteuid()}").iterdir()
@@ -149,8 +149,8 @@ def test_a_job_that_is_killed_at_once(project: Project, node: Path, warnings: st
 
 
 @pytest.mark.slow
-def test_what_a_job_captured_is_collected_when_it_ends(project: Project, node: Path) -> None:
-    """By its `provio run`, though another process is there for the case that it is killed; and that ends, too."""
+def test_the_files_of_a_job_are_collected_when_it_ends(project: Project, node: Path) -> None:
+    """By its `provio run`, although a collector exists in case it is killed; the collector ends, too."""
     project.env["SLURM_JOB_ID"] = "7"
     project.run("cp in out")
     assert files_in(node) == []
@@ -160,7 +160,7 @@ def test_what_a_job_captured_is_collected_when_it_ends(project: Project, node: P
 
 @pytest.mark.slow
 def test_to_collect_merges_nothing(project: Project, node: Path) -> None:
-    """`provio merge --collect` brings in what there is, and leaves the run pending."""
+    """`provio merge --collect` collects the files, and leaves the run pending."""
     killed_with_its_node(project, node)
     for more in ("--rebuild", "--pack"):
         assert "--collect merges nothing" in project.provio("merge", "--collect", more, code=2).stderr
@@ -171,8 +171,8 @@ def test_to_collect_merges_nothing(project: Project, node: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_a_kill_left_is_collected_by_the_next_provio(project: Project, node: Path) -> None:
-    """Of all, provio too: the next question on that host brings it in, whole."""
+def test_files_left_by_a_kill_are_collected_by_the_next_provio(project: Project, node: Path) -> None:
+    """All processes, including provio, are killed: the next query on that host collects all files."""
     killed_with_its_node(project, node)
     assert project.data("out") == {"in"}
     assert gaps_of(project) == []
@@ -181,7 +181,7 @@ def test_what_a_kill_left_is_collected_by_the_next_provio(project: Project, node
 
 @pytest.mark.slow
 def test_a_lost_node_is_a_gap(project: Project, node: Path) -> None:
-    """What was collected is merged; what is missing is said in each answer."""
+    """Collected files are merged; each answer reports the missing ones."""
     left = killed_with_its_node(project, node)
     left.rename(node / "lost")
     unseen = project.provio("lineage", "out", code=3).stderr
@@ -191,11 +191,11 @@ def test_a_lost_node_is_a_gap(project: Project, node: Path) -> None:
     assert any("is not collected: run provio merge there" in reason for reason in gaps_of(project))
     (node / "lost").rename(left)
     note = project.path / ".provio" / node_local.NOTES / os.uname().nodename / left.name
-    assert not note.is_symlink()  # who looked found it gone
+    assert not note.is_symlink()  # the other job removed the note
 
 
-def test_another_job_that_sees_nothing_there_does_no_harm(project: Project, node: Path) -> None:
-    """Where jobs have a /tmp of their own each, it takes the note away; who captures collects all the same."""
+def test_a_job_that_does_not_see_the_folder_does_no_harm(project: Project, node: Path) -> None:
+    """In jobs with a private /tmp each, it removes the note; the capturing job collects its files anyway."""
     project.run("cp in out; rm .provio/captured/*/*")
     assert files_in(node) == []
     assert project.data("out") == {"in"}
@@ -204,8 +204,8 @@ def test_another_job_that_sees_nothing_there_does_no_harm(project: Project, node
 
 @pytest.mark.slow
 @pytest.mark.parametrize("first", [["merge", "--collect"], ["runs"]])
-def test_what_a_private_tmp_holds_is_found_without_a_note(project: Project, node: Path, first: list[str]) -> None:
-    """Another job looked, found nothing, and took the note away; the next that sees the folder brings it in."""
+def test_files_in_a_private_tmp_are_found_without_a_note(project: Project, node: Path, first: list[str]) -> None:
+    """Another job found nothing and removed the note; the next provio that sees the folder collects the files."""
     left = killed_with_its_node(project, node)
     (note,) = (project.path / ".provio" / node_local.NOTES).glob("*/*")
     note.unlink()
@@ -216,8 +216,8 @@ def test_what_a_private_tmp_holds_is_found_without_a_note(project: Project, node
 
 
 @pytest.mark.slow
-def test_what_a_collector_was_killed_over_is_tidied_up(project: Project, node: Path) -> None:
-    """It had all in the run folder, and moved the rest aside; what is another record's is left alone."""
+def test_folders_of_a_killed_collector_are_removed(project: Project, node: Path) -> None:
+    """It had copied all files and renamed the folder; folders of another `.provio` stay."""
     project.run("cp in out")
     (run,) = (project.path / ".provio" / "runs").iterdir()
     mine = node / f"provio-{os.geteuid()}"
@@ -231,14 +231,16 @@ def test_what_a_collector_was_killed_over_is_tidied_up(project: Project, node: P
 
 @pytest.mark.slow
 def test_a_run_folder_that_is_lost_is_a_gap(project: Project, node: Path) -> None:
-    """What this host captured is merged all the same; without a record there is no place but for a line."""
+    """Files captured on this host are merged anyway; without a `.provio`, there is only a message."""
     lost = "was removed during the run, and its records are lost"
     done = project.provio("run", "--", "sh", "-c", "cp in out; rm -r .provio/runs/*")
     assert f"{lost} (a gap states that)" in done.stderr
     assert project.data("out") == {"in"}
     assert gaps_of(project) == [f"its run folder {lost}"]
     done = project.provio("run", "--", "sh", "-c", "cp in out; mv .provio gone; exit 3", code=3)
-    assert f"{lost} (no gap states that, because the folder cannot be created: No such file or directory)" in done.stderr
+    assert (
+        f"{lost} (no gap states that, because the folder cannot be created: No such file or directory)" in done.stderr
+    )
     assert files_in(node)
     (project.path / "gone").rename(project.path / ".provio")
     assert project.data("out") == {"in"}
@@ -247,8 +249,8 @@ def test_a_run_folder_that_is_lost_is_a_gap(project: Project, node: Path) -> Non
 
 @pytest.mark.slow
 @pytest.mark.parametrize("script", ["cp in out", "cp in out; sleep 0.5"])
-def test_a_run_folder_that_is_lost_is_a_gap_too_where_nothing_is_captured(project: Project, script: str) -> None:
-    """And where a small program waits for a command that goes on."""
+def test_a_run_folder_that_is_lost_is_a_gap_too_without_capture(project: Project, script: str) -> None:
+    """Also with the waiter."""
     (project.path / ".provio").mkdir(exist_ok=True)
     (project.path / "in").write_text("in\n")
     done = project.provio("run", "--", "sh", "-c", f"rm -r .provio/runs/*; {script}; exit 3", code=3)
@@ -257,8 +259,8 @@ def test_a_run_folder_that_is_lost_is_a_gap_too_where_nothing_is_captured(projec
 
 
 @pytest.mark.slow
-def test_of_a_packed_run_nothing_is_taken_away(project: Project, node: Path) -> None:
-    """Only what is removed goes with its captured files."""
+def test_captured_files_of_an_archived_run_stay(project: Project, node: Path) -> None:
+    """Only the removal of a run removes its captured files."""
     left = killed_with_its_node(project, node)
     runs = project.path / ".provio" / "runs"
     (runs / left.name).rename(project.path / "packed")
@@ -269,8 +271,8 @@ def test_of_a_packed_run_nothing_is_taken_away(project: Project, node: Path) -> 
 
 
 @pytest.mark.slow
-def test_to_be_cut_short_or_to_do_it_again_does_no_harm(project: Project, node: Path) -> None:
-    """Half a copy, and files that were collected before the node was killed once more."""
+def test_an_interrupted_or_repeated_collection_does_no_harm(project: Project, node: Path) -> None:
+    """A partial copy, and files that were collected before."""
     left = killed_with_its_node(project, node)
     home = Home(project.path / ".provio")
     host = os.uname().nodename
@@ -287,9 +289,9 @@ def test_to_be_cut_short_or_to_do_it_again_does_no_harm(project: Project, node: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("span", ["0", "0.5"])  # seconds: who goes on for long is left to the waiter
-def test_a_full_run_folder_costs_a_line_and_nothing_else(project: Project, node: Path, span: str) -> None:
-    """The command's end is its own, and what was captured is kept until there is room."""
+@pytest.mark.parametrize("span", ["0", "0.5"])  # seconds: a longer command gets the waiter
+def test_a_full_run_folder_costs_one_line(project: Project, node: Path, span: str) -> None:
+    """The command's exit code is unchanged, and the captured files stay until there is space."""
     with ExitStack() as undo:
         shared = project.path / "shared"
         mount(shared, "tmpfs", undo)
@@ -305,7 +307,7 @@ def test_a_full_run_folder_costs_a_line_and_nothing_else(project: Project, node:
         assert files_in(node) == []
 
 
-# Has Python wait at one kind of step, of a path that ends so, until it may go on: on a network file system it does.
+# Makes Python wait at a step on a path with this ending until it is released, as on a slow network file system.
 WAITS = """
 import os, sys, time
 KIND, END, SIGN = os.environ["WAIT_AT"].split("|")
@@ -320,7 +322,7 @@ sys.addaudithook(hook)
 
 
 def waiting(project: Project, kind: str, end: str) -> dict[str, str]:
-    """The environment in which provio's Python waits there."""
+    """Return the environment in which provio's Python waits at that step."""
     (project.path / "hook").mkdir()
     (project.path / "hook" / "sitecustomize.py").write_text(WAITS)
     return {"PYTHONPATH": f"{project.path}/hook", "WAIT_AT": f"{kind}|{end}|{project.path}/step"}
@@ -328,9 +330,9 @@ def waiting(project: Project, kind: str, end: str) -> dict[str, str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("step", ["os.rename|.0.new", "os.rename|0.host.new", "os.remove|{note}", "os.rename|{run}"])
-def test_a_rank_that_comes_while_all_is_taken_away(project: Project, node: Path, step: str) -> None:
-    """Whatever who collects is at, the rank starts and is recorded, and who asks is told of it, or that it is not
-    there yet."""
+def test_a_rank_that_joins_during_the_removal(project: Project, node: Path, step: str) -> None:
+    """At each step of the collector, the rank starts and is recorded, and a query has its records, or reports that they
+    are missing."""
     project.env |= {"PROVIO_RUN": "night"}
     first = begun(project, "touch running; until [ -e go ]; do sleep 0.05; done; cp in a")
     until("the first runs", (project.path / "running").exists)
@@ -356,8 +358,8 @@ def test_a_rank_that_comes_while_all_is_taken_away(project: Project, node: Path,
 
 
 @pytest.mark.slow
-def test_what_is_about_to_begin_is_not_taken_away(project: Project, node: Path) -> None:
-    """Who asks between the run and its command finds no process in it yet."""
+def test_a_run_that_is_about_to_start_is_not_removed(project: Project, node: Path) -> None:
+    """A query between the creation of the run and the start of its command finds no process."""
     more = waiting(project, "subprocess.Popen", "cp")
     command = [*provio_command(), "run", "--quiet", "--no-merge", "--", "cp", "in", "out"]
     with subprocess.Popen(command, cwd=project.path, env=project.env | more) as process:
@@ -370,9 +372,9 @@ def test_what_is_about_to_begin_is_not_taken_away(project: Project, node: Path) 
 
 
 @pytest.mark.slow
-def test_what_a_full_folder_kept_from_being_recorded_is_named(project: Project, node: Path) -> None:
-    """Who asks for a file that nobody was seen to make is told of the gap, where it was made meanwhile; of another file
-    that nothing is recorded."""
+def test_a_file_without_a_record_because_of_a_full_disk_has_a_gap(project: Project, node: Path) -> None:
+    """A query for a file without a recorded writer names the gap, if it was made during the run; for another file, it
+    reports that nothing is recorded."""
     (project.path / "old").write_text("of before\n")
     for name in ("old", "in"):
         os.utime(project.path / name, (1, 1))
@@ -385,7 +387,7 @@ def test_what_a_full_folder_kept_from_being_recorded_is_named(project: Project, 
         project.run("sort in > out")
     (run,) = (project.path / ".provio" / "runs").iterdir()
     gap = f"not all of run {run.name} could be recorded (no space left on the trace's file system): "
-    gap += f"provio query gaps {run.name}; else run what makes or reads it under provio (provio run -- COMMAND)\n"
+    gap += f"provio query gaps {run.name}; else run the command that makes or reads it under provio (provio run -- COMMAND)\n"
     for verb in ("lineage", "why", "impact"):
         said = project.provio(verb, "out", code=3).stderr
         assert said == f"provio: nothing is recorded of {project.path}/out: when it was last changed {gap}", verb
@@ -402,7 +404,7 @@ def test_what_a_full_folder_kept_from_being_recorded_is_named(project: Project, 
 
 @pytest.mark.slow
 def test_a_process_that_ends_after_the_command_is_collected(project: Project, node: Path) -> None:
-    """The run's own merge, which comes later, takes away what its end had to leave for one that was still there."""
+    """The run's own merge, which is later, removes the files that were left for a living process."""
     script = "cp in out; (exec 3< in; touch there; until [ -e go ]; do sleep 0.01; done) & "
     script += "until [ -e there ]; do sleep 0.01; done; sleep 0.5"
     process = begun(project, script, **waiting(project, "import", "pyoxigraph"))
@@ -421,8 +423,8 @@ def test_a_process_that_ends_after_the_command_is_collected(project: Project, no
 
 @pytest.mark.slow
 def test_of_ranks_each_host_collects_by_itself(project: Project, node: Path) -> None:
-    """A rank becomes its command, and the last may end long after the first: one process is left behind for all of a
-    host, and ends when they have."""
+    """A rank becomes its command, and the last may end long after the first: one collector for each host ends after
+    them."""
     project.env |= {"PROVIO_RUN": "night", "PMI_SIZE": "3"}
     with (
         begun(project, "cp in a; touch done; until [ -e go ]; do sleep 0.05; done; cp a z", PMI_RANK="0") as last,
@@ -435,7 +437,7 @@ def test_of_ranks_each_host_collects_by_itself(project: Project, node: Path) -> 
         (project.path / "go").touch()
         assert last.wait(LONGEST) == 0
     until("all was collected", lambda: not place.exists() and not collectors(place))
-    third = begun(project, "cp z y", PMI_RANK="2")  # which joins when all of it was collected
+    third = begun(project, "cp z y", PMI_RANK="2")  # it joins after the collection
     assert third.wait(LONGEST) == 0
     until("that, too", lambda: not any((node / place.parent.name).iterdir()))
     assert project.data("y") == {"in", "a", "z"}
@@ -444,8 +446,8 @@ def test_of_ranks_each_host_collects_by_itself(project: Project, node: Path) -> 
 
 
 @pytest.mark.slow
-def test_ranks_without_an_input_leave_one_process_too(project: Project, node: Path) -> None:
-    """It collects even where another job, with a /tmp of its own, found nothing there and took the note away."""
+def test_ranks_without_an_input_leave_one_collector_too(project: Project, node: Path) -> None:
+    """It collects even if another job, with a private /tmp, found nothing there and removed the note."""
     project.env |= {"PROVIO_RUN": "night", "PMI_SIZE": "2"}
     script = "touch $PMI_RANK; until [ -e go ]; do sleep 0.05; done; cp in $PMI_RANK"
     closed = ["sh", "-c", 'exec "$@" <&-', "sh", *provio_command(), "run", "--quiet", "--", "sh", "-c", script]
@@ -465,7 +467,7 @@ def test_ranks_without_an_input_leave_one_process_too(project: Project, node: Pa
 
 
 def collectors(place: Path) -> list[int]:
-    """The processes that wait for the ranks of a run."""
+    """Return the collectors of a run."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -479,17 +481,17 @@ def collectors(place: Path) -> list[int]:
 
 
 @pytest.mark.slow
-def test_where_it_cannot_be_the_run_folder_has_all(project: Project, node: Path) -> None:
-    """One line says why."""
+def test_without_a_capture_folder_the_run_folder_is_used(project: Project, node: Path) -> None:
+    """One line has the reason."""
     project.env["NODE"] = f"{node}/not/there"
     done = project.provio("run", "--", "cp", "in", "out")
     wrong = f"{node}/not/there/provio-{os.geteuid()}: No such file or directory"
-    assert done.stderr.startswith(f"provio: capture_dir: {wrong}: what is recorded lies in the run folder (name ")
+    assert done.stderr.startswith(f"provio: capture_dir: {wrong}: traces are written into the run folder (name ")
     assert project.data("out") == {"in"}
 
 
-def test_a_mark_is_whole_or_not_there(tmp_path: Path) -> None:
-    """Where there is no room for it, the next to come finds none, and leaves one."""
+def test_a_mark_is_complete_or_missing(tmp_path: Path) -> None:
+    """Without space, there is no mark, and the next process writes it."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
     try:
@@ -502,8 +504,8 @@ def test_a_mark_is_whole_or_not_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_of_a_group_each_captures_and_collects_their_own(project: Project, node: Path) -> None:
-    """The notes are the group's; who asks is told nothing of what a colleague's provio is to collect."""
+def test_each_user_of_a_group_collects_their_own_files(project: Project, node: Path) -> None:
+    """The notes belong to the group; a query does not report files that another user's provio collects."""
     home = project.path / ".provio"
     home.chmod(0o2770)
     project.run("cp in out; sleep 0.1")
@@ -518,14 +520,14 @@ def test_of_a_group_each_captures_and_collects_their_own(project: Project, node:
 
 
 def test_another_users_folder_is_not_used(tmp_path: Path) -> None:
-    """Nor a link in its place."""
+    """Nor a link instead of it."""
     (tmp_path / f"provio-{os.geteuid()}").symlink_to("/")
     with pytest.raises(ValueError, match="belongs to another user"):
         node_local.place_of(str(tmp_path), "run")
 
 
-def test_a_run_that_is_removed_takes_its_captured_files_along(project: Project, node: Path) -> None:
-    """With the note that they are to be collected."""
+def test_the_removal_of_a_run_removes_its_captured_files(project: Project, node: Path) -> None:
+    """And the note about them."""
     left = killed_with_its_node(project, node)
     collect.drop(Home(project.path / ".provio"), left.name)
     assert files_in(node) == []
@@ -534,14 +536,14 @@ def test_a_run_that_is_removed_takes_its_captured_files_along(project: Project, 
 
 @pytest.mark.parametrize("value", ["", None])
 def test_the_environment_stays_as_it_was(monkeypatch: pytest.MonkeyPatch, value: str | None) -> None:
-    """An empty `TMPDIR`, too, which counts as none."""
+    """Also an empty `TMPDIR`, which counts as unset."""
     monkeypatch.delenv("TMPDIR", raising=False) if value is None else monkeypatch.setenv("TMPDIR", value)
     assert node_local.folder_of("$TMPDIR/x") == "/tmp/x"
     assert os.environ.get("TMPDIR") == value
 
 
-def test_what_is_no_folder_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A folder of one host would be another's where it is relative."""
+def test_an_invalid_capture_folder_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A relative folder would be different on each host."""
     from provio.settings import load
 
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
@@ -551,8 +553,8 @@ def test_what_is_no_folder_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_doctor_looks_at_the_folder(project: Project, node: Path) -> None:
-    """Whether it is there, and a node's own."""
+def test_doctor_checks_the_folder(project: Project, node: Path) -> None:
+    """Whether it exists, and is local to the node."""
     (found,) = examined(project)
     assert (found["level"], found["says"].partition(": ")[0]) == ("ok", str(node))
     project.env["NODE"] = "none"
@@ -572,15 +574,15 @@ def examined(project: Project) -> list[dict[str, str]]:
     return [one for one in found if one["about"] == "capture_dir"]
 
 
-def test_words_that_are_written_twice_agree() -> None:
-    """What is loaded by every rank does not load the modules that have them."""
+def test_constants_in_two_modules_are_equal() -> None:
+    """The module that every rank loads does not import the modules with the originals."""
     assert vocab.NS == node_local.BASE + "ns#"
     assert vocab.RUN_BASE == node_local.BASE + "run/"
     assert ranks.plain(node_local.encoded("a;b%c")) == b"a;b%c"
 
 
 def test_in_a_batch_job_the_collection_is_announced(project: Project, node: Path) -> None:
-    """It is waited for, so one line says what goes on; elsewhere, and where nothing is to be said, none does."""
+    """The job waits for it, so one line announces it; not elsewhere, and not with --quiet."""
     said = [
         project.provio("run", *options, "--", "cp", "in", "out", env=project.env | more).stderr
         for options, more in (([], {"SLURM_JOB_ID": "1"}), (["--quiet"], {"SLURM_JOB_ID": "1"}), ([], {}))

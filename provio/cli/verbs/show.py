@@ -55,7 +55,7 @@ def facts(reader: Reader, target: Target) -> list[tuple[str, str, int | None]]:
     """Return the type of an object, its creators and the operations on it in all runs, as rows of the table `show`; the
     number is the bytes that calls transferred."""
     inside = Origins(reader, Nodes(reader))
-    iri = target.iri if inside.said(target.iri) else next(iter(inside.origins(target.iri)), target.iri)
+    iri = target.iri if inside.properties(target.iri) else next(iter(inside.origins(target.iri)), target.iri)
     node = describe(reader, {iri})[0]
     properties = {local_name(row["p"]): row["o"] for row in reader.rows(f"SELECT ?p ?o {{ <{iri}> ?p ?o }}")}
     rows: list[tuple[str, str, int | None]] = [(node["type"].lower(), target.path or node.get("path") or iri, None)]
