@@ -38,7 +38,8 @@ def compiled(tmp_path: Path) -> Path:
 
 
 def test_asynchronous_reads_and_writes(project: Project, compiled: Path) -> None:
-    """A file written asynchronously comes from what was read so, whether or not the program asked for the result."""
+    """A file written asynchronously comes from the asynchronous reads, whether or not the program fetched the
+    result."""
     project.sh("echo 1234 > a; echo 5678 > b")
     project.watch(str(compiled), "a", "b", "x")
     assert project.data("x") == {"a", "b"}
@@ -46,7 +47,7 @@ def test_asynchronous_reads_and_writes(project: Project, compiled: Path) -> None
 
 @pytest.mark.slow
 def test_allocation_is_a_change_of_the_file(project: Project) -> None:
-    """What was made longer by fallocate alone is the allocating process's version, and keeps the earlier content."""
+    """A file extended by fallocate alone is a version of the allocating process, and keeps the earlier content."""
     project.sh("echo 1 > a; echo 2 > b")
     project.run("cat a > x")
     project.watch("python3", "-c", "import os; open('b').read(); os.posix_fallocate(os.open('x', os.O_RDWR), 0, 9000)")

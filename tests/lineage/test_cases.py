@@ -1,15 +1,14 @@
-"""Lineage that is true: a table of cases (cases/*.toml), each with the exact sets of what files come from and lead to.
+"""Correct lineage: a table of cases (cases/*.toml), each with the exact sets of a file's sources and products.
 
-Of a case, `before` is a bash script nobody watches, `files` are files to write first, `needs` programs without which
-the case is left out. Each of `steps` is a bash script run under provio; `run: …` a command line run under provio
-without a shell between; `unwatched: …` a bash script that provio does not see. `back` says of a file what it comes
-from, `into` what it leads to, each as three exact sets of names (`data`, `carried`, `control`; one that is not named is
-empty), with no file but those, system files aside; a name that ends in `/` is one or more files in that folder. `gaps`
-are those in `back` whose lineage shows a Gap; no other may. `fails` names the exit code of steps that do not end with
-0. `late` is the exit code of steps that did not fall into the one second of the clock that they are about: they are
-taken in another project then. `mount` names a folder (`.` is the project's own) and the kind of file system
-(filesystems.py) to mount there; without the right to mount, the case is left out. What is not `everyday` is left to the
-run of all tests.
+In a case, `before` is an unrecorded bash script, `files` are files to write first, and `needs` names the programs
+without which the case is skipped. Each of `steps` is a bash script run under provio; `run: …` a command line run under
+provio without a shell; `unwatched: …` a bash script that is not recorded. `back` gives the sources of files, `into`
+their products, as three exact sets of names each (`data`, `carried`, `control`; a missing one is empty), without system
+files; a name that ends in `/` stands for one or more files in that folder. `gaps` lists the files in `back` that show a
+Gap in their lineage; no other may show one. `fails` is the exit code of steps that do not end with 0. `late` is the
+exit code of steps that missed the clock second that they test: they are repeated in another project. `mount` maps a
+folder (`.` is the project) to the kind of file system (filesystems.py) to mount there; without the right to mount, the
+case is skipped. Cases without `everyday` run only with all tests.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ KEYS = {"name", "needs", "before", "files", "steps", "back", "into", "gaps", "fa
 
 
 def take_step(project: Project, step: str, case: dict[str, Any]) -> bool:
-    """Do what one line of `steps` says; return whether it was late."""
+    """Execute one of `steps`; return whether it was late."""
     how, _, what = step.partition(": ")
     if how == "unwatched":
         project.sh(what)
@@ -49,7 +48,7 @@ def take_step(project: Project, step: str, case: dict[str, Any]) -> bool:
 
 
 def prepare(project: Project, undo: ExitStack, case: dict[str, Any]) -> None:
-    """Make what is there before the first step."""
+    """Create the state before the first step."""
     for folder, kind in case.get("mount", {}).items():
         filesystems.mount(project.path / folder, kind, undo)
     (project.path / ".provio").mkdir(exist_ok=True)
@@ -59,7 +58,7 @@ def prepare(project: Project, undo: ExitStack, case: dict[str, Any]) -> None:
 
 
 def taken(project: Project, undo: ExitStack, case: dict[str, Any]) -> Project:
-    """Take the steps; return the project in which they were not late."""
+    """Execute the steps; return the project in which they were not late."""
     for attempt in range(MOST):
         place = new_project(project.path.parent / f"again {attempt}") if attempt else project
         prepare(place, undo, case)
@@ -74,7 +73,7 @@ def expected(sets: dict[str, list[str]]) -> dict[str, set[str]]:
 
 
 def folded(found: dict[str, set[str]], sets: dict[str, list[str]]) -> dict[str, set[str]]:
-    """What was found, with the folders that are expected in place of the files in them."""
+    """Return the found names, with the expected folders in place of the files in them."""
     folders = {name for way in sets.values() for name in way if name.endswith("/")}
     return {
         way: {next((folder for folder in folders if name.startswith(folder)), name) for name in names}
@@ -84,14 +83,14 @@ def folded(found: dict[str, set[str]], sets: dict[str, list[str]]) -> dict[str, 
 
 @pytest.fixture
 def undo() -> Iterator[ExitStack]:
-    """What is to be undone when the test ends, however it ends."""
+    """Actions to undo at the end of the test."""
     with ExitStack() as stack:
         yield stack
 
 
 @pytest.mark.parametrize("case", TABLE)
 def test_exact_sets(project: Project, needs: Callable[..., None], undo: ExitStack, case: dict[str, Any]) -> None:
-    """Each file named comes from, and leads to, exactly the files the table says, by exactly those ways."""
+    """Each file has exactly the sources and products in the table, of exactly these kinds."""
     assert set(case) <= KEYS, set(case) - KEYS
     needs(*case.get("needs", ()))
     own, project = project, taken(project, undo, case)
@@ -102,5 +101,5 @@ def test_exact_sets(project: Project, needs: Callable[..., None], undo: ExitStac
     into = {name: project.descendants(name) for name in case.get("into", {})}
     assert into == {name: expected(sets) for name, sets in case.get("into", {}).items()}
     assert_agreement(project, back, into)
-    if project is not own:  # which is looked at whatever the test
+    if project is not own:  # the own project is validated in any case
         assert_valid(project.path / ".provio")

@@ -1,4 +1,4 @@
-"""Which argument is the script, and what is code: command lines in, the program's own files out."""
+"""The script argument of command lines, and code as opposed to data: the program's own files."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_script_of_a_command_line(command: str) -> None:
-    """The argument that an interpreter reads as its script, in the folder it starts in; none where it has none."""
+    """The argument that an interpreter reads as its script, in its start folder; none if there is none."""
     words = command.encode().split(b" ")
     rule = rule_of(words[0].rpartition(b"/")[2].lstrip(b"-").decode(), {})
     script = script_of(words, b"/w", rule) if rule else None
@@ -68,7 +68,7 @@ MODULES = {
 
 @pytest.mark.parametrize("module", MODULES)
 def test_the_file_of_a_module(module: str) -> None:
-    """`python -m` runs the file of the module, or what was compiled of it before, or a package's main module."""
+    """`python -m` runs the file of the module, or its byte code, or the main module of a package."""
     opened = b"/w/pkg/__init__.py /w/pkg/__main__.py /w/pkg/tool.py /w/pkg/__pycache__/old.cpython-311.pyc /w/tool.py"
     if module == "tool":
         opened = b"/w/someone.py /w/tool.py"
@@ -88,8 +88,8 @@ open(sys.argv[1], "w").write(open("a").read() * mine.K + b)
 
 @pytest.mark.slow
 def test_a_module_that_is_compiled_on_the_way(project: Project) -> None:
-    """What Python keeps of a module comes from its source alone, and is no product that ends what is read for another:
-    the next run, which reads what was kept, comes from the source and from no input of the first."""
+    """Byte code comes only from its source, and does not end a phase: a run that reads the byte code comes from the
+    source, and from no input of the run that compiled it."""
     project.env.pop("PYTHONDONTWRITEBYTECODE", None)
     (project.path / "job.py").write_text(JOB)
     project.sh("echo 1 > a; echo 2 > b; echo K = 2 > mine.py")
@@ -106,7 +106,7 @@ def test_a_module_that_is_compiled_on_the_way(project: Project) -> None:
 
 @pytest.mark.slow
 def test_a_dot_folder_of_the_home_of_the_run_is_noise(project: Project) -> None:
-    """Wherever the home is; not what lies in the project's own dot-folders."""
+    """For any home folder; dot-folders of the project are not noise."""
     project.sh("mkdir ../.tools .mine; echo 1 > ../.tools/table; echo 2 > .mine/table")
     project.run("cat < ../.tools/table > part; paste part - < .mine/table > x")
     assert project.data("x") == {".mine/table", "part"}

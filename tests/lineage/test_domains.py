@@ -1,4 +1,4 @@
-"""`domains`: storage that has one name on every host; a file of it is one file wherever it is mounted."""
+"""`domains`: storage with the same name on every host; its files have one identity at any mount point."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from provio.trace.run_facts import Trace
 
 
 def identity(run: str, device: str, point: str, domain: str) -> Identity:
-    """That of a run on a host where a storage has this device and mount point."""
+    """Return the identity of a run on a host with this device and mount point of a storage."""
     mounts = [
         {"mountPoint": "/", "root": "/", "device": "1:1", "storageDomain": f"{run}-disk"},
         {"mountPoint": point, "root": "/", "device": device, "storageDomain": domain},
@@ -33,7 +33,7 @@ def identity(run: str, device: str, point: str, domain: str) -> Identity:
 
 
 def test_a_file_is_the_same_under_two_mount_points_of_one_domain() -> None:
-    """Name and version, whatever device and path the hosts have for it."""
+    """Name and version, for any device and path on the hosts."""
     one, other = identity("a", "0:40", "/scratch", "lab"), identity("b", "0:77", "/mnt/lab", "lab")
     assert one.file(b"/scratch/x/y", "0:40") == other.file(b"/mnt/lab/x/y", "0:77") == "file://lab/x/y"
     facts = [Facts(device, 5, 6, 7, 7, 8) for device in ("0:40", "0:77")]
@@ -43,7 +43,7 @@ def test_a_file_is_the_same_under_two_mount_points_of_one_domain() -> None:
 
 @pytest.mark.slow
 def test_a_run_and_a_question_know_storage_by_the_name_it_was_given(project: Project) -> None:
-    """Also of memory, which has no name beyond a boot."""
+    """Also memory file systems, which have no name beyond a boot."""
     with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
         (project.path / "provio.toml").write_text('[domains]\n"/dev/shm" = "lab scratch"\n"/not/there" = "x"\n')
         project.run(f"echo x > {memory}/in; cat {memory}/in > out")
@@ -54,7 +54,7 @@ def test_a_run_and_a_question_know_storage_by_the_name_it_was_given(project: Pro
 
 
 def test_all_mounts_of_a_storage_have_its_name() -> None:
-    """And no other has."""
+    """And no other mount has it."""
     device = f"{os.major(Path('/').stat().st_dev)}:{os.minor(Path('/').stat().st_dev)}"
     found = environment.mounts(domains={"/": "root"})
     assert {mount.domain for mount in found if mount.device == device} <= {"root"}
@@ -70,7 +70,7 @@ def test_all_mounts_of_a_storage_have_its_name() -> None:
     ],
 )
 def test_what_is_no_name_or_folder_is_said(value: object, said: str) -> None:
-    """What is allowed."""
+    """The error message lists the permitted forms."""
     with pytest.raises(ValueError) as raised:
         DOMAINS.check(value)
     assert str(raised.value) == said
@@ -102,7 +102,7 @@ LINES = [
     ("408 28 0:67 / /win rw - cifs //server/share rw,username=ada", "//server/share"),
     ("409 28 0:68 / /b rw,relatime - beegfs beegfs_nodev rw,sysMgmtdHost=head01", "beegfs:head01:8008"),
 ]  # fmt: skip
-# Those of the host's own, or that nobody else would know again.
+# Storage local to the host, or without a name that other hosts know.
 OWN = [
     "500 28 0:70 / / rw,relatime - overlay overlay rw,lowerdir=/l,upperdir=/u,workdir=/w",
     "501 28 0:71 / /tmp rw - tmpfs tmpfs rw,size=1g",
@@ -116,20 +116,20 @@ OWN = [
 
 @pytest.mark.parametrize(("line", "name"), LINES)
 def test_a_shared_mount_has_the_name_that_all_hosts_see(line: str, name: str) -> None:
-    """Whatever is a mount's own in what it says."""
+    """Without the parts of the description that are specific to a mount."""
     (mount,) = environment.parsed(line.encode())
     assert storage.shared(mount.file_system, mount.source, mount.options) == name
 
 
 @pytest.mark.parametrize("line", OWN)
 def test_what_is_a_hosts_own_has_no_such_name(line: str) -> None:
-    """Two overlays, or two tmpfs, are never one for what they are called."""
+    """Two overlays, or two tmpfs, are never the same storage because of their names."""
     (mount,) = environment.parsed(line.encode())
     assert storage.shared(mount.file_system, mount.source, mount.options) == ""
 
 
 def test_beegfs_is_named_by_its_server(tmp_path: Path) -> None:
-    """As the client's file has it, for all mounts have one source."""
+    """From the client's configuration file, because all mounts have the same source."""
     settings = tmp_path / "beegfs.conf"
     settings.write_text("# client\nsysMgmtdHost          = head02\nconnMgmtdPort = 8018\n")
     assert storage.shared("beegfs", "beegfs_nodev", f"rw,cfgFile={settings},_netdev") == "beegfs:head02:8018"
@@ -138,7 +138,8 @@ def test_beegfs_is_named_by_its_server(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["ext4", "xfs", "tmpfs", "overlay"])
 def test_local_storage_is_told_apart(tmp_path: Path, kind: str) -> None:
-    """A disk is named by its UUID, the same when it is mounted again; what has none that lasts by this boot."""
+    """A disk is named by its UUID, which is the same after a new mount; storage without a permanent name is named by
+    the boot."""
     with ExitStack() as undo:
         for name in ("one", "other"):
             _mounted(tmp_path, kind, name, undo)

@@ -187,7 +187,7 @@ def demo(folder: Path, body: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.slow
 def test_demo_makes_every_product(tmp_path: Path) -> None:
-    """The demo watches four steps, asks six times, and draws once."""
+    """The demo records four steps, makes six queries, and draws once."""
     body = 'case $1 in run) shift 2; exec "$@" ;; view) echo page > "$4" ;; esac'
     done = demo(tmp_path, body)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Lineage inside files, of a real program with h5py: what each object comes from, in this file and through others."""
+"""Lineage inside files, of a real program with h5py: the sources of each object, in its file and in others."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def story(project: Project) -> Project:
 
 
 def found(project: Project, *asked: str) -> set[str]:
-    """What something comes from, but other contents of its own, by data."""
+    """Return the sources of a file or object by data, except its own earlier content."""
     document: dict[str, Any] = project.lineage(*asked, "--via", "data")
     return {
         os.path.relpath(node["path"], project.path)
@@ -88,7 +88,7 @@ def found(project: Project, *asked: str) -> set[str]:
 
 
 def test_what_each_object_comes_from(story: Project) -> None:
-    """Read, copied, linked, shown, moved, and left alone by an update."""
+    """Objects that are read, copied, linked, mapped, moved, or not changed by an update."""
     assert found(story, "out.h5#/x") == {"t.txt"}
     assert found(story, "out.h5#/y") >= {"out.h5#/y", "in.h5#/g/b"}
     assert found(story, "out.h5#/y@u") == {"out.h5#/y@u", "in.h5#/g/a@units"}
@@ -106,7 +106,7 @@ def test_what_each_object_comes_from(story: Project) -> None:
 
 
 def test_a_file_that_a_virtual_dataset_names_is_not_said_to_be_opened(project: Project) -> None:
-    """Making a virtual dataset opens no source, nor does reading what others show: no gap says that one did."""
+    """Creating a virtual dataset opens no source file, nor does reading its data: there is no gap about that."""
     for program in (MAKE, SHOW, PART):
         project.watch(sys.executable, "-c", program)
     shown = project.lineage("both.h5#/v", "--depth", "1")
@@ -126,7 +126,8 @@ COPIES = {
 
 
 def test_an_object_of_a_copied_file_comes_from_the_same_object(project: Project, needs: Any) -> None:
-    """By whichever program, in a run of its own, and forward again; under another name it is the same file's."""
+    """For a copy by any program, in a run of its own, and forward; under another name it is an object of the same
+    file."""
     needs("h5repack")
     project.watch(sys.executable, "-c", MAKE)
     for command in COPIES.values():
@@ -154,7 +155,7 @@ with h5py.File("w.h5", "r+") as out:
 
 
 def test_a_dataset_that_is_written_again_and_made_anew(project: Project) -> None:
-    """What it held when it was written as a whole, or its file was deleted, is no part of it."""
+    """The earlier content is no source after it was overwritten completely, or its file was deleted."""
     project.watch(sys.executable, "-c", MAKE)
     for name in "abc":
         project.watch(sys.executable, "-c", REWRITE, name)

@@ -1,4 +1,5 @@
-"""Until when an image may have written, by facts that are hard to bring about with real programs."""
+"""The latest moment at which a process image may have written, with facts that are hard to produce with real
+programs."""
 
 from __future__ import annotations
 
@@ -15,13 +16,13 @@ def process(number: int, pid: int, started: int) -> Process:
 
 
 def ended(parent: Process, pid: int, at: int) -> None:
-    """Have a parent hear of a child's end."""
+    """Record the end of a child in its parent."""
     thread = Thread(parent.iri + "0/", parent, parent.pid, 0)
     parent.events.append(Event(f"{parent.iri}e{at}", "ChildEnd", parent, thread, at, Packed({"childPid": str(pid)})))
 
 
 def test_a_pid_that_recurs() -> None:
-    """Each process that had it ends at the first end that was told of it after it began, in whatever order."""
+    """Each process with that id ends at the first recorded end after its start, in any order of records."""
     shell, first, second, unheard = process(0, 1, 5), process(1, 7, 10), process(2, 7, 50), process(3, 8, 20)
     ended(shell, 7, 60)
     ended(shell, 7, 30)

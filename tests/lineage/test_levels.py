@@ -1,4 +1,4 @@
-"""The two levels agree: from object to object no file is reached that is not reached from file to file."""
+"""The two levels agree: each file reached from object to object is also reached from file to file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PROGRAMS = "file_like in_memory left_open linked moved removed virtual watched_w
 
 
 class Play:
-    """Some files, and what is done to them in a few runs, as a list of small numbers says."""
+    """Files, and the actions on them in a few runs, chosen by a list of small numbers."""
 
     def __init__(self, home: Home, numbers: list[int]) -> None:
         self.home, self.numbers, self.runs = home, numbers, list[Run]()
@@ -35,11 +35,11 @@ class Play:
         self.texts = [File(f"/data/{name}.txt") for name in "pq"]
 
     def take(self, below: int) -> int:
-        """The next number, less than a bound."""
+        """Return the next number, less than a bound."""
         return self.numbers.pop() % below if self.numbers else 0
 
     def run(self) -> None:
-        """One run of a process or two, each of a few acts."""
+        """Create a run of one or two processes, each with a few actions."""
         run = Run(self.home, len(self.runs) + 1)
         processes = [run.process()]
         for _ in range(3 + self.take(12)):
@@ -49,7 +49,7 @@ class Play:
         self.runs.append(run)
 
     def handle(self, process: Process, mode: str = "") -> Handle:
-        """A file that a process has open, or opens now."""
+        """Return a file that a process has open, or opens now."""
         file = self.files[self.take(len(self.files))]
         known = [one for one in process.open if isinstance(one, Handle) and one.file is file]
         if known and (not mode or known[0].mode != "r"):
@@ -59,7 +59,7 @@ class Play:
         return process.h5(file, mode or ["r", "r+", "w"][self.take(3)])
 
     def act(self, processes: list[Process], process: Process) -> None:
-        """Do something."""
+        """Perform one action."""
         act, name = ACTS[self.take(len(ACTS))], NAMES[self.take(len(NAMES))]
         if act in ("read", "attribute"):
             self.handle(process).read(name, "units" if act == "attribute" else None)
@@ -91,7 +91,7 @@ class Play:
 @settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.lists(st.integers(0, 1 << 16), min_size=10, max_size=90), st.integers(1, 3))
 def test_objects_add_no_file_in_any_story(numbers: list[int], runs: int) -> None:
-    """Whatever processes do: read, write, create, copy, move, delete, show, link, fork, in files they share."""
+    """For any actions of processes: read, write, create, copy, move, delete, map, link, fork, in shared files."""
     with tempfile.TemporaryDirectory() as folder:
         home = Home(Path(folder) / ".provio")
         home.path.mkdir(mode=0o700)
@@ -106,7 +106,7 @@ def test_objects_add_no_file_in_any_story(numbers: list[int], runs: int) -> None
 
 @pytest.mark.slow
 def test_objects_add_no_file_in_any_program(project: Project) -> None:
-    """Whatever h5py is asked to do: links to other files, virtual datasets, files in memory, moves, failures."""
+    """For any use of h5py: links to other files, virtual datasets, files in memory, moves, failures."""
     pytest.importorskip("h5py")
     for program in PROGRAMS:
         (project.path / program).mkdir()
@@ -118,7 +118,7 @@ def test_objects_add_no_file_in_any_program(project: Project) -> None:
 
 @pytest.mark.slow
 def test_objects_add_no_file_in_any_program_in_c(project: Project, needs: Callable[..., None]) -> None:
-    """What HDF5's functions do when they are called one by one, in every form, by threads, and by a child."""
+    """For single calls of HDF5 functions, in every form, in threads, and in a child."""
     needs("h5cc")
     for program in COMPILED:
         folder = project.path / program

@@ -1,4 +1,4 @@
-"""Lineage that is true: real commands, and the exact set of files each product comes from, by data and carried."""
+"""Correct lineage: real commands, and the exact set of sources of each product, by data and carried."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ with get_context("fork").Pool(3) as pool:
 
 @pytest.mark.slow
 def test_a_pool_of_processes_by_data(project: Project) -> None:
-    """Whichever worker takes which task: by data each product comes from its own input alone."""
+    """For any assignment of tasks to workers: by data each product comes only from its own input."""
     project.sh("for k in 1 2 3 4 5 6; do echo $k > in$k; done")
     (project.path / "pool.py").write_text(POOL)
     project.watch("python3", "pool.py")
@@ -33,7 +33,7 @@ def test_a_pool_of_processes_by_data(project: Project) -> None:
 
 @pytest.mark.slow
 def test_a_later_reader_is_no_ancestor(project: Project) -> None:
-    """A program that read x after it was made is no part of where x came from; it is of what x was made into."""
+    """A program that read x after it was made is no ancestor of x, but of the products of x."""
     project.sh("echo 1 > a; echo 2 > b")
     project.watch("cp", "a", "x")
     project.run("cat x b > y")
@@ -45,8 +45,8 @@ def test_a_later_reader_is_no_ancestor(project: Project) -> None:
 
 
 def test_a_read_that_nobody_saw_is_a_gap(project: Project) -> None:
-    """A file opened for reading and read by a function private to the C library: no ancestor is guessed, but a gap is
-    named."""
+    """A file opened for reading and read by a function private to the C library: no ancestor is guessed, but a gap
+    is recorded."""
     project.sh("echo 1 > a")
     code = "import ctypes, os\nfd = os.open('a', os.O_RDONLY)\nroom = ctypes.create_string_buffer(9)\n"
     code += "ctypes.CDLL(None).__read_nocancel(fd, room, 9)\nopen('x', 'wb').write(room.value)\n"
@@ -57,7 +57,7 @@ def test_a_read_that_nobody_saw_is_a_gap(project: Project) -> None:
 
 @pytest.mark.slow
 def test_a_read_by_the_number_of_its_system_call(project: Project) -> None:
-    """What syscall() reads is an ancestor like any other."""
+    """A file read with syscall() is an ancestor like any other."""
     project.sh("echo 1 > a")
     code = "import ctypes, os, platform\nfd = os.open('a', os.O_RDONLY)\nroom = ctypes.create_string_buffer(9)\n"
     code += "number = {'x86_64': 0, 'aarch64': 63}[platform.machine()]\n"
@@ -69,7 +69,8 @@ def test_a_read_by_the_number_of_its_system_call(project: Project) -> None:
 
 
 def test_a_change_that_nobody_saw_is_a_gap(project: Project) -> None:
-    """Content that no recorded writer made, of a file that one wrote: lineage says so, and what ran unwatched then."""
+    """Content without a recorded writer, in a file with one: lineage shows that, and the programs that ran unwatched
+    then."""
     project.sh("echo 1 > a")
     project.provio("run", "--quiet", "--", "bash", "-c", "cat a > x; env -u LD_PRELOAD sh -c 'echo 2 >> x'; cat x > y")
     document = project.lineage("y")
@@ -78,7 +79,7 @@ def test_a_change_that_nobody_saw_is_a_gap(project: Project) -> None:
 
 @pytest.mark.slow
 def test_a_script_is_the_program_and_no_input(project: Project) -> None:
-    """The interpreter's script is the program's version (its plan), a module of the project is an input."""
+    """The script is the version of the program (its plan); a module of the project is an input."""
     project.sh("echo 1 > a; echo 'K = 2' > mine.py")
     (project.path / "job.py").write_text("import mine\nopen('x', 'w').write(open('a').read() * mine.K)\n")
     project.watch("python3", "-B", "job.py")
@@ -92,7 +93,7 @@ def test_a_script_is_the_program_and_no_input(project: Project) -> None:
 
 @pytest.mark.slow
 def test_installed_software_is_noise(project: Project) -> None:
-    """What lies below a root that a module's variable names is counted and hidden, unless the command line names it."""
+    """Files below a root in a variable of a module are counted and hidden, unless the command line names them."""
     software = project.path.parent / "software"
     software.mkdir()
     (software / "table").write_text("1\n")
@@ -108,7 +109,7 @@ def test_installed_software_is_noise(project: Project) -> None:
 
 @pytest.mark.slow
 def test_make_builds_come_from_their_sources(project: Project) -> None:
-    """A small build by make and gcc: the binary comes from its C sources and headers, and nothing else by data."""
+    """A small build by make and gcc: by data the binary comes from its C sources and headers, and nothing else."""
     project.sh("echo '#include \"h.h\"\nint main(void) { return N; }' > m.c; echo '#define N 0' > h.h")
     (project.path / "Makefile").write_text("m: m.o\n\tgcc -o m m.o\nm.o: m.c h.h\n\tgcc -c m.c\n")
     project.watch("make")

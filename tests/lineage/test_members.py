@@ -1,4 +1,4 @@
-"""What merge concludes of objects inside files, from traces that are told."""
+"""The conclusions of a merge about objects inside files, from synthetic traces."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ PREFIXES = "PREFIX provio: <https://w3id.org/provio/ns#> PREFIX prov: <http://ww
 
 
 class Told:
-    """A home, its runs, and what the merged graph says of objects by short names."""
+    """A home with runs, and queries of its merged graph for objects by short names."""
 
     def __init__(self, path: Path) -> None:
         path.mkdir(mode=0o700)
         self.home, self.runs = Home(path), 0
 
     def run(self, *argv: str) -> Process:
-        """Begin a run of one process."""
+        """Start a run of one process."""
         self.runs += 1
         return Run(self.home, self.runs).process(*argv)
 
@@ -47,13 +47,13 @@ class Told:
         return self
 
     def rows(self, where: str, *names: str) -> set[tuple[str, ...]]:
-        """The solutions of a pattern, by short names."""
+        """Return the solutions of a pattern, by short names."""
         rows = list(StoreReader(self.home).rows(f"{PREFIXES} SELECT DISTINCT * {{ {where} }}"))
         short = self._names()
         return {tuple(_short(row.get(name, ""), short) for name in names) for row in rows}
 
     def _names(self) -> dict[str, str]:
-        """Each version's last name, and which in time it is of that name."""
+        """Return the last name of each version, with its number among the versions of that name."""
         query = f"""{PREFIXES} SELECT DISTINCT ?v ?path ?m {{ ?v prov:specializationOf ?f ; provio:modified ?m .
             ?f provio:path ?path }}"""
         found: dict[str, list[tuple[str, str]]] = defaultdict(list)
@@ -66,7 +66,7 @@ class Told:
         return names
 
     def uses(self) -> dict[str, set[str]]:
-        """What each object was made from: what the activity that generated it used."""
+        """Return the sources of each object: the entities used by the activity that generated it."""
         found: dict[str, set[str]] = defaultdict(set)
         for made, used in self.rows("?m prov:wasGeneratedBy ?a . OPTIONAL { ?a prov:used ?u }", "m", "u"):
             if "#" in made:
@@ -88,7 +88,7 @@ def told(tmp_path: Path) -> Told:
 
 
 def test_each_dataset_comes_from_what_was_read_for_it(told: Told) -> None:
-    """One input, one output, two datasets in each: the second comes from the first's input by memory alone."""
+    """One input, one output, two datasets in each: the second comes from the first's input only by memory."""
     process = told.run()
     source, out = process.h5(File("/data/in.h5")), process.h5(File("/data/out.h5"), "w")
     source.read("/a")
@@ -102,7 +102,7 @@ def test_each_dataset_comes_from_what_was_read_for_it(told: Told) -> None:
 
 
 def test_what_a_file_holds_is_told_from_the_version_down(told: Told) -> None:
-    """Groups on the way are named though nobody opened them; an attribute of the file is the root's."""
+    """Groups on the way are stated although no process opened them; an attribute of the file belongs to the root."""
     process = told.run()
     out = process.h5(File("/data/out.h5"), "w")
     out.write("/g/h/d", new=True).write("/g/h/d", "units", new=True).write("/", "title", new=True)
@@ -118,7 +118,7 @@ def test_what_a_file_holds_is_told_from_the_version_down(told: Told) -> None:
 
 
 def updated(told: Told, act: Callable[..., object]) -> Told:
-    """Make a file of two datasets, then do something to it in another run."""
+    """Make a file of two datasets, then perform an action on it in another run."""
     process = told.run()
     file, source = File("/data/x.h5"), File("/data/in.h5")
     process.h5(file, "w").write("/a", new=True).write("/b", new=True).close()
@@ -146,7 +146,7 @@ def updated(told: Told, act: Callable[..., object]) -> Told:
 def test_an_update_in_place(
     told: Told, act: Callable[..., object], made: dict[str, set[str]], kept: set[tuple[str, str]]
 ) -> None:
-    """What is written to is made anew, and keeps what it held before unless all of that was replaced."""
+    """The changed object is a new version, and keeps its earlier content unless all of that was replaced."""
     updated(told, act)
     first = {"x.h5[1]#/a": set[str](), "x.h5[1]#/b": set[str]()}
     assert told.uses() == first | made
@@ -154,7 +154,7 @@ def test_an_update_in_place(
 
 
 def test_a_copied_dataset_comes_from_its_source_alone(told: Told) -> None:
-    """Of what else was read nothing is in it; a copy within a file is of what was written there just now."""
+    """It has no other inputs of the process; a copy within a file comes from the content written just before."""
     process = told.run()
     source, other = process.h5(File("/data/in.h5")), process.h5(File("/data/o.h5"))
     out = process.h5(File("/data/out.h5"), "w")
@@ -171,7 +171,7 @@ def test_a_copied_dataset_comes_from_its_source_alone(told: Told) -> None:
 
 
 def test_a_copy_of_what_was_written_just_now_to_another_file(told: Told) -> None:
-    """No version of that file was read: it comes from what the process had read for it."""
+    """No version of that file was read: the copy comes from the inputs that the process had read for it."""
     process = told.run()
     source, other = process.h5(File("/data/in.h5")).read("/a"), process.h5(File("/data/first.h5"), "w")
     other.write("/d", new=True).copy("/d", process.h5(File("/data/out.h5"), "w"), "/copy")
@@ -181,7 +181,7 @@ def test_a_copy_of_what_was_written_just_now_to_another_file(told: Told) -> None
 
 
 def test_a_fork_goes_on_from_where_it_was_made(told: Told) -> None:
-    """A child that has no file of its own to look into, too: by memory it has what its parent had read by then."""
+    """Also a child that reads no file itself: its memory has the inputs that its parent had read by then."""
     process = told.run()
     source = process.h5(File("/data/in.h5")).read("/a")
     process.h5(File("/data/first.h5"), "w").write("/d", new=True).close()
@@ -195,7 +195,8 @@ def test_a_fork_goes_on_from_where_it_was_made(told: Told) -> None:
 
 
 def test_ranks_that_write_one_dataset(told: Told) -> None:
-    """Each has contributed what it made of its own input; the last made the dataset, and another one alone."""
+    """Each rank contributes the product of its own input; the last one made the dataset, and one made another
+    dataset alone."""
     file, first = File("/data/out.h5"), told.run("rank0")
     second = first.run.process("rank1")
     out, other = first.h5(file, "w"), second.h5(file, "r+")
@@ -215,7 +216,7 @@ def test_ranks_that_write_one_dataset(told: Told) -> None:
 
 
 def test_a_virtual_dataset_shows_its_sources(told: Told) -> None:
-    """It maps onto them, and so does its file; who reads it has read them, in the versions that were there."""
+    """It maps onto them, and so does its file; a reader has read them, in their versions of that moment."""
     process = told.run()
     source = process.h5(File("/data/in.h5"))
     process.h5(File("/data/v.h5"), "w").create("/v").shows("/v", source, "/x").close()
@@ -238,7 +239,7 @@ def test_who_reads_a_virtual_dataset_uses_its_sources(told: Told) -> None:
 
 
 def test_links_are_names(told: Told) -> None:
-    """They lead to what they stand for, in this file or another; lineage is that of the object."""
+    """They stand for their targets, in this file or another; lineage is that of the object."""
     process = told.run()
     other = process.h5(File("/data/sub/other.h5")).read("/x")
     out = process.h5(File("/data/out.h5"), "w").write("/g/d", new=True)
@@ -255,7 +256,7 @@ def test_links_are_names(told: Told) -> None:
 
 
 def test_without_the_preload_the_library_s_word_stands_for_the_file_too(told: Told) -> None:
-    """Nobody saw the driver open it: the version comes from what was read of other files' objects."""
+    """The driver's opening was not observed: the version comes from the objects that were read in other files."""
     process = told.run()
     process.h5(File("/data/in.h5"), seen=False).read("/a").close()
     process.h5(File("/data/out.h5"), "w", seen=False).write("/b", new=True).close()
@@ -267,7 +268,7 @@ def test_without_the_preload_the_library_s_word_stands_for_the_file_too(told: To
 
 @pytest.mark.parametrize("runs", [1, 2])
 def test_what_went_through_a_pipe(told: Told, runs: int) -> None:
-    """A finer phase uses what lies in the pipe by then, within a run and from one to the next."""
+    """A finer phase uses the data in the pipe at that moment, within a run and between two."""
     run = told.run("producer").run
     writer, reader = run.processes[0], run.process("consumer")
     other = Run(told.home, 2)
@@ -316,7 +317,7 @@ def test_the_package_prov_reads_it_all(told: Told) -> None:
 
 @pytest.mark.slow
 def test_an_object_and_an_operation_take_few_triples(told: Told) -> None:
-    """At most 14 for each, all that is said of either being counted: half a thousand are read, made and written."""
+    """At most 14 each, counting all statements about either: five hundred are read, made and written."""
     process = told.run()
     source, out = process.h5(File("/data/in.h5")), process.h5(File("/data/out.h5"), "w")
     for number in range(250):

@@ -1,4 +1,4 @@
-"""What a Task used and made is its own; what else its process had read reaches it through memory alone."""
+"""The inputs and outputs of a Task are its own; other inputs of its process reach it only through memory."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def tasks(project: Project) -> Any:
 
 
 def makers(project: Project, target: str) -> list[str]:
-    """The names of the Tasks in the lineage of a file, by when they began."""
+    """Return the names of the Tasks in the lineage of a file, by start."""
     nodes = project.lineage(target)["nodes"]
     return [n["label"] for n in sorted(nodes, key=lambda n: n.get("start", "")) if n["type"] == "Task"]
 
@@ -66,7 +66,7 @@ threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
 
 @pytest.mark.slow
 def test_what_an_earlier_task_read_is_carried(tasks: Any) -> None:
-    """Memory goes from Task to Task: what was read by one that ended, never what is read later."""
+    """Memory passes from Task to Task: the inputs of an ended one, never later reads."""
     project = tasks("""
 with task("load"):
     text = read("a")
@@ -148,7 +148,8 @@ with task("pipe"):
 
 @pytest.mark.slow
 def test_two_tasks_of_one_file(tasks: Any) -> None:
-    """A log that two Tasks append to comes from both; a file that one opened and another wrote, from who wrote."""
+    """A log that two Tasks append to comes from both; a file that one opened and another wrote comes from the
+    writer."""
     project = tasks("""
 for name in "ab":
     with task(f"append {name}"):
@@ -170,7 +171,7 @@ file.close()
 
 @pytest.mark.slow
 def test_a_task_between_two_of_one_thread(tasks: Any) -> None:
-    """What a Task made and the next one read ties the two by the file."""
+    """A file that one Task made and the next one read connects the two."""
     project = tasks("""
 with task("one"):
     write("x", read("a"))
@@ -213,7 +214,7 @@ except FileNotFoundError:
 
 @pytest.mark.slow
 def test_datasets_of_tasks(tasks: Any) -> None:
-    """Inside HDF5 files, too, each Task has its own, and memory goes from one that ended to the next."""
+    """Also inside HDF5 files each Task has its own objects, and memory passes from one that ended to the next."""
     project = tasks("""
 import h5py
 with task("make"):
@@ -237,7 +238,7 @@ with task("save"):
 
 @pytest.mark.slow
 def test_what_a_task_carried_out_is_shown_as_far_as_one_reads(tasks: Any) -> None:
-    """Of data on a line, and of very many lines, the beginning; all of it as JSON."""
+    """Text output shows the beginning of long lines and of many lines; JSON has everything."""
     project = tasks("""
 with task("fit", source="data = '" + "x" * 3000 + "'\\n" + "more = 1\\n" * 60):
     write("x", read("a"))
@@ -252,7 +253,7 @@ with task("fit", source="data = '" + "x" * 3000 + "'\\n" + "more = 1\\n" * 60):
 
 @pytest.mark.slow
 def test_what_a_task_carried_out_is_shown(tasks: Any) -> None:
-    """People see the Task by its name; of its source the first line, and all of it where they ask who made a file."""
+    """Text shows the name of the Task; `why` shows the first line of its source, or all of it on request."""
     project = tasks("""
 with task("fit", source='model = 1\\npassword = "hidden"\\n'):
     write("x", read("a"))
@@ -274,7 +275,7 @@ with task("odd", source='password = "hidden"  # \\ud800'):
 
 @pytest.mark.slow
 def test_what_a_task_set_going_reads_after_its_end(tasks: Any) -> None:
-    """A coroutine belongs to the Task that it was made in, also after that ended; a Task between has nothing of it."""
+    """A coroutine belongs to the Task that created it, also after its end; a Task in between has nothing of it."""
     project = tasks("""
 import asyncio
 from provio.interceptors.python.propagation import propagate
@@ -304,7 +305,7 @@ asyncio.run(main())
 
 @pytest.mark.slow
 def test_asyncio_tasks_and_a_pool(tasks: Any) -> None:
-    """Two coroutines by turns in one thread, and two calls in a pool: each has its own file, exactly."""
+    """Two coroutines alternating in one thread, and two calls in a pool: each has exactly its own file."""
     project = tasks("""
 import asyncio, concurrent.futures
 from provio.interceptors.python.propagation import propagate
@@ -340,7 +341,7 @@ with concurrent.futures.ThreadPoolExecutor(2) as pool:
 
 @pytest.mark.slow
 def test_a_fork_and_an_exec_within_a_task(tasks: Any) -> None:
-    """A fork has what its parent's Task had read; a program that takes the process's place is the Task's."""
+    """A fork has the inputs of its parent's Task; a program that replaces the process belongs to the Task."""
     project = tasks("""
 import os
 with task("before"):
@@ -365,7 +366,8 @@ with task("replaced"):
 
 @pytest.mark.slow
 def test_one_file_open_in_several_tasks(tasks: Any) -> None:
-    """What one Task opened, another reads, copies inside it, and a third writes: each object is its maker's."""
+    """One Task opens a file, another reads it, copies objects inside it, and a third writes: each object belongs to
+    its maker."""
     project = tasks("""
 import h5py
 with h5py.File("in.h5", "w") as made:
@@ -391,7 +393,7 @@ out.close()
 
 @pytest.mark.slow
 def test_what_the_kernel_copies_in_a_task(tasks: Any) -> None:
-    """A copy that passed through no program's memory comes from its source alone, and is a part of the Task."""
+    """A copy that passed through no program's memory comes only from its source, and is a part of the Task."""
     project = tasks("""
 import shutil
 with task("before"):
