@@ -1,6 +1,6 @@
-"""Programs in a container do not notice the shim, their names are any bytes, and a kill loses nothing: as outside.
+"""Programs in a container are not affected by the shim, file names may have any bytes, and a kill loses nothing.
 
-An ordinary user starts them by ch-run, in a user namespace: on a root of Debian, and on one with musl's C library.
+An ordinary user starts them by ch-run, in a user namespace: on a root of Debian, and on one with musl.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ CASES = {
 
 @dataclass
 class Inside:
-    """A root, the shim for its programs, and where an ordinary user may write."""
+    """A root, the shim for its programs, and a folder that an ordinary user can write."""
 
     libc: str
     root: Path
@@ -52,7 +52,7 @@ class Inside:
     def command(
         self, work: Path, words: list[str | bytes | Path], trace: Trace | None = None
     ) -> list[str | bytes | Path]:
-        """What starts a command in the container, watched or not."""
+        """Return the command line that starts a command in the container, recorded or not."""
         told = [f"--set-env={name}={value}" for name, value in preload(trace).items()] if trace else []
         return [*self.user.user("ch-run"), *told, f"--cd={work}", self.root, "--", *words]
 
@@ -64,7 +64,7 @@ class Inside:
 def inside(
     request: pytest.FixtureRequest, ordinary: Ordinary, tmp_path_factory: pytest.TempPathFactory, shim: Path
 ) -> Iterator[Inside]:
-    """A container whose shim and folders an ordinary user reaches."""
+    """A container with shim and folders that an ordinary user can access."""
     place, own = ordinary.path.parent, ordinary.path.parent / "libprovio.so"
     if request.param == "glibc":
         root = request.getfixturevalue("debian")
@@ -73,13 +73,13 @@ def inside(
         root = musl(place / "musl", {})
         shutil.copy(made_shims(tmp_path_factory) / "x86_64-musl" / "libprovio.so", own)
     own.chmod(0o755)
-    before = os.umask(0)  # what is made here is that user's to write in
+    before = os.umask(0)  # the user can write into folders that are created here
     yield Inside(request.param, root, own, ordinary)
     os.umask(before)
 
 
 def c_program(inside: Inside, name: str) -> Path:
-    """Compile a test program of the shim's own tests."""
+    """Compile a program of the shim's tests."""
     needed(f"x86_64-{inside.libc}")
     return compiled(TARGETS[f"x86_64-{inside.libc}"], name, inside.place)
 
@@ -91,7 +91,7 @@ def found(name: str) -> Program:
 
 @pytest.mark.slow
 def test_the_same_inside(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each program prints, ends and leaves the same, watched and not."""
+    """Each program has the same output, exit code and files, with and without recording."""
     shutil.copytree(SAME, inside.place / "same")
     if inside.libc == "musl":
         monkeypatch.setenv("CC", "musl-gcc")
@@ -121,14 +121,14 @@ def test_hostile_names_inside(inside: Inside) -> None:
 
 @pytest.mark.slow
 def test_nothing_is_lost_by_a_kill_inside(inside: Inside) -> None:
-    """At twenty moments: each call that had returned is in the trace, whose every file is valid."""
+    """At twenty moments: each call that had returned is in the trace, and all of its files are valid."""
     program, work, some = c_program(inside, "writer"), inside.place / "work", 0
     work.mkdir()
     for attempt in range(20):
         out, trace = work / f"out{attempt}", inside.trace(f"trace{attempt}")
         with subprocess.Popen(inside.command(work, [program, out, "100000"], trace), env=inside.user.env) as process:
             deadline = time.monotonic() + 60
-            while attempt % 2 and not out.exists():  # it may begin late, wherever the machine is slow
+            while attempt % 2 and not out.exists():  # it may start late on a slow machine
                 assert time.monotonic() < deadline
                 time.sleep(0.001)
             time.sleep(random.uniform(0.01, 0.2))

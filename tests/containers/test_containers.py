@@ -1,4 +1,4 @@
-"""Containers: command lines as runtimes document them, what is refused, and what is inside as what is outside."""
+"""Containers: command lines as runtimes document them, refused calls, and the same records as outside."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ EXEC = {
     " --nv debian:12 cat x",
     "shifter": "shifter --image=docker:debian:12 --volume=/b:/b -e T=1;op -e L=/p --workdir=/c --nv cat x",
 }  # fmt: skip
-OTHER = {  # what `run` and `shell` say behind the working directory
+OTHER = {  # the words of `run` and `shell` after the working directory
     "apptainer": ("apptainer run", "apptainer shell", "--nv x.sif a", "--nv x.sif"),
     "singularity": ("singularity run", "singularity shell", "--nv docker://debian a", "--nv docker://debian"),
     "charliecloud": ("ch-run", "ch-run", "--nv /i -- a", "--nv /i -- /bin/sh"),
@@ -64,7 +64,7 @@ def line(name: str, mode: str, *command: str, options: tuple[str, ...] = ("--nv"
 
 @pytest.mark.parametrize("name", runtimes.names())
 def test_a_command_line_is_as_the_runtime_documents(name: str) -> None:
-    """Every word of it, in each of the three modes; one's own working directory stays."""
+    """Every word, in each of the three modes; a working directory of the user stays."""
     assert line(name, "exec", "cat", "x") == EXEC[name]
     begins, begins_shell, ends, ends_shell = OTHER[name]
     ran, shell = line(name, "run", "a"), line(name, "shell")
@@ -77,14 +77,14 @@ def test_a_command_line_is_as_the_runtime_documents(name: str) -> None:
 
 @pytest.mark.parametrize("name", runtimes.names())
 def test_each_runtime_has_a_paragraph_and_a_test(name: str) -> None:
-    """docs/containers.md tells of it, and its command line stands above."""
+    """docs/containers.md describes it, and its command line is tested above."""
     assert re.search(rf"(?m)^\*\*{name}\*\*.* \S", PAGE)
     assert name in EXEC and name in OTHER
     assert runtimes.load(name).PROGRAMS and runtimes.load(name).TAKES
 
 
-def test_values_that_a_runtime_would_split_go_another_way() -> None:
-    """Apptainer's --env splits at a comma, ch-run expands what begins with a dollar sign."""
+def test_values_that_a_runtime_would_split_are_passed_differently() -> None:
+    """Apptainer's --env splits at a comma, ch-run expands words that start with a dollar sign."""
     said = {"PROVIO_TRACE": "1;op,stat;/a"}
     start = Start("apptainer", "exec", "x.sif", SIF, ("cat",), (), (), said)
     assert "--env" not in runtimes.load("apptainer").command(start)
@@ -94,7 +94,7 @@ def test_values_that_a_runtime_would_split_go_another_way() -> None:
     assert runtimes.load("charliecloud").command(start)[1] == "--env-no-expand"
 
 
-# ---- refused, before anything starts
+# ---- refused before the start
 
 
 def refused(project: Project, *arguments: str, **variables: str) -> str:
@@ -105,8 +105,8 @@ def refused(project: Project, *arguments: str, **variables: str) -> str:
 
 
 @pytest.mark.slow
-def test_what_is_no_image(project: Project) -> None:
-    """Not there, none, of no runtime that is installed: one line, 125, no run."""
+def test_an_invalid_image(project: Project) -> None:
+    """Missing, invalid, or for a runtime that is not installed: one line, 125, no run."""
     (project.path / "text.sif").write_text("no image")
     (project.path / "folder").mkdir()
     assert "there is no image ./none" in refused(project, "exec", "./none", "--", "true")
@@ -121,7 +121,7 @@ def test_what_is_no_image(project: Project) -> None:
 
 @pytest.mark.slow
 def test_an_empty_name_is_no_image(project: Project) -> None:
-    """As of a variable that is not set: refused by each way to say it; nothing is started outside any container."""
+    """As from an unset variable: refused in each form of the call; nothing is started outside of a container."""
     said = "provio: the name of the image is empty: give a file, a folder, docker://NAME or a name\n"
     assert refused(project, "exec", "", "--", "touch", "made") == said
     for options in (("--container", ""), ("--container=",)):
@@ -130,13 +130,13 @@ def test_an_empty_name_is_no_image(project: Project) -> None:
 
 
 @pytest.mark.parametrize("arguments", [("exec", "--no-such", "i"), ("run",), ("shell", "--detail", "much", "i")])
-def test_a_wrong_call_started_nothing(project: Project, arguments: tuple[str, ...]) -> None:
-    """125, as of `provio run`: 2 may be the command's own."""
+def test_a_wrong_call_starts_nothing(project: Project, arguments: tuple[str, ...]) -> None:
+    """125, as for `provio run`: 2 may be the command's exit code."""
     assert "--help" in refused(project, *arguments)
 
 
 def test_a_name_goes_to_a_runtime_that_has_it(project: Project, tmp_path: Path) -> None:
-    """Charliecloud's storage tells what it has; without any other it is refused in one line."""
+    """Charliecloud's storage is searched for the name; if no runtime has it, it is refused in one line."""
     for program in ("ch-run", "podman"):
         (tmp_path / program).write_text("#!/bin/sh\n")
         (tmp_path / program).chmod(0o755)
@@ -150,8 +150,8 @@ def test_a_name_goes_to_a_runtime_that_has_it(project: Project, tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_a_root_is_left_out_without_a_mirror_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever else debootstrap does not come to an end with fails the tests of containers."""
+def test_a_root_is_skipped_only_without_a_mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any other failure of debootstrap fails the tests of containers."""
     if not shutil.which("debootstrap") or os.geteuid() != 0:
         pytest.skip("needs debootstrap (apt-get install debootstrap), and root to call it")
     with pytest.raises(pytest.skip.Exception, match="no mirror of Debian answers"):
@@ -166,8 +166,8 @@ def test_a_root_is_left_out_without_a_mirror_alone(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.slow
-def test_a_pipeline_of_which_two_steps_run_inside(ordinary: Ordinary, debian: Path) -> None:
-    """One exact lineage; the image is what both steps used, and where it ends."""
+def test_a_pipeline_with_two_steps_inside(ordinary: Ordinary, debian: Path) -> None:
+    """One exact lineage; both steps used the image, where it ends."""
     (ordinary.path / "in").write_text("c\na\nb\n")
     os.chown(ordinary.path / "in", 4242, 4242)
     step = ("container", "exec", "--quiet", str(debian), "--", "sh", "-c")
@@ -188,8 +188,8 @@ def test_a_pipeline_of_which_two_steps_run_inside(ordinary: Ordinary, debian: Pa
 
 
 @pytest.mark.slow
-def test_what_is_written_inside_is_what_is_there_outside(ordinary: Ordinary, debian: Path) -> None:
-    """Names of any bytes, the same output and exit code with provio and without; a kill loses nothing."""
+def test_files_written_inside_are_the_same_outside(ordinary: Ordinary, debian: Path) -> None:
+    """Names with any bytes, the same output and exit code as without provio; a kill loses nothing."""
     names = ["a b", "é", "new\nline", 'qu"ote', "per%cent", "\udcff", "-dash", "$dollar", "semi;colon"]
     script = 'i=0; for name; do echo $((i=i+1)) > "./$name"; done; echo out; echo err >&2; kill -9 $$'
     bare = subprocess.run(
@@ -210,10 +210,10 @@ def test_what_is_written_inside_is_what_is_there_outside(ordinary: Ordinary, deb
 
 @pytest.mark.slow
 def test_a_folder_to_bind_at(ordinary: Ordinary, debian: Path) -> None:
-    """What the image has not is made in it, where it can be written; else nothing is started."""
+    """A missing folder is created in the image if it is writable; else nothing is started."""
     place = ordinary.path.parent
     (place / "tmp").mkdir()
-    env = {**ordinary.env, "TMPDIR": str(place / "tmp")}  # which ch-run shows at /tmp, so that nothing else is there
+    env = {**ordinary.env, "TMPDIR": str(place / "tmp")}  # ch-run mounts it at /tmp and hides everything else there
     (place / "tmp").chmod(0o777)
     image = place / "image"
     subprocess.run(["cp", "-al", debian, image], check=True)
@@ -226,8 +226,8 @@ def test_a_folder_to_bind_at(ordinary: Ordinary, debian: Path) -> None:
 
 
 @pytest.mark.slow
-def test_programs_that_no_shim_is_for(ordinary: Ordinary, debian: Path) -> None:
-    """Not there, of another machine: refused with what is missing."""
+def test_programs_without_a_shim(ordinary: Ordinary, debian: Path) -> None:
+    """Missing, or for another machine: refused with the reason."""
     said = ordinary.provio("container", "exec", str(debian), "--", "no-such-program", code=125).stderr
     assert "no such program" in said and said.count("\n") == 1
     assert not list(ordinary.path.glob(".provio/runs/*"))
@@ -267,8 +267,8 @@ def test_an_image_with_another_c_library(ordinary: Ordinary, tmp_path_factory: p
 
 @pytest.mark.slow
 @pytest.mark.parametrize("labels", ['{"a": "b"}', "[1]", "1", "{", '{"a": 1}'])
-def test_what_an_image_says_leads_nowhere_else(tmp_path: Path, labels: str) -> None:
-    """Links to what is outside, pipes and other things than labels say nothing, and nobody waits for them."""
+def test_the_content_of_an_image_leads_nowhere_else(tmp_path: Path, labels: str) -> None:
+    """Links to files outside, pipes and other things than labels are ignored, and block nothing."""
     (tmp_path / "secret").write_text("secret")
     for folder in (".singularity.d", "ch"):
         (tmp_path / "image" / folder).mkdir(parents=True)
@@ -280,8 +280,8 @@ def test_what_an_image_says_leads_nowhere_else(tmp_path: Path, labels: str) -> N
     assert (found.recipe, found.labels) == ("", ("a=b",) if "b" in labels else ())
 
 
-def test_dry_run_prints_what_is_started(ordinary: Ordinary) -> None:
-    """The words of the command line, and no run."""
+def test_dry_run_prints_the_command_line(ordinary: Ordinary) -> None:
+    """Without a run."""
     image = ordinary.path.parent / "image"
     (image / "bin").mkdir(parents=True)
     shutil.copy("/bin/cat", image / "bin")
@@ -295,8 +295,8 @@ def test_dry_run_prints_what_is_started(ordinary: Ordinary) -> None:
 # ---- recipes
 
 
-def test_lines_for_ones_own_definition(project: Project) -> None:
-    """By the kind that the file is of; what is none is refused."""
+def test_lines_for_the_user_s_definition(project: Project) -> None:
+    """By the kind of the file; any other file is refused."""
     both = project.provio("container", "wrap").stdout
     assert "RUN mkdir -p" in both and "%post" in both
     one = project.provio("container", "wrap", str(ROOT / "container" / "provio.def")).stdout

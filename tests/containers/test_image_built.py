@@ -1,4 +1,4 @@
-"""The image of `container/Containerfile`, built for real by an ordinary user, and provio at work in it."""
+"""The image of `container/Containerfile`, built by an ordinary user, and provio in it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LEFT_OUT = ("./dev/*", "./var/cache/apt/*", "./usr/share/doc/*", "./usr/share/lo
 
 
 def wheels(folder: Path, python: str, shim: Path) -> None:
-    """provio's own wheel, and those that it requires, for a Python."""
+    """provio's wheel and its requirements, for a Python version."""
     assert shim.exists()
     made = build(copied(folder / "sources"), folder, "--no-build-isolation")
     assert made.returncode == 0, made.stderr
@@ -34,9 +34,9 @@ def wheels(folder: Path, python: str, shim: Path) -> None:
 
 
 def ch_image(ordinary: Ordinary, *words: str) -> str:
-    """Call ch-image as that user, of the system's Python."""
+    """Call ch-image as that user, with the system's Python."""
     env = {**ordinary.env, "PATH": "/usr/bin:/bin", "CH_IMAGE_STORAGE": f"{ordinary.path.parent}/storage"}
-    env["WHAT"] = "--no-index --find-links=/mnt provio"  # an argument of the build, in which no = may be said
+    env["WHAT"] = "--no-index --find-links=/mnt provio"  # an argument of the build, which must not contain =
     called = subprocess.run(
         ordinary.user("ch-image", "--no-cache", *words), cwd=ordinary.path, env=env, capture_output=True, text=True,
         timeout=500, check=False,
@@ -48,8 +48,8 @@ def ch_image(ordinary: Ordinary, *words: str) -> str:
 
 
 @pytest.mark.slow
-def test_provio_in_an_image_of_its_own(ordinary: Ordinary, debian: Path, shim: Path) -> None:
-    """From a root of Debian: whole pipelines inside, and the same record asked outside."""
+def test_provio_in_its_own_image(ordinary: Ordinary, debian: Path, shim: Path) -> None:
+    """From a root of Debian: complete pipelines inside, and queries of the same `.provio` outside."""
     if not shutil.which("ch-image"):
         pytest.skip("not installed: ch-image (apt-get install charliecloud)")
     place = ordinary.path.parent

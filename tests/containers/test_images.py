@@ -1,4 +1,4 @@
-"""What images say of themselves, and what is refused of them before anything starts."""
+"""The facts of images, and images that are refused before the start."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from provio.settings.home import Home
 from provio.system import statx
 
 RECIPE, LABELS = "Bootstrap: docker\nFrom: debian\n", '{"org.label-schema.version": "1", "é": "ü"}'
-DEFINITION, LABELLING, PARTITION = 0x4001, 0x4003, 0x4004  # of descriptors, as sylabs/sif has them
+DEFINITION, LABELLING, PARTITION = 0x4001, 0x4003, 0x4004  # of descriptors, as in sylabs/sif
 ELF = struct.Struct("<16sHHIQQQIHHHHHH")
 
 
-def test_what_is_used_is_told_whatever_has_its_name_later(tmp_path: Path) -> None:
-    """An image's folder is held on to: another one that takes its place before it is looked at is not taken for it."""
+def test_the_used_image_is_recorded_even_if_it_is_replaced(tmp_path: Path) -> None:
+    """An image's folder is kept open: one that replaces it before its inspection is not taken for it."""
     first = tmp_path / "image"
     first.mkdir()
     facts, held = statx.facts(os.fsencode(first)), image.Known("image", str(first)).held()
@@ -47,7 +47,7 @@ def test_what_is_used_is_told_whatever_has_its_name_later(tmp_path: Path) -> Non
 
 
 def sif(path: Path, machine: bytes = b"02\0", system: bytes = b"hsqs") -> Path:
-    """Write an image as the public layout of SIF says: a header, descriptors, and what they point to."""
+    """Write an image in the public layout of SIF: a header, descriptors, and their data."""
     parts = [(DEFINITION, RECIPE.encode()), (LABELLING, LABELS.encode()), (PARTITION, system)]
     head, size = 128, 585
     at, descriptors, data = 32768, b"", b""
@@ -64,8 +64,8 @@ def sif(path: Path, machine: bytes = b"02\0", system: bytes = b"hsqs") -> Path:
     return path
 
 
-def test_what_a_sif_says(tmp_path: Path) -> None:
-    """Its machine, recipe and labels; its digest is that of the whole file, kept until the file changes."""
+def test_the_facts_of_a_sif(tmp_path: Path) -> None:
+    """Its machine, recipe and labels; its digest is that of the file, cached until the file changes."""
     path = sif(tmp_path / "x.sif")
     known = image.of_file(str(path))
     assert (known.machine, known.recipe, known.path) == ("x86_64", RECIPE, str(path))
@@ -80,8 +80,8 @@ def test_what_a_sif_says(tmp_path: Path) -> None:
     assert image.digest_of(str(path), tmp_path / "kept") not in (digest, "sha256:kept")
 
 
-def test_a_sif_that_is_cut_short_says_what_it_has(tmp_path: Path) -> None:
-    """Wherever it ends, and whatever its counts and offsets say."""
+def test_the_facts_of_a_truncated_sif(tmp_path: Path) -> None:
+    """At any length, and for any counts and offsets."""
     path = sif(tmp_path / "x.sif")
     whole = path.read_bytes()
     for size in (*range(0, 2000, 13), 32768, 32772, len(whole) - 1):
@@ -94,8 +94,8 @@ def test_a_sif_that_is_cut_short_says_what_it_has(tmp_path: Path) -> None:
             image.of_file(str(path))
 
 
-def test_what_inspection_says() -> None:
-    """What Podman and Docker print, and what they do not."""
+def test_the_output_of_inspect() -> None:
+    """The output of Podman and Docker, and missing parts of it."""
     said = [{"Digest": "sha256:1", "Architecture": "arm64", "Config": {"Labels": {"a": "b"}}}]
     known = image.of_inspection("x", json.dumps(said))
     assert (known.digest, known.machine, known.labels) == ("sha256:1", "aarch64", ("a=b",))
@@ -103,11 +103,11 @@ def test_what_inspection_says() -> None:
         assert image.of_inspection("x", text) == image.Known("x")
 
 
-# ---- a file that holds one
+# ---- images in a file
 
 
 def squashed(folder: Path, beyond: int = 0) -> Path:
-    """An image in a file, with as many bytes behind it as are asked for."""
+    """Make an image in a file, followed by a number of bytes."""
     for program in ("ch-run", "mksquashfs"):
         if not shutil.which(program):
             pytest.skip(f"not installed: {program}")
@@ -128,8 +128,8 @@ def image_of(project: Project, target: str) -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_a_file_is_known_by_its_digest(project: Project) -> None:
-    """Which is computed once; both runs used one image, whose programs belong to it."""
+def test_an_image_file_has_its_digest(project: Project) -> None:
+    """The digest is computed once; both runs used one image, and its programs belong to it."""
     path = squashed(project.path)
     digest = "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()
     (project.path / "in").write_text("1\n")
@@ -150,7 +150,7 @@ def waited_for(project: Project, target: str, digest: str) -> None:
 
 
 def test_one_process_at_a_time_computes_a_digest(tmp_path: Path) -> None:
-    """Of ranks that start together in containers; the others leave it to what follows their ends."""
+    """For ranks that start together in containers; the others leave it to the end of their runs."""
     home, path = Home(tmp_path), tmp_path / "image"
     path.write_bytes(b"1")
     kept = tmp_path / image.KEPT
@@ -168,7 +168,7 @@ def test_one_process_at_a_time_computes_a_digest(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_command_does_not_wait_for_its_images_digest(project: Project) -> None:
-    """A large one is stated afterwards, by nobody's child, and the run merged again."""
+    """The digest of a large image is added later, by a detached process, and the run is merged again."""
     path = squashed(project.path, beyond=1 << 30)
     project.provio("container", "exec", "--quiet", "x.sqfs", "--", "/bin/sh", "-c", "echo 1 > out")
     waited_for(project, "out", "sha256:" + hashlib.file_digest(path.open("rb"), "sha256").hexdigest())
@@ -176,8 +176,8 @@ def test_a_command_does_not_wait_for_its_images_digest(project: Project) -> None
 
 
 @pytest.mark.slow
-def test_a_run_that_waits_for_its_images_digest_is_not_packed(project: Project, tmp_path: Path) -> None:
-    """Nor is it stated of a file that was replaced meanwhile; what was killed is done by the next."""
+def test_a_run_without_its_images_digest_is_not_archived(project: Project, tmp_path: Path) -> None:
+    """A file that was replaced gets no digest; after a kill, the next process computes it."""
     home, path = Home(project.path / ".provio"), project.path / "x.sif"
     for text in ("first", "second"):
         path.write_text(text)
@@ -191,7 +191,7 @@ def test_a_run_that_waits_for_its_images_digest_is_not_packed(project: Project, 
     assert {note.read_text() for note in (home.path / "unpacked").iterdir()} == {"the digest of its image follows\n"}
     head = home.runs / run / "run.ttl"
     ended = head.read_text()
-    head.write_text(re.sub(r" ; :endedNs \d+", "", ended))  # as it is until the command that asked has written its end
+    head.write_text(re.sub(r" ; :endedNs \d+", "", ended))  # as it is until the command has written its end
     stating = [sys.executable, "-m", "provio.containers.image", str(home.path)]
     subprocess.run(stating, check=True, env=project.env)
     assert image.pending(home) == [run] and "sha256:" not in head.read_text()
@@ -203,8 +203,8 @@ def test_a_run_that_waits_for_its_images_digest_is_not_packed(project: Project, 
 
 
 @pytest.mark.slow
-def test_the_runtime_that_is_asked_leaves_the_commands_input(project: Project, tmp_path: Path) -> None:
-    """`image inspect` reads nothing of what the command is to read."""
+def test_image_inspect_does_not_read_the_commands_input(project: Project, tmp_path: Path) -> None:
+    """Standard input is for the command only."""
     program = tmp_path / "podman"
     program.write_text("#!/bin/sh\n[ $1 = image ] && exec cat\nexec cat > got\n")
     program.chmod(0o755)
@@ -215,7 +215,7 @@ def test_the_runtime_that_is_asked_leaves_the_commands_input(project: Project, t
 
 @pytest.fixture
 def elsewhere(project: Project) -> Iterator[Project]:
-    """A project that no runtime shows by itself, as ch-run does /tmp."""
+    """A project in a folder that no runtime mounts by default, as ch-run does with /tmp."""
     if not shutil.which("ch-run"):
         pytest.skip("not installed: ch-run")
     with tempfile.TemporaryDirectory(prefix="provio-", dir="/var/tmp") as place:
@@ -223,8 +223,8 @@ def elsewhere(project: Project) -> Iterator[Project]:
 
 
 @pytest.mark.slow
-def test_a_program_that_takes_no_shim(elsewhere: Project) -> None:
-    """It is started, and a line and a Gap say that it is unseen; what it wrote may be its work."""
+def test_a_program_that_cannot_load_the_shim(elsewhere: Project) -> None:
+    """It is started, a line and a gap state that it is not watched, and it may be the writer of new files."""
     root = small(elsewhere.path / "image", "cat")
     source = '#include <stdio.h>\nint main(void) { FILE *f = fopen("x", "w"); return fputs("1", f) < 0 || fclose(f); }'
     command = ["gcc", "-static", "-o", root / "bin" / "fixed", "-xc", "-"]
@@ -238,8 +238,8 @@ def test_a_program_that_takes_no_shim(elsewhere: Project) -> None:
 
 
 @pytest.mark.slow
-def test_an_image_that_has_no_place_for_the_shim(elsewhere: Project) -> None:
-    """Of a file none can be made in: a copy in `.provio`, made once, is loaded; a working folder must be there."""
+def test_an_image_without_a_folder_for_the_shim(elsewhere: Project) -> None:
+    """In an image file no folder can be created: a copy in `.provio` is loaded; the working folder must exist."""
     path, folder = squashed(elsewhere.path), elsewhere.path / ".provio" / "shims"
     for command in ("echo 1 > middle", "read x < middle; echo $x > out"):
         elsewhere.provio("container", "exec", "--quiet", "x.sqfs", "-t", "--", "/bin/sh", "-c", command)
@@ -258,8 +258,8 @@ def test_an_image_that_has_no_place_for_the_shim(elsewhere: Project) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_captured_in_a_container(elsewhere: Project) -> None:
-    """Lies on the node's own disk until the end, in a folder that is shown, the same for each run; and not after."""
+def test_node_local_capture_in_a_container(elsewhere: Project) -> None:
+    """Files are on the node's own disk until the end, in a mounted folder, the same for each run; not afterwards."""
     root, node = small(elsewhere.path / "image", "cat", "ls", "sh"), elsewhere.path.parent / "node"
     node.mkdir()
     (elsewhere.path / "in").write_text("1\n")
@@ -282,7 +282,7 @@ def test_what_is_captured_in_a_container(elsewhere: Project) -> None:
 
 
 def refused(project: Project, *arguments: str, **options: object) -> str:
-    """What is said, in one line, where nothing is started and no run is left."""
+    """Return the one line of a refused call: nothing is started, and no run is left."""
     done = project.provio("container", "exec", *arguments, code=125, **options)
     assert done.stdout == "" and done.stderr.count("\n") == 1 and "Traceback" not in done.stderr, done.stderr
     assert not list(project.path.glob(".provio/runs/*"))
@@ -290,7 +290,7 @@ def refused(project: Project, *arguments: str, **options: object) -> str:
 
 
 def program(path: Path, machine: int, loader: bytes = b"") -> Path:
-    """Write an ELF program's head, with the loader that it asks for."""
+    """Write an ELF header, with the loader that it requires."""
     parts = 1 if loader else 0
     head = ELF.pack(b"\x7fELF\2\1\1", 2, machine, 1, 0, 64, 0, 0, 64, 56, parts, 0, 0, 0)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -305,8 +305,8 @@ def program(path: Path, machine: int, loader: bytes = b"") -> Path:
      (62, b"/lib/ld64-uClibc.so.0", "there are shims for glibc and musl alone")],
     ids=["machine", "C library"],
 )  # fmt: skip
-def test_programs_that_no_shim_is_for(project: Project, machine: int, loader: bytes, said: str, needs: object) -> None:
-    """Of another machine, of another C library."""
+def test_programs_without_a_shim(project: Project, machine: int, loader: bytes, said: str, needs: object) -> None:
+    """For another machine, for another C library."""
     assert callable(needs)
     needs("ch-run")
     program(project.path / "image" / "bin" / "x", machine, loader + b"\0")
@@ -327,7 +327,7 @@ def test_a_sif_of_another_machine(project: Project, tmp_path: Path, machine: byt
 
 @pytest.mark.slow
 def test_an_image_that_cannot_be_read(ordinary: Ordinary) -> None:
-    """A file, a folder: whom to ask is said."""
+    """A file, a folder: the message names the owner."""
     (ordinary.path / "folder").mkdir()
     sif(ordinary.path / "x.sif")
     for name in ("folder", "x.sif"):
@@ -339,7 +339,7 @@ def test_an_image_that_cannot_be_read(ordinary: Ordinary) -> None:
 
 @pytest.mark.parametrize("name", ["a,b", "a:b"])
 def test_a_folder_that_no_runtime_can_bind(elsewhere: Project, name: str) -> None:
-    """Its name has what they split at."""
+    """Its name has a separator of their options."""
     small(elsewhere.path / "image", "cat")
     there = Project(elsewhere.path / name, elsewhere.env)
     (there.path / ".provio").mkdir(parents=True)
@@ -348,7 +348,7 @@ def test_a_folder_that_no_runtime_can_bind(elsewhere: Project, name: str) -> Non
 
 
 def test_a_link_out_of_an_image(elsewhere: Project, tmp_path: Path) -> None:
-    """No folder is made where it leads."""
+    """No folder is created at its target."""
     root = small(elsewhere.path / "image", "cat")
     (root / "var").symlink_to(tmp_path)
     before = list(tmp_path.iterdir())
@@ -358,7 +358,7 @@ def test_a_link_out_of_an_image(elsewhere: Project, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("options", ["ro", "size=64k"])
-def test_a_record_that_cannot_be_written(project: Project, options: str, needs: object) -> None:
+def test_a_provio_folder_that_cannot_be_written(project: Project, options: str, needs: object) -> None:
     """Read-only, or full: nothing is started."""
     assert callable(needs)
     needs("ch-run")
@@ -380,7 +380,7 @@ def test_a_record_that_cannot_be_written(project: Project, options: str, needs: 
 
 
 def test_a_folder_that_is_hidden(project: Project, elsewhere: Project) -> None:
-    """ch-run shows another folder at /tmp, in which that to be bound is not."""
+    """ch-run mounts another folder at /tmp, which does not contain the one to bind."""
     small(project.path / "image", "cat")
     if not project.path.is_relative_to("/tmp"):
         pytest.skip(f"the tests run in {project.path}, which is not below /tmp")
@@ -388,8 +388,8 @@ def test_a_folder_that_is_hidden(project: Project, elsewhere: Project) -> None:
     assert f"mkdir -p {elsewhere.path}/" in said and "or unset TMPDIR" in said
 
 
-def test_a_folder_is_made_where_one_may(elsewhere: Project) -> None:
-    """The image has not the folder to bind at: it gets it, empty, and nothing else; without $USER, too."""
+def test_a_folder_is_created_if_that_is_allowed(elsewhere: Project) -> None:
+    """The image does not have the folder to bind at: it is created, empty, and nothing else; also without $USER."""
     root = small(elsewhere.path / "image", "cat", "sh")
     env = {name: value for name, value in elsewhere.env.items() if name != "USER"}
     before = {path.relative_to(root) for path in root.rglob("*")}

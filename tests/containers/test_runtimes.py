@@ -1,7 +1,7 @@
-"""Podman and Docker for real, where they run: what is recorded inside is what is there outside, and the image is known.
+"""Podman and Docker, if they run here: records from inside match the files outside, and the image is recorded.
 
-Each is given settings of its own, storage of its own and, Docker, a daemon of its own; one that starts nothing here is
-left out with its own words.
+Each has its own settings and storage, and Docker its own daemon; one that cannot start a container here is skipped,
+with its message.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from container_roots import USER, Ordinary, as_user, small
 from hostile_names import NAMES
 
 PROGRAMS = ("cat", "sh", "sort", "tr", "ls")
-# Hard limits that whoever may not raise any can ask for, no network and no group of control.
+# Hard limits that an unprivileged process can set, no network and no control group.
 SETTINGS = """[containers]
 default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]
 netns = "host"
@@ -45,7 +45,7 @@ WAYS: dict[str, tuple[str, ...]] = {
 
 @dataclass
 class Started(Project):
-    """A project whose calls are made where a runtime starts something."""
+    """A project with a runtime that works."""
 
     runtime: str = ""
     image: str = ""
@@ -64,7 +64,7 @@ class Started(Project):
 
 @dataclass
 class Rootless(Started):
-    """All of it by an ordinary user, in a folder of that user's."""
+    """The same for an ordinary user, in a folder of that user."""
 
     def provio(self, *arguments: str | bytes, code: int | None = 0, **options: Any) -> subprocess.CompletedProcess[str]:
         """Call `provio` as that user."""
@@ -72,13 +72,13 @@ class Rootless(Started):
 
 
 def packed(root: Path) -> Path:
-    """A root as an archive, which runtimes import."""
+    """A root as an archive for the import into runtimes."""
     subprocess.run(["tar", "-C", root, "-cf", root.with_suffix(".tar"), "."], check=True)
     return root.with_suffix(".tar")
 
 
 def podman(place: Path, needs: Callable[..., None]) -> Iterator[Started]:
-    """Podman with the first of its own runtimes that starts something."""
+    """Podman with the first of its OCI runtimes that works."""
     needs("podman")
     home = new_project(place)
     root = small(place / "root", *PROGRAMS)
@@ -102,12 +102,12 @@ def podman(place: Path, needs: Callable[..., None]) -> Iterator[Started]:
 
 
 def rootless(_: Path, needs: Callable[..., None]) -> Iterator[Started]:
-    """Podman called by an ordinary user, who has no numbers but its own."""
+    """Podman called by an ordinary user without subordinate ids."""
     needs("podman", "setpriv")
     if os.geteuid() != 0:
         pytest.skip("needs root to become an ordinary user")
-    with tempfile.TemporaryDirectory(prefix="provio-rootless-") as folder:  # pytest's own are shut to others
-        project, said, before = _users(Path(folder)), "", os.umask(0)  # what tests make is that user's to write in
+    with tempfile.TemporaryDirectory(prefix="provio-rootless-") as folder:  # pytest's folders are closed to other users
+        project, said, before = _users(Path(folder)), "", os.umask(0)  # the user can write into folders of the tests
         try:
             for way in ("runc", "crun"):
                 refused = _refused(project, way)
@@ -118,11 +118,11 @@ def rootless(_: Path, needs: Callable[..., None]) -> Iterator[Started]:
             pytest.skip(f"podman starts nothing of an ordinary user's here{said}")
         finally:
             os.umask(before)
-            _as_user(project, "podman", "system", "migrate")  # ends what keeps the user's namespaces
+            _as_user(project, "podman", "system", "migrate")  # ends the process that keeps the user's namespaces
 
 
 def _users(place: Path) -> Rootless:
-    """A project of an ordinary user, with settings and storage of its own."""
+    """Make a project of an ordinary user, with its own settings and storage."""
     place.chmod(0o755)
     root, home = small(place / "root", *PROGRAMS), new_project(place)
     packed(root)
@@ -135,7 +135,7 @@ def _users(place: Path) -> Rootless:
 
 
 def _refused(project: Rootless, way: str) -> str:
-    """Why Podman starts nothing by one of its own runtimes; nothing where it does, and has the image."""
+    """Return why Podman fails with one of its OCI runtimes; empty if it works, and has the image."""
     place = project.root.parent
     (place / "containers.conf").write_text(SETTINGS.format(way))
     label, archive = ("--change", "LABEL made=here"), f"{project.root}.tar"
@@ -155,7 +155,7 @@ def _as_user(project: Rootless, *words: str) -> subprocess.CompletedProcess[str]
 
 
 def _wait(daemon: subprocess.Popen[bytes], env: dict[str, str]) -> None:
-    """Wait until a daemon answers or ends, or half a minute."""
+    """Wait until a daemon responds or ends, at most half a minute."""
     for _ in range(300):
         asked = subprocess.run(["docker", "info"], env=env, capture_output=True, check=False)
         if daemon.poll() is not None or asked.returncode == 0:
@@ -164,7 +164,7 @@ def _wait(daemon: subprocess.Popen[bytes], env: dict[str, str]) -> None:
 
 
 def docker(place: Path, needs: Callable[..., None]) -> Iterator[Started]:
-    """Docker with a daemon that the test starts and ends."""
+    """Docker with a daemon that the test starts and stops."""
     needs("docker", "dockerd", "runc")
     if os.geteuid() != 0:
         pytest.skip("needs root to start a daemon of Docker")
@@ -197,7 +197,7 @@ def docker(place: Path, needs: Callable[..., None]) -> Iterator[Started]:
 
 @pytest.fixture(scope="module", params=[podman, rootless, docker], ids=["podman", "rootless", "docker"])
 def started(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Iterator[Started]:
-    """A project with a runtime that starts something."""
+    """A project with a working runtime."""
 
     def needs(*programs: str) -> None:
         missing = [program for program in programs if shutil.which(program) is None]
@@ -209,13 +209,13 @@ def started(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 @pytest.fixture(autouse=True)
 def told(started: Started, record_property: Callable[[str, object], None]) -> None:
-    """The run's summary says which ran for real."""
+    """Add the working runtimes to the test summary."""
     record_property("runtime", started.runtime + started.whose)
 
 
 @pytest.mark.slow
-def test_a_pipeline_of_which_two_steps_run_inside(started: Started) -> None:
-    """One exact lineage; both steps used one image, of which its digest and labels are known."""
+def test_a_pipeline_with_two_steps_inside(started: Started) -> None:
+    """One exact lineage; both steps used one image, with its digest and labels."""
     (started.path / "in").write_text("c\na\nb\n")
     assert started.exec("/bin/sh", "-c", "sort in > sorted; echo told").stdout == "told\n"
     started.run("tr a-z A-Z < sorted > upper")
@@ -232,8 +232,8 @@ def test_a_pipeline_of_which_two_steps_run_inside(started: Started) -> None:
 
 
 @pytest.mark.slow
-def test_a_folder_is_an_image_of_podmans(started: Started) -> None:
-    """What is written there is the user's, under the same name."""
+def test_a_folder_is_an_image_of_podman(started: Started) -> None:
+    """Files written there belong to the user, under the same name."""
     if started.runtime != "podman":
         pytest.skip("docker takes no folder")
     (started.path / "x").write_text("1\n")
@@ -245,8 +245,8 @@ def test_a_folder_is_an_image_of_podmans(started: Started) -> None:
 
 
 @pytest.mark.slow
-def test_the_end_and_the_streams_are_the_commands(started: Started) -> None:
-    """Exit code, output, input and what is said apart."""
+def test_exit_code_and_streams_are_the_commands(started: Started) -> None:
+    """Exit code, stdout, stdin and stderr."""
     done = started.exec("/bin/sh", "-c", "cat; echo apart >&2; exit 7", given="given\n")
     assert (done.returncode, done.stdout, done.stderr) == (7, "given\n", "apart\n")
     assert "exit 7" in started.provio("runs").stdout
@@ -254,11 +254,11 @@ def test_the_end_and_the_streams_are_the_commands(started: Started) -> None:
 
 @pytest.mark.slow
 def test_names_of_any_bytes(started: Started) -> None:
-    """Each file that is written inside under such a name is known by it outside, and what it was made of."""
+    """Each file written inside has its name and its lineage outside."""
     (started.path / "source").write_text("1\n")
     for folder in ("given", "names"):
         (started.path / folder).mkdir()
-    for name in NAMES.values():  # by files, for these runtimes hand on no argument that is not UTF-8 as it is
+    for name in NAMES.values():  # by files, because these runtimes change arguments that are not UTF-8
         Path(os.fsdecode(os.fsencode(started.path / "given") + b"/" + name)).touch()
     script = 'read x < source; for name in given/* given/.[!.]*; do echo "$x" > "names/${name#given/}"; done'
     assert started.exec("/bin/sh", "-c", script).returncode == 0

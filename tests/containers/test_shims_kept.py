@@ -1,4 +1,4 @@
-"""Copies of the shims in `.provio`: of an older provio they go, but not while a run may use them."""
+"""Copies of the shims in `.provio`: those of an older provio are removed, unless a run may use them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OWN, OTHER = f"{os.geteuid()}-0000000000000000", f"{os.geteuid() + 1}-0000000000
 
 
 def older(home: Home) -> Path:
-    """A copy of an older provio's shims, one of another user's, and the folder of both."""
+    """Make a copy of an older provio's shims, one of another user, and return the folder of both."""
     folder = home.path / "shims"
     for name in (OWN, OTHER):
         (folder / name / "interceptors").mkdir(parents=True, exist_ok=True)
@@ -29,8 +29,8 @@ def names(folder: Path) -> set[str]:
 
 
 @pytest.mark.slow
-def test_a_copy_of_an_older_provio_goes_with_the_last_run(project: Project, shim: Path) -> None:
-    """Nobody else's does, nor any while another run than the caller's goes on."""
+def test_a_copy_of_an_older_provio_is_removed_with_the_last_run(project: Project, shim: Path) -> None:
+    """Not the one of another user, and none while another run than the caller's is in progress."""
     home = Home(project.path / ".provio")
     os.mkfifo(project.path / "gate")
     command = [*provio_command(), "run", "--quiet", "--", "sh", "-c", "echo > begun; read word < gate"]
@@ -43,7 +43,7 @@ def test_a_copy_of_an_older_provio_goes_with_the_last_run(project: Project, shim
     assert names(older(home)) == {kept.name, OWN, OTHER}
     assert shim_copies.make_copies(home, shim, "another") == kept
     assert names(kept.parent) == {kept.name, OWN, OTHER}
-    shim_copies.make_copies(home, shim, folder.name)  # the run that goes on is the caller's
+    shim_copies.make_copies(home, shim, folder.name)  # the run in progress is the caller's
     assert names(kept.parent) == {kept.name, OTHER}
     older(home)
     os.write(gate, b"\n")

@@ -1,4 +1,4 @@
-"""Batch jobs: what a system says of one is recorded, a script records what it runs, a real Slurm's are seen."""
+"""Batch jobs: their facts are recorded, a script records its command, and jobs of a real Slurm are recorded."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ JOBS = {
 
 
 @pytest.mark.parametrize("system", JOBS)
-def test_a_job_s_facts_have_one_name_whichever_system_says_them(system: str, tmp_path: Path) -> None:
+def test_a_job_s_facts_have_the_same_names_for_all_systems(system: str, tmp_path: Path) -> None:
     said = dict(JOBS[system])
     if system == "pbs":
         (tmp_path / "nodes").write_text("n1\nn1\nn2\n")
@@ -56,14 +56,14 @@ def test_a_job_s_facts_have_one_name_whichever_system_says_them(system: str, tmp
     assert jobs.facts(said) == expected
 
 
-def test_what_is_not_said_is_left_out(tmp_path: Path) -> None:
+def test_missing_facts_are_left_out(tmp_path: Path) -> None:
     assert jobs.facts({"SLURM_PROCID": "1"}) == {}
     assert jobs.facts({"LSB_JOBID": "7", "LSB_JOBINDEX": "0"}) == {"jobId": "7"}
     assert jobs.facts({"PBS_JOBID": "7", "PBS_NODEFILE": str(tmp_path)}) == {"jobId": "7"}
 
 
 def test_a_list_of_hosts_in_a_run_is_no_path(tmp_path: Path) -> None:
-    """Whatever it says: nothing is opened that a run names."""
+    """For any text: no file that a run names is opened."""
     os.mkfifo(tmp_path / "fifo")
     found: dict[str, dict[str, str]] = {}
     for number, said in enumerate(("n1", "n1 1\nn2\n", str(tmp_path / "fifo"), "")):
@@ -73,7 +73,7 @@ def test_a_list_of_hosts_in_a_run_is_no_path(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_job_s_facts_are_asked_for_with_the_run(project: Project) -> None:
+def test_a_job_s_facts_are_part_of_the_run(project: Project) -> None:
     project.env |= JOBS["slurm"]
     project.watch("true")
     rows = project.provio("query", "environment-of-run", "-p", "run=last", "--as", "json").stdout
@@ -83,8 +83,8 @@ def test_a_job_s_facts_are_asked_for_with_the_run(project: Project) -> None:
     assert (facts["jobAccount"], facts["jobResources"]) == ("das", "nodes=2 tasks=8")
 
 
-def test_the_shim_keeps_all_that_is_looked_at() -> None:
-    """But Grid Engine's, whose names are too plain; and it calls a job by the same variables."""
+def test_the_shim_copies_all_variables_of_jobs() -> None:
+    """Except those of Grid Engine, with too general names; it identifies a job by the same variables."""
     text = (ROOT / "interceptors" / "posix" / "job.c").read_text(encoding="utf-8")
     tables = dict(re.findall(r"^static const char (\w+)\[[^=]*= \{(.*?)\n?\};$", text, re.MULTILINE | re.DOTALL))
     kept = {name: set(re.findall(r'"(\w+)"', table)) for name, table in tables.items()}
@@ -101,7 +101,7 @@ def test_the_shim_keeps_all_that_is_looked_at() -> None:
 
 
 def named_jobs(project: Project) -> list[dict[str, str]]:
-    """What is said of each job of the run."""
+    """Return the facts of each job of the run."""
     query = "SELECT ?name ?value { ?run provio:inJob ?job . ?job ?name ?value FILTER (CONTAINS(STR(?name), '#job')) }"
     found: dict[str, dict[str, str]] = {}
     for row in project.rows(query.replace("SELECT", "SELECT ?job")):
@@ -111,7 +111,7 @@ def named_jobs(project: Project) -> list[dict[str, str]]:
 
 @pytest.mark.slow
 def test_jobs_that_join_a_run_are_named_with_their_facts(project: Project, tmp_path: Path) -> None:
-    """Its own and each other, of whichever system; a command of the same job says nothing more."""
+    """Its own and each other job, of any system; a command of the same job adds nothing."""
     hosts = tmp_path / "hosts of the job"
     hosts.write_text("n1\nn1\nn2\n")
     known = ("jobArrayIndex", "jobPartition", "jobAccount", "jobResources", "jobNodes")
@@ -137,7 +137,7 @@ def test_jobs_that_join_a_run_are_named_with_their_facts(project: Project, tmp_p
 
 @pytest.mark.parametrize("system", batch.SYSTEMS)
 def test_a_script_runs_its_command_and_ends_as_it_does(project: Project, system: str) -> None:
-    """By itself, as a batch system runs it: one run under the script's name, and its exit code."""
+    """As a batch system runs it: one run with the script's name, and its exit code."""
     words = ["bash", "-c", "cp in 'my out'; exit 7"]
     text = project.provio("batch", system, "--name", "the job", "--", *words).stdout
     (project.path / "in").write_text("1")
@@ -149,7 +149,7 @@ def test_a_script_runs_its_command_and_ends_as_it_does(project: Project, system:
     assert [run["name"] for run in runs(project)] == ["the job"]
 
 
-def test_a_script_that_is_told_to_end_hands_that_on(project: Project) -> None:
+def test_a_script_passes_a_signal_on(project: Project) -> None:
     program = (
         "import signal, sys, time; signal.signal(15, lambda *_: sys.exit(9)); print(1, flush=True); time.sleep(60)"
     )
@@ -167,8 +167,8 @@ PRINTS = (
 
 
 @pytest.mark.parametrize("system", batch.SYSTEMS)
-def test_a_script_leaves_its_command_what_it_has(project: Project, system: str) -> None:
-    """Its standard input and what SIGINT does, and as the job's own process: no shell stays between."""
+def test_a_script_keeps_the_input_and_the_signals_of_its_command(project: Project, system: str) -> None:
+    """Standard input, the disposition of SIGINT, and the job's own process: no shell is in between."""
     text = project.provio("batch", system, "--", sys.executable, "-c", PRINTS).stdout
     environment = project.env | {"PBS_O_WORKDIR": str(project.path)}
     job = subprocess.Popen(["bash", "-c", text], cwd=project.path, env=environment, text=True,
@@ -178,7 +178,7 @@ def test_a_script_leaves_its_command_what_it_has(project: Project, system: str) 
 
 @pytest.mark.parametrize("system", batch.SYSTEMS)
 def test_a_script_is_good_shell(project: Project, system: str) -> None:
-    """Whatever is asked for, the shell reads it, and a checker of scripts has nothing to say."""
+    """For any request, the shell parses it, and shellcheck reports nothing."""
     if shutil.which("shellcheck") is None:
         pytest.skip("not installed: shellcheck (make test installs it where it may)")
     asked = ["--name", "it's", "--campaign", "a b", "--nodes", "2", "--tasks", "8", "--time", "60", "--array", "1-3"]
@@ -195,7 +195,7 @@ def test_a_script_is_good_shell(project: Project, system: str) -> None:
 @pytest.mark.parametrize("system", batch.SYSTEMS)
 @pytest.mark.parametrize("nodes", ["1", "2"])
 def test_a_script_that_collects_is_good_shell(project: Project, system: str, nodes: str) -> None:
-    """What nodes keep is collected when all tasks have ended, once on each."""
+    """Captured files are collected when all tasks have ended, once on each node."""
     if shutil.which("shellcheck") is None:
         pytest.skip("not installed: shellcheck (make test installs it where it may)")
     project.env["PROVIO_CAPTURE_DIR"] = "/tmp"
@@ -210,7 +210,7 @@ def test_a_script_that_collects_is_good_shell(project: Project, system: str, nod
 
 @pytest.mark.parametrize("system", ["slurm", "pbs", "lsf"])
 def test_words_are_the_commands_own(project: Project, system: str) -> None:
-    """Whatever bytes they have: what a shell would read in them, or what is no text."""
+    """With any bytes: shell syntax, or no valid text."""
     words = [b"a  b", b"$PATH", b"`id`", b"new\nline", b"--", b"", b"\xff\xfe", "é".encode(), b"\"'", b"\\"]
     command = [*provio_command(), "batch", system, "--", "printf", "%s|", *words]
     text = subprocess.run(command, cwd=project.path, env=project.env, capture_output=True, check=True).stdout
@@ -223,8 +223,8 @@ OPTIONS = "name campaign time array partition account module".split()
 
 
 @pytest.mark.parametrize("option", OPTIONS)
-def test_what_is_asked_for_is_one_line(project: Project, option: str) -> None:
-    """Whatever it is: nothing that is asked for adds a line, or a letter that a terminal obeys, to the script."""
+def test_a_request_is_one_line(project: Project, option: str) -> None:
+    """No request adds a line, or a control character, to the script."""
     before = ["--module", "gcc"] if option == "module" else []
     for value in ("a\n#SBATCH --x", "a\r", "\x1bb", "a\tb", "\x7f", "a\u009bb"):
         done = project.provio("batch", "slurm", *before, f"--{option}", value, "--", "true", code=2)
@@ -232,15 +232,15 @@ def test_what_is_asked_for_is_one_line(project: Project, option: str) -> None:
         assert (done.stdout, done.stderr.strip().splitlines()[-1]) == ("", word)
 
 
-def test_every_option_that_takes_text_is_looked_at() -> None:
-    """One that is added is to be tried above."""
+def test_every_option_with_a_text_is_tested() -> None:
+    """A new one must be added to the test above."""
     options = [option for option in verb.command.params if isinstance(option, click.Option)]
     texts = {option.opts[0] for option in options if isinstance(option.type, click.types.StringParamType)}
     assert texts == {f"--{name}" for name in OPTIONS}
 
 
-def test_names_of_folders_are_quoted_whatever_they_are(project: Project) -> None:
-    """A project's folder may have a newline in its name: the script says it as one word."""
+def test_names_of_folders_are_quoted(project: Project) -> None:
+    """A project's folder may have a newline in its name: it is one word in the script."""
     inside = project.path / "a\n#SBATCH --x 'b'"
     (inside / ".provio").mkdir(parents=True)
     command = [*provio_command(), "batch", "slurm", "--", "sh", "-c", 'printf %s "$PROVIO_HOME"']
@@ -254,7 +254,7 @@ def runs(project: Project) -> list[dict[str, str]]:
 
 
 def submit(project: Project, slurm: dict[str, str], text: str, *options: str) -> str:
-    """Submit a script and wait for its end; what it printed."""
+    """Submit a script and wait for its end; return its output."""
     (project.path / "job.sh").write_text(text)
     command = ["sbatch", "--output=job-%a.log", *options, "job.sh"]
     done = subprocess.run(
@@ -266,7 +266,7 @@ def submit(project: Project, slurm: dict[str, str], text: str, *options: str) ->
 
 
 def jobs_end(slurm: dict[str, str]) -> None:
-    """Wait until there is no job any more, as far as a controller says that has much to do."""
+    """Wait until the controller, which may be busy, lists no job."""
 
     def none_left() -> bool:
         asked = ["squeue", "--noheader"]
@@ -277,7 +277,7 @@ def jobs_end(slurm: dict[str, str]) -> None:
 
 
 def until(what: str, happened: Callable[[], bool]) -> None:
-    """Wait until something holds, by looking."""
+    """Poll until a condition holds."""
     deadline = time.monotonic() + LONGEST
     while not happened():
         assert time.monotonic() < deadline, what
@@ -311,10 +311,10 @@ def test_an_array_of_ten(project: Project, slurm: dict[str, str]) -> None:
 
 
 @pytest.mark.slow
-def test_a_script_is_told_of_its_time_limit(project: Project, slurm: dict[str, str]) -> None:
-    """A minute before the end, or when it is cancelled: its command is told, may finish, and is recorded to its end."""
+def test_a_script_gets_a_signal_before_its_time_limit(project: Project, slurm: dict[str, str]) -> None:
+    """A minute before the end, or when it is cancelled, its command gets a signal, may finish, and is recorded."""
     script = "trap 'cp in last; exit 9' TERM; touch there; while :; do sleep 0.1; done"
-    # of the first minute the script is told as soon as the controller looks, be its command there or not
+    # in the first minute, the script may get the signal before its command is started
     text = project.provio("batch", "slurm", "--time", "2", "--", "bash", "-c", script).stdout
     (project.path / "in").write_text("1")
     said = submit(project, slurm, text)
@@ -326,7 +326,7 @@ def test_a_script_is_told_of_its_time_limit(project: Project, slurm: dict[str, s
 
 @pytest.mark.slow
 def test_a_job_that_is_only_submitted_is_joined(project: Project, slurm: dict[str, str]) -> None:
-    """The run of `sbatch` has ended long before its job begins: what the job does is in it nevertheless."""
+    """The run of `sbatch` has ended long before its job starts: the job is part of it nevertheless."""
     (project.path / "in").write_text("1")
     (project.path / "job.sh").write_text("#!/bin/bash\nwhile [ ! -e go ]; do sleep 0.1; done\ncp in out\ntouch done\n")
     project.env |= slurm
@@ -348,7 +348,7 @@ def test_a_job_that_is_only_submitted_is_joined(project: Project, slurm: dict[st
 
 
 def unseen_jobs(project: Project) -> list[str]:
-    """What submitted a job that is not seen."""
+    """Return the process that submitted a job which is not recorded."""
     rows = project.rows("SELECT ?argv { ?g a provio:Gap ; provio:reason ?r ; provio:about ?p . ?p provio:argv ?argv "
                         "FILTER(CONTAINS(?r, 'the job that it submitted')) }")  # fmt: skip
     return [row["argv"] for row in rows]
@@ -357,7 +357,7 @@ def unseen_jobs(project: Project) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("why", ["another environment", "no run folder"])
 def test_a_job_that_cannot_join(project: Project, slurm: dict[str, str], why: str) -> None:
-    """It does what it would, nothing is said in it, and the run that submitted it has a Gap."""
+    """It is unchanged, prints nothing more, and the run that submitted it has a gap."""
     project.env |= slurm
     record = project.path / ".provio"
     (project.path / "in").write_text("1")
@@ -378,8 +378,8 @@ def test_a_job_that_cannot_join(project: Project, slurm: dict[str, str], why: st
 
 @pytest.mark.slow
 def test_a_job_that_is_cancelled(project: Project, slurm: dict[str, str]) -> None:
-    """Told to end, and killed where it does not: what it did until then is in the record, and in answers before that.
-    No background merge is started there, whatever is set."""
+    """It gets a signal, and is killed if it does not end: its records until then are kept, and in answers before that.
+    No background merge is started there, with any setting."""
     (project.path / "in").write_text("1")
     (project.path / "job.sh").write_text(
         "#!/bin/bash\nprovio run -- bash -c 'trap \"\" TERM; cp in out; touch there; sleep 100; sleep 100'\n"
@@ -403,12 +403,12 @@ def test_a_job_that_is_cancelled(project: Project, slurm: dict[str, str]) -> Non
 
 
 def notes(project: Project) -> list[Path]:
-    """What says that something is not collected."""
+    """Return the notes about files that are not collected."""
     return list((project.path / ".provio" / "captured").glob("*/*"))
 
 
 @pytest.mark.slow
-def test_what_a_job_of_several_tasks_captured_is_collected_at_its_end(
+def test_the_files_of_a_job_of_several_tasks_are_collected_at_its_end(
     project: Project, slurm: dict[str, str], tmp_path: Path
 ) -> None:
     """By its script, on each node; and then its exit code is the command's."""
@@ -425,8 +425,8 @@ def test_what_a_job_of_several_tasks_captured_is_collected_at_its_end(
 
 
 @pytest.mark.slow
-def test_what_a_cancelled_job_captured_is_collected(project: Project, slurm: dict[str, str], tmp_path: Path) -> None:
-    """Told to end, and killed where it does not."""
+def test_the_files_of_a_cancelled_job_are_collected(project: Project, slurm: dict[str, str], tmp_path: Path) -> None:
+    """It gets a signal, and is killed if it does not end."""
     project.env["PROVIO_CAPTURE_DIR"] = str(tmp_path)
     (project.path / "in").write_text("1")
     script = "trap '' TERM; cp in out; touch there; sleep 100; sleep 100"
@@ -446,7 +446,7 @@ def test_what_a_cancelled_job_captured_is_collected(project: Project, slurm: dic
 
 @pytest.mark.slow
 def test_four_tasks_of_srun(project: Project, slurm: dict[str, str]) -> None:
-    """The launcher is watched: what its tasks do, which another process started, is in its run."""
+    """The launcher is recorded: its tasks, which another process starts, are part of its run."""
     for rank in range(4):
         (project.path / f"in{rank}").write_text("1")
     project.env |= slurm
@@ -457,11 +457,11 @@ def test_four_tasks_of_srun(project: Project, slurm: dict[str, str]) -> None:
 
 @pytest.mark.slow
 def test_each_step_of_a_job_is_a_run(project: Project, slurm: dict[str, str]) -> None:
-    """Behind `srun` or before it, four ranks of a step are one run, an agent each, and what the next step does with
-    their files is followed."""
+    """`srun provio run` or `provio run srun`: four ranks of a step are one run, an agent each, and lineage continues in
+    the next step."""
     for rank in range(4):
         (project.path / f"in{rank}").write_text("1")
-    # --quiet: a step that waits for the end of the one before it says so, which is no fault
+    # --quiet: otherwise a step that waits for the previous one prints that
     start, script = "srun --quiet --overcommit -n 4", "bash -c 'cp {0}$SLURM_PROCID {1}$SLURM_PROCID'\n"
     behind, before = f"{start} provio run -- {script}", f"provio run --quiet -- {start} {script}"
     steps = behind.format("in", "a") + behind.format("a", "b") + before.format("b", "c")

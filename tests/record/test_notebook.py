@@ -1,4 +1,4 @@
-"""A recorded kernel of Jupyter: each cell is a Task with its source, whatever becomes of the cell or the kernel."""
+"""A recorded kernel of Jupyter: each cell is a Task with its source, also if the cell or the kernel fails."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Notebook = Callable[..., str]
 
 @pytest.fixture
 def jupyter(project: Project) -> Project:
-    """A project with a home and a place for kernels of its own."""
+    """A project with its own home and folder for kernels."""
     home = project.path.parent / "jupyter"
     home.mkdir()
     places = {"JUPYTER_PATH": "share/jupyter", "JUPYTER_RUNTIME_DIR": "runtime", "IPYTHONDIR": "ipython"}
@@ -32,7 +32,7 @@ def jupyter(project: Project) -> Project:
 
 @pytest.fixture
 def notebook(jupyter: Project) -> Notebook:
-    """Carry out cells, one after the other; return what they printed."""
+    """Execute cells, one after the other; return their output."""
 
     def carry_out(*cells: str) -> str:
         done = subprocess.run(
@@ -46,7 +46,7 @@ def notebook(jupyter: Project) -> Notebook:
 
 
 def tasks(project: Project) -> list[tuple[str, str]]:
-    """Each cell's name and how it ended, in order."""
+    """Return each cell's name and end, in order."""
     rows = project.rows(
         "SELECT ?name ?status { ?t a provio:Task ; provio:name ?name ; provio:kind 'cell' ; prov:startedAtTime ?s "
         "OPTIONAL { ?t provio:status ?status } } ORDER BY ?s"
@@ -56,7 +56,7 @@ def tasks(project: Project) -> list[tuple[str, str]]:
 
 @pytest.mark.slow
 def test_a_cell_writes_what_another_read(jupyter: Project, notebook: Notebook) -> None:
-    """What cell 3 writes comes, by memory, from what cell 1 read, and from nothing that was read after it."""
+    """The output of cell 3 comes, through memory, from the input of cell 1, and from no later input."""
     jupyter.sh("printf 'x\\n1\\n2\\n' > in.csv; echo late > late")
     said = notebook(
         "values = [int(line) for line in open('in.csv').read().split()[1:]]",
@@ -84,7 +84,7 @@ def test_a_cell_writes_what_another_read(jupyter: Project, notebook: Notebook) -
 
 @pytest.mark.slow
 def test_errors_interrupts_and_threads(jupyter: Project, notebook: Notebook) -> None:
-    """A cell that fails or is interrupted is recorded as such; its threads, pools, children and coroutines are its."""
+    """A failed or interrupted cell is recorded as such; its threads, pools, children and coroutines belong to it."""
     jupyter.sh("for name in a b c d e; do echo $name > $name; done")
     notebook(
         "import asyncio, threading, subprocess, concurrent.futures as cf, time\n"

@@ -1,4 +1,4 @@
-"""A program that says what it does, and was not started by `provio run`, has one run of its own, whatever it starts."""
+"""A program that uses provio's API and was not started by `provio run` has one implicit run, with all its children."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if __name__ == "__main__":
 
 
 def said(project: Project, program: str, code: int = 0, **env: str) -> str:
-    """Run a program in Python that provio does not watch; return what it printed."""
+    """Run a Python program that provio does not watch; return its output."""
     (project.path / "program.py").write_text(program)
     done = subprocess.run(
         [sys.executable, "program.py"], cwd=project.path, env=project.env | env, capture_output=True, text=True,
@@ -54,7 +54,7 @@ def heads(project: Project) -> list[Path]:
     return sorted((project.path / ".provio" / "runs").glob("*/run.ttl"))
 
 
-def test_it_says_what_it_is_and_that_its_files_are_not_seen(project: Project) -> None:
+def test_the_run_describes_the_program_and_the_missing_files(project: Project) -> None:
     assert said(project, SAYS) == "done\n"
     (head,) = heads(project)
     text = head.read_text()
@@ -64,7 +64,7 @@ def test_it_says_what_it_is_and_that_its_files_are_not_seen(project: Project) ->
     assert head.parent.stat().st_mode & 0o777 == 0o700
 
 
-def test_one_that_is_killed_has_no_end(project: Project) -> None:
+def test_a_killed_program_has_no_end(project: Project) -> None:
     said(project, SAYS + "\nimport os; os.kill(os.getpid(), 9)", code=-9)
     (head,) = heads(project)
     assert ":endedNs " not in head.read_text()
@@ -72,7 +72,7 @@ def test_one_that_is_killed_has_no_end(project: Project) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("watched", [True, False], ids=["under provio run", "by itself"])
-def test_every_metric_before_a_kill_is_there(project: Project, watched: bool) -> None:
+def test_every_metric_before_a_kill_is_recorded(project: Project, watched: bool) -> None:
     program = """
 import os, provio
 with provio.activity("train"):
@@ -94,7 +94,7 @@ with provio.activity("train"):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("program", [FORKS, SPAWNS], ids=["forks", "spawns"])
-def test_what_it_starts_is_of_the_same_run(project: Project, program: str) -> None:
+def test_child_processes_belong_to_the_same_run(project: Project, program: str) -> None:
     said(project, program)
     assert len(heads(project)) == 1
 
@@ -110,18 +110,18 @@ sys.exit(any([rank.wait() for rank in ranks]))
     assert len(heads(project)) == 1
 
 
-def test_it_does_not_where_it_is_not_wanted(project: Project) -> None:
+def test_no_run_if_the_settings_switch_it_off(project: Project) -> None:
     said(project, SAYS, PROVIO_OFF="1")
     said(project, SAYS, PROVIO_OWN_RUNS="false")
     assert not heads(project)
 
 
-def test_to_say_nothing_makes_no_run(project: Project) -> None:
+def test_no_run_without_a_declaration(project: Project) -> None:
     said(project, "import provio\n@provio.task\ndef f(): ...\nprovio.activity('never begun')")
     assert not heads(project)
 
 
-def test_where_none_can_be_made_the_program_is_told_once_and_goes_on(project: Project) -> None:
+def test_if_no_run_can_be_made_one_line_is_printed_and_the_program_continues(project: Project) -> None:
     (project.path / "file").touch()
     done = subprocess.run(
         [sys.executable, "-c", SAYS + "; provio.metric('b', 2)"], cwd=project.path, capture_output=True, text=True,

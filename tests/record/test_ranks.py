@@ -1,4 +1,4 @@
-"""Ranks of a parallel program are one run: whether provio is behind its launcher or before it, or both."""
+"""Ranks of a parallel program share a run: with `provio run` before its launcher, after it, or both."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ SETTINGS = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"
 
 @pytest.fixture(scope="module", params=sorted(WAYS))
 def mpi(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], Path]:
-    """How four ranks are started, and a program of that make."""
+    """The command that starts four ranks, and a program of that MPI implementation."""
     name, folder = request.param, tmp_path_factory.mktemp(request.param)
     for tool in (f"mpirun.{name}", f"mpicc.{name}"):
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is not installed (make test installs it where it may)")
-    source = ROOT / "tests" / "mpi" / "fails.c"  # it does not, where it is not told to
+    source = ROOT / "tests" / "mpi" / "fails.c"  # not needed without an option
     subprocess.run([f"mpicc.{name}", "-o", folder / "ranks", source], check=True)
     return [f"mpirun.{name}", *WAYS[name], "-n", "4"], folder / "ranks"
 
@@ -88,7 +88,7 @@ def test_four_ranks_are_one_run(project: Project, mpi: tuple[list[str], Path], w
 
 @pytest.fixture(params=["nowhere", "full", "contradiction"])
 def wrong(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[dict[str, str], str]]:
-    """Variables that keep ranks from being recorded as such, and what is to be said of that."""
+    """Variables that prevent the recording of ranks, and the expected message."""
     with ExitStack() as undo:
         if request.param == "contradiction":
             yield {"FLUX_TASK_RANK": "9"}, "contradict each other"
@@ -108,15 +108,15 @@ ALL_THERE = "cat input > made.$$; mv made.$$ part.$$; until set -- part.* && [ $
 
 
 @pytest.mark.slow
-def test_what_is_wrong_is_said_once(
+def test_a_problem_is_reported_once(
     project: Project, mpi: tuple[list[str], Path], wrong: tuple[dict[str, str], str]
 ) -> None:
-    """By the first rank of a host, in one line; and the command does and ends as it would."""
+    """By the first rank of a host, in one line; the command is not affected."""
     project.env |= wrong[0]
     done = carried_out(project, *mpi[0], *provio_command(), "run", "--", "sh", "-c", ALL_THERE)
     lines = [line for line in done.stderr.splitlines() if line.startswith("provio: ")]
     assert len([line for line in lines if wrong[1] in line]) == 1, done.stderr
-    ordinary = ("pending in", "recorded in")  # whichever it is: who comes to the store first merges
+    ordinary = ("pending in", "recorded in")  # one of them: the first at the store merges
     assert [line for line in lines if wrong[1] not in line and not any(word in line for word in ordinary)] == []
     assert done.returncode == 3
     assert {path.read_text() for path in project.path.glob("part.*")} == {"input\n"}
@@ -127,10 +127,8 @@ UNLIKE = "contradict each other, so that ranks are not told apart: unset what is
 
 @pytest.mark.slow
 @pytest.mark.parametrize("inside", [False, True])
-def test_a_variable_that_was_left_before_a_launcher_is_a_gap(
-    project: Project, mpi: tuple[list[str], Path], inside: bool
-) -> None:
-    """One for all its ranks, and one line where `provio run` is there at the end; they do and end as they would."""
+def test_a_variable_of_another_launcher_is_a_gap(project: Project, mpi: tuple[list[str], Path], inside: bool) -> None:
+    """One for all its ranks, and one line if `provio run` waits for them; they are not affected."""
     if inside:
         launcher = ["env", "FLUX_TASK_RANK=9", *mpi[0]]
     else:
@@ -157,12 +155,12 @@ def test_a_variable_that_was_left_before_a_launcher_is_a_gap(
     ],
 )
 def test_which_rank_reports(env: dict[str, str], reports: bool) -> None:
-    """The first rank of each host, where the launcher says which that is; else each."""
+    """The first rank of each host, if the launcher identifies it; else each."""
     assert ranks.reports_problems(env) is reports
 
 
 def started(project: Project, script: str, **said: str) -> str:
-    """What a shell script says that starts what it calls `provio`, under the name of a launcher."""
+    """Return the output of a shell script that calls `provio`, under the name of a launcher."""
     env = project.env | said
     launcher = project.path.parent / "mpirun"
     if not launcher.exists():
@@ -173,8 +171,8 @@ def started(project: Project, script: str, **said: str) -> str:
 
 
 @pytest.mark.slow
-def test_ranks_that_come_together_make_one_run(project: Project) -> None:
-    """The first makes it, the others wait for that; other programs, options and environments join it as well."""
+def test_ranks_that_start_together_make_one_run(project: Project) -> None:
+    """The first makes it, the others wait; other programs, options and environments join it as well."""
     script = 'for rank in 0 1 2 3 4 5; do PMI_RANK=$rank "$provio" run -- sh -c "echo $rank > out$rank" & done; wait; '
     script += 'PMI_RANK=6 "$provio" run --quiet -- cat out0 > /dev/null; '
     script += 'PMI_RANK=7 LD_PRELOAD=libm.so.6 "$provio" run -- cat out1'
@@ -184,8 +182,8 @@ def test_ranks_that_come_together_make_one_run(project: Project) -> None:
 
 
 @pytest.mark.slow
-def test_what_a_variable_alone_says_joins_no_other_call(project: Project) -> None:
-    """One that was left in the environment: calls that are unlike are runs of their own, each by its name."""
+def test_a_variable_alone_joins_only_equal_calls(project: Project) -> None:
+    """A variable of an earlier launcher in the environment: different calls are separate runs, each with its name."""
     project.env["PMI_RANK"] = "3"
     for name in ("one", "two"):
         project.provio("run", "--quiet", "--name", name, "--", "sh", "-c", f"echo > {name}")
@@ -195,7 +193,7 @@ def test_what_a_variable_alone_says_joins_no_other_call(project: Project) -> Non
 
 @pytest.mark.slow
 def test_the_ranks_of_two_launchers_are_two_runs(project: Project) -> None:
-    """By the processes that started them; by a name, those that say it are one."""
+    """By the processes that started them; with a name, all of that name are one."""
     script = "provio run -- sh -c 'echo 1 > out'"
     for _ in range(2):
         assert started(project, script, PMI_RANK="0", PMI_SIZE="2") == ""
@@ -206,8 +204,8 @@ def test_the_ranks_of_two_launchers_are_two_runs(project: Project) -> None:
 
 
 @pytest.mark.slow
-def test_two_launchers_in_one_run_have_ranks_of_their_own(project: Project) -> None:
-    """Where neither names its program, and only their ranks are recorded: by the process that started them."""
+def test_two_launchers_in_one_run_have_separate_ranks(project: Project) -> None:
+    """If neither names its program, and only their ranks are recorded: by the process that started them."""
     script = 'for rank in 0 1; do PMI_RANK=$rank PMI_SIZE=2 provio run --quiet -- sh -c "echo $rank > out"; done'
     for _ in range(2):
         assert started(project, script, PROVIO_RUN="night") == ""
@@ -218,8 +216,8 @@ def test_two_launchers_in_one_run_have_ranks_of_their_own(project: Project) -> N
 
 @pytest.mark.slow
 @pytest.mark.parametrize("order", ["0 1 2", "2 1 0"])
-def test_whichever_rank_makes_the_run_says_what_is_wrong_with_it(project: Project, order: str) -> None:
-    """It may be another than the first of its host: a setting, where it is captured, what cannot be seen."""
+def test_the_rank_that_makes_the_run_reports_its_problems(project: Project, order: str) -> None:
+    """It may not be the first of its host: a wrong setting, the capture folder, an unwatched program."""
     (project.path / "provio.toml").write_text('detail = "no-such"\n')
     program = project.path / "program.c"
     program.write_text("int main(void) { return 0; }")
@@ -236,8 +234,8 @@ def test_whichever_rank_makes_the_run_says_what_is_wrong_with_it(project: Projec
 
 @pytest.mark.slow
 @pytest.mark.parametrize("left", [0, 1, 7])
-def test_a_variable_that_was_left_is_said_once_whatever_it_agrees_with(project: Project, left: int) -> None:
-    """The rank that it agrees with may be the first, which else speaks for all."""
+def test_a_variable_of_another_launcher_is_reported_once_for_any_value(project: Project, left: int) -> None:
+    """It may agree with the first rank, which otherwise reports for all."""
     command = f"PMI_RANK=$rank MPI_LOCALRANKID=$rank PMIX_RANK={left} provio run --no-merge -- touch out$rank"
     for order in ("0 1 2", "2 1 0"):
         said = started(project, f"for rank in {order}; do {command}; done")
@@ -245,7 +243,7 @@ def test_a_variable_that_was_left_is_said_once_whatever_it_agrees_with(project: 
 
 
 @pytest.mark.slow
-def test_ranks_that_are_refused_say_so_once(project: Project) -> None:
+def test_refused_ranks_report_that_once(project: Project) -> None:
     """None of them is started."""
     script = (
         "for rank in 1 0 2; do PMI_RANK=$rank MPI_LOCALRANKID=$rank provio run --strict -- touch out; echo $? >&2; done"
@@ -256,8 +254,8 @@ def test_ranks_that_are_refused_say_so_once(project: Project) -> None:
     assert not (project.path / "out").exists()
 
 
-def test_a_launcher_in_what_a_variable_says_is_a_rank_is_said(project: Project) -> None:
-    """The variable may be left of another: its ranks would contradict it, which only a gap says."""
+def test_a_launcher_that_a_variable_makes_a_rank_is_reported(project: Project) -> None:
+    """The variable may come from another launcher: its ranks would contradict it, which only a gap states."""
     (project.path / "mpirun").write_text("#!/bin/sh\ntouch out\n")
     (project.path / "mpirun").chmod(0o755)
     said = "provio: PMI_RANK makes this a rank, and ./mpirun starts ranks: "
@@ -267,8 +265,8 @@ def test_a_launcher_in_what_a_variable_says_is_a_rank_is_said(project: Project) 
     assert started(project, "provio run -- touch out", PMI_RANK="0", PROVIO_RUN="three") == ""
 
 
-def test_a_contradiction_is_said_and_is_no_rank(project: Project) -> None:
-    """In one line; the command runs, in a run of its own."""
+def test_a_contradiction_is_reported_and_is_no_rank(project: Project) -> None:
+    """In one line; the command runs, in a separate run."""
     said = started(project, "provio run -- sh -c 'echo 1 > out'", OMPI_COMM_WORLD_RANK="1", PMI_RANK="2")
     first, second = said.splitlines()
     assert first.startswith(
@@ -281,24 +279,24 @@ def test_a_contradiction_is_said_and_is_no_rank(project: Project) -> None:
 def test_a_proc_that_hides_the_launcher_keeps_no_rank_from_its_command(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Whether it is the first to find a contradiction is told by its number on the host then."""
+    """The rank's number on the host then decides whether it reports a contradiction."""
     monkeypatch.setenv("PROVIO_HOME", str(tmp_path / ".provio"))
     monkeypatch.setattr(ranks, "ABOVE", 1)
-    monkeypatch.setattr(os, "getppid", lambda: 1 << 30)  # nobody has that number
+    monkeypatch.setattr(os, "getppid", lambda: 1 << 30)  # no process has that number
     for local, first in (("0", True), ("1", False)):
         monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_RANK", local)
         assert ranked._finds_it_first() is first
 
 
-def test_what_does_not_start_is_said_as_ever(project: Project) -> None:
-    """127 and 126, whether the rank is the first or another."""
+def test_a_command_that_cannot_start_is_reported(project: Project) -> None:
+    """127 and 126, for the first rank and for another."""
     for rank in "01":
         said = started(project, "provio run -- no-such; echo $? >&2; provio run -- /; echo $? >&2", PMI_RANK=rank)
         assert said.splitlines()[1::2] == ["127", "126"]
 
 
-def test_a_run_whose_command_does_not_start_says_so(project: Project) -> None:
-    """The first rank's run is that of the others: each that is not started leaves a gap."""
+def test_a_command_that_cannot_start_is_a_gap(project: Project) -> None:
+    """The first rank's run is that of the others: each rank that is not started leaves a gap."""
     for rank, command in enumerate(("no-such", "/")):
         started(project, f"provio run -- {command}", PMI_RANK=str(rank), PROVIO_RUN="one")
     reasons = [row["reason"] for row in project.rows("SELECT ?reason { ?gap a provio:Gap ; provio:reason ?reason }")]
@@ -309,7 +307,7 @@ def test_a_run_whose_command_does_not_start_says_so(project: Project) -> None:
     assert ends(project) == ["ended"]
 
 
-# Has the n-th change of a file fail that comes after the run folder is made, as on a full disk.
+# Makes the n-th change of a file after the creation of the run folder fail, as on a full disk.
 FAILS = """
 import os, re, sys
 left, begun = int(sys.argv.pop(1)), False
@@ -330,7 +328,7 @@ sys.exit(main())
 
 
 def fails_at(project: Project, step: int) -> bool:
-    """Have the first of three ranks fail at a step, the others wait for it; whether it came to that step."""
+    """Make the first of three ranks fail at a step while the others wait; return whether it reached the step."""
     (project.path / "fails.py").write_text(FAILS)
     first = f'"{sys.executable}" -P fails.py {step} run -- sh -c "echo > out0.{step}"'
     before = len(Home(project.path / ".provio").run_folders())
@@ -343,7 +341,7 @@ def fails_at(project: Project, step: int) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("captured", [False, True])
 def test_a_rank_that_cannot_make_the_run_leaves_none(project: Project, captured: bool) -> None:
-    """Wherever that fails: another rank makes it, whatever the command does is recorded, and no run is empty."""
+    """At each step: another rank makes the run, the command is recorded, and no run is empty."""
     if captured:
         capture_on_node(project)
     steps = 1
@@ -359,7 +357,7 @@ def test_a_rank_that_cannot_make_the_run_leaves_none(project: Project, captured:
         assert (len(made), len(set(made[1:]))) == (3, 1), (step, made)
 
 
-# Kills itself in place of the n-th of these changes, up to the one by which the run begins.
+# Kills itself instead of the n-th of these changes, up to the one that starts the run.
 KILLED = FAILS.replace("failed here", "killed here").replace(
     "raise OSError(28, os.strerror(28))", "os.kill(os.getpid(), 9)"
 )
@@ -369,7 +367,7 @@ KILLED = KILLED.replace("    writes =", '    begun &= event != "os.remove"\n    
 @pytest.mark.slow
 @pytest.mark.parametrize("captured", [False, True])
 def test_a_rank_that_is_killed_while_it_makes_the_run_leaves_none(project: Project, captured: bool) -> None:
-    """Nothing of it is listed, nothing is damaged, and what lies there the next merge and `prune` take away."""
+    """The run is not listed, nothing is damaged, and the next merge and `prune` remove its files."""
     if captured:
         capture_on_node(project)
     (project.path / "killed.py").write_text(KILLED)
@@ -378,11 +376,11 @@ def test_a_rank_that_is_killed_while_it_makes_the_run_leaves_none(project: Proje
         step += 1
         said = started(project, f"{command} {step} run -- sh -c 'echo > out'", PMI_RANK="0", PROVIO_RUN=f"step {step}")
     assert step > 5
-    wait_for_collectors(project)  # but for those that were killed; what these leave lies there until the next merge
+    wait_for_collectors(project)  # except those that were killed; their files stay until the next merge
     listed = project.provio("runs", "--as", "csv")
     made = {
         run.rpartition("/")[2] for run in makers_of_all(project)[f"{project.path}/out"]
-    }  # who collects is killed by itself
+    }  # the collector is killed separately
     assert (len(listed.stdout.splitlines()), listed.stderr) == (1 + len(made), "")
     runs = project.path / ".provio" / "runs"
     for new in runs.glob("*.new"):
@@ -391,8 +389,8 @@ def test_a_rank_that_is_killed_while_it_makes_the_run_leaves_none(project: Proje
     assert {run.name for run in runs.iterdir()} == made
 
 
-def test_a_run_that_was_merged_while_its_maker_was_killed_says_so(project: Project) -> None:
-    """The store has it already: it stays, with a gap."""
+def test_a_merged_run_of_a_killed_rank_has_a_gap(project: Project) -> None:
+    """The store already has it: it stays, with a gap."""
     started(project, "provio run --no-merge -- touch out", PMI_RANK="0", PROVIO_RUN="one")
     (run,) = Home(project.path / ".provio").run_folders()
     project.provio("merge")
@@ -403,7 +401,7 @@ def test_a_run_that_was_merged_while_its_maker_was_killed_says_so(project: Proje
 
 
 def makers_of_all(project: Project) -> dict[str, list[str]]:
-    """The runs that made each file."""
+    """Return the runs that made each file."""
     made = "prov:wasGeneratedBy/provio:partOf/provio:partOf ?run"
     makers: dict[str, list[str]] = {}
     for row in project.rows(
@@ -413,8 +411,8 @@ def makers_of_all(project: Project) -> dict[str, list[str]]:
     return makers
 
 
-def test_a_run_that_is_being_merged_is_not_taken_away(project: Project) -> None:
-    """It may be read right now: that its rank could not begin is a gap in it."""
+def test_a_run_that_is_being_merged_is_not_removed(project: Project) -> None:
+    """The merge may be reading it: it gets a gap that its rank could not start."""
     (project.path / ".provio").mkdir(exist_ok=True)
     (project.path / ".provio" / "hashing").touch()  # which cannot be a folder
     project.env |= {"PROVIO_HASH": "true", "PMI_RANK": "0", "PROVIO_RUN": "one"}
@@ -430,8 +428,8 @@ def test_a_run_that_is_being_merged_is_not_taken_away(project: Project) -> None:
 
 
 @pytest.mark.slow
-def test_nobody_waits_for_a_rank_that_is_recorded_by_itself(project: Project) -> None:
-    """One that nothing can be recorded of goes on while the others start."""
+def test_no_rank_waits_for_one_that_is_recorded_separately(project: Project) -> None:
+    """A rank that cannot be recorded continues while the others start."""
     meets = "for i in $(seq 300); do test -e other && exit; sleep 0.1; done; echo alone >&2"
     script = "rm -rf .provio/runs; : > .provio/runs; "
     script += f"PMI_RANK=0 provio run --quiet -- sh -c '{meets}' & sleep 0.5; "
@@ -440,14 +438,14 @@ def test_nobody_waits_for_a_rank_that_is_recorded_by_itself(project: Project) ->
 
 
 def test_a_closed_output_stays_closed(project: Project) -> None:
-    """Of the first rank and of another."""
+    """For the first rank and for another."""
     script = "for rank in 0 1; do PMI_RANK=$rank provio run -- sh -c 'test -e /proc/$$/fd/1 && echo open >&2' >&-; done"
     assert started(project, script) == ""
 
 
 @pytest.mark.slow
-def test_ranks_make_one_run_in_the_place_of_one_that_is_gone(project: Project) -> None:
-    """Whoever finds that it was removed makes another, for all."""
+def test_ranks_replace_a_removed_run_by_one(project: Project) -> None:
+    """The rank that finds it removed makes another, for all."""
     script = "PMI_RANK=0 provio run -- true; rm -r .provio/runs/*; "
     script += 'for rank in 0 1 2 3; do PMI_RANK=$rank "$provio" run -- sh -c "echo $rank > out$rank" & done; wait'
     assert started(project, script, PROVIO_RUN="one") == ""
@@ -455,13 +453,13 @@ def test_ranks_make_one_run_in_the_place_of_one_that_is_gone(project: Project) -
 
 
 def ends(project: Project) -> list[str]:
-    """What `runs` says of how runs ended."""
+    """Return the ends of runs that `runs` shows."""
     return [row["end"] for row in csv.DictReader(project.provio("runs", "--as", "csv").stdout.splitlines())]
 
 
 @pytest.mark.slow
 def test_ranks_end_with_the_last_of_them(project: Project) -> None:
-    """One was killed in its work: whoever asks then notes the end, and the run is packed."""
+    """One was killed: the next query notes the end, and the run is archived."""
     script = "import time; print(1, file=open('part1', 'w'), flush=True); time.sleep(600)"
     rank = start(project, "python3", "-c", script, PMI_RANK="1")
     wait_for(project.path / "part1", b"1\n")
@@ -482,8 +480,8 @@ def test_ranks_end_with_the_last_of_them(project: Project) -> None:
 
 
 @pytest.mark.slow
-def test_what_joins_a_run_that_ended_ends_it_later(project: Project) -> None:
-    """The end is noted anew."""
+def test_a_process_that_joins_an_ended_run_moves_its_end(project: Project) -> None:
+    """The end is noted again."""
     found = []
     for rank in "01":
         assert started(project, f"provio run -- touch out{rank}", PMI_RANK=rank, PROVIO_RUN="one") == ""
@@ -493,8 +491,8 @@ def test_what_joins_a_run_that_ended_ends_it_later(project: Project) -> None:
 
 
 @pytest.mark.slow
-def test_the_end_of_ranks_that_are_read_in_portions(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is noted before the first portion is told, and merging again finds nothing new."""
+def test_the_end_of_ranks_that_are_read_in_partitions(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is noted before the first partition, and another merge finds nothing new."""
     script = "for rank in 0 1; do PMI_RANK=$rank provio run --quiet -- touch out$rank; done"
     assert started(project, script) == ""
     monkeypatch.setattr(survey, "PARTITION_SIZE", 1)
@@ -505,9 +503,9 @@ def test_the_end_of_ranks_that_are_read_in_portions(project: Project, monkeypatc
     assert ends(project) == ["ended"]
 
 
-def test_an_access_of_unknown_end_is_told_as_before(project: Project) -> None:
-    """Where a rank's last read and its close are lost, it read until the last that is known of it: also once the end of
-    the run is noted, which comes of the first merge."""
+def test_an_access_without_an_end_stays_the_same(project: Project) -> None:
+    """If a rank's last read and its close are lost, it read until its last known activity, also after the first merge
+    has noted the end of the run."""
     (project.path / "in").write_text("1\n")
     script = "for rank in 0 1; do PMI_RANK=$rank provio run --no-merge -- sort in -o out$rank; done"
     assert started(project, script) == ""
@@ -526,7 +524,7 @@ def _accesses(folder: Path) -> list[Access]:
 
 @pytest.mark.slow
 def test_commands_of_one_name_are_one_run(project: Project) -> None:
-    """Each becomes its command, ranks or not, before a merge or after; one of another name is another run."""
+    """Each becomes its command, ranks or not, before a merge or after; another name is another run."""
     project.env["PROVIO_RUN"] = "job/7"
     assert project.provio("run", "--", "sh", "-c", "echo 1 > a; exit 3", code=3).stderr == ""
     assert project.provio("run", "--name", "other", "--", "cp", "a", "b").stderr == ""
@@ -542,8 +540,8 @@ def test_commands_of_one_name_are_one_run(project: Project) -> None:
 
 
 @pytest.mark.slow
-def test_each_name_is_a_run_of_its_own(project: Project) -> None:
-    """However long, and whatever bytes it has."""
+def test_each_name_is_a_separate_run(project: Project) -> None:
+    """For any length and any bytes."""
     names = ["x" * 300, "x" * 300 + "y", "€", " AC", "..", "../../joined", "a/b", "a\nb", "a%2Fb", "\udcff"]
     for name in names:
         project.env["PROVIO_RUN"] = name
@@ -555,8 +553,8 @@ def test_each_name_is_a_run_of_its_own(project: Project) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("captured", [False, True])
-def test_a_hosts_name_may_be_any(project: Project, captured: bool) -> None:
-    """What joins there is one run with what made it."""
+def test_a_host_may_have_any_name(project: Project, captured: bool) -> None:
+    """A process that joins on it shares the run."""
     if captured:
         capture_on_node(project)
     (project.path / "a").write_text("1\n")
@@ -569,7 +567,7 @@ def test_a_hosts_name_may_be_any(project: Project, captured: bool) -> None:
 
 
 def on_host(project: Project, name: str, script: str, **said: str) -> subprocess.CompletedProcess[str]:
-    """Run a shell script, whose $0 is provio, where the host has a name."""
+    """Run a shell script, with provio as $0, on a host with a name."""
     unshared, env = ["unshare", "--uts"], project.env | said
     if subprocess.run([*unshared, "true"], capture_output=True).returncode:
         pytest.skip("needs the right to name a host")
@@ -579,9 +577,9 @@ def on_host(project: Project, name: str, script: str, **said: str) -> subprocess
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "run.ttl", "run.new"])
-def test_a_hosts_name_that_no_folder_can_have_is_said(project: Project, name: str) -> None:
-    """With the remedy, by who would make a run there and by who would join one; the command runs, and nothing is left
-    where it does not belong."""
+def test_a_host_name_that_is_no_folder_name_is_reported(project: Project, name: str) -> None:
+    """With the remedy, by the process that would make or join a run; the command runs, and no file is left
+    elsewhere."""
     home = project.path / ".provio"
     home.mkdir(exist_ok=True)
     script = '"$0" run -- touch out; "$0" run --strict -- true || echo $?'
@@ -600,13 +598,13 @@ def test_a_hosts_name_that_no_folder_can_have_is_said(project: Project, name: st
 
 
 def capture_on_node(project: Project) -> None:
-    """Have live files written to a folder that is the node's own."""
+    """Have live files written to a node-local folder."""
     (project.path / "node").mkdir()
     project.env["PROVIO_CAPTURE_DIR"] = f"{project.path}/node"
 
 
 def wait_for_collected(project: Project) -> None:
-    """Nothing of any host lies there any more; a run that was not begun may have left an empty folder."""
+    """Wait until no host has files there; a run that was not started may have left an empty folder."""
     until = time.monotonic() + 60
     while left := list((project.path / "node").glob("*/*/*")):
         assert time.monotonic() < until, left
@@ -614,7 +612,7 @@ def wait_for_collected(project: Project) -> None:
 
 
 def wait_for_collectors(project: Project) -> None:
-    """Nobody collects there, or is about to: who was forked to has the words of the `provio run` that left it."""
+    """Wait until there is no collector: a newly forked one has the command line of its `provio run`."""
     until = time.monotonic() + 60
     while left := [entry.name for entry in Path("/proc").glob("[0-9]*") if collects(entry, project)]:
         assert time.monotonic() < until, left
@@ -631,8 +629,8 @@ def collects(entry: Path, project: Project) -> bool:
 
 
 @pytest.mark.slow
-def test_a_run_that_is_packed_takes_no_more_commands(project: Project) -> None:
-    """A line says so; what follows is one run again."""
+def test_an_archived_run_takes_no_more_commands(project: Project) -> None:
+    """A line reports that; the following commands share a new run."""
     project.env["PROVIO_RUN"] = "job"
     project.provio("run", "--", "touch", "a")
     assert "1 run packed" in project.provio("merge", "--pack").stderr
@@ -645,8 +643,8 @@ def test_a_run_that_is_packed_takes_no_more_commands(project: Project) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("collected", "end"), [(False, "in progress"), (True, "ended")])
-def test_ranks_of_other_hosts_end_where_all_is_collected(project: Project, collected: bool, end: str) -> None:
-    """Nobody here can see whether they go on; until then the run is not written to the store."""
+def test_ranks_of_other_hosts_end_when_all_files_are_collected(project: Project, collected: bool, end: str) -> None:
+    """This host cannot see whether they are alive; until then the end is not written to the store."""
     assert started(project, "provio run -- touch out", PMI_RANK="0") == ""
     [run] = (project.path / ".provio" / "runs").iterdir()
     (run / "other").mkdir()
@@ -674,7 +672,7 @@ def test_ranks_of_other_hosts_end_where_all_is_collected(project: Project, colle
         ({"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "1"}, None),
     ],
 )
-def test_what_launchers_say(said: dict[str, str], rank: tuple[int, int, str] | None) -> None:
+def test_variables_of_launchers(said: dict[str, str], rank: tuple[int, int, str] | None) -> None:
     found = ranks.of(said)
     assert (found and (found.number, found.size, found.launcher)) == rank
 
@@ -682,14 +680,14 @@ def test_what_launchers_say(said: dict[str, str], rank: tuple[int, int, str] | N
 @pytest.mark.parametrize(
     "said", [{"PMI_RANK": "4", "PMI_SIZE": "4"}, {"PMIX_RANK": "x"}, {"PMIX_RANK": "1", "PALS_RANKID": "0"}]
 )
-def test_what_contradicts(said: dict[str, str]) -> None:
+def test_contradictions(said: dict[str, str]) -> None:
     with pytest.raises(Contradiction):
         ranks.of(said)
 
 
 def test_a_rank_loads_next_to_nothing(project: Project) -> None:
-    """Neither what reads command lines nor the store where it makes the run; where it becomes its command, beside its
-    own modules none that a bare Python has not loaded but three small ones (the last is what `exec` itself loads)."""
+    """Neither click nor the store when it makes the run; when it becomes its command, except for its own modules only
+    three small ones that a bare Python does not load (the last is loaded by `exec` itself)."""
     bare = subprocess.run([sys.executable, "-v", "-c", ""], env=project.env, capture_output=True, text=True, check=True)
     for rank in ("0", "1"):
         said = started(project, "provio run -- true", PMI_RANK=rank, PMI_SIZE="2", PROVIO_RUN="one", PYTHONVERBOSE="1")
@@ -710,7 +708,7 @@ def test_a_rank_loads_next_to_nothing(project: Project) -> None:
 
 
 def test_the_run_is_pending_and_makes_no_mess(tmp_path: Path) -> None:
-    """Beside the runs there is one small file for each program."""
+    """Next to the runs there is one small file for each program."""
     project = new_project(tmp_path)
     started(project, "provio run -- true", PMI_RANK="0")
     (left,) = os.listdir(project.path / ".provio" / "joined")
@@ -719,8 +717,8 @@ def test_the_run_is_pending_and_makes_no_mess(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("record", "mode"), [(0o2770, 0o2770), (0o700, 0o700)])
-def test_what_ranks_share_is_the_groups_where_the_record_is(project: Project, record: int, mode: int) -> None:
-    """Else the ranks of one of the group would keep those of another from being one run."""
+def test_the_shared_file_of_ranks_belongs_to_the_group_of_the_folder(project: Project, record: int, mode: int) -> None:
+    """Otherwise the ranks of one user would prevent those of another from sharing a run."""
     (project.path / ".provio").mkdir(exist_ok=True)
     (project.path / ".provio").chmod(record)
     assert started(project, "provio run -- true", PMI_RANK="0") == ""
@@ -728,7 +726,7 @@ def test_what_ranks_share_is_the_groups_where_the_record_is(project: Project, re
 
 
 def test_all_tables_of_launchers_are_the_same() -> None:
-    """In Python, in the shim, and in the layer that has no shim."""
+    """In Python, in the shim, and in the Python interceptors without the shim."""
     text = (ROOT / "interceptors" / "posix" / "rank.c").read_text(encoding="utf-8")
     rows = {}
     for kind, row in re.findall(r"#define (\w+)_NAMES\(name\)((?:.*\\\n)*.*)", text):

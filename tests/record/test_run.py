@@ -1,5 +1,5 @@
-"""`provio run`: the command's streams, exit code, signals and files are its own; what cannot be recorded fails
-alone."""
+"""`provio run`: the command's streams, exit code, signals and files are unchanged, and errors of recording do not
+affect it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SAME = {
 
 @pytest.fixture
 def start(project: Project) -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """A function that starts `provio run` on a command; what it started is ended with the test, however that ends."""
+    """A function that starts `provio run` on a command; its processes end with the test."""
     started: list[subprocess.Popen[str]] = []
 
     def starting(*command: str | Path, **options: Any) -> subprocess.Popen[str]:
@@ -71,7 +71,7 @@ def test_output_and_exit_code_are_the_same(project: Project, tmp_path: Path, nam
 
 @pytest.mark.parametrize("program", ["fortified", "four_threads", "fork_exit"])
 @pytest.mark.slow
-def test_c_programs_are_undisturbed(project: Project, tmp_path: Path, program: str) -> None:
+def test_c_programs_are_not_affected(project: Project, tmp_path: Path, program: str) -> None:
     """Programs built with fortification, with threads, and with a fork that ends by _exit leave the same files."""
     binary = tmp_path / program
     source = Path(__file__).parent.parent / "programs" / f"{program}.c"
@@ -95,7 +95,7 @@ def test_c_programs_are_undisturbed(project: Project, tmp_path: Path, program: s
 
 @pytest.mark.slow
 def test_the_run_is_described(project: Project) -> None:
-    """run.ttl says who, where, when, with which command line, and how it ended."""
+    """run.ttl has the user, host, times, command line and exit code."""
     project.sh("git init -q .; git -c user.name=a -c user.email=a@b commit -q --allow-empty -m x")
     project.env["SLURM_JOB_PARTITION"] = "debug"
     project.provio("run", "--quiet", "--name", "first try", "--", "sh", "-c", "exit 7", code=7)
@@ -110,7 +110,7 @@ def test_the_run_is_described(project: Project) -> None:
 
 @pytest.mark.slow
 def test_one_line_at_the_end_and_none_when_quiet(project: Project) -> None:
-    """The end of a run is one line on stderr; --quiet says nothing."""
+    """At the end of a run there is one line on stderr; none with --quiet."""
     loud = project.provio("run", "--", "true")
     assert loud.stdout == ""
     assert loud.stderr.startswith("provio: run ")
@@ -139,7 +139,7 @@ def test_wrong_calls_start_nothing(project: Project) -> None:
 
 @pytest.mark.slow
 def test_command_not_found_and_not_executable(project: Project) -> None:
-    """127 and 126, as a shell says them, in one line."""
+    """127 and 126, as in a shell, in one line."""
     (project.path / "plain").write_text("#!/bin/sh\n")
     for command, code in (("no-such-command-at-all", 127), ("./none", 127), ("./plain", 126), ("/tmp", 126)):
         done = project.provio("run", "--quiet", "--", command, code=code)
@@ -154,8 +154,8 @@ def test_a_script_without_interpreter_line_is_run_by_the_shell(project: Project)
     assert project.watch("./script") == "hello\n"
 
 
-def test_strict_refuses_where_nothing_can_be_recorded(project: Project) -> None:
-    """A .provio that cannot be made: a warning and the command runs; --strict: 125 and it does not."""
+def test_strict_refuses_if_nothing_can_be_recorded(project: Project) -> None:
+    """A `.provio` that cannot be created: a warning, and the command runs; with --strict: 125, and it does not."""
     blocked = project.path / "file"
     blocked.write_text("")
     project.env["PROVIO_HOME"] = str(blocked / "home")
@@ -169,15 +169,15 @@ def test_strict_refuses_where_nothing_can_be_recorded(project: Project) -> None:
 
 
 def test_a_folder_that_cannot_be_written(project: Project) -> None:
-    """Where nobody, not even root, can make a folder: one line, and the command runs."""
+    """If no user, not even root, can create a folder: one line, and the command runs."""
     done = project.provio("run", "--", "true", cwd="/sys")
     assert "not recording: cannot write /sys/.provio" in done.stderr
     assert done.stderr.count("\n") == 1
 
 
 @pytest.mark.slow
-def test_a_run_folder_that_cannot_be_filled_is_taken_away(project: Project) -> None:
-    """As on a full disk: one line, the command runs, and no damaged run is left behind."""
+def test_an_incomplete_run_folder_is_removed(project: Project) -> None:
+    """As on a full disk: one line, the command runs, and no damaged run is left."""
     project.provio("run", "--", "true")
     full = ["bash", "-c", 'ulimit -f 0; exec "$@"', "bash", *provio_command(), "run", "--", "touch", "ran"]
     done = subprocess.run(full, cwd=project.path, env=project.env, capture_output=True, text=True)
@@ -187,7 +187,7 @@ def test_a_run_folder_that_cannot_be_filled_is_taken_away(project: Project) -> N
     assert project.provio("merge").stderr == "0 runs merged, 1 unchanged\n"
 
 
-def test_a_missing_shim_is_said_and_harmless(project: Project, tmp_path: Path) -> None:
+def test_a_missing_shim_is_reported_and_harmless(project: Project, tmp_path: Path) -> None:
     """Without the shim the command runs untracked; --strict refuses."""
     code = (
         f"import provio.trace.recording as r; r.SHIM = r.Path({str(tmp_path / 'none.so')!r}); "
@@ -218,7 +218,7 @@ def test_a_missing_shim_is_said_and_harmless(project: Project, tmp_path: Path) -
         ("ulimit -f 0; {} run -- sh -c 'exit 7'", 7),
     ],
 )
-def test_whatever_fails_in_provio_the_end_is_the_commands(project: Project, shell: str, code: int) -> None:
+def test_errors_in_provio_do_not_change_the_exit_code(project: Project, shell: str, code: int) -> None:
     """Closed and full streams, no memory for the store, no room for the trace: the command's own exit code."""
     script = shell.format(shlex.join(provio_command()))
     done = subprocess.run(["bash", "-c", script], cwd=project.path, env=project.env, capture_output=True, timeout=60)
@@ -226,8 +226,8 @@ def test_whatever_fails_in_provio_the_end_is_the_commands(project: Project, shel
     assert done.stdout == b""
 
 
-def test_a_closed_stream_stays_closed_to_the_command_and_is_nothing_else_to_provio(project: Project) -> None:
-    """What provio opens is none of its standard streams: a library writes what it complains of there."""
+def test_a_closed_stream_stays_closed_to_the_command_and_is_not_reused_by_provio(project: Project) -> None:
+    """provio's files do not become standard streams: libraries write their errors there."""
     provio = shlex.join(provio_command())
     own = "import os; print([fd for fd in range(3) if os.path.exists(f'/proc/self/fd/{fd}')])"
     held = "readlink /proc/$PPID/fd/0 /proc/$PPID/fd/2"
@@ -242,8 +242,8 @@ def test_a_closed_stream_stays_closed_to_the_command_and_is_nothing_else_to_prov
     [("-n 7", "allow more open files (ulimit -n 512)"), ("-n 20", "allow more open files (ulimit -n 512)"),
      ("-v 150000", "allow more (ulimit -v)")],
 )  # fmt: skip
-def test_a_limit_that_the_store_cannot_live_with(project: Project, limit: str, remedy: str) -> None:
-    """One line says what to allow; the run stays pending, and a merge without the limit brings it in."""
+def test_a_limit_that_is_too_low_for_the_store(project: Project, limit: str, remedy: str) -> None:
+    """One line names the needed limit; the run stays pending, and a merge without the limit adds it."""
     provio = shlex.join(provio_command())
     for verb, code in (("run -- touch out", 0), ("merge", 1)):
         script = f"ulimit {limit}; {provio} {verb}"
@@ -259,7 +259,7 @@ def test_a_limit_that_the_store_cannot_live_with(project: Project, limit: str, r
     ("command", "code"), [(["sh", "-c", "exit 7"], 7), (["grep", "SigIgn", "/proc/self/status"], 0)]
 )
 def test_an_ignored_sigchld(project: Project, command: list[str], code: int) -> None:
-    """A caller that ignores SIGCHLD still gets the command's end, and the command ignores it too."""
+    """A caller that ignores SIGCHLD still gets the command's exit code, and the command ignores it too."""
     start = "import os, signal, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
     call = [sys.executable, "-c", start, *provio_command(), "run", "--quiet", "--", *command]
     done = subprocess.run(call, cwd=project.path, env=project.env, capture_output=True, text=True, timeout=60)
@@ -268,7 +268,7 @@ def test_an_ignored_sigchld(project: Project, command: list[str], code: int) -> 
 
 
 def test_descriptors_are_inherited(project: Project) -> None:
-    """A descriptor above 2 that the caller opened reaches the command, as process substitution needs."""
+    """A descriptor above 2 of the caller is passed to the command, as for process substitution."""
     (project.path / "in").write_text("content\n")
     with (project.path / "in").open() as file:
         done = project.provio("run", "--quiet", "--", "cat", f"/dev/fd/{file.fileno()}", pass_fds=[file.fileno()])
@@ -276,7 +276,7 @@ def test_descriptors_are_inherited(project: Project) -> None:
 
 
 def test_sigterm_reaches_the_command(project: Project, start: Callable[..., subprocess.Popen[str]]) -> None:
-    """A signal sent to provio is passed on, and the command's own answer to it is the end."""
+    """A signal to provio is passed on, and the command decides how it ends."""
     script = "trap 'echo got it; exit 5' TERM; touch ready; while :; do sleep 0.05; done"
     process = start("bash", "-c", script, stdout=subprocess.PIPE)
     _wait_for(project.path / "ready")
@@ -290,7 +290,7 @@ def test_sigterm_reaches_the_command(project: Project, start: Callable[..., subp
 def test_an_interrupt_sent_to_provio_alone_reaches_the_command(
     project: Project, start: Callable[..., subprocess.Popen[str]], number: signal.Signals
 ) -> None:
-    """What a terminal would send to all is passed on where it was sent to provio alone."""
+    """A signal that a terminal sends to the group is passed on if only provio got it."""
     script = "trap 'echo got it; exit 5' INT QUIT; touch ready; while :; do sleep 0.05; done"
     own = {"preexec_fn": lambda: signal.signal(number, signal.SIG_DFL)}
     process = start("bash", "-c", script, stdout=subprocess.PIPE, **own)
@@ -301,8 +301,8 @@ def test_an_interrupt_sent_to_provio_alone_reaches_the_command(
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1, signal.SIGINT])
-def test_a_signal_after_the_end_of_the_command_does_as_before(number: signal.Signals) -> None:
-    """While a run is merged nothing is passed on: provio ends by what it was sent, as any program."""
+def test_a_signal_after_the_end_of_the_command_ends_provio(number: signal.Signals) -> None:
+    """During the merge no signal is passed on: it ends provio, as any program."""
     script = (
         "import os, signal; from provio.system.signals import Signals; signal.signal(signal.SIGINT, signal.SIG_DFL)\n"
     )
@@ -312,7 +312,7 @@ def test_a_signal_after_the_end_of_the_command_does_as_before(number: signal.Sig
 
 
 def test_an_ignored_interrupt_stays_ignored(project: Project) -> None:
-    """A caller that ignores SIGINT has its command ignore it, as nohup and job lists do."""
+    """If the caller ignores SIGINT, the command ignores it, as under nohup."""
     done = project.provio(
         "run", "--quiet", "--", "sh", "-c", "kill -INT $$; echo still here",
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN),
@@ -322,7 +322,7 @@ def test_an_ignored_interrupt_stays_ignored(project: Project) -> None:
 
 @pytest.mark.slow
 def test_a_terminal_interrupts_the_command_and_not_provio(project: Project) -> None:
-    """Ctrl-C on a terminal ends the command by SIGINT; the run is recorded all the same."""
+    """Ctrl-C on a terminal ends the command by SIGINT; the run is recorded anyway."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(project.path)
@@ -346,7 +346,7 @@ def test_a_terminal_interrupts_the_command_and_not_provio(project: Project) -> N
 
 @pytest.mark.slow
 def test_a_run_inside_a_run_is_its_child(project: Project) -> None:
-    """A nested `provio run` names the run it is part of."""
+    """A nested `provio run` names the surrounding run."""
     project.watch(*provio_command(), "run", "--quiet", "--", "true")
     assert project.count("?inner a provio:Run ; provio:partOf ?outer . ?outer provio:commandLine ?c") == 1
 
@@ -390,5 +390,5 @@ def _wait_for(path: Path) -> None:
 
 
 def test_the_shim_is_built() -> None:
-    """The other tests would pass without it in part; this one says so."""
+    """Some of the other tests would pass without it; this one fails."""
     assert SHIM.exists()

@@ -1,5 +1,5 @@
-"""The options of `provio run` are read without click as click reads them, and a run loads nothing that it does not
-need."""
+"""The options of `provio run` are parsed without click as by click, and a run loads only the modules that it
+needs."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ ODD = (
 
 
 def by_click(words: list[str]) -> Call:
-    """What click reads."""
+    """Return the call as click parses it."""
     command = load("run")
     context = command.make_context("run", list(words))
     return Call(**context.params)
 
 
 @pytest.mark.parametrize("line", PLAIN)
-def test_a_plain_call_is_read_as_click_reads_it(line: str) -> None:
+def test_a_plain_call_is_parsed_as_by_click(line: str) -> None:
     assert read(line.split()) == by_click(line.split())
 
 
@@ -71,19 +71,19 @@ def test_every_option_is_in_a_plain_call() -> None:
 
 @pytest.mark.parametrize("line", ODD)
 def test_any_other_call_is_left_to_click(line: str) -> None:
-    """It says what is wrong, or helps; and in no case is read otherwise."""
+    """Click reports an error or prints help; no such call is parsed here."""
     assert read(line.split()) is None
 
 
 @pytest.mark.parametrize("line", [line for line in ODD if line not in ("- true", "--name -- true")])
-def test_what_is_left_to_click_is_no_call(line: str) -> None:
+def test_a_call_that_is_left_to_click_is_none(line: str) -> None:
     with pytest.raises((click.ClickException, click.exceptions.Exit)):
         by_click(line.split())
 
 
 @pytest.mark.parametrize("options", [["--no-merge"], []])
 def test_a_run_loads_only_what_it_needs(project: Project, options: list[str]) -> None:
-    """What takes long to load, and a run or its merge has no use for, is not loaded."""
+    """Modules that are slow to load, and not needed by a run or its merge, are not loaded."""
     script = f"import sys; sys.argv[1:] = ['run', '--quiet', *{options}, '--', 'true']; "
     script += "from provio.cli.main import main; main()"
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Whole sessions: a shell that is recorded from some point on (`provio env`), and one under `provio run`."""
+"""Recorded sessions: a shell that is recorded from some point on (`provio env`), and one under `provio run`."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ LEFT = "^(PROVIO_TRACE|LD_PRELOAD|ASAN_OPTIONS)"
 
 
 def ended(begin: str) -> str:
-    """What ends what was begun so."""
+    """Return the line that ends the recording."""
     return begin.removeprefix("set -C; ").removeprefix("set noclobber; ").replace("env --name s", "env --end --quiet")
 
 
 def script(project: Project, *lines: str, shell: str = "bash", code: int = 0) -> subprocess.CompletedProcess[str]:
-    """Run lines in a shell that reads no file of its user's."""
+    """Run lines in a shell without startup files."""
     quiet = {"bash": ["--norc"], "zsh": ["-f"], "tcsh": ["-f"], "fish": ["--no-config"]}.get(shell, [])
     (project.path / "script").write_text("\n".join(lines) + "\n")
     done = subprocess.run(
@@ -44,7 +44,7 @@ def script(project: Project, *lines: str, shell: str = "bash", code: int = 0) ->
 
 @contextlib.contextmanager
 def living(project: Project, *lines: str) -> Iterator[subprocess.Popen[str]]:
-    """A shell that did these lines and waits; killed where the test has not ended it."""
+    """Start a shell that executes these lines and waits; kill it at the end of the test."""
     (project.path / "script").write_text("\n".join([*lines, "echo ready", "read x"]) + "\n")
     shell = subprocess.Popen(
         ["bash", "--norc", "script"], cwd=project.path, env=project.env, text=True, start_new_session=True,
@@ -60,7 +60,7 @@ def living(project: Project, *lines: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def ends(project: Project) -> list[str]:
-    """How each run ended, as the list of runs says it."""
+    """Return the end of each run in the list of runs."""
     lines = project.provio("runs", "--as", "csv").stdout.splitlines()
     place = lines[0].split(",").index("end")
     return [line.split(",")[place] for line in lines[1:]]
@@ -68,8 +68,8 @@ def ends(project: Project) -> list[str]:
 
 @pytest.mark.parametrize("shell", sorted(BEGIN))
 @pytest.mark.slow
-def test_a_shell_is_recorded_from_then_on_and_no_more(project: Project, needs: Any, shell: str) -> None:
-    """What it starts in between is seen, as one run; what comes before and after is not; no variable is left over."""
+def test_a_shell_is_recorded_between_start_and_end(project: Project, needs: Any, shell: str) -> None:
+    """Commands in between are recorded as one run; those before and after are not; no variable is left."""
     needs(shell)
     project.sh("echo 1 > a")
     done = script(
@@ -86,15 +86,15 @@ def test_a_shell_is_recorded_from_then_on_and_no_more(project: Project, needs: A
 
 
 @pytest.mark.slow
-def test_what_the_shell_does_itself_is_a_gap(project: Project) -> None:
-    """It was there before: a file that its own `echo` writes has no recorded maker, and the gap names it."""
+def test_the_shells_own_accesses_are_a_gap(project: Project) -> None:
+    """The shell was started before: a file that its `echo` writes has no recorded writer, and a gap states that."""
     script(project, BEGIN["bash"], "echo 1 > a", "cp a b")
     gaps = {gap["reason"] for gap in project.lineage("b")["gaps"]}
     assert any("may have been written by" in reason and "bash" in reason for reason in gaps)
 
 
 def test_other_variables_stay(project: Project) -> None:
-    """A preload, sanitizer's options and a setting of the caller's own are there during, and as before after."""
+    """A preload, sanitizer options and a setting of the caller are present in the session, and unchanged after it."""
     project.env |= {"LD_PRELOAD": "libm.so.6", "ASAN_OPTIONS": "detect_leaks=0", "PROVIO_HDF5": "auto"}
     show = f"env | grep -E '{LEFT}|PROVIO_HDF5' | grep -v PROVIO_TRACE | sort"
     done = script(project, BEGIN["bash"], show, "echo --", ended(BEGIN["bash"]), show)
@@ -105,8 +105,8 @@ def test_other_variables_stay(project: Project) -> None:
 
 
 @pytest.mark.slow
-def test_an_option_of_the_user_s_own_is_there_afterwards(project: Project) -> None:
-    """Also the one that a session adds to ASAN_OPTIONS."""
+def test_an_option_of_the_user_is_there_afterwards(project: Project) -> None:
+    """Also the option that a session adds to ASAN_OPTIONS."""
     project.env["ASAN_OPTIONS"] = "verify_asan_link_order=0:detect_leaks=0"
     done = script(project, BEGIN["bash"], "echo $ASAN_OPTIONS", ended(BEGIN["bash"]), "echo $ASAN_OPTIONS")
     before = "verify_asan_link_order=0:detect_leaks=0"
@@ -115,8 +115,8 @@ def test_an_option_of_the_user_s_own_is_there_afterwards(project: Project) -> No
 
 @pytest.mark.slow
 def test_nested_sessions_and_runs(project: Project) -> None:
-    """A second `provio env` changes nothing, also in a script that the session starts; a run within is one of its own
-    beside it; the end of a session that is not one is refused."""
+    """A second `provio env` changes nothing, also in a script of the session; a `provio run` inside is a separate run;
+    the end of a session in a shell without one is refused."""
     (project.path / "inner.sh").write_text(f"{BEGIN['bash']}\ncp a b\n")
     done = script(
         project, "echo 1 > a", BEGIN["bash"], BEGIN["bash"], "bash inner.sh", f"{PROVIO} run --quiet -- cp b c",
@@ -132,8 +132,8 @@ def test_nested_sessions_and_runs(project: Project) -> None:
 
 @pytest.mark.parametrize("end", [f"({PROVIO} env --end --quiet >out)", "rm -rf .provio"])
 @pytest.mark.slow
-def test_a_session_that_is_over_leaves_no_shell_stuck(project: Project, end: str) -> None:
-    """It ended in a subshell, or its record was removed: it can be ended here too, or begun anew."""
+def test_a_session_that_has_ended_elsewhere(project: Project, end: str) -> None:
+    """It ended in a subshell, or its run was removed: the shell can end it, too, or start a new one."""
     project.sh("echo 1 > a")
     script(project, BEGIN["bash"], "cp a b", end, ended(BEGIN["bash"]), f"! env | grep -E '{LEFT}'")
     script(project, BEGIN["bash"], "cp a b", end, BEGIN["bash"], "cp a again", ended(BEGIN["bash"]))
@@ -141,15 +141,15 @@ def test_a_session_that_is_over_leaves_no_shell_stuck(project: Project, end: str
 
 
 @pytest.mark.slow
-def test_a_session_ends_whatever_is_set_meanwhile(project: Project) -> None:
-    """A setting that has become wrong keeps nobody in it."""
+def test_a_session_ends_in_spite_of_wrong_settings(project: Project) -> None:
+    """A setting that became invalid does not prevent it."""
     script(project, BEGIN["bash"], "echo exclude = 3 > provio.toml", ended(BEGIN["bash"]), "rm provio.toml")
     assert ends(project) == ["ended"]
 
 
 @pytest.mark.slow
-def test_a_session_goes_on_while_its_shell_is_there(project: Project) -> None:
-    """Asked meanwhile it answers with what there is, and is not removed; a kill -9 ends it, and nothing is lost."""
+def test_a_session_is_in_progress_while_its_shell_exists(project: Project) -> None:
+    """A query during it has the records so far, and it is not removed; a kill -9 ends it, and nothing is lost."""
     project.sh("echo 1 > a")
     with living(project, BEGIN["bash"], "cp a b") as shell:
         assert project.data("b") == {"a"}
@@ -166,8 +166,8 @@ def test_a_session_goes_on_while_its_shell_is_there(project: Project) -> None:
 
 
 @pytest.mark.slow
-def test_a_forgotten_session_is_merged_again_when_it_did_more(project: Project) -> None:
-    """The shell waits, a question merges; what it does later is in the next answer."""
+def test_a_forgotten_session_is_merged_again_after_more_commands(project: Project) -> None:
+    """The shell waits, a query merges; later commands are in the next answer."""
     project.sh("echo 1 > a")
     with living(project, BEGIN["bash"], "cp a b", "echo ready", "read x", "cp b c") as shell:
         assert shell.stdin
@@ -179,8 +179,8 @@ def test_a_forgotten_session_is_merged_again_when_it_did_more(project: Project) 
         assert project.data("c") == {"a", "b"}
 
 
-def test_where_nothing_can_be_recorded(project: Project) -> None:
-    """The script goes on unrecorded, and one line says why; a person at a terminal is told how it is used."""
+def test_a_session_that_cannot_be_recorded(project: Project) -> None:
+    """The script continues without recording, and one line has the reason; on a terminal, the usage is printed."""
     (project.path / "provio.toml").write_text("hahs = true\n")
     done = script(project, BEGIN["bash"], "echo went on")
     assert done.stdout == "went on\n"
@@ -195,7 +195,7 @@ def test_where_nothing_can_be_recorded(project: Project) -> None:
 
 
 class Terminal:
-    """A bash on a terminal, under provio or not."""
+    """A bash on a terminal, with or without provio."""
 
     def __init__(self, project: Project, recorded: bool) -> None:
         words = [*([*provio_command(), "run", "--quiet"] if recorded else []), "bash", "--norc", "-i"]
@@ -222,7 +222,7 @@ class Terminal:
         self.said.append(self.prompt())
 
     def stop(self, line: str, key: str) -> None:
-        """Start something that says when it is there, and press a key."""
+        """Start a command that prints when it is ready, and press a key."""
         self.child.sendline(line)
         self.child.expect("there")
         self.child.sendcontrol(key)
@@ -230,7 +230,7 @@ class Terminal:
 
 
 def session(project: Project, recorded: bool) -> tuple[list[str], int | None]:
-    """What a person sees who works in bash, and its exit code."""
+    """Return the output of a session in bash, and its exit code."""
     terminal = Terminal(project, recorded)
     terminal.type("cp a b")
     terminal.stop("sh -c 'echo there; exec sleep 60'", "c")
@@ -243,7 +243,7 @@ def session(project: Project, recorded: bool) -> tuple[list[str], int | None]:
     terminal.said.append(terminal.prompt())
     terminal.child.sendline("sh -c 'echo there; read x; stty size'")
     terminal.child.expect("there")
-    terminal.child.setwinsize(40, 100)  # not while bash reads a line: it may write its prompt anew
+    terminal.child.setwinsize(40, 100)  # not while bash reads a line: it may print its prompt again
     terminal.type("go on")
     terminal.child.sendline("exit 7")
     terminal.child.expect(pexpect.EOF)
@@ -252,8 +252,8 @@ def session(project: Project, recorded: bool) -> tuple[list[str], int | None]:
 
 
 @pytest.mark.slow
-def test_a_session_on_a_terminal_is_as_without(project: Project) -> None:
-    """`provio run bash`: prompt, Ctrl-C, Ctrl-Z and fg, the window's size the exit code; and all is recorded."""
+def test_a_session_on_a_terminal_is_the_same_as_without_provio(project: Project) -> None:
+    """`provio run bash`: prompt, Ctrl-C, Ctrl-Z and fg, the window's size and the exit code; all is recorded."""
     project.sh("echo 1 > a")
     alone = session(project, recorded=False)
     project.sh("rm b c")

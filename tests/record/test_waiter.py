@@ -1,4 +1,4 @@
-"""A command that goes on is waited for by a small program: signals, ends and what is recorded are as ever."""
+"""The waiter waits for long commands: signals, exit codes and records are the same as with Python."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ print(count)
 
 @pytest.fixture
 def start(project: Project) -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """A function that starts `provio run` on a command; what it started is ended with the test, however that ends."""
+    """A function that starts `provio run` on a command; its processes end with the test."""
     started: list[subprocess.Popen[str]] = []
 
     def starting(*command: str, **options: Any) -> subprocess.Popen[str]:
@@ -76,14 +76,14 @@ def taken_over(process: subprocess.Popen[str]) -> None:
 
 
 def held(project: Project) -> int:
-    """The lock of the record, as a merge holds it."""
+    """Take the lock of the `.provio`, as a merge does."""
     fd = os.open(project.path / ".provio" / "lock", os.O_RDWR | os.O_CREAT)
     fcntl.flock(fd, fcntl.LOCK_EX)
     return fd
 
 
 def test_the_waiter_is_built() -> None:
-    """Without it Python waits, and most tests here would have nothing to test."""
+    """Without it Python waits, and most tests of this module would test nothing."""
     assert os.access(WAITER, os.X_OK)
 
 
@@ -92,7 +92,7 @@ def test_the_waiter_is_built() -> None:
 def test_the_end_is_the_commands_own(
     project: Project, start: Callable[..., subprocess.Popen[str]], last: str, code: int
 ) -> None:
-    """Merged at once, by one line said; the command line and the name that others see are as they were."""
+    """It is merged at once, with one line; its command line and process name are unchanged."""
     process = start("sh", "-c", f"echo 1 > out; read word; {last}", stdin=subprocess.PIPE)
     taken_over(process)
     until(lambda: Path(f"/proc/{process.pid}/comm").read_text() == "provio\n", "it has another name")
@@ -106,10 +106,10 @@ def test_the_end_is_the_commands_own(
 
 
 @pytest.mark.slow
-def test_a_run_is_left_pending_where_somebody_merges(
+def test_a_run_stays_pending_during_another_merge(
     project: Project, start: Callable[..., subprocess.Popen[str]]
 ) -> None:
-    """No Python is started for it; the end is noted, and the next question has it all."""
+    """No Python is started; the end is noted, and the next query has all records."""
     project.watch("true")
     lock = held(project)
     process = start("sh", "-c", "echo 1 > out; read word; exit 3", stdin=subprocess.PIPE)
@@ -124,10 +124,13 @@ def test_a_run_is_left_pending_where_somebody_merges(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [["--hash"], ["--no-merge"], ["--no-merge", "--hash"], ["--quiet"]])
-def test_what_is_asked_of_a_run_is_done_at_its_end(project: Project, options: list[str]) -> None:
-    """What takes more than to note the end is done by Python, as it is for a short command."""
+def test_options_take_effect_at_the_end(project: Project, options: list[str]) -> None:
+    """Python does all work except for the note of the end, as for a short command."""
     said, ended = [], "SELECT ?run { ?run a provio:Run ; provio:exitCode 3 ; prov:endedAtTime ?end }"
-    for name, wait in (("one", ""), ("two", "sleep 0.6; ")):  # of the first's hashes, a merge may follow at any time
+    for name, wait in (
+        ("one", ""),
+        ("two", "sleep 0.6; "),
+    ):  # a merge for the hashes of the first run may follow at any time
         folder = project.path / name
         (folder / ".provio").mkdir(parents=True)
         done = project.provio("run", *options, "--", "sh", "-c", f"{wait}echo 1 > out; exit 3", code=3, cwd=folder)
@@ -137,8 +140,8 @@ def test_what_is_asked_of_a_run_is_done_at_its_end(project: Project, options: li
 
 
 @pytest.mark.slow
-def test_no_signal_is_lost_while_it_takes_over(project: Project, start: Callable[..., subprocess.Popen[str]]) -> None:
-    """A hundred that queue, sent all the while, arrive as a hundred."""
+def test_no_signal_is_lost_during_the_exec(project: Project, start: Callable[..., subprocess.Popen[str]]) -> None:
+    """A hundred queued signals, sent all the time, arrive as a hundred."""
     process = start(sys.executable, "-c", COUNTS)
     until((project.path / "ready").exists, "the command did not start")
     for _ in range(100):
@@ -166,14 +169,14 @@ def test_a_signal_reaches_the_command(
 
 @pytest.mark.slow
 def test_a_terminal_stops_continues_and_interrupts(project: Project) -> None:
-    """Ctrl-Z stops both, `fg` continues both, Ctrl-C ends the command: what the terminal sends reaches it once."""
+    """Ctrl-Z stops both, `fg` continues both, Ctrl-C ends the command: each signal of the terminal reaches it once."""
     script = "trap 'echo got it >> out; exit 4' INT; touch ready; while :; do sleep 0.05; done"
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(project.path)
         for number in (signal.SIGINT, signal.SIGTSTP):
             signal.signal(number, signal.SIG_DFL)
-        # A group of its own, which is no orphan: only such a one is stopped by the terminal.
+        # A process group of its own, not orphaned: the terminal stops only such a group.
         shell = [
             "bash",
             "-ic",
@@ -208,7 +211,7 @@ def test_a_terminal_stops_continues_and_interrupts(project: Project) -> None:
 def test_an_interrupt_after_the_end_changes_nothing(
     project: Project, start: Callable[..., subprocess.Popen[str]], seconds: float
 ) -> None:
-    """One that comes while Python starts for the merge: the end is the command's, and nothing is shown of provio."""
+    """An interrupt while Python starts for the merge: the exit code is the command's, and provio prints nothing."""
     process = start("sh", "-c", "echo 1 > out; read word; exit 3", stdin=subprocess.PIPE)
     taken_over(process)
     assert process.stdin
@@ -225,7 +228,7 @@ def test_an_interrupt_after_the_end_changes_nothing(
 
 @pytest.mark.slow
 def test_kill_of_the_waiter_loses_nothing(project: Project, start: Callable[..., subprocess.Popen[str]]) -> None:
-    """The command goes on, and so does its record."""
+    """The command continues, and so does its recording."""
     process = start("sh", "-c", "echo 1 > before; read word; echo 2 > after", stdin=subprocess.PIPE)
     taken_over(process)
     process.kill()
@@ -236,18 +239,16 @@ def test_kill_of_the_waiter_loses_nothing(project: Project, start: Callable[...,
 
 
 @pytest.mark.slow
-def test_a_run_inside_a_run_waits_itself(project: Project) -> None:
-    """The outer run cannot watch a program that stands alone: it would have a gap for its sake."""
+def test_a_run_inside_a_run_does_not_use_the_waiter(project: Project) -> None:
+    """The outer run cannot watch a static program: it would get a gap for it."""
     project.watch(*provio_command(), "run", "--quiet", "--", "sh", "-c", "sleep 0.6; echo 1 > out")
     assert project.count("?gap a provio:Gap") == 0
     assert project.count("?inner a provio:Run ; provio:partOf ?outer") == 1
 
 
 @pytest.mark.slow
-def test_python_waits_where_there_is_no_waiter(
-    project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """The same end, the same record."""
+def test_python_waits_without_the_waiter(project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The same exit code, the same records."""
     change = "import sys; from pathlib import Path; from provio.record.waiter import start; start.WAITER = Path('{}'); "
     change += "from provio.cli.main import main; sys.argv[1:] = ['run', '--', 'sh', '-c', 'sleep 0.5; exit 7']; main()"
     no_program = tmp_path / "waiter"
@@ -261,7 +262,7 @@ def test_python_waits_where_there_is_no_waiter(
 
 @pytest.mark.slow
 def test_no_python_can_be_started_any_more(project: Project, tmp_path: Path) -> None:
-    """One line says why the run is not merged; the command's end is passed on, and the next question merges it."""
+    """One line states why the run is not merged; the exit code is the command's, and the next query merges the run."""
     python = tmp_path / "python3"
     python.symlink_to(sys.executable)
     env = {**project.env, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -269,6 +270,7 @@ def test_no_python_can_be_started_any_more(project: Project, tmp_path: Path) -> 
     taken = f'until [ "$(readlink /proc/$PPID/exe)" = {WAITER.resolve()} ]; do sleep 0.05; done'
     call += [f"{taken}; rm {python}; exit 7"]
     done = subprocess.run(call, cwd=project.path, env=env, capture_output=True, text=True, timeout=120)
-    said = f"provio: the run is recorded, but its end was not processed: cannot start {python} (No such file or directory)\n"
+    said = "provio: the run is recorded, but its end was not processed: "
+    said += f"cannot start {python} (No such file or directory)\n"
     assert (done.returncode, done.stderr) == (7, said)
     assert project.count("?run a provio:Run ; provio:exitCode 7 ; prov:endedAtTime ?end") == 1

@@ -1,4 +1,4 @@
-"""Settings: which layer is over which, where each value came from, and what is said of a wrong one."""
+"""Settings: the precedence of layers, the source of each value, and the messages about wrong ones."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DOCS = Path(__file__).parent.parent.parent / "docs" / "settings.md"
 
 @pytest.fixture(autouse=True)
 def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A user without settings; returns the folder of a project without any."""
+    """Make a user without settings; return the folder of a project without settings."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "user"))
     for variable in (*schema.VARIABLES, "PROVIO_CONFIG", "PROVIO_HOME"):
         monkeypatch.delenv(variable, raising=False)
@@ -37,7 +37,7 @@ def write(folder: Path, text: str) -> Path:
 
 
 def values(found: Config) -> dict[str, Any]:
-    """Every value, by the name of its field."""
+    """Return every value, by the name of its field."""
     return {name: value for name, value in vars(found).items() if name not in ("sources", "conclusions")}
 
 
@@ -72,12 +72,12 @@ DEFAULTS = {
 
 
 def test_without_any_file_every_value_is_the_default_and_nothing_is_parsed(alone: Path) -> None:
-    """No file, no cost: the defaults, and tomllib stays unread."""
+    """Without a file: the defaults, and tomllib is not imported."""
     assert (values(load([alone])), dict(load([alone]).sources)) == (DEFAULTS, {})
 
 
-def test_each_layer_is_over_those_before_it(alone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """User, project, environment, flags: the last that sets a key has it, and is named as its source."""
+def test_each_layer_overrides_those_before_it(alone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """User, project, environment, flags: the last one that sets a key wins, and is its source."""
     user = tmp_path / "user" / "provio" / "config.toml"
     user.write_text('name = "u"\ncampaign = "u"\ndetail = "file"\nhash = true\n', encoding="utf-8")
     project = write(alone, '# ours\ncampaign = "p"\ndetail = "call"\nrecord = ["list", "stat"]\n')
@@ -98,8 +98,8 @@ def test_each_layer_is_over_those_before_it(alone: Path, tmp_path: Path, monkeyp
     assert found.source("noise.add") == "default"
 
 
-def test_the_first_folder_that_has_a_file_is_the_project_s(alone: Path, tmp_path: Path) -> None:
-    """Beside `.provio` before the root of the checkout."""
+def test_the_first_folder_with_a_file_is_the_project_s(alone: Path, tmp_path: Path) -> None:
+    """Next to `.provio`, before the root of the checkout."""
     write(tmp_path, 'name = "root"\n')
     assert load([alone, tmp_path]).name == "root"
     write(alone, 'name = "beside"\n')
@@ -107,7 +107,7 @@ def test_the_first_folder_that_has_a_file_is_the_project_s(alone: Path, tmp_path
 
 
 def test_a_project_names_no_server_that_is_not_the_user_s(alone: Path, tmp_path: Path) -> None:
-    """A file that came with a project sends nothing to strangers, nor elsewhere what is meant for a server."""
+    """A project's file must not send data or passwords to a foreign server."""
     path = write(alone, 'store = "http://127.0.0.1:7878"\n')
     with pytest.raises(ConfigError, match=rf"{path}:1: store: a project's file names no server that is not yours"):
         load([alone])
@@ -123,7 +123,7 @@ def test_a_project_names_no_server_that_is_not_the_user_s(alone: Path, tmp_path:
 
 
 def test_a_named_file_replaces_the_project_s(alone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """PROVIO_CONFIG is instead of provio.toml, not over it."""
+    """PROVIO_CONFIG replaces provio.toml completely."""
     write(alone, 'name = "p"\ncampaign = "p"\n')
     other = tmp_path / "other.toml"
     other.write_text('name = "o"\n', encoding="utf-8")
@@ -134,7 +134,7 @@ def test_a_named_file_replaces_the_project_s(alone: Path, tmp_path: Path, monkey
 def test_tables_and_lists_from_files_and_variables(
     alone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Interpreters add up by pattern; lists are replaced; a variable holds both."""
+    """Interpreters are merged by pattern; lists are replaced; a variable can have both."""
     text = '[interpreters."oct*"]\nvalue = ["-p"]\nno-script = ["-e"]\n[noise]\nadd = ["/a"]\nkeep = ["/k"]\n'
     (tmp_path / "user" / "provio" / "config.toml").write_text(text, encoding="utf-8")
     write(alone, 'noise.add = ["/b", "c/*"]\n[interpreters.R]\nvalue = ["-g"]\n')
@@ -182,10 +182,8 @@ KNOWN = "(provio config lists all)"
         ("hash = 1\nhahs = 2\n", ":1: hash: 1 is not allowed (allowed: true or false) (and 1 more)"),
     ],
 )
-def test_what_is_wrong_is_named_with_file_line_key_the_nearest_and_what_is_allowed(
-    alone: Path, text: str, said: str
-) -> None:
-    """Each message is whole: where, what, the nearest right one, what is allowed."""
+def test_an_error_has_file_line_key_suggestion_and_allowed_values(alone: Path, text: str, said: str) -> None:
+    """Each message is complete: place, error, nearest valid name, allowed values."""
     path = write(alone, text)
     with pytest.raises(ConfigError) as raised:
         load([alone])
@@ -194,15 +192,15 @@ def test_what_is_wrong_is_named_with_file_line_key_the_nearest_and_what_is_allow
 
 
 @pytest.mark.parametrize("text", ['exclude = ["/secret"]\nhash = = 1\n', '[redact]\nadd = ["PIN"\n'])
-def test_what_keeps_out_and_cannot_be_read_is_not_forgiven(alone: Path, text: str) -> None:
-    """Better no record than one of what a file with a slip was to keep out of it."""
+def test_errors_in_exclusions_are_never_ignored(alone: Path, text: str) -> None:
+    """Rather nothing is recorded than data that a file with an error was meant to exclude."""
     write(alone, text)
     with pytest.raises(ConfigError, match=r"(exclude|redact.add): is not known, for this is not TOML"):
         load([alone], forgive=lambda _: None)
 
 
-def test_who_forgives_is_told_once_and_gets_the_layer_below(alone: Path, tmp_path: Path) -> None:
-    """What is wrong counts as not set; the rest of the file counts."""
+def test_a_tolerant_caller_gets_one_message_and_the_layer_below(alone: Path, tmp_path: Path) -> None:
+    """A wrong value counts as not set; the rest of the file is used."""
     (tmp_path / "user" / "provio" / "config.toml").write_text('detail = "file"\n', encoding="utf-8")
     path = write(alone, 'detail = "ops"\nhash = 1\nname = "n"\n')
     said: list[str] = []
@@ -211,10 +209,8 @@ def test_who_forgives_is_told_once_and_gets_the_layer_below(alone: Path, tmp_pat
     assert said == [f"{path}:1: {told}"]
 
 
-def test_a_slip_in_a_variable_is_named_and_another_s_variable_is_not(
-    alone: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """PROVIO_HAHS is meant for us; PROVIO_BUCKET_OF_ACME is not."""
+def test_a_misspelt_variable_is_reported_and_a_foreign_one_is_not(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PROVIO_HAHS is a misspelt variable of provio; PROVIO_BUCKET_OF_ACME is another program's."""
     monkeypatch.setenv("PROVIO_BUCKET_OF_ACME", "x")
     assert values(load([alone])) == DEFAULTS
     monkeypatch.setenv("PROVIO_HAHS", "1")
@@ -231,7 +227,7 @@ def test_a_slip_in_a_variable_is_named_and_another_s_variable_is_not(
         (lambda path: path.symlink_to(path), "Too many levels of symbolic links"),
     ],
 )
-def test_what_is_no_file_of_settings_is_said(alone: Path, make: Any, said: str) -> None:
+def test_an_invalid_file_of_settings_is_reported(alone: Path, make: Any, said: str) -> None:
     """A folder, bytes, a FIFO (never opened), a link to itself."""
     make(alone / "provio.toml")
     with pytest.raises(ConfigError) as raised:
@@ -239,8 +235,8 @@ def test_what_is_no_file_of_settings_is_said(alone: Path, make: Any, said: str) 
     assert str(raised.value) == f"{alone / 'provio.toml'}: {said}"
 
 
-def test_a_file_of_another_user_is_used_only_where_it_is_named(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As a `.provio` of another user is: not silently."""
+def test_a_file_of_another_user_is_used_only_if_it_is_named(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As for a `.provio` of another user."""
     path = write(alone, 'name = "p"\n')
     owner = path.stat().st_uid
     monkeypatch.setattr(os, "geteuid", lambda: owner + 4711)
@@ -254,15 +250,15 @@ def test_a_file_of_another_user_is_used_only_where_it_is_named(alone: Path, monk
 
 
 def test_every_key_has_a_row_in_the_documentation() -> None:
-    """Name, variable and default of each key stand in docs/settings.md, which is what `make calls` writes."""
+    """Name, variable and default of each key are in docs/settings.md, which `make calls` writes."""
     assert DOCS.read_text(encoding="utf-8") == settings_manual.page(), "make calls"
     rows = [line.split(" | ") for line in DOCS.read_text(encoding="utf-8").splitlines() if " | `PROVIO_" in line]
     assert [(row[0].strip("| `"), row[1].strip("`")) for row in rows] == [(k.name, k.variable) for k in KEYS.values()]
 
 
 @pytest.mark.slow
-def test_a_run_takes_its_settings_from_the_project_and_flags_are_over_them(project: Project) -> None:
-    """Name, campaign, detail and classes of provio.toml are the run's; a flag wins."""
+def test_a_run_takes_its_settings_from_the_project_and_flags_override_them(project: Project) -> None:
+    """Name, campaign, detail and classes come from provio.toml; a flag wins."""
     write(project.path, 'name = "n"\ncampaign = "spring"\ndetail = "call"\nrecord = ["list"]\n')
     project.run("echo x > x")
     project.provio("run", "--quiet", "--campaign", "autumn", "--detail", "file", "--", "true")
@@ -277,8 +273,8 @@ def test_a_run_takes_its_settings_from_the_project_and_flags_are_over_them(proje
     ]  # fmt: skip
 
 
-def test_a_wrong_setting_never_keeps_the_command_from_running(project: Project) -> None:
-    """One line on stderr, and the command's own end; with --strict 125, and nothing was started."""
+def test_a_wrong_setting_never_prevents_the_command(project: Project) -> None:
+    """One line on stderr, and the command's own exit code; with --strict 125, and nothing is started."""
     path = write(project.path, "hahs = true\n")
     done = project.provio("run", "--", "sh", "-c", "echo out; exit 5", code=5)
     said = f"provio: {path}:1: no key 'hahs': did you mean 'hash'? {KNOWN}\n"
@@ -288,12 +284,12 @@ def test_a_wrong_setting_never_keeps_the_command_from_running(project: Project) 
 
 
 @pytest.mark.slow
-def test_a_change_of_the_project_s_noise_counts_for_what_was_recorded_before(project: Project) -> None:
-    """The next question merges anew: a folder is hidden, then shown, then hidden but for a glob."""
+def test_a_change_of_the_project_s_noise_affects_earlier_runs(project: Project) -> None:
+    """The next query merges again: a folder is hidden, then shown, then hidden except for a glob."""
     (project.path / "soft").mkdir()
     (project.path / "soft" / "a.tab").write_text("a\n")
     (project.path / "soft" / "b.cfg").write_text("b\n")
-    project.run("cat soft/?.* > out")  # a command line that names a file would keep it
+    project.run("cat soft/?.* > out")  # a command line that names a file would show it
     assert project.data("out") == {"soft/a.tab", "soft/b.cfg"}
     project.sh("rm -r .provio/*")
     (project.path / "read.py").write_text("import os\nprint(*(open('soft/' + n).read() for n in os.listdir('soft')))\n")
@@ -309,7 +305,7 @@ def test_a_change_of_the_project_s_noise_counts_for_what_was_recorded_before(pro
 
 @pytest.mark.slow
 def test_an_interpreter_of_the_configuration_has_its_script_as_its_program(project: Project) -> None:
-    """A copy of python under a name that provio does not know; `-X` takes a value, as the table says."""
+    """A copy of python under a name that provio does not know; `-X` takes a value, as the table states."""
     project.sh('mkdir bin && cp "$(readlink -f /usr/bin/python3)" bin/scribe-2 && echo "print(1)" > s.py')
     project.run("bin/scribe-2 -X utf8 s.py > out")
     assert project.data("out") == {"s.py"}

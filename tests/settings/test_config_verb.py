@@ -1,4 +1,4 @@
-"""`provio config`: every value and where it came from; changes that keep a file as its author laid it out."""
+"""`provio config`: every value and its source; changes that keep the layout of a file."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from provio.settings.schema import KEYS, Config
 
 @pytest.fixture(autouse=True)
 def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A user without settings; returns the path of a project's file."""
+    """Make a user without settings; return the path of a project's file."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "user"))
     for variable in (*schema.VARIABLES, "PROVIO_CONFIG", "PROVIO_HOME"):
         monkeypatch.delenv(variable, raising=False)
     return tmp_path / "provio.toml"
 
 
-def test_every_value_is_shown_with_where_it_came_from(project: Project) -> None:
-    """File and line, of an entry of a table too; variables; defaults. No password."""
+def test_every_value_is_shown_with_its_source(project: Project) -> None:
+    """File and line, also for an entry of a table; variables; defaults. No password."""
     own = Path(project.env["HOME"]) / ".config" / "provio" / "config.toml"
     own.parent.mkdir(parents=True)
     own.write_text('[credentials."http://127.0.0.1:7878"]\nuser = "ada"\npassword = "s3cret"\n')
@@ -51,14 +51,14 @@ def test_every_value_is_shown_with_where_it_came_from(project: Project) -> None:
     assert header == "key,value,source" and len(lines) == len(rows)
 
 
-def test_what_is_wrong_is_said_and_the_rest_is_shown(project: Project) -> None:
-    """Every mistake in one go, exit code 2."""
+def test_errors_are_reported_and_the_other_values_shown(project: Project) -> None:
+    """All errors at once, exit code 2."""
     file = project.path / "provio.toml"
     file.write_text('detail = "ops"\nhash = true\n')
     done = project.provio("config", code=2)
     assert done.stderr.startswith(f"provio: {file}:1: detail: 'ops' is not allowed: did you mean 'op'?")
     assert re.search(rf"(?m)^hash +true +{file}:2$", done.stdout)
-    file.write_text("exclude = 3\nhash = true\n")  # of which `provio run` would make no record
+    file.write_text("exclude = 3\nhash = true\n")  # `provio run` would record nothing
     done = project.provio("config", code=2)
     assert done.stderr.startswith(f"provio: {file}:1: exclude: 3 is not allowed")
     assert re.search(rf"(?m)^hash +true +{file}:2$", done.stdout)
@@ -89,16 +89,14 @@ def test_set_get_and_unset_keep_comments_and_layout(project: Project) -> None:
     assert done.stderr == f"provio: hash is not set in {file}: provio config shows its source\n"
 
 
-def test_a_setting_of_the_user_s_own_is_for_nobody_else_to_read(project: Project) -> None:
-    """The folder is made, the file is private, and what is over it is said."""
+def test_a_setting_of_the_user_is_private(project: Project) -> None:
+    """The folder is created, the file is private, and an overriding value is reported."""
     project.env["PROVIO_HASH"] = "false"
     said = project.provio("config", "set", "--user", "hash", "true").stderr
     file = Path(project.env["HOME"]) / ".config" / "provio" / "config.toml"
     assert said == f"hash is set in {file}; but PROVIO_HASH takes precedence\n"
     assert (file.read_text(), stat.S_IMODE(file.stat().st_mode)) == ("hash = true\n", 0o600)
-    assert (
-        project.provio("config", "path").stdout == f"user    {file}\nproject {project.path}/provio.toml (not there)\n"
-    )
+    assert project.provio("config", "path").stdout == f"user    {file}\nproject {project.path}/provio.toml (missing)\n"
     assert project.provio("config", "path", "--user").stdout == f"{file}\n"
 
 
@@ -112,21 +110,21 @@ def test_a_setting_of_the_user_s_own_is_for_nobody_else_to_read(project: Project
         ("record.pip", "true", "no class 'pip': did you mean 'pipe'? (provio config lists all)"),
         ("record.pipe", "no", "record: pipe: 'no' is not allowed: did you mean false? (allowed: true or false)"),
         ("record.stat", "maybe", "record: stat: 'maybe' is not allowed (allowed: true or false)"),
-        ("name", "x\udcff", r"name: a settings file is UTF-8, which 'x\udcff' is not"),
-        ("domains./\udcff", "x", r"domains: a settings file is UTF-8, which '/\udcff' is not"),
+        ("name", "x\udcff", r"name: 'x\udcff' is not valid UTF-8, which settings files require"),
+        ("domains./\udcff", "x", r"domains: '/\udcff' is not valid UTF-8, which settings files require"),
         ("credentials", "{}", "credentials is a secret, but other users can see command lines: write it into the file"),
     ],
 )
-def test_what_is_wrong_is_refused_and_nothing_is_written(alone: Path, key: str, value: str, said: str) -> None:
-    """The key, the nearest right one, what is allowed."""
+def test_a_wrong_value_is_refused_and_nothing_is_written(alone: Path, key: str, value: str, said: str) -> None:
+    """The message has the key, the nearest valid one, and the allowed values."""
     with pytest.raises(ConfigError) as raised:
         edit.change(alone, False, key, value)
     assert (str(raised.value), alone.exists()) == (said, False)
 
 
 @pytest.mark.slow
-def test_what_is_set_at_once_is_all_set(project: Project) -> None:
-    """By as many as there are classes; nothing is left beside the file."""
+def test_concurrent_changes_are_all_kept(project: Project) -> None:
+    """By as many processes as there are classes; no temporary file is left."""
     calls = [[*provio_command(), "config", "set", f"record.{word}", "false"] for word in record_classes.SWITCHES]
     setting = [subprocess.Popen(call, cwd=project.path, env=project.env, stderr=subprocess.PIPE) for call in calls]
     assert [one.communicate(timeout=120)[1] and one.returncode for one in setting] == [0] * len(setting)
@@ -136,8 +134,8 @@ def test_what_is_set_at_once_is_all_set(project: Project) -> None:
 
 
 @pytest.mark.parametrize("kind", ["fifo", "device", "large"])
-def test_what_is_no_plain_file_is_neither_read_nor_written(alone: Path, kind: str) -> None:
-    """A FIFO that nobody writes, a device without an end, a terabyte: said at once."""
+def test_only_a_plain_file_is_read_and_written(alone: Path, kind: str) -> None:
+    """A FIFO without a writer, an infinite device, a terabyte: reported at once."""
     if kind == "fifo":
         os.mkfifo(alone)
     elif kind == "device":
@@ -153,7 +151,7 @@ def test_what_is_no_plain_file_is_neither_read_nor_written(alone: Path, kind: st
 
 
 def test_a_full_disk_leaves_the_file_as_it_was(alone: Path) -> None:
-    """And nothing beside it."""
+    """And no temporary file."""
     alone.write_text("hash = true\n")
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
     before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -167,9 +165,11 @@ def test_a_full_disk_leaves_the_file_as_it_was(alone: Path) -> None:
     assert [(path.name, path.read_text()) for path in alone.parent.iterdir()] == [("provio.toml", "hash = true\n")]
 
 
-def test_a_project_s_file_takes_nothing_that_is_the_user_s(alone: Path) -> None:
-    """As when it is read."""
-    with pytest.raises(ConfigError, match=r"provio.toml:2: redact.keep: is for .*config.toml"):
+def test_a_project_s_file_takes_no_setting_of_the_user(alone: Path) -> None:
+    """As on reading."""
+    with pytest.raises(
+        ConfigError, match=r"provio.toml:2: redact.keep: is not allowed in a project's file: set it in .*config.toml"
+    ):
         edit.change(alone, False, "redact.keep", "X_TOKEN")
     alone.write_text("hash = = 1\n")
     with pytest.raises(ConfigError, match=r"provio.toml:1: not TOML: fix it first"):
@@ -177,14 +177,14 @@ def test_a_project_s_file_takes_nothing_that_is_the_user_s(alone: Path) -> None:
 
 
 def test_a_list_of_classes_becomes_a_table(alone: Path) -> None:
-    """What was set stays set."""
+    """The classes that were set stay."""
     alone.write_text('record = ["stat", "-pipe"]\n')
     edit.change(alone, False, "record.environment", "false")
     assert tomllib.loads(alone.read_text()) == {"record": {"stat": True, "pipe": False, "environment": False}}
 
 
 def test_names_with_dots_are_entries_of_tables(alone: Path) -> None:
-    """A pattern is one name, whatever is in it."""
+    """A pattern is one name, with any characters."""
     edit.change(alone, False, "interpreters.oct*.8", '{no-script = ["--eval"]}')
     assert tomllib.loads(alone.read_text()) == {"interpreters": {"oct*.8": {"no-script": ["--eval"]}}}
     edit.remove(alone, False, "interpreters.oct*.8")
@@ -192,8 +192,8 @@ def test_names_with_dots_are_entries_of_tables(alone: Path) -> None:
 
 
 @pytest.mark.parametrize("user", [True, False])
-def test_a_new_file_tells_every_key_and_sets_none(alone: Path, user: bool) -> None:
-    """Each taken from its comment is allowed and means what nothing meant."""
+def test_a_new_file_shows_every_key_and_sets_none(alone: Path, user: bool) -> None:
+    """Each key without its comment sign is valid, and has the default value."""
     text = edit.template(user)
     assert tomllib.loads(text) == {}
     keys = [key for key in KEYS if user or key not in schema.USERS_OWN]
@@ -208,7 +208,7 @@ def test_a_new_file_tells_every_key_and_sets_none(alone: Path, user: bool) -> No
         edit.begin(alone, user)
 
 
-def test_what_is_shown_of_every_default_can_be_set(alone: Path) -> None:
-    """`shown` writes what TOML reads."""
+def test_every_default_as_shown_can_be_set(alone: Path) -> None:
+    """`shown` writes valid TOML."""
     for row in edit.settings(Config()):
         assert tomllib.loads(f"value = {edit.shown(row.value)}")["value"] == row.value

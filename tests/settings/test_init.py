@@ -1,4 +1,4 @@
-"""Which `.provio` is meant, and how one is made: one's own, or a group's that each of its members records in."""
+"""Which `.provio` is used, and how one is created: a user's own, or a group's for all of its members."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ GROUP, ADA, BOB, EVE = 64100, 64101, 64102, 64103
 
 @pytest.fixture
 def places(project: Project) -> Project:
-    """A tree without any `.provio`: `here/below` to call from, `there/data` with what is asked about."""
+    """A tree without any `.provio`: calls are made from `here/below`, queries are about `there/data`."""
     (project.path / ".provio").rmdir()
     project.sh("mkdir -p here/below there/data named; echo 1 > there/data/x")
     return project
 
 
 def homes_in(project: Project) -> set[str]:
-    """Every `.provio`, relative to the project, and how many runs each holds."""
+    """Return every `.provio`, relative to the project, and its number of runs."""
     found = project.path.rglob("CACHEDIR.TAG")
     runs = {tag.parent: len(list((tag.parent / "runs").iterdir())) for tag in found}
     return {f"{os.path.relpath(home, project.path)}:{count}" for home, count in runs.items()}
@@ -31,9 +31,7 @@ def homes_in(project: Project) -> set[str]:
 
 @pytest.mark.parametrize(("named", "above_target", "above_here"), list(itertools.product([False, True], repeat=3)))
 @pytest.mark.slow
-def test_the_order_in_which_a_question_looks(
-    places: Project, named: bool, above_target: bool, above_here: bool
-) -> None:
+def test_the_search_order_of_a_query(places: Project, named: bool, above_target: bool, above_here: bool) -> None:
     """PROVIO_HOME, else the nearest above the target, else the nearest above the current folder; else exit 3."""
     below = places.path / "here" / "below"
     made = {"named/.provio": named, "there/.provio": above_target, "here/.provio": above_here}
@@ -54,8 +52,8 @@ def test_the_order_in_which_a_question_looks(
 
 
 @pytest.mark.parametrize(("named", "above", "git"), list(itertools.product([False, True], repeat=3)))
-def test_the_order_in_which_a_run_looks(places: Project, named: bool, above: bool, git: bool) -> None:
-    """PROVIO_HOME, else the nearest above, else one is made at the root of the git checkout, or here."""
+def test_the_search_order_of_a_run(places: Project, named: bool, above: bool, git: bool) -> None:
+    """PROVIO_HOME, else the nearest above, else a new one at the root of the Git checkout, or here."""
     below = places.path / "here" / "below"
     if above:
         places.provio("init", cwd=places.path / "here")
@@ -70,7 +68,7 @@ def test_the_order_in_which_a_run_looks(places: Project, named: bool, above: boo
 
 @pytest.mark.slow
 def test_init_makes_one_here(places: Project) -> None:
-    """Below another it says which one it takes the place of; where there is one it says so; nothing is lost."""
+    """Below another `.provio`, it reports which one it replaces; an existing one is reported; nothing is lost."""
     assert places.provio("init").stderr == f"made {places.path}/.provio\n"
     assert (places.path / ".provio").stat().st_mode & 0o7777 == 0o700
     places.provio("run", "--quiet", "--", "true")
@@ -83,8 +81,8 @@ def test_init_makes_one_here(places: Project) -> None:
     assert places.provio("init").stderr == f"made {places.path}/named/mine\n"
 
 
-def test_what_a_folder_is_called_steers_no_terminal(places: Project) -> None:
-    """The line that `init` and `backup` say is one line."""
+def test_the_name_of_a_folder_cannot_control_the_terminal(places: Project) -> None:
+    """The output of `init` and `backup` is one line."""
     folder = places.path / "two\nlines\x1b[31m"
     folder.mkdir()
     for verb in (["init"], ["backup", str(folder / "copy")]):
@@ -92,7 +90,7 @@ def test_what_a_folder_is_called_steers_no_terminal(places: Project) -> None:
         assert (said.count("\n"), "two\\nlines\\x1b[31m" in said) == (1, True)
 
 
-def test_a_group_that_there_is_not(places: Project) -> None:
+def test_an_unknown_group(places: Project) -> None:
     """Exit 1, one line."""
     done = places.provio("init", "--shared", "no-such-group-64", code=1)
     assert "no group 'no-such-group-64'" in done.stderr
@@ -102,7 +100,7 @@ def test_a_group_that_there_is_not(places: Project) -> None:
 
 
 class Users:
-    """A folder that a group shares, and provio as each of three users calls it."""
+    """A folder that a group shares, and provio as called by each of three users."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -137,8 +135,8 @@ def users(needs: object, shim: Path, shown: Path) -> Users:
 
 
 @pytest.mark.slow
-def test_members_record_and_ask_together(users: Users) -> None:
-    """Each runs, each merges what the other left, either asks and sees both; whatever umask they have."""
+def test_members_record_and_query_together(users: Users) -> None:
+    """Each records, each merges the other's pending runs, and queries see both, with any umask."""
     (users.folder / "a").write_text("1\n")
     (users.folder / "a").chmod(0o644)
     users.provio(ADA, "run", "--quiet", "--", "sh", "-c", "umask 022; cat a > b")
@@ -156,8 +154,8 @@ def test_members_record_and_ask_together(users: Users) -> None:
 
 
 @pytest.mark.slow
-def test_members_have_hashed_what_they_wrote(users: Users) -> None:
-    """One after the other: who comes second may lock what the first made."""
+def test_the_outputs_of_members_are_hashed(users: Users) -> None:
+    """One after the other: the second user can lock the file of the first."""
     for user, name in ((ADA, "a"), (BOB, "b")):
         users.provio(user, "run", "--quiet", "--hash", "--no-merge", "--", "sh", "-c", f"echo {name} > {name}")
         users.provio(user, "merge")
@@ -166,8 +164,8 @@ def test_members_have_hashed_what_they_wrote(users: Users) -> None:
 
 
 @pytest.mark.slow
-def test_no_process_to_be_had_for_a_merge(users: Users) -> None:
-    """The command's end is passed on, in one line why the run is not merged; the next question merges it."""
+def test_no_process_can_be_created_for_a_merge(users: Users) -> None:
+    """The exit code is the command's, one line states why the run is not merged, and the next query merges it."""
     script = "prlimit --pid $PPID --nproc=1; exit 7"
     done = users.provio(ADA, "run", "--name", "ours", "--", "sh", "-c", script, code=7)
     assert "is kept, but: " in done.stderr
@@ -176,34 +174,34 @@ def test_no_process_to_be_had_for_a_merge(users: Users) -> None:
 
 
 @pytest.mark.slow
-def test_who_is_not_in_the_group(users: Users) -> None:
-    """Is refused in one line, with what to do; the command runs all the same."""
+def test_a_user_outside_of_the_group(users: Users) -> None:
+    """Is refused in one line with the remedy; the command runs anyway."""
     users.provio(ADA, "run", "--quiet", "--", "true")
     done = users.provio(EVE, "runs", code=1)
-    assert f"shared by user {ADA} with group {GROUP}, which you are not in: ask to be added" in done.stderr
+    assert f"shared by user {ADA} with group {GROUP}, which you are not in: join the group" in done.stderr
     assert done.stderr.count("\n") == 1
     assert "not recording" in users.provio(EVE, "run", "--", "true").stderr
     assert len(list((users.folder / ".provio" / "runs").iterdir())) == 1
 
 
 @pytest.mark.slow
-def test_a_run_that_its_owner_keeps_shut(users: Users) -> None:
-    """It stays pending, which is said in one line; what can be read answers; when it is let in, it is there."""
+def test_a_run_that_its_owner_keeps_private(users: Users) -> None:
+    """It stays pending, with one line; other runs are in the answers; once it is readable, it is, too."""
     users.provio(ADA, "run", "--quiet", "--name", "open", "--", "true")
     users.provio(ADA, "run", "--quiet", "--no-merge", "--name", "kept", "--", "true")
     users.newest().chmod(0o700)
     done = users.provio(BOB, "runs", "--as", "csv")
     assert ("open" in done.stdout, "kept" in done.stdout) == (True, False)
     assert done.stderr == "provio: 1 run of others cannot be read yet: not in this answer\n"
-    assert "1 of others cannot be read yet" in users.provio(BOB, "merge").stderr
+    assert "1 of other users not readable yet" in users.provio(BOB, "merge").stderr
     users.newest().chmod(0o2770)
     done = users.provio(BOB, "runs", "--as", "csv")
     assert ("kept" in done.stdout, done.stderr) == (True, "")
 
 
 @pytest.mark.slow
-def test_settings_beside_a_shared_record_are_its_owners(users: Users) -> None:
-    """What its owner sets holds for the members; a stranger's file is refused."""
+def test_settings_next_to_a_shared_folder_belong_to_its_owner(users: Users) -> None:
+    """The owner's settings apply to all members; a file of another user is refused."""
     (users.folder / "provio.toml").write_text('name = "ours"\n')
     (users.folder / "provio.toml").chmod(0o644)
     for owner, code in ((ADA, 0), (EVE, 2)):
@@ -215,8 +213,8 @@ def test_settings_beside_a_shared_record_are_its_owners(users: Users) -> None:
 
 
 @pytest.mark.slow
-def test_what_was_ones_own_is_shared_later(users: Users) -> None:
-    """With all that it holds; by its owner, and by nobody else."""
+def test_a_private_folder_can_be_shared_later(users: Users) -> None:
+    """With all of its content; only by its owner."""
     shutil.rmtree(users.folder / ".provio")
     users.provio(ADA, "run", "--quiet", "--name", "before", "--", "true")
     assert f"belongs to user {ADA}" in users.provio(BOB, "runs", code=1).stderr
@@ -229,8 +227,9 @@ def test_what_was_ones_own_is_shared_later(users: Users) -> None:
 
 
 @pytest.mark.slow
-def test_members_pack_their_own_and_read_what_others_packed(users: Users) -> None:
-    """A pack is the group's: each member asks it, makes the store anew from it, and the folder's owner removes it."""
+def test_members_archive_their_own_runs_and_read_those_of_others(users: Users) -> None:
+    """An archive belongs to the group: each member can query it and rebuild the store from it; the folder's owner can
+    remove it."""
     (users.folder / "a").write_text("1\n")
     (users.folder / "a").chmod(0o644)
     users.provio(ADA, "run", "--quiet", "--", "sh", "-c", "umask 022; cat a > b")

@@ -1,4 +1,4 @@
-"""What belongs to somebody else is not used silently, whichever way provio comes to it."""
+"""Files of another user are not used silently, on any path to them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ others = pytest.mark.skipif(os.geteuid() != 0, reason="not root: nothing can be 
 
 @pytest.fixture
 def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty folder to be in, without provio's own variables."""
+    """Change to an empty folder, without environment variables of provio."""
     for name in [name for name in os.environ if name.startswith("PROVIO")]:
         monkeypatch.delenv(name)
     (tmp_path / "here").mkdir()
@@ -29,15 +29,15 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def another(path: Path) -> Path:
-    """Make a folder that is another user's."""
+    """Make a folder of another user."""
     path.mkdir(parents=True)
     os.chown(path, OTHER, OTHER)
     return path
 
 
 @others
-def test_another_users_record_is_used_only_where_it_is_named(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Here, above a target, behind a link, to read or to write; until PROVIO_HOME names it."""
+def test_another_users_folder_is_used_only_if_it_is_named(alone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the current folder, above a target, through a link, for reads and writes; unless PROVIO_HOME names it."""
     theirs = another(alone / ".provio")
     (alone / "data").mkdir()
     linked = alone.parent / "linked"
@@ -52,8 +52,8 @@ def test_another_users_record_is_used_only_where_it_is_named(alone: Path, monkey
 
 
 @others
-def test_a_run_in_a_folder_with_another_users_record_is_not_recorded_but_run(project: Project) -> None:
-    """One line says why; with `--strict` it is refused; their settings are not read."""
+def test_a_run_in_a_folder_with_another_users_provio_runs_without_recording(project: Project) -> None:
+    """One line has the reason; with `--strict` it is refused; that user's settings are not read."""
     os.chown(project.path / ".provio", OTHER, OTHER)
     (project.path / "provio.toml").write_text('name = "theirs"\n', encoding="utf-8")
     os.chown(project.path / "provio.toml", OTHER, OTHER)
@@ -63,8 +63,8 @@ def test_a_run_in_a_folder_with_another_users_record_is_not_recorded_but_run(pro
     assert list((project.path / ".provio").iterdir()) == []
 
 
-def test_a_record_that_anybody_may_write_is_not_used(alone: Path) -> None:
-    """Nor one with a folder in it that is open so."""
+def test_a_folder_that_all_users_can_write_is_not_used(alone: Path) -> None:
+    """Nor one that contains such a folder."""
     home = find_or_make()
     for folder in (home.path, home.runs):
         mode = stat.S_IMODE(folder.stat().st_mode)
@@ -76,8 +76,8 @@ def test_a_record_that_anybody_may_write_is_not_used(alone: Path) -> None:
     assert stat.S_IMODE(home.path.stat().st_mode) == 0o700
 
 
-def test_what_is_no_folder_is_no_record(alone: Path) -> None:
-    """A file called `.provio`, or a link to nowhere: the record above answers, and it stays as it is."""
+def test_a_file_called_provio_is_ignored(alone: Path) -> None:
+    """A file called `.provio`, or a dangling link: the next `.provio` above is used, and it stays unchanged."""
     above = Home(alone.parent / ".provio")
     above.path.mkdir()
     (alone / ".provio").write_text("a file", encoding="utf-8")
@@ -88,8 +88,8 @@ def test_what_is_no_folder_is_no_record(alone: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["../../elsewhere", "/", "1/..", "²"])
-def test_a_snapshot_lies_among_the_snapshots(alone: Path, name: str) -> None:
-    """`current` leads to none that is elsewhere."""
+def test_a_snapshot_is_one_of_the_snapshots(alone: Path, name: str) -> None:
+    """`current` cannot lead elsewhere."""
     home = find_or_make()
     home.snapshots.mkdir()
     (home.snapshots / "1").mkdir()
@@ -105,10 +105,8 @@ def test_a_snapshot_lies_among_the_snapshots(alone: Path, name: str) -> None:
 
 @others
 @pytest.mark.parametrize("how", ["folder", "link", "file"])
-def test_shared_memory_that_somebody_made_before_is_not_used(
-    alone: Path, monkeypatch: pytest.MonkeyPatch, how: str
-) -> None:
-    """`/dev/shm/provio-<number of the user>`: anybody can make one; live files stay in the run folder then."""
+def test_shared_memory_of_another_user_is_not_used(alone: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    """`/dev/shm/provio-<user id>`: any user can create it; then live files stay in the run folder."""
     place = alone.parent / "shm"
     if how == "folder":
         another(place)

@@ -1,6 +1,6 @@
-"""Several users of one record: two who merge at the same time, one who may only read it, one who may not.
+"""Several users of one `.provio`: two that merge at the same time, one that may only read it, one without access.
 
-Whatever one of them may not do is said in one line, and nothing is lost.
+Each refused action gives one line, and nothing is lost.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ TOUCH_MANY = "umask 022; mkdir $0; cd $0; for i in $(seq 600); do echo $i > $i; 
 
 
 def record(users: Users, user: int, name: str) -> Path:
-    """Have a user record a run that is left pending, of some hundred files."""
+    """Let a user record a run with some hundred files, which stays pending."""
     users.provio(user, "run", "--quiet", "--no-merge", "--name", name, "--", "sh", "-c", TOUCH_MANY, name)
     run = users.newest()
-    # The end of a run lets the group in; it cannot where Python lies in a folder that is shut to other users.
+    # At the end of a run, the group gets access; not if Python is in a folder that is closed to other users.
     subprocess.run(["chmod", "-R", "g+rwX", run], check=True)
     return run
 
 
 @pytest.fixture
 def pending(users: Users) -> Users:
-    """A record with three runs of each of two members, pending; all of them wrote to one file."""
+    """Make a `.provio` with three pending runs of each of two members; all of them wrote to one file."""
     (users.folder / "log").touch()
     (users.folder / "log").chmod(0o666)
     for number in range(3):
@@ -43,13 +43,13 @@ def pending(users: Users) -> Users:
 
 
 def started(users: Users, user: int, *command: str) -> subprocess.Popen[str]:
-    """Start a command of a member, who has the umask that lets nobody in."""
+    """Start a command of a member with umask 077."""
     words = ["setpriv", f"--reuid={user}", f"--regid={user}", f"--groups={GROUP}", "--", *command]
     return subprocess.Popen(words, cwd=users.folder, env=users.env, stderr=subprocess.PIPE, text=True, umask=0o077)
 
 
 def named(users: Users, user: int) -> list[str]:
-    """The names of the runs that a user is told of."""
+    """Return the names of the runs that a user sees."""
     return sorted(row.split(",")[4] for row in users.provio(user, "runs", "--as", "csv").stdout.splitlines()[1:])
 
 
@@ -58,7 +58,7 @@ ALL = ["ada0", "ada1", "ada2", "bob0", "bob1", "bob2"]
 
 @pytest.mark.slow
 def test_two_members_who_merge_at_the_same_time(pending: Users) -> None:
-    """One after the other, both without a complaint: all runs are in, and the graph is what a rebuild makes."""
+    """One after the other, both without a message: all runs are merged, and the graph equals that of a rebuild."""
     merging = [started(pending, user, *provio_command(), "merge") for user in (ADA, BOB)]
     said = [process.communicate(timeout=120)[1] for process in merging]
     assert [process.returncode for process in merging] == [0, 0], said
@@ -73,8 +73,8 @@ def test_two_members_who_merge_at_the_same_time(pending: Users) -> None:
 
 
 @pytest.mark.slow
-def test_a_member_asks_while_another_merges_and_is_killed(pending: Users) -> None:
-    """The question does not wait for ever, and reads by itself what is not merged; the next one brings all in."""
+def test_a_member_queries_while_another_merges_and_is_killed(pending: Users) -> None:
+    """The query does not wait for ever, and reads the pending runs itself; the next one merges them."""
     pending.provio(ADA, "merge")
     record(pending, ADA, "ada3")
     last = record(pending, BOB, "bob3").name
@@ -89,7 +89,7 @@ def test_a_member_asks_while_another_merges_and_is_killed(pending: Users) -> Non
 
 @pytest.mark.slow
 def test_a_member_takes_over_from_the_background_merge_of_another(pending: Users) -> None:
-    """It lets go of the store for a member's question; nothing is lost, and nobody waits for it."""
+    """It releases the store for a member's query; nothing is lost, and no one waits for it."""
     home = pending.folder / ".provio"
     group = ["setpriv", f"--reuid={BOB}", f"--regid={BOB}", f"--groups={GROUP}", "--"]
     merger = at_work(home, pending.env | {"PROVIO_MERGE": "background"}, *group)
@@ -100,20 +100,20 @@ def test_a_member_takes_over_from_the_background_merge_of_another(pending: Users
 
 
 @pytest.mark.slow
-def test_who_is_not_in_the_group_changes_nothing(pending: Users) -> None:
-    """Merging, removing, rebuilding and asking are refused in one line that says whom to ask."""
+def test_a_user_outside_of_the_group_changes_nothing(pending: Users) -> None:
+    """Merge, removal, rebuild and queries are refused in one line that names the owner."""
     before = runs(pending.folder / ".provio")
     for words in (["merge"], ["merge", "--rebuild"], ["rm", "--yes", "ada0"], ["runs"]):
         done = pending.provio(EVE, *words, code=1)
         assert done.stderr.count("\n") == 1
-        assert f"shared by user {ADA} with group {GROUP}, which you are not in: ask to be added" in done.stderr
+        assert f"shared by user {ADA} with group {GROUP}, which you are not in: join the group" in done.stderr
     assert runs(pending.folder / ".provio") == before
     assert named(pending, BOB) == ALL
 
 
 @pytest.mark.slow
 def test_a_member_removes_a_run_of_another(pending: Users) -> None:
-    """It is gone for all members, with its files; the other runs are as they were."""
+    """It is removed for all members, with its files; the other runs are unchanged."""
     pending.provio(BOB, "rm", "--yes", "ada1")
     left = [name for name in ALL if name != "ada1"]
     assert (named(pending, ADA), named(pending, BOB)) == (left, left)
@@ -124,9 +124,9 @@ def test_a_member_removes_a_run_of_another(pending: Users) -> None:
 
 
 @pytest.mark.slow
-def test_a_record_without_the_right_to_write(users: Users) -> None:
-    """One's own, with the modes taken away: questions are answered, of what is pending too, and say so; whoever merges,
-    rebuilds or removes is told where the right is missing; a command runs unrecorded. With it all is there."""
+def test_a_folder_without_write_permission(users: Users) -> None:
+    """The user's own, with modes changed: queries are answered, including pending runs, with a message; merge, rebuild
+    and removal name the missing permission; a command runs without recording. With the permission all works."""
     folder = users.folder / "mine"
     folder.mkdir()
     os.chown(folder, ADA, ADA)

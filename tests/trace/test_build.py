@@ -1,8 +1,8 @@
-"""Builds: what a binary comes from, held against what gcc -MD says; and programs with the build that made them.
+"""Builds: the inputs of a binary, compared with those of gcc -MD; and programs with the build that made them.
 
-Compared are the sources and headers (`.c`, `.h`) below the project's folder. `gcc -MD` names each file that a
-compilation read; of a binary it is the union over the `.d` files of what was linked into it or archived for it. What a
-generated source came from (a table, a version) gcc does not know: those files are compared by name.
+The tests compare the sources and headers (`.c`, `.h`) below the project's folder. `gcc -MD` lists each file that a
+compilation read; the list of a binary is the union over the `.d` files of its linked or archived objects. gcc does not
+know the inputs of a generated source (a table, a version): these files are compared by name.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ GENERATED_FROM = {"VERSION", "data/table.csv"}
 
 @pytest.fixture
 def tree(project: Project, needs: Callable[..., None]) -> Project:
-    """A C project to build, in a folder of its own."""
+    """A C project to build."""
     needs("make", "gcc", "ar")
     build_tree.write(project.path)
     return project
 
 
 def sources(names: set[str]) -> set[str]:
-    """Those that are sources or headers of the project's own."""
+    """Return the sources and headers of the project."""
     return {name for name in names if name.endswith((".c", ".h")) and not name.startswith("..")}
 
 
-def told_by_gcc(folder: Path, *but: str) -> set[str]:
-    """What the `.d` files below a folder name, of the project's own, wherever make was when it compiled."""
+def inputs_by_gcc(folder: Path, *but: str) -> set[str]:
+    """Return the project's files that the `.d` files below a folder list, independent of make's working directory."""
     names = {name for file in folder.rglob("*.d") if file.name not in but for name in build_tree.dependencies(file)}
     places = [folder, *folder.glob("src/*")]
     found = {next((at / name for at in places if (at / name).exists()), Path(name)) for name in names}
@@ -46,9 +46,9 @@ def told_by_gcc(folder: Path, *but: str) -> set[str]:
 
 
 def check(tree: Project) -> None:
-    """The binary comes from the sources and headers that gcc read for it, and what generated ones came from."""
+    """Check that the binary comes from the files that gcc read for it, and the inputs of generated ones."""
     found = tree.ancestors("app")
-    told = told_by_gcc(tree.path, "tool.d")
+    told = inputs_by_gcc(tree.path, "tool.d")
     assert len(told) > 60
     assert sources(found["data"]) == told
     assert found["carried"] == set()
@@ -59,8 +59,8 @@ def check(tree: Project) -> None:
 
 
 @pytest.mark.slow
-def test_a_binary_comes_from_what_gcc_read_for_it(tree: Project) -> None:
-    """One make, four jobs at once: sources and headers are the union of what gcc -MD says, before and after a header
+def test_a_binary_comes_from_the_files_that_gcc_read(tree: Project) -> None:
+    """One make with four jobs: sources and headers are the union of gcc -MD's lists, before and after a header
     changed."""
     tree.watch("make", "-s", "-j4")
     check(tree)
@@ -74,12 +74,12 @@ def test_a_binary_comes_from_what_gcc_read_for_it(tree: Project) -> None:
     document = tree.lineage("app")
     versions = [node["iri"] for node in document["nodes"] if node.get("path") == str(header)]
     assert versions == [tree.lineage("include/util/util1.h")["target"]] != [before]
-    assert [gap["about"] for gap in document["gaps"]] == versions  # nobody saw who changed it
+    assert [gap["about"] for gap in document["gaps"]] == versions  # the change was not recorded
 
 
 @pytest.mark.slow
 def test_a_recursive_build(tree: Project) -> None:
-    """A make for each folder, the jobs shared by a pipe of tokens: the same sources; the tokens tie nothing."""
+    """A make for each folder, the jobs shared by a pipe of tokens: the same sources; the tokens connect nothing."""
     tree.watch("make", "-s", "-f", "recursive.mk", "-j4")
     check(tree)
     assert {node["type"] for node in tree.lineage("app", "--via", "control")["nodes"]} == {
@@ -91,7 +91,7 @@ def test_a_recursive_build(tree: Project) -> None:
 
 @pytest.mark.slow
 def test_jobs_shared_by_a_fifo(tree: Project) -> None:
-    """make from 4.4 on shares jobs by a FIFO: that ties nothing either."""
+    """make 4.4 shares jobs by a FIFO: that connects nothing either."""
     version = re.search(r"[0-9]+\.[0-9]+", subprocess.run(["make", "--version"], capture_output=True, text=True).stdout)
     if version is None or tuple(map(int, version[0].split("."))) < (4, 4):
         pytest.skip("make is older than 4.4, which shares jobs by a FIFO")
@@ -102,7 +102,7 @@ def test_jobs_shared_by_a_fifo(tree: Project) -> None:
 
 @pytest.mark.slow
 def test_a_build_by_cmake_and_ninja(tree: Project, needs: Callable[..., None]) -> None:
-    """Ninja compiles with -MD and deletes what it says once it has read it: compared is what ninja kept of it."""
+    """Ninja compiles with -MD and deletes the lists once it has read them: its own copy is compared."""
     needs("cmake", "ninja")
     tree.watch("cmake", "-G", "Ninja", "-S", ".", "-B", "made")
     tree.watch("ninja", "-C", "made")
@@ -118,7 +118,7 @@ def test_a_build_by_cmake_and_ninja(tree: Project, needs: Callable[..., None]) -
 
 @pytest.mark.slow
 def test_a_program_and_its_build(project: Project, needs: Callable[..., None]) -> None:
-    """What a program wrote comes from its data; with --code from the program, too, and what that was built from."""
+    """The output of a program comes from its data; with --code also from the program and the sources of its build."""
     needs("gcc")
     (project.path / "prog.c").write_text(PROGRAM)
     project.sh("echo '#define N 2' > n.h; echo 1 > data; echo 'gcc -o prog prog.c' > build.sh")
@@ -139,7 +139,7 @@ def test_a_program_and_its_build(project: Project, needs: Callable[..., None]) -
 
 @pytest.mark.slow
 def test_the_program_is_the_version_that_ran(project: Project, needs: Callable[..., None]) -> None:
-    """A program that is built anew between two of its runs, all in one run of provio: each product has its own."""
+    """A program is rebuilt between two executions in one run: each output has its own version of the program."""
     needs("gcc")
     for number in (1, 2):
         text = f'#include <stdio.h>\nint main(void) {{ FILE *f = fopen("out{number}", "w"); fputs("{number}", f); }}\n'
@@ -151,8 +151,8 @@ def test_the_program_is_the_version_that_ran(project: Project, needs: Callable[.
 
 
 @pytest.mark.slow
-def test_what_a_recorded_run_installed_is_no_noise(project: Project, needs: Callable[..., None]) -> None:
-    """What a run wrote is nobody else's, also below a root of installed software: as a program and as an input."""
+def test_files_that_a_recorded_run_installed_are_no_noise(project: Project, needs: Callable[..., None]) -> None:
+    """A file that a run wrote is no installed software, even below such a root: as a program and as an input."""
     needs("gcc")
     root = project.path.parent / "software"
     project.env["EBROOTOURS"] = str(root)

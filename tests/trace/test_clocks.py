@@ -1,5 +1,5 @@
-"""Whose clocks differ by less than could be measured: of what lies closer together nothing true is left out, and a gap
-says so; of what lies further apart lineage is as with one clock. Traces are told by one clock, then put out of it."""
+"""Hosts with clocks that differ by less than the measured error: lineage between events within that error includes all
+possible inputs, with a gap; for other events it is as with one clock. Traces are made with one clock, then shifted."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OUT, FAR = "/data/out", 100  # acts
 
 
 class Hosts:
-    """A run of which one process is on this host, one on another."""
+    """A run with a process on this host and one on another."""
 
     def __init__(self, folder: Path, pause: int) -> None:
         self.home, self.pause = Home(folder / ".provio"), pause
@@ -36,12 +36,12 @@ class Hosts:
         self.here, self.other = self.run.process("here"), self.run.process("other")
 
     def wait(self) -> None:
-        """Let time pass between what one host does and the other."""
+        """Let time pass between the actions of the hosts."""
         for _ in range(self.pause):
             self.run.tick()
 
     def told(self, ahead: int, within: int = WITHIN) -> tuple[set[str], list[str]]:
-        """The files that the output came from, and the gaps, where the other host's clock is ahead."""
+        """Return the inputs of the output, and the gaps, with the other host's clock ahead."""
         self.run.write()
         place = self.run.folder / "other"
         place.mkdir()
@@ -71,7 +71,7 @@ def reads(process: Process, name: str) -> None:
 
 
 def written_on(run: Hosts) -> set[str]:
-    """One empties a file and writes, the other appends before it writes on: what is left is of both."""
+    """One process truncates and writes a file, the other appends before further writes: the file comes from both."""
     shared = run.out
     reads(run.here, "a")
     reads(run.other, "b")
@@ -84,7 +84,7 @@ def written_on(run: Hosts) -> set[str]:
 
 
 def overwritten(run: Hosts) -> set[str]:
-    """One wrote, then the other emptied the file and wrote: its own is left alone."""
+    """One process wrote, then the other truncated the file and wrote: it comes only from the second."""
     shared = run.out
     reads(run.here, "a")
     reads(run.other, "b")
@@ -95,7 +95,7 @@ def overwritten(run: Hosts) -> set[str]:
 
 
 def read_at_work(run: Hosts) -> set[str]:
-    """One reads what the other has written, which goes on to read and write more."""
+    """One process reads the file of the other, which then reads and writes more."""
     shared = File("/data/x")
     reads(run.here, "a")
     written = run.here.plain(shared, "w").write()
@@ -109,7 +109,7 @@ def read_at_work(run: Hosts) -> set[str]:
 
 
 def read_later(run: Hosts) -> set[str]:
-    """The same, but that it had read more by then."""
+    """The same, but the writer had read more by then."""
     shared = File("/data/x")
     reads(run.here, "a")
     written = run.here.plain(shared, "w").write()
@@ -125,7 +125,7 @@ def read_later(run: Hosts) -> set[str]:
 
 
 def opened_before(run: Hosts) -> set[str]:
-    """One had the file open before the other wrote it anew, and read then."""
+    """One process opened the file before the other rewrote it, and read it afterwards."""
     shared = File("/data/x")
     found = run.other.plain(shared)
     reads(run.here, "a")
@@ -142,8 +142,8 @@ STORIES = (written_on, overwritten, read_at_work, read_later, opened_before)
 
 @pytest.mark.parametrize("ahead", [-2 * WITHIN + STEP, 0, 2 * WITHIN - STEP])
 @pytest.mark.parametrize("story", STORIES)
-def test_nothing_true_is_left_out(tmp_path: Path, story: object, ahead: int) -> None:
-    """However far the clocks are out, within what both may be."""
+def test_no_true_input_is_missing(tmp_path: Path, story: object, ahead: int) -> None:
+    """For every difference of the clocks within their errors."""
     run = Hosts(tmp_path, 0)
     true = story(run)  # type: ignore[operator]
     found, gaps = run.told(ahead)
@@ -153,22 +153,22 @@ def test_nothing_true_is_left_out(tmp_path: Path, story: object, ahead: int) -> 
 
 
 @pytest.mark.parametrize("story", STORIES)
-def test_what_lies_further_apart_is_in_order(tmp_path: Path, story: object) -> None:
-    """And nothing is said of clocks."""
+def test_events_outside_of_the_error_are_in_order(tmp_path: Path, story: object) -> None:
+    """And there is no gap about clocks."""
     run = Hosts(tmp_path, FAR)
     true = story(run)  # type: ignore[operator]
     assert run.told(2 * WITHIN - STEP) == (true, [])
 
 
-def test_it_is_by_what_was_measured(tmp_path: Path) -> None:
-    """Where the marks claim that clocks agree, what they say of the order is believed, however wrong."""
+def test_the_measured_error_decides(tmp_path: Path) -> None:
+    """If the marks state that the clocks agree, their order is used, even if it is wrong."""
     run = Hosts(tmp_path, 0)
     true = opened_before(run)
     assert not true <= run.told(-2 * WITHIN + STEP, within=0)[0]
 
 
-def test_the_same_where_a_run_is_told_in_portions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What clocks leave open is of the whole run."""
+def test_the_same_for_a_run_in_partitions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error of the clocks is one of the whole run."""
     found = []
     for large in (False, True):
         monkeypatch.setattr(job, "is_large", lambda _, large=large: large)
@@ -180,8 +180,8 @@ def test_the_same_where_a_run_is_told_in_portions(tmp_path: Path, monkeypatch: p
     assert found[0] == found[1]
 
 
-def test_how_far_clocks_may_be_apart() -> None:
-    """Each may be out by what was within the measurement, and by what was not taken off."""
+def test_the_uncertainty_of_clocks() -> None:
+    """The sum of the measurement's error and the difference that was not corrected, for two hosts."""
     marks = {
         "a": {"clockOffset": "-4", "clockWithin": "5"},
         "b": {"clockOffset": "100", "clockWithin": "7"},
@@ -192,7 +192,7 @@ def test_how_far_clocks_may_be_apart() -> None:
 
 
 @pytest.mark.parametrize(("apart", "said"), [(200_000, "1 ms"), (10_000_000, "10 ms"), (2_000_000_001, "2001 ms")])
-def test_what_lies_within_less_than_a_millisecond_is_not_said_to_within_none(apart: int, said: str) -> None:
+def test_an_error_below_a_millisecond_is_not_shown_as_zero(apart: int, said: str) -> None:
     clocks = Clocks(apart)
     clocks.doubt("v", "b", "a")
     what = f"what a and b did to this file lies within {said}, by which their clocks may differ"

@@ -1,4 +1,4 @@
-"""Records that are kept small say what they said."""
+"""Packed records have the content of the originals."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ numbers = some.dictionaries(
 
 @pytest.mark.slow
 @given(texts, numbers)
-def test_what_is_packed(text: dict[str, str], number: dict[str, str]) -> None:
-    """Texts are as they were, whatever is in them, and integers have their value; the order stays."""
-    told = Packed(number | text).record()
-    assert list(told) == list(number | text)
-    assert {name: told[name] for name in text} == text
-    assert {name: int(told[name]) for name in number} == {name: int(value) for name, value in number.items()}
-    assert all(len(told[name]) <= len(value) for name, value in number.items())
+def test_packing_keeps_the_content(text: dict[str, str], number: dict[str, str]) -> None:
+    """Texts with any characters are equal, integers have the same value, and the order stays."""
+    unpacked = Packed(number | text).record()
+    assert list(unpacked) == list(number | text)
+    assert {name: unpacked[name] for name in text} == text
+    assert {name: int(unpacked[name]) for name in number} == {name: int(value) for name, value in number.items()}
+    assert all(len(unpacked[name]) <= len(value) for name, value in number.items())

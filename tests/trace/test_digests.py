@@ -1,4 +1,4 @@
-"""A run's hash is that of its files, whoever computes it."""
+"""A run's hash does not depend on the implementation of SHA-256."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from provio.trace.digests import FEW, Digests
 
 
 def test_few_files_and_many() -> None:
-    """The first are hashed without OpenSSL, which is dear to load, the rest and all that is large with it."""
+    """The first files are hashed without OpenSSL, which is slow to load; the others and large ones with it."""
     contents = [b"%d" % number * number for number in range(2 * FEW)] + [b"x" * 1_000_000]
     known, whole = Digests(), hashlib.sha256()
     for number, content in enumerate(contents):

@@ -1,4 +1,4 @@
-"""HDF5 inside an executable is called past the preload: files keep their lineage, and a Gap says what was not seen."""
+"""HDF5 linked into an executable is not intercepted: files keep their lineage, and a gap states the reason."""
 
 import shutil
 import subprocess
@@ -16,13 +16,13 @@ UNINTERCEPTED = "HDF5 was called without its interceptors: datasets that it wrot
 
 @pytest.fixture
 def static(project: Project) -> Path:
-    """A program that has HDF5 inside it, as Debian's `h5cc` links unless it is told otherwise."""
+    """A program with HDF5 linked statically, as Debian's `h5cc` does by default."""
     return linked(project.path.parent / "derive", "derive.c", "-noshlib")
 
 
 @pytest.fixture
 def input_file(project: Project) -> Path:
-    """A small HDF5 file, made by nobody who was seen."""
+    """A small HDF5 file without a recorded writer."""
     made = project.path / "in.h5"
     subprocess.run([linked(project.path.parent / "make", "make.c", "-shlib"), made], check=True)
     return made
@@ -41,8 +41,8 @@ def gaps(project: Project, target: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_hdf5_in_the_executable_is_a_gap_of_what_it_wrote(project: Project, static: Path, input_file: Path) -> None:
-    """The output's lineage by file is whole; its Gap names the program, though that has no symbols left."""
+def test_hdf5_in_the_executable_is_a_gap_of_its_output(project: Project, static: Path, input_file: Path) -> None:
+    """The output's lineage by file is complete; its gap names the program, even without symbols."""
     subprocess.run(["strip", static], check=True)
     assert hdf5_inside(bytes(static))
     project.watch(str(static), input_file.name, "out.h5")
@@ -53,7 +53,7 @@ def test_hdf5_in_the_executable_is_a_gap_of_what_it_wrote(project: Project, stat
 
 @pytest.mark.slow
 def test_a_shared_library_is_no_gap(project: Project, input_file: Path) -> None:
-    """The same program with HDF5 as a shared library, and one of the system's that only copies the file."""
+    """The same program with HDF5 as a shared library, and a system program that only copies the file."""
     shared = linked(project.path.parent / "shared", "derive.c", "-shlib")
     assert not hdf5_inside(bytes(shared))
     project.watch(str(shared), input_file.name, "out.h5")
@@ -63,7 +63,7 @@ def test_a_shared_library_is_no_gap(project: Project, input_file: Path) -> None:
 
 @pytest.mark.slow
 def test_only_its_hdf5_files_have_the_gap(project: Project, static: Path, input_file: Path) -> None:
-    """What the shell, its sibling or its launcher writes has none, nor has the input that it only read."""
+    """Files of the shell, a sibling or the launcher have none, nor has the input."""
     project.run(f"{static} in.h5 out.h5 && wc -c < out.h5 > length && gzip -k out.h5")
     assert len(gaps(project, "out.h5")) == 1
     assert gaps(project, "in.h5") == []
@@ -72,16 +72,16 @@ def test_only_its_hdf5_files_have_the_gap(project: Project, static: Path, input_
 
 
 @pytest.mark.slow
-def test_a_program_that_is_made_anew_is_not_looked_at(project: Project, static: Path, input_file: Path) -> None:
-    """What is there after the run may be another program: it is not named."""
+def test_a_replaced_program_is_not_inspected(project: Project, static: Path, input_file: Path) -> None:
+    """After the run, its path may lead to another program: it is not named."""
     other = static.with_name("other")
     shutil.copy(static, other)
     project.run(f"{static} in.h5 out.h5; mv {other} {static}")
     assert gaps(project, "out.h5") == [UNINTERCEPTED]
 
 
-def test_the_signature_may_lie_behind_a_users_own_block(project: Project, input_file: Path) -> None:
-    """As `h5jam` puts it there: at 512, 1024, 2048 … bytes."""
+def test_the_signature_may_follow_a_user_block(project: Project, input_file: Path) -> None:
+    """As `h5jam` writes it: at 512, 1024, 2048 … bytes."""
     own = project.path / "own"
     own.write_bytes(b"x" * 1000)
     whole = project.path / "whole.h5"
@@ -92,7 +92,7 @@ def test_the_signature_may_lie_behind_a_users_own_block(project: Project, input_
 
 @pytest.mark.slow
 def test_hdf5_that_was_called_by_its_addresses_is_a_gap(project: Project) -> None:
-    """No layer sees such calls; where HDF5 is not to be watched at all, nothing is missed."""
+    """Such calls are not intercepted; with HDF5 switched off, there is no gap."""
     h5py = pytest.importorskip("h5py")
     library = next(Path(h5py.__file__).parent.with_name("h5py.libs").glob("libhdf5-*"), None)
     if library is None:
@@ -106,14 +106,14 @@ def test_hdf5_that_was_called_by_its_addresses_is_a_gap(project: Project) -> Non
     off = Project(project.path, {**project.env, "PROVIO_HDF5": "off"})
     off.watch(*direct, "unsaid.h5")
     assert gaps(off, "unsaid.h5") == []
-    project.provio("merge", "--rebuild")  # what the run was told counts, not what is set now
+    project.provio("merge", "--rebuild")  # the setting of the run counts, not the present one
     assert gaps(project, "unsaid.h5") == []
     assert gaps(project, "out.h5") == [UNINTERCEPTED]
 
 
 @pytest.mark.slow
 def test_files_of_other_drivers_are_no_gaps(project: Project) -> None:
-    """What is written at its close from memory, and what has several parts, was told of under another name."""
+    """Files written from memory at the close, and files in several parts, have records under another name."""
     pytest.importorskip("h5py")
     program = "import h5py; h5py.File('core.h5', 'w', driver='core')['x'] = [1]"
     family = "import h5py; h5py.File('part%d.h5', 'w', driver='family', memb_size=4096)['x'] = list(range(2000))"

@@ -1,4 +1,4 @@
-"""Whatever a process writes into its run's folder: it speaks of that run alone, and costs no more than itself."""
+"""A process that writes hostile files into its run's folder affects only that run, at a bounded cost."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ THREAD = f"""@prefix prov: <http://www.w3.org/ns/prov#> . @prefix xsd: <http://w
 
 
 def record(home: Home, run: str, more: str | bytes = "", name: str = "1.2.0.1.ttl") -> Path:
-    """Make a run folder of one good thread file, with `more` behind it."""
+    """Make a run folder with a valid thread file, followed by `more`."""
     folder = home.runs / run
     (folder / HOST).mkdir(parents=True)
     (folder / "run.ttl").write_text(HEAD.format(run=run), encoding="utf-8")
@@ -52,7 +52,7 @@ def home(tmp_path: Path) -> Home:
 
 
 def said(home: Home) -> set[tuple[str, str, str, str]]:
-    """All that the store says."""
+    """Return all statements of the store."""
     quads = ox.parse(StoreReader(home).dataset(None, ox.RdfFormat.N_QUADS), ox.RdfFormat.N_QUADS)
     named = (quad for quad in quads if isinstance(quad.graph_name, ox.NamedNode))
     return {(q.graph_name.value, q.subject.value, q.predicate.value, q.object.value) for q in named}
@@ -60,7 +60,7 @@ def said(home: Home) -> set[tuple[str, str, str, str]]:
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> set[tuple[str, str, str, str]]:
-    """What the good thread file says of a run by itself."""
+    """Return the statements that follow from the valid thread file alone."""
     home = Home(tmp_path_factory.mktemp("good") / ".provio")
     record(home, RUN)
     assert merge(home).damages == []
@@ -96,10 +96,10 @@ STATEMENTS = {
 
 
 @pytest.mark.parametrize("statement", STATEMENTS.values(), ids=STATEMENTS)
-def test_a_thread_file_that_speaks_of_what_is_not_its_own_is_not_heard(
+def test_records_that_do_not_belong_to_a_thread_file_are_rejected(
     home: Home, undisturbed: set[tuple[str, str, str, str]], statement: str
 ) -> None:
-    """The run is merged as without it, but for a gap that says so; the damage is named."""
+    """The run is merged as without them, plus a gap; the damage is reported."""
     record(home, RUN, statement)
     outcome = merge(home)
     more = {fact for fact in said(home) ^ undisturbed if "contentHash" not in fact[2]}
@@ -114,7 +114,7 @@ INJECTION = "z> <x:a> <x:b> .\n<x:c> <x:d> <x:e"
 
 
 def test_no_text_becomes_a_statement(home: Home) -> None:
-    """Names of functions, folders and files, boot and host: none breaks out of its term."""
+    """Names of functions, folders and files, boot and host: none ends its term early."""
     text = INJECTION.replace("\n", "\\n")
     folder = record(home, RUN, f'<f1> a :Failure ; :operation :Read ; :api "{text}" ; :errno 2 ; :count 1 .')
     head = (folder / "run.ttl").read_text(encoding="utf-8").replace('"boot"', f'"{text}"').replace('"ada"', f'"{text}"')
@@ -145,8 +145,8 @@ ENDLESS = {
 
 @pytest.mark.parametrize("more", ENDLESS.values(), ids=ENDLESS)
 @pytest.mark.slow
-def test_a_damaged_file_costs_itself_and_little_time(home: Home, more: bytes) -> None:
-    """The good part is kept: in 20 s of processor time and 4 GiB of address space, where all of it takes far less."""
+def test_a_damaged_file_costs_only_its_records_and_little_time(home: Home, more: bytes) -> None:
+    """The valid part is kept, within 20 s of processor time and 4 GiB of address space, far more than needed."""
     record(home, RUN, more)
     limited = "import resource as r; r.setrlimit(r.RLIMIT_CPU, (20, 20)); r.setrlimit(r.RLIMIT_AS, (4 << 30, 4 << 30));"
     script = f"{limited} from provio.settings.home import Home; from provio.merge.runs import merge;"
@@ -156,8 +156,8 @@ def test_a_damaged_file_costs_itself_and_little_time(home: Home, more: bytes) ->
     assert any(fact[3] == f"{NS}Write" for fact in said(home))
 
 
-def test_what_is_no_plain_file_is_not_read(home: Home, tmp_path: Path) -> None:
-    """FIFOs, devices, links, sparse files of 1 TB, in every place where merge looks: named, and merged without."""
+def test_only_plain_files_are_read(home: Home, tmp_path: Path) -> None:
+    """FIFOs, devices, links, sparse files of 1 TB, in every place that merge reads: reported and skipped."""
     folder = record(home, RUN)
     secret = tmp_path / "secret.ttl"
     secret.write_text(f'<{RUN_BASE}{RUN}/{HOST}/1.2.0/1/g> a <{NS}Gap> ; <{NS}reason> "stolen" .', encoding="utf-8")
@@ -180,7 +180,9 @@ def test_what_is_no_plain_file_is_not_read(home: Home, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("where", ["/", "/proc/self/root", "link", "other"])
-def test_a_folder_that_a_trace_names_is_read_only_where_it_is_the_runs(home: Home, tmp_path: Path, where: str) -> None:
+def test_a_folder_that_a_trace_names_is_read_only_if_it_belongs_to_the_run(
+    home: Home, tmp_path: Path, where: str
+) -> None:
     """`traceFolder`: of the run's name, a folder, of the same owner."""
     if where == "link":
         (tmp_path / RUN).symlink_to("/proc")
@@ -199,7 +201,7 @@ def test_a_folder_that_a_trace_names_is_read_only_where_it_is_the_runs(home: Hom
 
 
 def test_nothing_is_written_through_a_link(home: Home, tmp_path: Path) -> None:
-    """What settling writes replaces a link that waits for it."""
+    """Post-processing replaces a link at the name of its file."""
     from provio.trace import post_run
     from provio.trace.read import read_run
 
@@ -213,16 +215,16 @@ def test_nothing_is_written_through_a_link(home: Home, tmp_path: Path) -> None:
     assert isinstance(merge(home), Outcome)
 
 
-def test_the_good_part_before_a_mistake_is_kept() -> None:
-    """Also where lines within a text look like the ends of statements."""
+def test_the_valid_part_before_an_error_is_kept() -> None:
+    """Also if lines in a literal look like the ends of statements."""
     good = b"".join(b'<x:%d> <%sreason> "y" .\n' % (number, NS.encode()) for number in range(100))
     damages: list[object] = []
     found = parse(good + b'<x:z> <x:b> """\n' + b"x .\n" * 50 + b"\\q", Path("x"), damages)  # type: ignore[arg-type]
     assert (len(found), len(damages)) == (100, 1)
 
 
-def test_names_of_any_kind_come_back(home: Home) -> None:
-    """A path of every character that Turtle can write, in the store as it was."""
+def test_names_of_any_kind_are_preserved(home: Home) -> None:
+    """A path with every character that Turtle can write is unchanged in the store."""
     path = "/d/" + "".join(map(chr, [*range(1, 0xD7FF, 37), 0x202E, 0x1F600, 0x10FFFD]))
     opened = ':device "8:1" ; :inode 8 ; :openedNs 1795176900000000100 .'
     read = "<a2> a :Access ; :object <../o2> ; :firstRead 9 ; :lastRead 9 ; :reads 1 ; :readBytes 1 ."
@@ -233,7 +235,7 @@ def test_names_of_any_kind_come_back(home: Home) -> None:
 
 @pytest.mark.slow
 def test_validate_fetches_nothing(tmp_path: Path, project: Project) -> None:
-    """A context, an import or an entity that lies elsewhere: nobody is asked for it, and no other file is read."""
+    """A context, an import or an external entity: no request is sent, and no other file is read."""
     secret = tmp_path / "secret"
     secret.write_text("stolen", encoding="utf-8")
     with socket.create_server(("127.0.0.1", 0)) as server:

@@ -1,5 +1,5 @@
-"""Several hosts, as network, mount and UTS namespaces with a shared folder, are one run with one lineage; and each
-host's clock is compared with the record's."""
+"""Several hosts, simulated by network, mount and UTS namespaces with a shared folder, share a run and its lineage; each
+host's clock is compared with that of the `.provio`'s file system."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def hosts(project: Project, tmp_path: Path) -> dict[str, Path]:
 
 
 def on(project: Project, hosts: dict[str, Path], host: str, command: list[str], **more: str) -> str:
-    """What a command says on a host, which has a disk of its own at /mnt."""
+    """Return the output of a command on a host, which has its own disk at /mnt."""
     script = f'hostname {host} && ip link set lo up && mount --bind "{hosts[host]}" /mnt && exec "$@"'
     done = subprocess.run(
         [*APART, "sh", "-c", script, "sh", *command],
@@ -49,7 +49,7 @@ def on(project: Project, hosts: dict[str, Path], host: str, command: list[str], 
 
 
 def until_collected(project: Project, hosts: dict[str, Path]) -> None:
-    """Wait until no host has anything that is not in the run folder, and who collected has tidied up."""
+    """Wait until all files of all hosts are in the run folder, and the collectors have ended."""
     begun, notes = time.monotonic(), project.path / ".provio" / node_local.NOTES
     places = [
         *(notes.iterdir() if notes.is_dir() else ()),
@@ -63,7 +63,7 @@ def until_collected(project: Project, hosts: dict[str, Path]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("capture", ["", "/mnt"])
 def test_ranks_of_two_hosts_are_one_run(project: Project, hosts: dict[str, Path], capture: str) -> None:
-    """By `PROVIO_RUN` alone: what one host made the other reads, wherever each records."""
+    """By `PROVIO_RUN` alone: one host reads the file of the other, for each place of live files."""
     watch = [*provio_command(), "run", "--"]
     settings = {"PROVIO_RUN": "night", "PMI_SIZE": "3", "PROVIO_CAPTURE_DIR": capture}
     on(project, hosts, "nodea", [*watch, "cp", "in", "a"], PMI_RANK="0", **settings)
@@ -78,7 +78,7 @@ def test_ranks_of_two_hosts_are_one_run(project: Project, hosts: dict[str, Path]
     assert {(row["host"], row["rank"]) for row in rows} == {("nodea", "0"), ("nodeb", "1"), ("nodeb", "2")}
     for row in clocks(project):
         assert abs(int(row["ahead"])) <= int(row["within"])  # it is one clock
-        assert int(row["within"]) < 10_000_000_000  # what it takes to look, with all that a busy machine does between
+        assert int(row["within"]) < 10_000_000_000  # time for the comparison, on a busy machine
 
 
 def clocks(project: Project) -> list[dict[str, str]]:
@@ -92,7 +92,7 @@ def clocks(project: Project) -> list[dict[str, str]]:
 
 @pytest.mark.slow
 def test_a_launcher_starts_ranks_on_two_hosts(project: Project, hosts: dict[str, Path], tmp_path: Path) -> None:
-    """Open MPI by a remote shell of its own, behind which each host has another name and another disk."""
+    """Open MPI with a remote shell that enters hosts with another name and another disk."""
     if shutil.which("mpirun.openmpi") is None:
         pytest.skip("mpirun.openmpi is not installed (make test installs it where it may)")
     agent = tmp_path / "agent"
@@ -124,7 +124,7 @@ WHOLE = [*APART, "--pid", "--fork", "--kill-child", "--mount-proc"]
 
 
 def up(project: Project, hosts: dict[str, Path], host: str, script: str) -> subprocess.Popen[bytes]:
-    """A host that is up until all that it recorded is collected: it has processes of its own."""
+    """A host with its own processes, which is up until all of its files are collected."""
     begin = f'hostname {host} && ip link set lo up && mount --bind "{hosts[host]}" /mnt && '
     wait = "; until rmdir /mnt/provio-* 2>/dev/null; do sleep 0.05; done"
     env = project.env | {"PROVIO_RUN": "night", "PROVIO_CAPTURE_DIR": "/mnt", "RUN": " ".join(provio_command())}
@@ -138,7 +138,7 @@ def ends(project: Project) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("lost", [False, True])
 def test_a_run_ends_with_the_last_of_its_hosts(project: Project, hosts: dict[str, Path], lost: bool) -> None:
-    """Commands that are no ranks are one run, which nobody ends or removes while a host may be at work on it."""
+    """Commands that are no ranks share a run, which is not ended or removed while a host may be at work on it."""
     script = "$RUN run -- sh -c 'cp a b; touch began; until [ -e go ]; do sleep 0.05; done; cp b c'"
     first = up(project, hosts, "nodea", "$RUN run -- cp in a")
     try:
@@ -153,7 +153,8 @@ def test_a_run_ends_with_the_last_of_its_hosts(project: Project, hosts: dict[str
         assert "may still be in progress on nodeb; nothing was removed" in said
         said = project.provio("prune", "--older-than", "0h", "--yes").stderr
         assert re.match(
-            r"as of .* is in progress on nodeb, last sign of life .* ago\n1 run not removed: other hosts may still work on them", said
+            r"as of .* is in progress on nodeb, last sign of life .* ago\n1 run not removed: other hosts may still work on them",
+            said,
         )
         assert project.data("a") == {"in"}
         if not lost:
@@ -181,8 +182,8 @@ AHEAD = 100_000_000_000  # ns
 
 @pytest.mark.slow
 @pytest.mark.parametrize("said", [AHEAD, 0])
-def test_what_a_host_recorded_is_put_where_the_servers_clock_has_it(project: Project, said: int) -> None:
-    """A clock that was 100 s ahead: its processes began when they did, if its mark says so; else in the future."""
+def test_the_times_of_a_host_are_converted_to_the_servers_clock(project: Project, said: int) -> None:
+    """A clock that was 100 s ahead: its processes have correct starts if its mark states that; else in the future."""
     (project.path / "in").write_text("in\n")
     run_as_rank(project, "cp in out")
     put_ahead(project, said)
@@ -193,11 +194,11 @@ def test_what_a_host_recorded_is_put_where_the_servers_clock_has_it(project: Pro
     assert {datetime.fromisoformat(moment).timestamp() < time.time() for moment in times} == {said == AHEAD}
     assert project.data("out") == {"in"}
     if said != AHEAD:
-        shutil.rmtree(project.path / ".provio")  # which is not valid: it tells of the future
+        shutil.rmtree(project.path / ".provio")  # not valid: its times are in the future
 
 
 def run_as_rank(project: Project, script: str) -> None:
-    """Record a script as the one rank of a run, which has marks of its hosts."""
+    """Record a script as the only rank of a run, which has marks of its hosts."""
     (project.path / ".provio").mkdir(exist_ok=True)
     ranked = project.env | {"PROVIO_RUN": "night", "PMI_RANK": "0", "PMI_SIZE": "1"}
     command = [*provio_command(), "run", "--quiet", "--", "sh", "-c", script]
@@ -205,7 +206,7 @@ def run_as_rank(project: Project, script: str) -> None:
 
 
 def put_ahead(project: Project, said: int) -> None:
-    """Have all that the host recorded be as if its clock had been ahead, and its mark say by how much it was."""
+    """Shift all times of the host as if its clock had been ahead, with or without the difference in its mark."""
     for file in (*project.trace_files(), *(project.path / ".provio/runs").glob("*/run.ttl")):
         text = file.read_text(encoding="utf-8")
         ahead = re.sub(
@@ -218,15 +219,15 @@ def put_ahead(project: Project, said: int) -> None:
 
 
 @pytest.mark.parametrize("ahead", [0, 90, -3600])
-def test_a_clock_is_compared_with_that_which_dates_files(tmp_path: Path, ahead: int) -> None:
-    """Of a process whose clock is another than the kernel's: within what is said."""
+def test_a_clock_is_compared_with_the_clock_of_the_file_system(tmp_path: Path, ahead: int) -> None:
+    """The clock of a process that differs from the kernel's: within the stated error."""
     if shutil.which("faketime") is None:
         pytest.skip("faketime is not installed (make test installs it where it may)")
     program = "import os, sys; from provio.system import node_local as captured; "
     program += "fd = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT); "
     program += "print(*captured.clock(fd))"
     command = ["faketime", "-f", f"{ahead:+d}s", sys.executable, "-c", program, tmp_path / "mark"]
-    real = os.environ | {"NO_FAKE_STAT": "1", "FAKE_UTIME": "1"}  # the times of files are not its own
+    real = os.environ | {"NO_FAKE_STAT": "1", "FAKE_UTIME": "1"}  # the times of files are by another clock
     said = subprocess.run(command, env=real, capture_output=True, text=True, check=True, timeout=LONGEST).stdout
     offset, within = map(int, said.split())
     assert abs(offset - ahead * 1_000_000_000) <= within

@@ -1,4 +1,4 @@
-"""The quick reader of thread files says what a Turtle parser says, or nothing."""
+"""The reader by line shapes returns the records of the Turtle parser, or nothing."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,7 +31,7 @@ WHOLE = (
  <../> a :Process ; :pid 48 ; :argv "sh -c x" .
 """
 )
-# Turtle that is none of the shim's, and what is no Turtle at all.
+# Turtle that the shim does not write, and invalid Turtle.
 PIECES = [
     *'"<>;.,:#@\\ \n\r\t-+e5a[](){}^', "\u2028", "\x00", "é", "\ud7ff", "~", "..", "./", "//", "<../../x>", "<o%41>",
     "<#f>", "<?q>", "<a:b>", "<http://x/../y>", "<urn:x>", '"""', "\\u0041", "'x'", "_:b", "[]", "5.", "5.0", "1e3",
@@ -51,7 +51,7 @@ def own_shapes() -> Iterator[None]:
 
 
 def by_turtle(data: bytes) -> dict[str, dict[str, str]] | None:
-    """The records by the parser; None where it refuses, or where a number is none, of which much is to be said."""
+    """Return the records by the parser; None for a syntax error or an invalid number, which are reported elsewhere."""
     try:
         found = records_in(data)
     except (SyntaxError, ValueError):
@@ -66,7 +66,7 @@ def agree(text: str) -> None:
     assert found is None or found == by_turtle(data)
 
 
-def test_what_the_shim_writes_is_read_quickly() -> None:
+def test_the_lines_of_the_shim_have_known_shapes() -> None:
     found = line_shapes.records(WHOLE.encode())
     assert found is not None and found == by_turtle(WHOLE.encode())
     assert found["https://w3id.org/provio/run/0193/vm/47.8.0/o1"]["path"] == "/a b;é"

@@ -1,4 +1,4 @@
-"""Files that one opening of a run has to do with are stated in batches: the same graph as without that."""
+"""Lone files are stated in batches: the graph is the same as without that."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from provio.trace.fast.lone_files import Lone
 from provio.trace.post_run import postprocess
 from provio.trace.read import read_run
 
-# What a program does to files at random: to a few again and again, to most once. Two threads, and a fork.
+# Random accesses: to a few files repeatedly, to most once. Two threads, and a fork.
 PROGRAM = """
 import mmap, os, random, sys, threading
 seed, many = int(sys.argv[1]), int(sys.argv[2])
@@ -104,25 +104,25 @@ SEEDS = int(os.environ.get("PROVIO_SEEDS", "5"))
 
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small runs have lone files, in several batches."""
+    """Make small runs have lone files, in several batches."""
     monkeypatch.setattr(find_lone, "FIRST", 3)
     monkeypatch.setattr(find_lone, "BATCH", 7)
     monkeypatch.setattr(find_lone, "WINDOW", 5)
     monkeypatch.setattr(run_source, "LARGE", 2_000)
 
 
-def told(run: Path, held: Lone | None) -> tuple[list[str], list[str], set[str]]:
-    """Return what the store is given of a run: its lines in order, what the index says, what is left open."""
+def for_store(run: Path, held: Lone | None) -> tuple[list[str], list[str], set[str]]:
+    """Return the data for the store: the sorted lines, the index, and the open statements."""
     prepared = partitions.prepare(Partitions(postprocess(read_run(run, held))), Config())
     lines = sorted({line for piece in prepared.pieces for line in piece.splitlines()})
     return lines, prepared.index, prepared.open
 
 
 def assert_same(run: Path, held: Lone) -> None:
-    """The store is given the same with and without lone files."""
-    told(run, None)  # which notes what is found after the run
-    lines, *rest = told(run, None)
-    found, *others = told(run, held)
+    """The data for the store is the same with and without lone files."""
+    for_store(run, None)  # post-processing writes its results
+    lines, *rest = for_store(run, None)
+    found, *others = for_store(run, held)
     assert (sorted(set(lines) - set(found)), sorted(set(found) - set(lines))) == ([], [])
     assert others == rest
 
@@ -152,7 +152,7 @@ def test_the_graph_is_the_same_as_without(project: Project, seed: int) -> None:
 
 
 @pytest.mark.usefixtures("few")
-def test_the_graph_is_the_same_of_what_was_cut_off(project: Project) -> None:
+def test_the_graph_is_the_same_for_a_truncated_file(project: Project) -> None:
     run = record(project, PROGRAM, "7", "400")
     for file in sorted(run.glob("*/*.ttl"), key=lambda file: file.stat().st_size)[-2:]:
         with open(file, "r+b") as data:
@@ -175,8 +175,8 @@ def test_the_graph_is_the_same_of_what_was_cut_off(project: Project) -> None:
         '<> :device "x" .',
     ],
 )
-def test_what_is_said_late(project: Project, more: str) -> None:
-    """Of an opening and of its access, at the end of a thread file."""
+def test_late_records(project: Project, more: str) -> None:
+    """Further records of an opening and of its access at the end of a thread file."""
     run = record(project, "for number in range(90): open(f'in/{number}', 'rb', buffering=0).read(9)")
     file = max(run.glob("*/*.ttl"), key=lambda file: file.stat().st_size)
     with open(file, "a", encoding="ascii") as text:
@@ -194,7 +194,7 @@ def test_an_access_of_two_openings_costs_no_run(project: Project, number: int) -
     [access] = re.findall(r"<a[0-9]+>", lines[at])
     lines[at + 1] = re.sub(r"<a[0-9]+>", access, lines[at + 1])
     file.write_text("\n".join(lines), encoding="ascii")
-    assert len(told(run, held_by(project, run))[0]) > 1_000
+    assert len(for_store(run, held_by(project, run))[0]) > 1_000
 
 
 @pytest.mark.usefixtures("few")
@@ -215,7 +215,7 @@ for number in range(100):
 
 
 @pytest.mark.usefixtures("few")
-def test_what_another_process_touches_is_not_lone(project: Project) -> None:
+def test_a_file_of_another_process_is_not_lone(project: Project) -> None:
     program = """
 import os, subprocess
 for number in range(60):
@@ -238,14 +238,14 @@ def test_a_small_run_has_none(project: Project) -> None:
 
 
 @pytest.mark.usefixtures("few")
-def test_without_room_for_their_records_it_goes_without(project: Project) -> None:
+def test_without_space_for_their_records_there_are_none(project: Project) -> None:
     run = record(project, PROGRAM, "8", "200")
     assert_same(run, Lone(project.path / "missing", lambda _, path: path))
 
 
 @pytest.mark.usefixtures("few")
-def test_what_a_shell_takes_in_by_a_pipe(project: Project) -> None:
-    """What a program of the system read of the user's makes its answer no noise, also where it is all lone."""
+def test_the_input_of_a_shell_by_a_pipe(project: Project) -> None:
+    """A system program that read user files has an output that is no noise, also if all these files are lone."""
     for name in ("in", "more"):
         (project.path / name).mkdir()
         for number in range(100):
@@ -269,7 +269,7 @@ def test_what_a_shell_takes_in_by_a_pipe(project: Project) -> None:
         (r'"(/[^"]*)/in/', r'"\1/ompi-5/in/'),
     ],
 )
-def test_what_no_shim_writes(project: Project, found: str, instead: str) -> None:
+def test_records_that_no_shim_writes(project: Project, found: str, instead: str) -> None:
     run = record(project, "for number in range(90): open(f'in/{number}', 'rb', buffering=0).read(9)")
     file = max(run.glob("*/*.ttl"), key=lambda file: file.stat().st_size)
     changed = re.sub(found, instead, file.read_text(encoding="ascii"))
@@ -279,7 +279,7 @@ def test_what_no_shim_writes(project: Project, found: str, instead: str) -> None
 
 
 @pytest.mark.usefixtures("few")
-def test_what_has_the_same_key_before_and_after(project: Project) -> None:
+def test_a_file_with_the_same_key_before_and_after(project: Project) -> None:
     """A file that is overwritten within a tick of its clock."""
     program = """
 import os
@@ -298,7 +298,7 @@ for number in range(60, 90):
 
 
 @pytest.mark.usefixtures("few")
-def test_a_program_that_looks_into_files(project: Project) -> None:
+def test_a_program_with_records_of_objects_in_files(project: Project) -> None:
     pytest.importorskip("h5py")
     program = """
 import h5py, os

@@ -1,4 +1,4 @@
-"""Metrics by the million: as many as a trace has, in the form in which it has them, at a few bytes each."""
+"""Metrics by the million: none is lost, each is unchanged, and takes a few bytes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ METRICS = st.builds(Metric, TEXTS, NUMBERS, TEXTS, INTEGERS, TEXTS, TEXTS, VALUE
 
 @pytest.mark.slow
 @given(st.lists(METRICS))
-def test_metrics_come_out_as_they_went_in(said: list[Metric]) -> None:
+def test_metrics_are_unchanged(said: list[Metric]) -> None:
     found = Metrics()
     for one in said:
         found.add(one)
@@ -51,7 +51,7 @@ def home(tmp_path: Path) -> Home:
 
 
 def told(home: Home, last: str = "", many: int = MANY) -> Path:
-    """A run whose one thread said many metrics, a line each, and something last."""
+    """Make a run with one thread of many metrics, a line each, and a last line."""
     run = Run(home, 1)
     run.process("train")
     run.write()
@@ -103,9 +103,9 @@ def test_the_hash_of_a_large_file_is_that_of_its_bytes(home: Home, monkeypatch: 
 
 
 @pytest.mark.slow
-def test_a_metric_more_costs_few_bytes(home: Home) -> None:
+def test_another_metric_takes_few_bytes(home: Home) -> None:
     folder = told(home)
-    read_run(folder)  # what is loaded once
+    read_run(folder)  # modules and constants
     tracemalloc.start()
     try:
         trace = read_run(folder)
@@ -113,4 +113,4 @@ def test_a_metric_more_costs_few_bytes(home: Home) -> None:
     finally:
         tracemalloc.stop()
     assert len(trace.declarations.metrics) == MANY
-    assert most < 4 * LARGE  # of which the parts that are read are the most: as records they took six times that
+    assert most < 4 * LARGE  # most of it for the parts of the file; as records they took six times that

@@ -1,4 +1,4 @@
-"""Secrets are not kept: neither in what `provio run` writes down, nor in what is merged, nor in an answer."""
+"""Secrets are not stored: neither in the files of `provio run`, nor in the store, nor in an answer."""
 
 from __future__ import annotations
 
@@ -100,29 +100,29 @@ oc get pods -p x | mysql password
 """
 
 
-def test_what_well_known_programs_take_for_a_secret_is_none_of_the_record() -> None:
-    """A command a cell, `{}` where it takes one: as a command line, and as a script."""
+def test_secrets_of_known_programs_are_redacted() -> None:
+    """One command in each cell, `{}` for its secret: as a command line, and as a script."""
     for text in filter(None, re.split(r" \| |\n", TAKE_SECRETS + TAKE_NONE)):
         words, kept = text.replace("{}", SECRET), text.replace("{}", REDACTED)
         for command, shown in ((words.split(), kept.split()), (["sh", "-c", words], ["sh", "-c", kept])):
             assert Redaction().arguments(map(str.encode, command)) == list(map(str.encode, shown)), text
 
 
-def test_bytes_that_are_no_text_stay_as_they_are() -> None:
-    """A name that is not UTF-8 goes through."""
+def test_bytes_that_are_no_text_stay() -> None:
+    """A name that is not UTF-8 is unchanged."""
     assert Redaction().arguments([b"x", b"\xff=\xfe@", b"--token=\xff"]) == [b"x", b"\xff=\xfe@", b"--token=REDACTED"]
 
 
-def test_settings_say_of_more_names_that_they_are_secret_and_of_others_that_they_are_not() -> None:
-    """`redact.add`, and over it `redact.keep`; globs of names, in any case."""
+def test_settings_add_and_remove_secret_names() -> None:
+    """`redact.add`, overridden by `redact.keep`; globs of names, case-insensitive."""
     found = Redaction(add=("*_pin", "plain"), keep=("monkey*", "plain"))
     values = {name: found.variable(name, "v") for name in ("CARD_PIN", "PLAIN", "MONKEY_ISLAND", "A_KEY", "HOME")}
     assert values == {"CARD_PIN": REDACTED, "PLAIN": "v", "MONKEY_ISLAND": "v", "A_KEY": REDACTED, "HOME": "v"}
 
 
 @pytest.mark.slow
-def test_a_projects_file_does_not_say_what_is_no_secret(project: Project) -> None:
-    """It may come with a checkout, from anybody; the user's own file may, and the environment."""
+def test_a_projects_file_cannot_keep_secrets(project: Project) -> None:
+    """It may come with a checkout, from a stranger; the user's own file and the environment can."""
     (project.path / "provio.toml").write_text('[redact]\nkeep = ["*"]\n', encoding="utf-8")
     done = project.provio("run", "--", "/bin/echo", f"--password={SECRET}")
     assert "redact.keep: is not allowed in a project's file" in done.stderr
@@ -136,7 +136,7 @@ def test_a_projects_file_does_not_say_what_is_no_secret(project: Project) -> Non
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Project:
-    """A project with a run whose command line and environment hold secrets, recorded whatever the umask."""
+    """A project with a run that has secrets in its command line and environment, recorded with a given umask."""
     folder = tmp_path_factory.mktemp("redacted")
     env = {name: value for name, value in os.environ.items() if not name.startswith(("PROVIO", "LD_PRELOAD", "XDG_"))}
     names = ("SLURM_JWT_TOKEN", "PBS_PASSWORD", "OMPI_COMM_WORLD_SESSION_KEY", "SLURM_CARD")
@@ -150,14 +150,14 @@ def recorded(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Project:
     project = Project(folder, env)
     script = f"export API_TOKEN={SECRET}; cat provio.toml > out; /bin/echo --password {SECRET} https://a:{SECRET}@h"
     done = project.provio("run", "--", "bash", "-c", script, preexec_fn=lambda: os.umask(0))
-    assert SECRET in done.stdout  # the command itself is as it was
+    assert SECRET in done.stdout  # the command itself gets the secret
     project.provio("run", "--", "/bin/echo", f"--card={SECRET}")
     return project
 
 
 @pytest.mark.slow
-def test_what_provio_run_writes_of_command_and_environment_holds_no_secret(recorded: Project) -> None:
-    """The names are there, with the word that says so."""
+def test_the_files_of_provio_run_have_no_secret(recorded: Project) -> None:
+    """The names are there, with REDACTED as their value."""
     texts = [file.read_text(encoding="utf-8") for file in recorded.path.glob(".provio/runs/*/run.ttl")]
     assert len(texts) == 2
     for text in texts:
@@ -169,7 +169,7 @@ def test_what_provio_run_writes_of_command_and_environment_holds_no_secret(recor
 
 @pytest.mark.slow
 def test_no_answer_holds_a_secret(recorded: Project) -> None:
-    """The processes' own command lines lose theirs when they are merged."""
+    """The command lines of processes are redacted by the merge."""
     for question in (["export"], ["runs"], ["show", "last"], ["lineage", "out", "--all"], ["why", "out"]):
         assert SECRET not in recorded.provio(*question).stdout, question
     shown = recorded.rows("SELECT DISTINCT ?argv { ?p a provio:Process ; provio:argv ?argv }")
@@ -177,8 +177,8 @@ def test_no_answer_holds_a_secret(recorded: Project) -> None:
     assert any(row["argv"] == "/bin/echo --password REDACTED https://a:REDACTED@h" for row in shown)
 
 
-def test_only_the_owner_reads_what_is_recorded_whatever_the_umask(recorded: Project) -> None:
-    """Folders 0700, files 0600 (DESIGN: the trace itself holds what the programs were called with)."""
+def test_only_the_owner_can_read_records_with_any_umask(recorded: Project) -> None:
+    """Folders 0700, files 0600: the trace has the unredacted arguments of programs."""
     for path in (recorded.path / ".provio").rglob("*"):
         mode = os.lstat(path).st_mode
         if not stat.S_ISLNK(mode):
@@ -193,8 +193,8 @@ def test_only_the_owner_reads_what_is_recorded_whatever_the_umask(recorded: Proj
     ],
 )
 @pytest.mark.slow
-def test_a_text_that_is_meant_to_take_long_does_not(text: str) -> None:
-    """In minutes where a pattern looks at each part of it again and again; the test's own limit ends it."""
+def test_a_hostile_text_takes_little_time(text: str) -> None:
+    """A pattern with backtracking would take minutes, above the test's time limit."""
     code = f"from provio.trace.redact import Redaction; Redaction().arguments([{text.encode()!r}])"
     script = f"import resource as r; r.setrlimit(r.RLIMIT_CPU, (20, 20)); {code}"
     assert subprocess.run([sys.executable, "-"], input=script.encode(), check=False).returncode == 0
