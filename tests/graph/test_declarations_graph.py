@@ -76,7 +76,7 @@ def test_equal_values_are_one_version_in_any_run_and_order(home: Home) -> None:
     ask = asked(home, *runs)
     versions = [version for _, version in ask("SELECT ?run ?c { ?run a provio:Run ; provio:hadConfiguration ?c }")]
     assert len(versions) == 4
-    assert len(set(versions)) == 3  # 1, 1.0 and "1" are told apart, and compare as the numbers that they are
+    assert len(set(versions)) == 3  # 1, 1.0 and "1" are different values; the numbers compare as equal
     alike = ask("SELECT DISTINCT ?c { ?c prov:hadMember [ provio:name 'a' ; provio:value ?v ] FILTER(?v = 1) }")
     assert len(alike) == 2
 

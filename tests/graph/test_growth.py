@@ -200,7 +200,7 @@ def test_four_times_as_much_takes_four_times_the_steps(
     shape: Callable[[int], Run], count: int, doing: Callable[[Run], Callable[[], object]]
 ) -> None:
     """Or slightly more, where data are sorted."""
-    _, few, many = (steps(doing(shape(number))) for number in (5, count, 4 * count))  # the first fills what is kept
+    _, few, many = (steps(doing(shape(number))) for number in (5, count, 4 * count))  # the first fills caches
     assert many < 4.7 * few
 
 

@@ -13,7 +13,7 @@ from provio.settings.home import Home
 from provio.store.embedded.reader import StoreReader
 
 FILES = 200
-OTHERS = 250  # triples of the files of the system, which each process reads
+OTHERS = 250  # triples of system files, which each process reads
 NUMBERED = "mkdir {0}; for i in $(seq {1}); do head -c $((i * 7)) /dev/zero > {0}/$i; done"
 READ = "import os\nfor name in os.listdir('many'): open('many/' + name).read()"
 MAKE = f"import os; os.mkdir('made')\nfor i in range({FILES}): open(f'made/{{i}}', 'w').write('x' * (i + 1))"

@@ -26,7 +26,7 @@ from conftest import Project, assert_valid, new_project
 from query_agreement import assert_agreement
 
 WAYS = ("data", "carried", "control")
-MOST = 20  # times that steps are taken which may be late
+MOST = 20  # the most repetitions of steps that may be late
 TABLE = [
     pytest.param(case, id=case["name"], marks=[] if case.get("everyday") else [pytest.mark.slow])
     for path in sorted((Path(__file__).parent.parent / "cases").glob("*.toml"))

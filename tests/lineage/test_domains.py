@@ -89,7 +89,7 @@ def test_a_variable_holds_a_table(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 
 
 CEPH = "2de6b8a4-1f0c-4e5e-9c3b-9f3a1d0e7c11.cephfs=/volumes/lab"
-# A line of mountinfo as systems have it, and the name of the storage: the same on every host that has it mounted.
+# A real line of mountinfo, and the name of the storage: the same on every host that mounts it.
 LINES = [
     ("312 28 0:52 / /home rw shared:164 - nfs4 filer:/export/home rw,vers=4.2,addr=10.1.0.2", "filer:/export/home"),
     ("313 28 0:53 / /old rw - nfs 10.1.0.2:/vol/old rw,vers=3,proto=tcp", "10.1.0.2:/vol/old"),

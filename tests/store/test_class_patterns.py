@@ -1,6 +1,6 @@
 """Query patterns with an implied PROV class go through the stored classes; nothing else changes."""
 
-# ruff: noqa: E501 - a query and what becomes of it, one under the other
+# ruff: noqa: E501 - a query and its rewritten form, one below the other
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ RUN = "https://w3id.org/provio/run/01936b2e-7c00-7abc-8def-0123456789ab"
 GRAPH = RUN + "/bundle"
 APART = "from provio.store.embedded import writer, loading as l; "
 APART += "writer.LARGE = 0; l.PROGRAM = {!r}; from provio.cli.main import main; main()"
-# A loader that stops before it opens the store (`_load`), or when it has (`defer`).
+# A loading process that stops before it opens the store (`_load`), or after that (`defer`).
 STOPS = "import os, signal; from provio.store.embedded import loading as l; go_on = l.{0}; "
 STOPS += "l.{0} = lambda *of: (os.kill(os.getpid(), signal.SIGSTOP), go_on(*of)); l.main()"
 
@@ -124,7 +124,7 @@ def test_what_is_refused_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     killed += "l.compaction.defer = lambda: os.kill(os.getpid(), signal.SIGKILL); l.main()"
     monkeypatch.setattr(loading, "PROGRAM", killed)
     with pytest.raises(StoreError, match="ended by SIGKILL"):
-        loading.load(str(tmp_path / "store"), triples(1_000_000), ())  # of which a pipe holds little
+        loading.load(str(tmp_path / "store"), triples(1_000_000), ())  # much more than a pipe holds
 
 
 def test_ctrl_c_while_it_loads_what_came_last(

@@ -22,7 +22,7 @@ from provio.store.embedded.reader import StoreReader
 PACKAGE = Path(__file__).resolve().parent.parent.parent / "provio"
 APART = {"store", "merge", "validate", "queries", "interceptors", "ontology"}
 NO_QUESTION = {
-    "queries.py": "the page about questions says what GRAPH finds",
+    "queries.py": "the page about queries explains GRAPH",
 }
 
 

@@ -256,7 +256,7 @@ def test_a_rebuild_after_a_killed_removal_keeps_what_follows_from_the_runs_of_ot
     project.provio("run", "--quiet", "--", "sh", "-c", "echo 1 > w", env=theirs)
     (run,) = (project.path / "other" / "runs").iterdir()
     (project.path / "other" / "removed").mkdir()
-    run.rename(project.path / "other" / "removed" / run.name)  # as far as a removal that was killed may have come
+    run.rename(project.path / "other" / "removed" / run.name)  # a possible state after a killed removal
     project.provio("merge", "--rebuild", env=theirs)
     assert quads(project) == before
 

@@ -156,7 +156,7 @@ def test_a_long_answer_that_comes_is_waited_for_however_long_that_takes(monkeypa
     """An upload and an answer that each take longer than the time-out are complete."""
     monkeypatch.setattr(speaking, "ANSWER", 3)
     slow = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Slow)
-    slow.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)  # what is sent is read, but for a few MB
+    slow.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)  # all but a few MB of the sent data is read
     threading.Thread(target=slow.serve_forever, daemon=True).start()
     try:
         server, begun = speaking.Server(f"http://127.0.0.1:{slow.server_port}", None, None), time.monotonic()

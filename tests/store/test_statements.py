@@ -39,7 +39,7 @@ ID = "01936b2e-7c00-7abc-8def-0123456789ab"
         (f"https://w3id.org/provio/pipe/node07/{ID[::-1]}/0.14/55/{ID}/1.2.0.0", ID),
         (f"https://w3id.org/provio/socket/10.0.0.1%3A5/10.0.0.2%3A6/{ID}/1.2.0.0", ID),
         (f"https://w3id.org/provio/entity/0f3a~{ID}.2", ID),
-        (f"https://w3id.org/provio/pipe/node07/{ID}/0.14/55", None),  # a channel, on a host whose boot has this id
+        (f"https://w3id.org/provio/pipe/node07/{ID}/0.14/55", None),  # a channel, on a host with this boot id
         ("https://w3id.org/provio/entity/0f3a", None),
         (f"https://w3id.org/provio/version/{ID}/5.1.2.3", None),
         (f"file://disk/home/.provio/runs/{ID}/run.ttl", None),
@@ -175,7 +175,7 @@ def test_a_list_has_times_as_a_store_gives_them_back(tmp_path: Path) -> None:
         assert {line.decode() for line in file} == {f"{quad.triple} .\n" for quad in store}
 
 
-@pytest.mark.parametrize("damage", [b"", b"\x1f\x8b\x08", None], ids=["empty", "cut off", "gone"])
+@pytest.mark.parametrize("damage", [b"", b"\x1f\x8b\x08", None], ids=["empty", "cut off", "missing"])
 def test_a_list_that_cannot_be_read_is_reported(told: Home, damage: bytes | None) -> None:
     """Nothing is removed; a rebuild writes it again."""
     merge(told)

@@ -22,12 +22,12 @@ EXAMPLE = Path(__file__).resolve().parent.parent.parent / "ontology" / "example.
 HEAD = f"""@prefix : <http://example.org/> . @prefix prov: <{PROV}> . @prefix provio: <{NS}> . @prefix xsd: <{XSD}> .
 :early a :Moment . """
 ONE, TWO, THREE, FOUR = (f'"2026-01-0{day}T00:00:00Z"^^xsd:dateTime' for day in range(1, 5))
-# Activities that took place one after the other.
+# Activities that took place in sequence.
 FIRST = f":first a prov:Activity ; prov:startedAtTime {ONE} ; prov:endedAtTime {TWO} . "
 LAST = f":last a prov:Activity ; prov:startedAtTime {THREE} ; prov:endedAtTime {FOUR} . "
 ENTITY = ":e a prov:Entity . :f a prov:Entity . "
 
-# Of each rule (by the name of its file): a graph that breaks it and nothing else, and one that holds.
+# For each rule, by its file name: a graph that violates only this rule, and a valid one.
 CASES = {
     "22-key-object": (
         f":a a prov:Activity ; prov:startedAtTime {ONE}, {TWO} .",
@@ -178,13 +178,13 @@ CASES = {
         ":e prov:mentionOf :f ; prov:asInBundle :b .",
     ),
 }
-# What cannot be broken without another: an event's time is its activity's, or lies within it.
+# Constraints that cannot be violated without others: the time of an event is that of its activity, or within it.
 ALSO = {
     "31-start-start-ordering": {"28 unique-startTime", "22 key-object"},
     "32-end-end-ordering": {"29 unique-endTime", "22 key-object"},
     "34-generation-within-activity": {"39 generation-generation-ordering"},
 }
-# Asked of PROV-JSON (and PROV-XML) alone: of RDF they are silent, for there what is not said is unknown.
+# Rules for PROV-JSON and PROV-XML only: in RDF an absent statement is unknown.
 JSON_CASES = {
     "00-required-argument": (
         {"wasAttributedTo": {"ex:r": {"prov:entity": "ex:e"}}},
@@ -292,8 +292,8 @@ def test_loops_are_found_without_recursion() -> None:
 # --- W3C's cases, as the package prov has them
 
 CORPUS = Path(prov.__file__).parent / "tests" / "unification"
-# Named FAIL, and valid: the recommendation lets an activity use an entity often (no constraint makes usages unique),
-# and an absent activity of a delegation is unknown, not none (table 3). ProvToolbox's own tests say so too.
+# Named FAIL, but valid: the recommendation lets an activity use an entity repeatedly (no constraint makes usages unique),
+# and an absent activity of a delegation is unknown, not none (table 3). ProvToolbox's own tests agree.
 VALID_AFTER_ALL = {"usage-fail1", "usage-fail5", "usage-fail6", "usage-fail7", "delegation-fail4", "delegation-fail5"}
 
 
@@ -466,11 +466,11 @@ def test_what_cannot_be_asked(project: Project) -> None:
     (project.path / "broken.xml").write_text("<a>")
     (project.path / "broken.json").write_text('{"prefix": ')
     (project.path / "empty.ttl").write_text("# nothing\n")
-    (project.path / "what.txt").write_text("")
+    (project.path / "notes.txt").write_text("")
     assert project.provio("validate", "broken.ttl", code=1).stderr.startswith("provio: broken.ttl:1:17: ")
     assert project.provio("validate", "broken.xml", code=1).stderr.startswith("provio: broken.xml:1:3: ")
     assert project.provio("validate", "broken.json", code=1).stderr.startswith("provio: broken.json")
-    assert "of which format" in project.provio("validate", "what.txt", code=1).stderr
+    assert "of which format" in project.provio("validate", "notes.txt", code=1).stderr
     project.provio("validate", "empty.ttl", "--as", "html", code=2)
     for nothing in ("empty.ttl", "missing.ttl", "norun"):
         assert project.provio("validate", nothing, code=3).stderr.count("\n") == 1

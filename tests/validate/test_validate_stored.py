@@ -14,7 +14,7 @@ from provio.validate import documents
 from provio.validate.check import check
 from provio.validate.rules import Graph
 
-MENDED = (17, 20)  # damages that documents are mended of: a plain relation beside a narrower or qualified one
+REPAIRED = (17, 20)  # damages that reading a document repairs: a plain relation next to a narrower or qualified one
 
 
 def lean(store: ox.Store) -> ox.Store:
@@ -57,7 +57,7 @@ def test_a_store_and_its_export_are_found_wrong_alike(tmp_path: Path) -> None:
         ]
         assert found[0] == found[1] == found[2], number
         rules = {rule for rule, *_ in found[0]}
-        if number not in MENDED:
+        if number not in REPAIRED:
             assert rules == {one.rule for one in check("", documents.graphs(path)).findings}, number
         wrong |= rules
     assert {"50 typing", "54 impossible-object-property-overlap", "55 entity-activity-disjoint"} < wrong
