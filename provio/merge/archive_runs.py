@@ -131,8 +131,8 @@ def archive(home: Home, settings: schema.Config, folders: Iterable[Path], *, wai
 
 
 def clean_up(home: Home) -> None:
-    """Delete the remains of a killed process: a partial archive, or a folder whose archive exists. The caller must
-    hold the lock."""
+    """Delete the remains of a killed process: a partial archive, or the folder of an archived run. The caller must hold
+    the lock."""
     import shutil
 
     for entry in list(os.scandir(home.runs)):

@@ -292,7 +292,7 @@ def test_loops_are_found_without_recursion() -> None:
 # --- W3C's cases, as the package prov has them
 
 CORPUS = Path(prov.__file__).parent / "tests" / "unification"
-# Named FAIL, but valid: the recommendation lets an activity use an entity repeatedly (no constraint makes usages unique),
+# Named FAIL, but valid: an activity may use an entity repeatedly (no constraint makes usages unique),
 # and an absent activity of a delegation is unknown, not none (table 3). ProvToolbox's own tests agree.
 VALID_AFTER_ALL = {"usage-fail1", "usage-fail5", "usage-fail6", "usage-fail7", "delegation-fail4", "delegation-fail5"}
 
