@@ -78,7 +78,7 @@ TABLES = {
         run text the id of the run of a process
         start time when a process began
         iri text its name in the graph
-        gap text what could not be seen of it
+        gap text what was not observed
         stale text with --stale, why it is
     """,
         "the [lineage document](questions.md)",

@@ -1,4 +1,4 @@
-"""What the explorer asks of the graph: a request in, its answer as plain data out, from provio's own lineage code."""
+"""The queries of the explorer: a request in, the result as plain data out."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from provio.graph.lines import bundle_iri
 from provio.store import Confined, Reader, Store
 
 MOST = 300  # nodes of one step
-PAGE = 50  # runs of a list
-ROWS = 20  # of a table of figures
+PAGE = 50  # runs in a list
+ROWS = 20  # in a table of figures
 
 Request = dict[str, Any]
 
 
-class Answers:
-    """A store that is asked; `folders` are the user's own questions'."""
+class Queries:
+    """Queries on a store; `folders` hold the user's own named queries."""
 
     def __init__(self, store: Store, folders: list[str]) -> None:
         self.store, self.folders = store, folders
-        self.asked = {
+        self.handlers = {
             "lineage": self.lineage,
             "run": self.run,
             "runs": self.runs,
@@ -38,16 +38,16 @@ class Answers:
             "question": self.question,
         }
 
-    def answer(self, request: Request) -> Any:
-        """Return the answer to a request, by its `what`."""
-        return self.asked[request["what"]](request)
+    def execute(self, request: Request) -> Any:
+        """Return the result of a request, by its `query`."""
+        return self.handlers[request["query"]](request)
 
     def lineage(self, request: Request) -> dict[str, Any]:
-        """Return a lineage document: of a file's newest version (`target`, an IRI), so many steps (`depth`, 0: all)
-        `forward` or back; of at most `most` nodes. `more` counts those left out."""
+        """Return the lineage document of the newest version of a file (`target`, an IRI), `depth` steps (0: all) back
+        or `forward`, with at most `most` nodes; `more` is the number of omitted nodes."""
         target = request["target"]
         if not is_iri(target):
-            raise NothingKnown("the target of a lineage is an IRI: search finds it")
+            raise NothingKnown("the target of a lineage must be an IRI: use the search")
         scope = Scope(
             forward=request["forward"],
             depth=request["depth"] or None,
@@ -57,22 +57,22 @@ class Answers:
         return _cut(lineage(self.store, [find_target(self.store, target)], scope), request["most"])
 
     def run(self, request: Request) -> dict[str, Any]:
-        """Return all that a run did as a lineage document, cut as that of a file."""
+        """Return a whole run as a lineage document, cut like that of a file."""
         run = self._run(request["run"])
         document = _cut(whole_run.document(self.store, run, everything=request["everything"]), request["most"])
         return {**document, "title": runs.title(self.store, run)}
 
     def runs(self, request: Request) -> dict[str, Any]:
-        """Return so many runs from the newest on, after the first `skip`."""
+        """Return the newest runs, after the first `skip`."""
         every = runs.listing(self.store)
         skip = request["skip"]
         return {"runs": every[::-1][skip : skip + PAGE], "count": len(every)}
 
     def program(self, request: Request) -> dict[str, Any]:
-        """Return the runs that a program took part in, the newest first."""
+        """Return the runs of a program, newest first."""
         iri = request["program"]
         if not is_iri(iri) or any(sign in iri for sign in '<>"{}|^`\\ \n'):
-            raise NothingKnown("a program is named by its IRI: search finds it")
+            raise NothingKnown("a program must be given as an IRI: use the search")
         query = f"""SELECT DISTINCT ?run {{ ?activity <{PROV}wasAssociatedWith> <{iri}>
             BIND(STRBEFORE(STRAFTER(STR(?activity), "{RUN_BASE}"), "/") AS ?run) }}"""
         known = {run for (run,) in self.store.table(query)}
@@ -80,9 +80,9 @@ class Answers:
         return {"runs": found[:PAGE], "count": len(found)}
 
     def statistics(self, request: Request) -> dict[str, Any]:
-        """Return what is known of a run in words, and what its I/O came to: by operation, by file, what is slow."""
+        """Return the facts of a run, and its I/O by operation, by file, and bottlenecks."""
         from provio.stats import figures
-        from provio.stats.columns import of
+        from provio.stats.tally import rows
 
         run = self._run(request["run"])
         facts = runs.facts(self.store, run)
@@ -90,14 +90,14 @@ class Answers:
         return {
             "run": run,
             "facts": [fact for fact in facts if fact[2] is None],
-            "files": {what: [fact for fact in facts if fact[0] == what][:ROWS] for what in ("wrote", "read")},
-            "operations": of(found, ("operation",))[:ROWS],
-            "slow": of(found, ("bottleneck",))[:ROWS],
+            "files": {key: [fact for fact in facts if fact[0] == key][:ROWS] for key in ("wrote", "read")},
+            "operations": rows(found, ("operation",))[:ROWS],
+            "slow": rows(found, ("bottleneck",))[:ROWS],
             "unknown": found.unknown(),
         }
 
     def questions(self, _: Request) -> dict[str, Any]:
-        """Return the questions that have a name, with what can be filled in."""
+        """Return the named queries with their parameters."""
         from provio.ask.queries import KINDS, questions
 
         found = [
@@ -116,25 +116,25 @@ class Answers:
         return {"questions": found, "kinds": KINDS}
 
     def question(self, request: Request) -> dict[str, Any]:
-        """Return the SPARQL of a question that has a name, with values in the places of its parameters."""
+        """Return the SPARQL of a named query with values for its parameters."""
         from provio.ask.parameters import bound
         from provio.ask.queries import named
 
         question = named(request["name"], self.folders)
         if question is None:
-            raise NothingKnown(f"no question {request['name']!r}: provio query --list lists them")
-        asked = bound(question, request["values"], self.store)
-        return {"text": asked.text, "notes": asked.notes}
+            raise NothingKnown(f"no query {request['name']!r}: provio query --list lists them")
+        filled = bound(question, request["values"], self.store)
+        return {"text": filled.text, "notes": filled.notes}
 
     def _run(self, name: str) -> str:
         found = runs.find(self.store, name.removeprefix(RUN_BASE))
         if found is None:
-            raise NothingKnown(f"no run {name!r} is recorded: search lists them")
+            raise NothingKnown(f"no run {name!r} is recorded: use the search")
         return found
 
 
 def _cut(document: LineageDocument, most: int) -> dict[str, Any]:
-    """A document of the nodes nearest to its target, with what belongs to them."""
+    """Return the document with only the nodes nearest to its target, and their edges and gaps."""
     nodes = document["nodes"]
     if len(nodes) <= most:
         return {**document, "more": 0}
@@ -149,11 +149,12 @@ def _cut(document: LineageDocument, most: int) -> dict[str, Any]:
 
 
 def _nearest(document: LineageDocument, most: int) -> set[str]:
-    """So many nodes, those first that fewest edges lead to from the target; a run's own in their order."""
-    beside: dict[str, list[str]] = {}
+    """Return at most `most` nodes: first those with the fewest edges to the target, then the others in order of
+    time."""
+    neighbours: dict[str, list[str]] = {}
     for edge in document["edges"]:
-        beside.setdefault(edge["subject"], []).append(edge["object"])
-        beside.setdefault(edge["object"], []).append(edge["subject"])
+        neighbours.setdefault(edge["subject"], []).append(edge["object"])
+        neighbours.setdefault(edge["object"], []).append(edge["subject"])
     waiting = [document["target"]]
     kept: dict[str, None] = {}
     for iri in waiting:
@@ -161,7 +162,7 @@ def _nearest(document: LineageDocument, most: int) -> set[str]:
             break
         if iri not in kept:
             kept[iri] = None
-            waiting += beside.get(iri, ())
+            waiting += neighbours.get(iri, ())
     for node in _in_order(document["nodes"]):
         if len(kept) >= most:
             break
@@ -173,11 +174,8 @@ def _in_order(nodes: list[Node]) -> list[Node]:
     return sorted(nodes, key=lambda node: (node.get("start", "~"), node["iri"]))
 
 
-# Search by any part of a name: a store in, the files, runs and programs whose names hold some words out.
-
-
-MOST_FOUND = 3_000  # matches that are put in order; of more, the first
-# The system's own files come last: whoever looks for a name rarely means one.
+MOST_FOUND = 3_000  # matches to sort; if there are more, the first
+# System files come last: a search is rarely for one.
 NAMED = f"SELECT DISTINCT ?iri ?path {{ ?iri a <{NS}%s> ; <{NS}%s> ?path }}"
 SYSTEM = f"""SELECT DISTINCT ?file {{
     {{ SELECT DISTINCT ?version {{ {{ ?by <{NS}usedAsNoise>|<{NS}ranAsNoise> ?version }}
@@ -185,7 +183,7 @@ SYSTEM = f"""SELECT DISTINCT ?file {{
 
 
 class Name(NamedTuple):
-    """What a name is of: `file`, `system` (a file of the system's), `run` or `program`; its IRI, and its text."""
+    """A name: its kind (`file`, `system` for a system file, `run` or `program`), its IRI and its text."""
 
     kind: str
     iri: str
@@ -193,7 +191,7 @@ class Name(NamedTuple):
 
 
 class Names:
-    """The names of a store."""
+    """The names in a store, for a search by any part of a name."""
 
     def __init__(self, reader: Reader) -> None:
         self.names = _all(reader)
@@ -205,9 +203,9 @@ class Names:
             at += len(line)
         self.text = "".join(lines)
 
-    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Return what a request looks for (`words`, `kind` or all, `limit`), the best first, and how many there are;
-        `more` says that there are others still."""
+    def execute(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Return the names that match a request (`words`, `kind` or all, `limit`), the best first, and their number;
+        `more` is true if there are more than were counted."""
         words = str(request.get("words", "")).casefold().replace("\n", " ").split()
         matches, more = self._matches(words, str(request.get("kind", ""))) if words else ([], False)
         matches.sort(key=lambda place: self._rank(place, words))
@@ -231,11 +229,12 @@ class Names:
         return self.text[self.starts[place] : end]
 
     def _rank(self, place: int, words: list[str]) -> tuple[bool, int, int, str]:
-        """A name that is the word, one that begins with it, one that holds it, the rest. Short before long."""
+        """Return a sort key: the word itself, names that start with it, names that contain it, others; short before
+        long."""
         line = self._line(place).rstrip("\n")
         last, word = line.rpartition("/")[2], words[-1]
-        how = 0 if last == word else 1 if last.startswith(word) else 2 if word in last else 3
-        return self.names[place].kind == "system", how, len(line), line
+        match = 0 if last == word else 1 if last.startswith(word) else 2 if word in last else 3
+        return self.names[place].kind == "system", match, len(line), line
 
 
 def _all(reader: Reader) -> list[Name]:
@@ -247,7 +246,7 @@ def _all(reader: Reader) -> list[Name]:
 
 
 def _named(reader: Reader, kind: str) -> dict[tuple[str, str], None]:
-    """All things of a class with their paths; of one that is not UTF-8, as near as text comes to it."""
+    """Return all nodes of a class with their paths; a path that is not UTF-8 with replacement characters."""
     encoded = reader.table(NAMED % (kind, "pathEncoded"))
     paths = [*map(tuple, reader.table(NAMED % (kind, "path"))), *((iri, unquote(path)) for iri, path in encoded)]
     return dict.fromkeys(paths)  # type: ignore[arg-type]

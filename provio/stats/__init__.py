@@ -1,18 +1,15 @@
-"""What a run's I/O came to: a reader of runs' graphs in, figures as plain typed data out.
+"""Figures of the I/O of runs. In: a reader of the runs' graphs. Out: figures as plain typed data.
 
-    reading       the graph, read once
-    recorded      what is in it: I/O activities, processes, runs, files
-    activity      one I/O activity, and the layer that it belongs to
-    tally         sums of activities; what was not recorded stays unknown and is never a zero
-    groups        tallies by function, file, process, thread, rank, host …
-    bottlenecks   what is slow, in words, with the evidence and a remedy
-    across        how runs differ
-    timeline      when which thread read and wrote
-    calls         single calls, where a run kept them
-    rows          figures as named columns
-    shown         figures as people read them
+    reading       reads the graphs
+    activity      I/O activities, processes, runs and files, as recorded
+    tally         sums of activities, by function, file, process, thread, rank, host …; rows of named columns
+    bottlenecks   causes of slow I/O, with evidence and remedy
+    spread        differences between runs
+    timeline      reads and writes of each thread over time; single calls, if a run recorded them
+    formatting    figures as text
 
-Times are nanoseconds, sizes bytes, moments nanoseconds since 1970.
+Figures that were not recorded are unknown (None), never zero. Times are nanoseconds, sizes bytes, moments nanoseconds
+since 1970.
 """
 
 from __future__ import annotations
@@ -34,7 +31,7 @@ __all__ = ["BY", "Activity", "Bottleneck", "Figures", "Group", "Recorded", "Tall
 
 
 class Figures:
-    """The figures of the runs that a reader sees: `recorded` holds what they are made of."""
+    """The figures of the runs in a reader, computed from `recorded`."""
 
     def __init__(self, recorded: Recorded) -> None:
         self.recorded = recorded
@@ -42,13 +39,13 @@ class Figures:
         self._found: list[Bottleneck] | None = None
 
     def __str__(self) -> str:
-        """Return what is summed up, and by operation, as `provio stats` begins."""
+        """Return the totals and the table by operation, as `provio stats` prints them first."""
         from provio.stats import formatting
 
         return formatting.whole(self)
 
     def by(self, *ways: str) -> list[Group]:
-        """Return a tally for each value of one of `BY`, or of several, layers apart, the longest time first."""
+        """Return a tally for each layer and each value of one of `BY`, or of several, the longest time first."""
         from provio.stats import tally
 
         if ways not in self._by:
@@ -56,47 +53,49 @@ class Figures:
         return self._by[ways]
 
     def totals(self) -> list[Group]:
-        """Return one tally a layer: HDF5's calls contain calls of the C library, so the two are never added."""
+        """Return one tally per layer; calls of HDF5 contain calls of the C library, so the layers are never added."""
         return self.by("layer")
 
     def bottlenecks(self) -> list[Bottleneck]:
-        """Return what is slow, in words."""
+        """Return the causes of slow I/O."""
         from provio.stats import bottlenecks
 
         if self._found is None:
-            self._found = bottlenecks.found(self.recorded)
+            self._found = bottlenecks.find(self.recorded)
         return self._found
 
     def across(self, *ways: str) -> list[Spread]:
-        """Return how each group's calls, bytes, time and bandwidth differ from run to run; without `ways`, the
-        totals'."""
+        """Return the spread of each group's calls, bytes, time and bandwidth over the runs; without `ways`, of the
+        totals."""
         from provio.stats import spread
 
         return spread.spreads(self, ways)
 
     def unknown(self) -> list[str]:
-        """Return in words what was not recorded, so that no figure speaks of it."""
-        return words(self.recorded)
+        """Return messages about data that were not recorded and are missing in the figures."""
+        return messages(self.recorded)
 
     def rows(self, *ways: str) -> list[dict[str, str | int | float | bool | None]]:
-        """Return what `provio stats --by … --as json` says, a dictionary a row."""
-        from provio.stats import columns
+        """Return the rows of `provio stats --by … --as json` as dictionaries."""
+        from provio.stats import tally
 
-        return columns.of(self, ways or ("operation",))
+        return tally.rows(self, ways or ("operation",))
 
 
 def figures(reader: Reader, times: bool = False, home: Home | None = None) -> Figures:
-    """Return the figures of all runs that a reader sees (`provio.store.Confined` sees some); with `times`, what a time
-    line needs; with the `home` of the runs, which of them still go on."""
+    """Return the figures of all runs in a reader (`provio.store.Confined` contains some).
+
+    `times` also reads the data of a timeline; with `home`, the runs in progress are marked.
+    """
     from provio.stats import reading
 
     recorded = reading.load(reader, times)
     if home:
-        _still_going(recorded, home)
+        _mark_runs_in_progress(recorded, home)
     return Figures(recorded)
 
 
-def _still_going(recorded: Recorded, home: Home) -> None:
+def _mark_runs_in_progress(recorded: Recorded, home: Home) -> None:
     from provio.trace import liveness, read
 
     open_ended = [run for run in recorded.runs.values() if not run.end and (home.runs / run.id).is_dir()]
@@ -106,32 +105,29 @@ def _still_going(recorded: Recorded, home: Home) -> None:
         run.in_progress = liveness.in_progress(folder, read.read_head(folder), started=watched)
 
 
-# What the figures of some runs do not tell, in words: what was recorded in, one line for each reason out.
+OTHER = frozenset({"environment", "link", "datatype", "stat", "list"})  # record classes that affect no figure
 
 
-OTHER = frozenset({"environment", "link", "datatype", "stat", "list"})  # of which no figure speaks
-
-
-def words(recorded: Recorded) -> list[str]:
-    """Return what was not recorded, or not seen; nothing where figures are whole."""
-    said = []
+def messages(recorded: Recorded) -> list[str]:
+    """Return a message for each reason why the figures are incomplete; an empty list if they are complete."""
+    found = []
     runs = list(recorded.runs.values())
-    going = [run for run in runs if run.in_progress]
-    if going:
-        said.append(f"still going on{_of(going, runs)}: figures are of what was done until now")
+    in_progress = [run for run in runs if run.in_progress]
+    if in_progress:
+        found.append(f"in progress{_of(in_progress, runs)}: the figures include only the calls so far")
     gaps = sum(recorded.gaps.values())
     if gaps:
-        said.append(f"{plural(gaps, 'gap')}{_of(list(recorded.gaps), runs)}: what could not be seen is in no figure")
+        found.append(f"{plural(gaps, 'gap')}{_of(list(recorded.gaps), runs)}: the figures omit unobserved calls")
     bare = [run for run in runs if run.detail.split(",")[0] == "file"]
     if bare:
-        said.append(f"calls, bytes and times{_of(bare, runs)} were not recorded (--detail file)")
-    for name, (_, what, _lost) in SWITCHES.items():
+        found.append(f"calls, bytes and times{_of(bare, runs)} were not recorded (--detail file)")
+    for name, (_, recorded_data, _lost) in SWITCHES.items():
         without = [run for run in runs if name in left_out(run.detail)]
         if without and name not in OTHER:
-            said.append(f"not recorded{_of(without, runs)}: {what} (--no-record {name})")
-    return said
+            found.append(f"not recorded{_of(without, runs)}: {recorded_data} (--no-record {name})")
+    return found
 
 
 def _of(some: list[Run] | list[str], runs: list[Run]) -> str:
-    """Of how many runs, where there are several."""
+    """Return ` of N of M runs` if there are several runs."""
     return f" of {len(some)} of {plural(len(runs), 'run')}" if len(runs) > 1 else ""

@@ -1,4 +1,4 @@
-"""What figures are made of: I/O activities, and the runs, processes, threads and files that group them."""
+"""Recorded I/O activities, and the runs, processes, threads and files by which figures group them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,9 @@ from functools import cache, cached_property
 from provio.base.records import field, plain
 from provio.base.vocab import RUN_BASE
 
-# One I/O activity of a graph: what it counted, who did it, to what. None: not recorded.
-
-
 POSIX, MPI_IO, HDF5 = "POSIX", "MPI-IO", "HDF5"
 SIZES = 10
-# What the kernel was asked to move, and the C library may have gathered first or not: each call is one of the kernel's.
+# Functions that call the kernel directly; other functions of the C library may use a buffer.
 SYSTEM_CALLS = frozenset(
     "read pread pread64 readv preadv preadv64 preadv2 preadv64v2 __read_chk __pread_chk __pread64_chk "
     "write pwrite pwrite64 writev pwritev pwritev64 pwritev2 pwritev64v2".split()
@@ -30,8 +27,11 @@ def _layer_of(api: str) -> str:
 
 @plain(slots=True)
 class Activity:
-    """The calls of one function by one thread on one opening; `sizes` count those of each access size; `jumped` are the
-    bytes that did not begin where the call before ended; `start` and `end` are known where times were asked for."""
+    """The calls of one function by one thread on one opening; None: not recorded.
+
+    `sizes` are the numbers of calls of each access size; `jumped` are the bytes of calls that did not start at the end
+    of the previous call; `start` and `end` are set only if times were requested.
+    """
 
     iri: str
     kind: str
@@ -49,34 +49,34 @@ class Activity:
     target: str | None = None
     start: int = 0
     end: int = 0
-    mirror: bool = False  # the writing side of a copy within the kernel, whose call its reading side counts
+    mirror: bool = False  # the writing side of a copy in the kernel; the reading side counts the call
 
     @property
     def layer(self) -> str:
-        """Who was called: the C library, or MPI-IO or HDF5, which call the C library in turn."""
+        """The called library: the C library, or MPI-IO or HDF5, which call the C library in turn."""
         if self.api is None:
             return HDF5 if self.target is not None and "#" in self.target else POSIX
         return _layer_of(self.api)
 
     @property
     def moves(self) -> bool:
-        """Whether it moves content."""
+        """Whether it moves data."""
         return self.kind in ("Read", "Write")
 
     @property
     def hands_over(self) -> bool:
-        """Whether it is all that is recorded of content that moves later; of the C library's, `aio_return` says it."""
+        """Whether it is the only record of data that are moved later; in the C library, `aio_return` records them."""
         return self.kind in ("SubmitRead", "SubmitWrite") and self.layer == MPI_IO
 
     @property
     def by_stream(self) -> bool:
-        """Whether the C library may have served it from a buffer."""
+        """Whether the C library may have used a buffer."""
         return self.api is not None and self.layer == POSIX and self.api not in SYSTEM_CALLS
 
 
 def alike(activities: Iterable[Activity]) -> list[list[Activity]]:
-    """Return lists of activities that differ only in what they touched, how much and when: each list has one kind,
-    function and layer, and one thread, and all of it failed or nothing did."""
+    """Return lists of activities that differ only in file, amount and time: each list has one kind, function, layer and
+    thread, and all of its calls failed or none did."""
     found: dict[tuple[object, ...], list[Activity]] = {}
     for one in activities:
         layer = None if one.api else one.layer
@@ -94,7 +94,7 @@ PIPE, SOCKET = "https://w3id.org/provio/pipe/", "https://w3id.org/provio/socket/
 
 @plain(slots=True)
 class File:
-    """A version of a file: its path; when it was changed last, if it was written."""
+    """A version of a file: its path, and the time of the last change if it was written."""
 
     path: str
     system: bool = False
@@ -103,7 +103,7 @@ class File:
 
 @plain(slots=True)
 class Process:
-    """Who did it."""
+    """A process with I/O."""
 
     iri: str
     run: str
@@ -116,7 +116,7 @@ class Process:
 
 @plain(slots=True)
 class Run:
-    """Of which run."""
+    """A run with I/O."""
 
     iri: str
     user: str | None = None
@@ -133,8 +133,8 @@ class Run:
 
 @plain()
 class Recorded:
-    """All that figures are made of; `files` by version, `gaps` how many each run has; versions that were `deleted`, and
-    those of which a later one `kept` content. `read_contents` asks for the bytes of each version."""
+    """The input of all figures: `files` by version; `gaps`, their number by run; the `deleted` versions, and those with
+    content that a later version `kept`. `read_contents` reads the size of each version."""
 
     activities: list[Activity] = field(default_factory=list)
     runs: dict[str, Run] = field(default_factory=dict)
@@ -148,21 +148,21 @@ class Recorded:
 
     @cached_property
     def contents(self) -> dict[str, int]:
-        """The bytes of each version: of most runs no rule wants to know them."""
+        """The size of each version; for most runs no rule needs them."""
         return self.read_contents()
 
     @cached_property
     def alike(self) -> list[list[Activity]]:
-        """The activities, in lists of those that are `alike`: a run has many activities and few such lists."""
+        """The activities in the lists of `alike`: a run has many activities and few such lists."""
         return alike(self.activities)
 
     def file(self, target: str | None) -> File | None:
-        """The file that is the target of an activity, or that has this object inside."""
+        """Return the file that is the target of an activity, or that contains this object."""
         if target is None:
             return None
         return self.files.get(target.partition("#")[0] if "#" in target else target)
 
 
 def process_of(thread: str) -> str:
-    """Return the IRI of a thread's process, which its own begins with."""
+    """Return the IRI of a thread's process: the start of the thread's IRI."""
     return thread.rstrip("/").rpartition("/")[0] + "/"

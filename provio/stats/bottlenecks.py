@@ -1,7 +1,7 @@
-"""What makes I/O slow, in words: what was recorded in, each finding with its evidence and a remedy out.
+"""Causes of slow I/O. In: recorded activities. Out: findings, each with its evidence and a remedy.
 
-The rules are in `patterns` (what one file's calls look like) and `habits` (what a program does with many files, ranks
-or threads); docs/statistics.md has their thresholds.
+Some rules examine a program as a whole (many files, ranks or threads), others the calls on one file;
+docs/statistics.md lists their thresholds.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from provio.base.records import frozen
 from provio.base.text import binary, elapsed, plural
 from provio.stats.activity import HDF5, POSIX, SIZES, Activity, File, Recorded, process_of
-from provio.stats.tally import what_file
+from provio.stats.tally import file_of
 
 if TYPE_CHECKING:
     from provio.stats.activity import Recorded
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @frozen
 class Bottleneck:
-    """One finding: which rule, where, what shows it, what to do, and how long the calls took that it is about."""
+    """A finding: the rule, the place, the evidence, the remedy, and the time of the affected calls."""
 
     rule: str
     where: str
@@ -34,29 +34,29 @@ class Bottleneck:
 
 
 def took(nanoseconds: int) -> str:
-    """Return how long calls took, to stand behind a finding; nothing where that was not recorded."""
+    """Return the time of calls as the end of a sentence; empty if it was not recorded."""
     return f", in {elapsed(nanoseconds)}" if nanoseconds else ""
 
 
-def found(recorded: Recorded) -> list[Bottleneck]:
-    """Return all findings, the dearest first."""
-    did = gathered(recorded)
+def find(recorded: Recorded) -> list[Bottleneck]:
+    """Return all findings, the longest time first."""
+    did = calls_by_key(recorded)
     every = [one for rule in PATTERN_RULES for one in rule(recorded, did)]
     every += [one for rule in PROGRAM_RULES for one in rule(recorded)]
     return sorted(every, key=lambda one: (-one.nanoseconds, one.rule, one.where))
 
 
-# Bottlenecks that a program's I/O as a whole shows: what was recorded in, findings out.
+# Rules for the I/O of a program as a whole.
 
 
-SLOWER, SLOWER_BY = 2.0, 100_000_000  # times the median of the others, and so many nanoseconds more
-LIKE = 0.1  # of the slowest one's bytes: who moved less does other work, and is not compared
-ASKED = 1000  # calls about files, and more than reads and writes
-FILES, SMALL_FILE = 1000, 64 << 10  # so many in one folder, half of them so small
-WASTED = 1 << 20  # bytes that were written, and gone before anybody read them
+SLOWER, SLOWER_BY = 2.0, 100_000_000  # least ratio to the median of the others, and least difference (ns)
+COMPARABLE = 0.1  # of the slowest one's bytes: a rank or thread with fewer has other work and is not compared
+METADATA_CALLS = 1000  # least number, if also more than reads and writes
+FILES, SMALL_FILE = 1000, 64 << 10  # least number of files in one folder, and the greatest median of their sizes
+WASTED = 1 << 20  # bytes that were written, and deleted or replaced before they were read
 DATA = frozenset({"Read", "Write", "SubmitRead", "SubmitWrite", "Fsync", "Flush"})
 
-Times = dict[str, list[int]]  # who → nanoseconds, bytes
+Times = dict[str, list[int]]  # rank or thread → nanoseconds, bytes
 
 
 def slow_ranks(recorded: Recorded) -> Iterator[Bottleneck]:
@@ -86,7 +86,7 @@ def slow_threads(recorded: Recorded) -> Iterator[Bottleneck]:
 
 
 def _add(recorded: Recorded, some: list[Activity], times: Times, name: str) -> None:
-    """Add the time and the bytes of what was done to files; failed calls are in neither."""
+    """Add the time and the bytes of calls on files, without failed calls."""
     on_files = [one for one in some if recorded.file(one.target)] if some[0].layer == POSIX else []
     if not on_files:
         return
@@ -102,7 +102,7 @@ def _slowest(rule: str, behind: str, times: Times) -> Iterator[Bottleneck]:
         return
     who = max(times, key=lambda name: times[name])
     spent, moved = times[who]
-    others = [pair for name, pair in times.items() if name != who and pair[1] >= max(1, LIKE * moved)]
+    others = [pair for name, pair in times.items() if name != who and pair[1] >= max(1, COMPARABLE * moved)]
     if not others:
         return
     usual, bytes_of_others = median(pair[0] for pair in others), median(pair[1] for pair in others)
@@ -112,13 +112,13 @@ def _slowest(rule: str, behind: str, times: Times) -> Iterator[Bottleneck]:
         rule, who + behind,
         f"its I/O took {elapsed(spent)} for {binary(moved)}; that of {plural(len(others), 'other')} took "
         f"{elapsed(usual)} for {binary(bytes_of_others)} (medians)",
-        "share the work more evenly" if moved > SLOWER * bytes_of_others else "see what it does otherwise, and where "
-        "it runs", int(spent - usual),
+        "share the work more evenly" if moved > SLOWER * bytes_of_others
+        else "compare its calls and its node with those of the others", int(spent - usual),
     )  # fmt: skip
 
 
-def asking(recorded: Recorded) -> Iterator[Bottleneck]:
-    """More calls about files than calls that move what is in them."""
+def metadata_calls(recorded: Recorded) -> Iterator[Bottleneck]:
+    """More metadata calls than calls that move data."""
     programs: dict[tuple[str, str], list[int]] = {}
     for some in recorded.alike:
         process = recorded.processes.get(some[0].process or "")
@@ -132,12 +132,12 @@ def asking(recorded: Recorded) -> Iterator[Bottleneck]:
             sums[1] += calls
             sums[2] += sum(one.errors for one in some)
             sums[3] += sum(one.elapsed or 0 for one in some)
-    for (_, program), (data, asked, failed, spent) in programs.items():
-        if asked + failed < ASKED or asked + failed <= data:
+    for (_, program), (data, done, failed, spent) in programs.items():
+        if done + failed < METADATA_CALLS or done + failed <= data:
             continue
         yield Bottleneck(
             "metadata", program,
-            f"{asked + failed:,} opens and other calls about files ({failed:,} failed), {data:,} that read or wrote"
+            f"{done + failed:,} opens and other calls about files ({failed:,} failed), {data:,} that read or wrote"
             f"{took(spent)}",
             "open fewer files, keep them open, search fewer folders", spent,
         )  # fmt: skip
@@ -166,14 +166,14 @@ def small_files(recorded: Recorded) -> Iterator[Bottleneck]:
 
 
 def _written(recorded: Recorded) -> Iterator[tuple[Activity, File]]:
-    """What the C library wrote into files."""
+    """Yield the writes of the C library with their files."""
     for some in recorded.alike:
         if some[0].kind == "Write" and some[0].layer == POSIX:
             yield from ((one, file) for one in some if (file := recorded.file(one.target)))
 
 
 def wasted(recorded: Recorded) -> Iterator[Bottleneck]:
-    """What was written, and deleted or replaced before anybody who was recorded read it."""
+    """Data that were written, and deleted or replaced before a recorded process read them."""
     written: dict[str, list[int]] = {}
     newest: dict[str, str] = {}
     for one, file in _written(recorded):
@@ -185,36 +185,36 @@ def wasted(recorded: Recorded) -> Iterator[Bottleneck]:
     read = {one.target for some in recorded.alike if large and some[0].kind in ("Read", "Map") for one in some}
     for version, (moved, spent) in large.items():
         file = recorded.files[version]
-        gone = "deleted" if version in recorded.deleted else "replaced" if file.modified < newest[file.path] else ""
-        if not gone or version in read or version in recorded.kept:
+        end = "deleted" if version in recorded.deleted else "replaced" if file.modified < newest[file.path] else ""
+        if not end or version in read or version in recorded.kept:
             continue
         yield Bottleneck(
-            "never read", file.path, f"{binary(moved)} were written, and {gone} unread{took(spent)}",
+            "never read", file.path, f"{binary(moved)} were written, and {end} unread{took(spent)}",
             "do not write it, or keep it in memory", spent,
         )  # fmt: skip
 
 
-PROGRAM_RULES = (slow_ranks, slow_threads, asking, small_files, wasted)
+PROGRAM_RULES = (slow_ranks, slow_threads, metadata_calls, small_files, wasted)
 
 
-# Bottlenecks that the calls on one file show: what was recorded in, findings out.
+# Rules for the calls on one file.
 
 
-TINY_CALLS, TINY_SHARE = 1000, 0.5  # so many accesses of 1 KiB at most, and so large a part of all
-ONE_BY_ONE = 16  # bytes of a mean access that is no more than a number or a character
-UNBUFFERED = 100  # ns of a mean call: what a stream serves from its buffer takes a few
-JUMPS, JUMPED_SHARE, JUMP_SIZE = 100, 0.5, 1 << 20  # so many calls, so large a part of the bytes, no larger calls
-READ_AGAIN, READ_BYTES = 4, 4 << 20  # times its size, and so many bytes
-SYNCS, SYNCS_TO_WRITES = 100, 0.1  # so many, and so many for each write
-OPENED = 100  # times in one run
+TINY_CALLS, TINY_SHARE = 1000, 0.5  # least number of accesses of at most 1 KiB, and their least share of all accesses
+ONE_BY_ONE = 16  # greatest mean access (bytes) of single numbers or characters
+UNBUFFERED = 100  # ns of a mean call: an access to a stream's buffer takes a few
+JUMPS, JUMPED_SHARE, JUMP_SIZE = 100, 0.5, 1 << 20  # least calls, least share of the bytes, greatest mean access
+READ_AGAIN, READ_BYTES = 4, 4 << 20  # least multiple of a file's size, and least bytes
+SYNCS, SYNCS_TO_WRITES = 100, 0.1  # least number, and least number per write
+OPENED = 100  # least number in one run
 
-FEWEST = min(TINY_CALLS, JUMPS, SYNCS, OPENED)  # calls on one file, or READ_BYTES: no rule speaks of less
+FEWEST = min(TINY_CALLS, JUMPS, SYNCS, OPENED)  # no rule applies to files with fewer calls and less than READ_BYTES
 KINDS = frozenset({"Read", "Write", "Open", "Fsync"})
 DOES = {"Read": ("reads", "read"), "Write": ("writes", "written")}
 
 
 class Touched:
-    """All of one kind that one program did to one file, and to what is inside it, in one run."""
+    """The calls of one kind by one program on one file, and on the objects inside it, in one run."""
 
     def __init__(self) -> None:
         self.calls = self.bytes = self.time = self.jumped = 0
@@ -222,7 +222,7 @@ class Touched:
         self.processes: set[str | None] = set()
 
     def add(self, one: Activity) -> None:
-        """Add an activity; a copy within the kernel is a call on either file."""
+        """Add an activity; a copy in the kernel counts as a call on both files."""
         self.calls += one.count or 0
         self.bytes += one.bytes or 0
         self.time += one.elapsed or 0
@@ -232,7 +232,7 @@ class Touched:
             self.sizes = [known + more for known, more in zip(self.sizes, one.sizes, strict=True)]
 
     def join(self, other: Touched) -> None:
-        """Add what was done elsewhere."""
+        """Add the calls of another instance."""
         self.calls, self.bytes = self.calls + other.calls, self.bytes + other.bytes
         self.time, self.jumped = self.time + other.time, self.jumped + other.jumped
         self.sizes = [known + more for known, more in zip(self.sizes, other.sizes, strict=True)]
@@ -240,12 +240,12 @@ class Touched:
 
     @property
     def moving(self) -> int:
-        """Calls that moved bytes."""
+        """The number of calls that moved bytes."""
         return sum(self.sizes)
 
     @property
     def mean(self) -> int:
-        """Bytes of such a call."""
+        """The mean bytes of such a call."""
         return self.bytes // self.moving if self.moving else 0
 
 
@@ -253,9 +253,8 @@ Key = tuple[str, str, str, str, str]  # file, program, kind, layer, run
 All = dict[tuple[Key, bool], Touched]
 
 
-def gathered(recorded: Recorded) -> All:
-    """Return by key, and by whether the C library may have buffered it, what was done to files on which there were
-    many calls or many bytes."""
+def calls_by_key(recorded: Recorded) -> All:
+    """Return the calls on files with many calls or bytes, by key and by whether a buffer may have served them."""
     did = [some for some in recorded.alike if some[0].kind in KINDS and not some[0].errors]
     busy, found = _busy(recorded, did), All()
     for some in did:
@@ -270,7 +269,7 @@ def gathered(recorded: Recorded) -> All:
 
 
 def _busy(recorded: Recorded, did: list[list[Activity]]) -> dict[str | None, str]:
-    """The names, by target, of which a rule may speak: of many files most are touched once."""
+    """Return the names, by target, of the files to which a rule may apply; most of many files are accessed once."""
     names = {target: named(recorded, target) for target in {one.target for some in did for one in some}}
     calls, moved = defaultdict[str, int](int), defaultdict[str, int](int)
     for one in chain.from_iterable(did):
@@ -282,7 +281,7 @@ def _busy(recorded: Recorded, did: list[list[Activity]]) -> dict[str | None, str
 
 
 def _of(did: All, *kinds: str) -> dict[Key, Touched]:
-    """Those of some kinds, however they were called."""
+    """Return the calls of some kinds, with and without buffer together."""
     found: dict[Key, Touched] = {}
     for (key, _), one in did.items():
         if key[2] in kinds:
@@ -291,10 +290,10 @@ def _of(did: All, *kinds: str) -> dict[Key, Touched]:
 
 
 def named(recorded: Recorded, target: str | None) -> str:
-    """What a finding calls the file that an activity touched, or that holds the object that it touched."""
-    path, kind = what_file(recorded, target)
+    """Return the name of an activity's file, or of the file that contains its object."""
+    path, kind = file_of(recorded, target)
     if path is None:
-        return {"pipe": "a pipe", "socket": "a connection"}.get(kind, "what has no name")
+        return {"pipe": "a pipe", "socket": "a connection"}.get(kind, "(no name)")
     return path
 
 
@@ -303,7 +302,7 @@ def _where(key: Key) -> str:
 
 
 def tiny(_: Recorded, did: All) -> Iterator[Bottleneck]:
-    """Many accesses of a kilobyte at most; of those of a few bytes `unbuffered` speaks."""
+    """Many accesses of at most a kilobyte; `unbuffered` covers those of a few bytes."""
     for (key, streamed), one in did.items():
         small, every = sum(one.sizes[:2]), one.moving
         few = small < TINY_CALLS or small < TINY_SHARE * every
@@ -320,7 +319,7 @@ def tiny(_: Recorded, did: All) -> Iterator[Bottleneck]:
 
 
 def unbuffered(_: Recorded, did: All) -> Iterator[Bottleneck]:
-    """A few bytes at a time, and a call of the kernel's for each."""
+    """Accesses of a few bytes, each with a call of the kernel."""
     for (key, streamed), one in did.items():
         served = streamed and one.time < UNBUFFERED * one.moving
         if key[3] != POSIX or key[2] not in DOES or one.moving < TINY_CALLS or one.mean > ONE_BY_ONE or served:
@@ -333,7 +332,7 @@ def unbuffered(_: Recorded, did: All) -> Iterator[Bottleneck]:
 
 
 def jumps(_: Recorded, did: All) -> Iterator[Bottleneck]:
-    """Calls that begin elsewhere than where the one before ended."""
+    """Calls that do not start at the end of the previous call."""
     for key, one in _of(did, *DOES).items():
         large = one.mean > JUMP_SIZE
         if key[3] != POSIX or one.moving < JUMPS or one.jumped < JUMPED_SHARE * one.bytes or large or not one.bytes:
@@ -342,12 +341,12 @@ def jumps(_: Recorded, did: All) -> Iterator[Bottleneck]:
             "seeks", _where(key),
             f"{one.jumped / one.bytes:.0%} of {binary(one.bytes)} {DOES[key[2]][1]} did not begin where the call "
             f"before ended: {one.moving:,} calls{took(one.time)}",
-            "go through the file in the order in which it lies, or keep together what is used together", one.time,
+            "access the file in storage order, or store data next to each other that are used together", one.time,
         )  # fmt: skip
 
 
 def again(recorded: Recorded, did: All) -> Iterator[Bottleneck]:
-    """A file that was read several times over."""
+    """A file that was read completely several times."""
     contents: dict[str, int] = {}
     read = [(path, one) for path, one in _of_runs(recorded, did, "Read") if one.bytes >= READ_BYTES]
     for version, content in recorded.contents.items() if read else ():
@@ -368,7 +367,7 @@ def again(recorded: Recorded, did: All) -> Iterator[Bottleneck]:
 
 
 def opens(recorded: Recorded, did: All) -> Iterator[Bottleneck]:
-    """A file that was opened again and again."""
+    """A file that was opened very often."""
     for path, one in _of_runs(recorded, did, "Open"):
         if one.calls < OPENED:
             continue
@@ -381,7 +380,7 @@ def opens(recorded: Recorded, did: All) -> Iterator[Bottleneck]:
 
 
 def _of_runs(recorded: Recorded, did: All, kind: str) -> Iterator[tuple[str, Touched]]:
-    """What was done to each file that is not the system's, in each run, by the C library."""
+    """Yield the calls of the C library on each file except system files, for each run."""
     own = {file.path for file in recorded.files.values() if not file.system}
     found: dict[tuple[str, str], Touched] = {}
     for key, one in _of(did, kind).items():
@@ -391,7 +390,7 @@ def _of_runs(recorded: Recorded, did: All, kind: str) -> Iterator[tuple[str, Tou
 
 
 def syncs(_: Recorded, did: All) -> Iterator[Bottleneck]:
-    """Writing that is made to wait for the disk again and again."""
+    """Writes that wait for the disk very often."""
     writes = _of(did, "Write")
     for key, one in _of(did, "Fsync").items():
         wrote = writes.get((key[0], key[1], "Write", key[3], key[4]), Touched()).calls
@@ -400,7 +399,7 @@ def syncs(_: Recorded, did: All) -> Iterator[Bottleneck]:
         yield Bottleneck(
             "many syncs", _where(key),
             f"{one.calls:,} syncs for {plural(wrote, 'write')}{took(one.time)}",
-            "sync once, when what must not be lost is whole", one.time,
+            "sync once, after all data that must not be lost are written", one.time,
         )  # fmt: skip
 
 

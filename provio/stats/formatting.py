@@ -1,4 +1,4 @@
-"""Figures as people read them: figures in, text with units out. What was not recorded is a question mark."""
+"""Figures as text with units. A value that was not recorded is a question mark."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from provio.base.table import align
 from provio.base.text import binary, duration, elapsed, moment, plural, printable, shorter_path
 from provio.stats.tally import SIZE_NAMES, Group, Tally
-from provio.stats.tally import columns as group_columns
+from provio.stats.tally import key_columns as group_columns
 
 if TYPE_CHECKING:
     from provio.stats import Figures
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from provio.stats.timeline import Latency
 
 UNKNOWN = "?"
-HIDDEN = frozenset({"process", "thread", "kind"})  # IRIs, and what a label says already
+HIDDEN = frozenset({"process", "thread", "kind"})  # IRIs, and the kind, which the label contains
 LABELS = {"system": "(system files)", "pipe": "(pipes)", "socket": "(connections)", "other": "(no file)"}
 BAR = 20
-SPARE = ("in order", "failed", "bandwidth")  # where there is no room, or no value
+SPARE = ("in order", "failed", "bandwidth")  # omitted if there are too few columns or no values
 LEAST_NAME = 24
 RUN_SHOWN = 13  # characters of a run's id
 
-# The measures of a table: what each is called, and how it is said of a tally.
-SAID: dict[str, Callable[[Tally], str]] = {
+# The measures of a table: the title of each, and its text for a tally.
+MEASURES: dict[str, Callable[[Tally], str]] = {
     "calls": lambda tally: _or_unknown(tally, "calls", "{:,}".format),
     "failed": lambda tally: f"{tally.errors:,}" if tally.errors else "",
     "read": lambda tally: _or_unknown(tally, "bytes_read", binary),
@@ -36,17 +36,17 @@ SAID: dict[str, Callable[[Tally], str]] = {
 }
 
 
-def _or_unknown(tally: Tally, name: str, said: Callable[[int], str]) -> str:
+def _or_unknown(tally: Tally, name: str, form: Callable[[int], str]) -> str:
     value = tally.of(name)
     if value is None:
         return UNKNOWN
     if tally.partly(name):
-        return f"{said(value)} + {UNKNOWN}"
-    return said(value) if value else ""
+        return f"{form(value)} + {UNKNOWN}"
+    return form(value) if value else ""
 
 
 def head(figures: Figures, unicode: bool) -> str:
-    """Return what is summed up: the runs, how long they took, and how long I/O took in all their threads."""
+    """Return the summary: the runs, their times, and the I/O time of all their threads."""
     runs = sorted(figures.recorded.runs.values(), key=lambda run: run.start)
     known = [run for run in runs if run.start]
     took = duration(known[0].start, known[0].end) if len(known) == 1 else ""
@@ -56,19 +56,18 @@ def head(figures: Figures, unicode: bool) -> str:
         lines[0] += ", " + " to ".join(span) + (f", {took}" if took else "")
     threads = len({some[0].thread for some in figures.recorded.alike if some[0].thread})
     times = [f"{group.layer} {_time(group.tally)}" for group in figures.totals()]
-    said = ", ".join(times)
     processes = len(figures.recorded.processes)
     who = [plural(processes, "process", "processes")] if processes else []
     who += [plural(threads, "thread")] if threads else []
     if times:
-        lines.append(f"{', '.join(who) or 'all processes'} with I/O: {said}")
+        lines.append(f"{', '.join(who) or 'all processes'} with I/O: {', '.join(times)}")
     else:
         lines.append("no reads or writes were recorded")
     return "".join(printable(line, unicode) + "\n" for line in lines)
 
 
 def _time(tally: Tally) -> str:
-    """How long calls took; of failed ones alone no time is known, for these are counted apart."""
+    """Return the time of calls; for failed calls, which have no time, their number."""
     if tally.errors and not (tally.of("calls") or tally.partly("calls")):
         return plural(tally.errors, "failed call")
     time = tally.of("nanoseconds")
@@ -76,7 +75,7 @@ def _time(tally: Tally) -> str:
 
 
 def whole(figures: Figures, unicode: bool = True) -> str:
-    """Return what is summed up, and by operation, for who prints figures in Python."""
+    """Return the summary and the table by operation, the text of `Figures` in Python."""
     groups, ways = figures.by("operation"), ("operation",)
     listed = table(groups, ways, len(groups), figures.totals(), None, unicode) if groups else ""
     return "\n".join(part for part in (head(figures, unicode), listed) if part)
@@ -91,14 +90,14 @@ def table(
     unicode: bool,
     folder: str | None = None,
 ) -> str:
-    """Return the first `limit` groups of a grouping as a table, with the total of each layer and a word of the rest;
-    paths are as short as they are from `folder`."""
+    """Return the first `limit` groups of a grouping as a table, with the total of each layer and the number of other
+    groups; paths are relative to `folder` if that is shorter."""
     header, rows, rest = cells(groups, ways, limit, totals, folder)
-    said = [place for place, name in enumerate(header) if name not in SPARE or any(row[place] for row in rows)]
-    keep = _fitting(header, rows, said, len(header) - len(SAID) - 1, width, SPARE)
+    used = [place for place, name in enumerate(header) if name not in SPARE or any(row[place] for row in rows)]
+    keep = _fitting(header, rows, used, len(header) - len(MEASURES) - 1, width, SPARE)
     text = align(
         [header[place] for place in keep], [[row[place] for place in keep] for row in rows], width=width,
-        unicode=unicode, right=frozenset({*SAID, "pid", "tid", "rank"}),
+        unicode=unicode, right=frozenset({*MEASURES, "pid", "tid", "rank"}),
     )  # fmt: skip
     return text + (f"and {plural(rest, 'other')}: --limit 0 shows all\n" if rest else "")
 
@@ -106,38 +105,38 @@ def table(
 def cells(
     groups: Sequence[Group], ways: Sequence[str], limit: int, totals: Sequence[Group], folder: str | None = None
 ) -> tuple[list[str], list[list[str]], int]:
-    """Return a table's header, its rows, and how many groups are not in it. Below are the totals of the layers,
-    which are no sums of rows: one call may be in two."""
+    """Return a table's header, its rows, and the number of groups that it omits. The last rows are the totals of the
+    layers, which are not sums of the rows: a call may be in two rows."""
     columns = group_columns(ways)
     groups = _folded(groups, columns) if "file" in ways else groups
     names = [name for name in columns if name not in HIDDEN]
     rows = [[*_names(group, columns, folder), group.layer, *_measures(group.tally)] for group in groups[:limit]]
     for total in totals if names and len(groups) > 1 else ():
         rows.append(["total", *[""] * (len(names) - 1), total.layer, *_measures(total.tally)])
-    return [*names, "layer", *SAID], rows, max(0, len(groups) - limit)
+    return [*names, "layer", *MEASURES], rows, max(0, len(groups) - limit)
 
 
 def _fitting(
-    header: list[str], cells: list[list[str]], said: list[int], names: int, width: int | None, spared: Sequence[str]
+    header: list[str], cells: list[list[str]], used: list[int], names: int, width: int | None, spared: Sequence[str]
 ) -> list[int]:
-    """The columns that there is room for: what names a row may be cut, a number never is, so others are left out."""
-    rooms = {place: max(len(row[place]) for row in (header, *cells)) for place in said}
+    """Return the columns that fit into `width`. Names may be cut, but not numbers: other columns are omitted."""
+    rooms = {place: max(len(row[place]) for row in (header, *cells)) for place in used}
     rooms |= {place: min(rooms[place], LEAST_NAME) for place in range(names)}
-    spare = [place for name in spared for place in said if header[place] == name]
+    spare = [place for name in spared for place in used if header[place] == name]
     if len({row[names] for row in cells}) == 1:
-        spare.insert(0, names)  # there is one layer alone
-    kept = list(said)
+        spare.insert(0, names)  # there is only one layer
+    kept = list(used)
     while width and spare and sum(rooms[place] for place in kept) + 2 * (len(kept) - 1) > width:
         kept.remove(spare.pop(0))
     return kept
 
 
 def _measures(tally: Tally) -> list[str]:
-    return [said(tally) for said in SAID.values()]
+    return [form(tally) for form in MEASURES.values()]
 
 
 def _folded(groups: Sequence[Group], columns: Sequence[str]) -> list[Group]:
-    """The files of the system as one, in its place by time."""
+    """Return the groups with all system files as one group, in the order of time."""
     file, kind = columns.index("file"), columns.index("kind")
     folded: dict[tuple[object, ...], Group] = {}
     for group in groups:
@@ -155,17 +154,17 @@ def _names(group: Group, columns: Sequence[str], folder: str | None) -> list[str
         values["file"] = LABELS[str(values["kind"])]
     elif "file" in values:
         values["file"] = shorter_path(str(values["file"]), folder)
-    return [_said(name, value) for name, value in values.items() if name not in HIDDEN]
+    return [_cell(name, value) for name, value in values.items() if name not in HIDDEN]
 
 
-def _said(name: str, value: object) -> str:
+def _cell(name: str, value: object) -> str:
     return str(value) if value is not None else "(none)" if name == "rank" else UNKNOWN
 
 
 def across(
     found: Sequence[Spread], ways: Sequence[str], limit: int, width: int | None, unicode: bool, folder: str | None
 ) -> str:
-    """Return how runs differ, four measures a group; `limit` is of groups."""
+    """Return the differences between runs, four measures per group, for at most `limit` groups."""
     columns = group_columns(ways)
     header = [*(name for name in columns if name not in HIDDEN), "layer", *ACROSS]
     every = list(dict.fromkeys((str(one.key), one.layer) for one in found))
@@ -194,17 +193,17 @@ MEASURED: dict[str, tuple[str, Callable[[float], str]]] = {
 
 
 def _spread(one: Spread) -> list[str]:
-    name, said = MEASURED[one.measure]
+    name, form = MEASURED[one.measure]
+    more = len(one.outliers) - 1
     return [
-        name, f"{one.runs:,}", said(one.mean), "" if one.deviation is None else said(one.deviation),
-        "" if one.variation is None else f"{one.variation:.1%}", said(one.least), said(one.most),
-        " ".join([one.apart[0][:RUN_SHOWN], *([f"+ {len(one.apart) - 1}"] if len(one.apart) > 1 else [])])
-        if one.apart else "",
+        name, f"{one.runs:,}", form(one.mean), "" if one.deviation is None else form(one.deviation),
+        "" if one.variation is None else f"{one.variation:.1%}", form(one.least), form(one.most),
+        one.outliers[0][:RUN_SHOWN] + (f" + {more}" if more else "") if one.outliers else "",
     ]  # fmt: skip
 
 
 def latencies(found: Sequence[Latency], width: int | None, unicode: bool) -> str:
-    """Return what single calls come to, a line a function."""
+    """Return the figures of single calls, one line per function."""
     header, rows = latency_cells(found)
     return align(header, rows, width=width, unicode=unicode, right=frozenset(header[2:]))
 
@@ -223,7 +222,7 @@ def latency_cells(found: Sequence[Latency]) -> tuple[list[str], list[list[str]]]
 
 
 def sizes(figures: Figures, width: int | None, unicode: bool) -> str:
-    """Return the histogram of access sizes, a line for each size that occurred; its bars take what room is left."""
+    """Return the histogram of access sizes, one line for each size that occurred; its bars use the remaining width."""
     header, lines, counted = ["layer", "size", "reads", "", "writes", " "], [], []
     for group in figures.totals():
         counts = group.tally.sizes
@@ -246,7 +245,7 @@ def _bar(share: float, longest: int, unicode: bool) -> str:
 
 
 def bottlenecks(figures: Figures, limit: int, unicode: bool, each: int | None = None) -> str:
-    """Return what is slow: where, why, what to do; at most `each` of one rule; a word of the rest."""
+    """Return the causes of slow I/O with evidence and remedy, at most `each` of one rule, and the number of others."""
     lines: list[str] = []
     seen = Counter[str]()
     found = figures.bottlenecks()

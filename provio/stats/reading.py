@@ -1,7 +1,7 @@
-"""What the graphs of runs say of their I/O: a reader in, activities with all that groups them out.
+"""Reads the I/O of runs from their graphs. In: a reader. Out: activities, and the nodes by which figures group them.
 
-What most activities or files have is one question, whose sub-selects are joined by hash: to look for each node would
-take ten times as long. What few have is a question of its own.
+One query with hash-joined sub-selects reads the properties that most activities or files have; to look up each node
+would take ten times as long. Rare properties have their own queries.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ DEPTH = 8  # parts of a process's name, between slashes: https://w3id.org/provio
 COUNTERS = ("count", "bytes", "elapsed", "openElapsed")  # of most activities
 RARE = {"maxElapsed": "longest", "errors": "errors"}
 ONE_CALL = [tuple(int(number == place) for number in range(SIZES)) for place in range(SIZES)]  # by its access size
-COUNTED = frozenset({"Read", "Write"})  # kinds that say how many calls they are, wherever that is recorded
+COUNTED = frozenset({"Read", "Write"})  # kinds with a number of calls, if it is recorded
 
-Opened = dict[str, tuple[int, str]]  # by activity: how long its opening took, and what it is part of
+Opened = dict[str, tuple[int, str]]  # by activity: the time of its opening, and the whole of which it is a part
 
 
 def load(reader: Reader, times: bool = False) -> Recorded:
-    """Read all that is said of I/O; with `times`, when each activity began and ended."""
+    """Read all I/O activities; with `times`, also the start and end of each."""
     found = Recorded(read_contents=lambda: {version: int(size) for version, size in _pairs(reader, "size")})
     _runs(reader, found)
     _processes(reader, found)
@@ -52,7 +52,7 @@ def _pairs(reader: Reader, word: str) -> Iterator[list[str]]:
 
 
 def _each(node: str, pattern: str) -> str:
-    """A pattern of a node and a property with its variable, as a sub-select that is joined by hash."""
+    """Return a pattern of a node and a property with its variable as a sub-select, which the store joins by hash."""
     return f"{{ SELECT {node} {pattern.rpartition(' ')[2]} {{ {node} {pattern} }} }}"
 
 
@@ -62,25 +62,26 @@ def _of_kind(reader: Reader, kind: str) -> Iterator[str]:
 
 def _runs(reader: Reader, found: Recorded) -> None:
     names = dict(_pairs(reader, "name"))
-    question = """SELECT ?run ?user ?start ?end ?detail { ?run a provio:Run .
+    query = """SELECT ?run ?user ?start ?end ?detail { ?run a provio:Run .
         OPTIONAL { ?run prov:wasAssociatedWith ?user } OPTIONAL { ?run prov:startedAtTime ?start }
         OPTIONAL { ?run prov:endedAtTime ?end } OPTIONAL { ?run provio:detail ?detail } }"""
-    for iri, user, start, end, detail in reader.table(question):
+    for iri, user, start, end, detail in reader.table(query):
         found.runs[iri] = Run(iri, names.get(user), start, end, detail or "op")
     named = {iri for iri, run in found.runs.items() if run.start}
-    found.runs = {iri: run for iri, run in found.runs.items() if iri in named or not named}  # no parent of another run
+    # A run without a start is only the parent of another one.
+    found.runs = {iri: run for iri, run in found.runs.items() if iri in named or not named}
     for gap in _of_kind(reader, "Gap"):
         found.gaps["/".join(gap.split("/", 6)[:6])] += 1
 
 
 def _processes(reader: Reader, found: Recorded) -> None:
     programs = dict(_pairs(reader, "rdfs:label"))
-    question = """SELECT ?process ?run ?pid ?rank ?host ?argv ?program {
+    query = """SELECT ?process ?run ?pid ?rank ?host ?argv ?program {
         ?process a provio:Process ; provio:partOf ?run .
         OPTIONAL { ?process provio:pid ?pid } OPTIONAL { ?process provio:rank ?rank }
         OPTIONAL { ?process provio:host ?host } OPTIONAL { ?process provio:argv ?argv }
         OPTIONAL { ?process prov:wasAssociatedWith ?program } }"""
-    for iri, run, pid, rank, host, argv, program in reader.table(question):
+    for iri, run, pid, rank, host, argv, program in reader.table(query):
         name = programs.get(program)
         found.processes[iri] = Process(iri, run, int(pid or 0), int(rank) if rank else None, host, argv, name)
     tids = dict(_pairs(reader, "tid"))
@@ -101,13 +102,13 @@ def _files(reader: Reader, found: Recorded) -> None:
 
 
 def _names(reader: Reader, found: Recorded) -> None:
-    """The versions of files, by the first of the names of each, or by its last name where it had several."""
+    """Read the versions of files, each with its first name, or with its last name if it had several."""
     names = [_each("?v", f"provio:{word} ?own_{word}") for word in ("path", "pathEncoded")]
     names += [_each("?f", f"provio:{word} ?{word}") for word in ("path", "pathEncoded")]
     more = " ".join(f"OPTIONAL {one}" for one in names)
     columns = "?v ?own_path ?own_pathEncoded ?path ?pathEncoded"
-    question = f"SELECT {columns} {{ {_each('?v', 'prov:specializationOf ?f')} {more} }}"
-    for version, own, own_encoded, path, encoded in reader.table(question):
+    query = f"SELECT {columns} {{ {_each('?v', 'prov:specializationOf ?f')} {more} }}"
+    for version, own, own_encoded, path, encoded in reader.table(query):
         last = own or _decoded(own_encoded)
         name = last or path or _decoded(encoded)
         known = found.files.get(version)
@@ -122,23 +123,23 @@ def _decoded(path: str) -> str:
 
 
 def _system(reader: Reader) -> Iterator[str]:
-    """The versions that are the system's own wherever they were used."""
-    question = """SELECT ?v { { SELECT DISTINCT ?v { { ?a provio:usedAsNoise|provio:ranAsNoise ?v }
+    """Yield the versions that all their users marked as system files."""
+    query = """SELECT ?v { { SELECT DISTINCT ?v { { ?a provio:usedAsNoise|provio:ranAsNoise ?v }
         UNION { ?v provio:wasOpenedBy/provio:noise true } } }
         FILTER NOT EXISTS { ?a prov:used|provio:ran ?v } }"""
-    return (row[0] for row in reader.table(question))
+    return (row[0] for row in reader.table(query))
 
 
 def _activities(reader: Reader) -> tuple[dict[str, Activity], Opened]:
-    kinds = " ".join(f"(provio:{kind} {number})" for number, kind in enumerate(KINDS))  # numbers are told sooner
+    kinds = " ".join(f"(provio:{kind} {number})" for number, kind in enumerate(KINDS))  # numbers are compared faster
     targets = " ".join(f"provio:{word}" for word in sorted(set(INFLUENCES.values())))
     words = ("partOf", "api", *COUNTERS)
     each = " ".join(f"OPTIONAL {_each('?a', f'provio:{word} ?{word}')}" for word in words)
-    question = f"""SELECT ?a ?number ?v {" ".join(f"?{word}" for word in words)} {{
+    query = f"""SELECT ?a ?number ?v {" ".join(f"?{word}" for word in words)} {{
         {{ SELECT ?a ?number {{ VALUES (?kind ?number) {{ {kinds} }} ?a a ?kind }} }} {each}
         OPTIONAL {{ SELECT ?a ?v {{ VALUES ?did {{ {targets} }} ?v ?did ?a }} }} }}"""
     found, opened = dict[str, Activity](), Opened()
-    for iri, kind, target, whole, api, *texts in reader.table(question):
+    for iri, kind, target, whole, api, *texts in reader.table(query):
         count, moved, elapsed, opening = [int(text) if text else None for text in texts]
         one = found[iri] = Activity(iri, KINDS[int(kind)], intern(api) or None, count, moved, elapsed)
         one.target = target or None
@@ -156,7 +157,7 @@ def _activities(reader: Reader) -> tuple[dict[str, Activity], Opened]:
 
 
 def _openings(reader: Reader, by_iri: dict[str, Activity], opened: Opened) -> Iterator[Activity]:
-    """The openings that reads and writes state: by the function of their own, or else the usual one of their phase."""
+    """Yield the openings that reads and writes state, with their own function, or else the usual one of their phase."""
     apis = {iri: intern(api) for iri, api in _pairs(reader, "openApi")}
     for iri, (elapsed, whole) in opened.items():
         of = by_iri[iri]
@@ -167,8 +168,8 @@ def _openings(reader: Reader, by_iri: dict[str, Activity], opened: Opened) -> It
 
 
 def _sizes(reader: Reader, found: dict[str, Activity]) -> None:
-    """The access sizes, and what is left out because something else implies it: the size and longest time of one call,
-    the number of a single one."""
+    """Read the access sizes, and set the implied values that the graph omits: the size and the longest time of a single
+    call, and the number 1."""
     sizes: dict[str, list[int]] = {}
     for number in range(SIZES):
         for iri, value in _pairs(reader, f"size{number + 1}"):
@@ -185,9 +186,8 @@ def _sizes(reader: Reader, found: dict[str, Activity]) -> None:
 
 
 def _places(reader: Reader, found: Recorded, by_iri: dict[str, Activity]) -> None:
-    """The process, thread and run of each activity, which its name begins with; what another tool named otherwise is
-    part of them."""
-    agents, threads = {}, {thread: thread for thread in found.threads}  # each name is kept once
+    """Set the process, thread and run of each activity: from its IRI, or by `partOf` if another tool named it."""
+    agents, threads = {}, {thread: thread for thread in found.threads}  # one string object per name
     for iri, agent in _pairs(reader, "prov:wasAssociatedWith"):
         if agent in threads and iri in by_iri:
             by_iri[iri].thread = threads[agent]
@@ -207,7 +207,7 @@ def _places(reader: Reader, found: Recorded, by_iri: dict[str, Activity]) -> Non
 
 
 def _only_threads(found: Recorded) -> dict[str, str]:
-    """The thread of each process that has one: it is not said of each of its calls."""
+    """Return the thread of each process that has only one: its calls do not state it."""
     threads: dict[str, list[str]] = {}
     for thread in found.threads:
         threads.setdefault(process_of(thread), []).append(thread)
@@ -242,7 +242,7 @@ def nanoseconds(moment: str) -> int:
 
 
 def _mirrors(by_iri: dict[str, Activity]) -> None:
-    """What the kernel copied is one call with two sides: the writing one is marked."""
+    """Mark the writing sides of copies in the kernel, which are one call with two sides."""
     for iri, one in by_iri.items():
         if one.kind != "Write":
             continue

@@ -1,4 +1,4 @@
-"""Sums of I/O activities: activities in, figures out, each of which is None where nothing of it was recorded."""
+"""Sums of I/O activities, their groups, and their rows for output. A figure is None if nothing of it was recorded."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from provio.ask.document import command_line
 from provio.base.records import plain
 from provio.stats.activity import PIPE, SIZES, SOCKET, Activity, Process, Recorded, alike
+
+if TYPE_CHECKING:
+    from provio.stats import Figures
 
 # The largest access of each of the ten sizes, in words.
 SIZE_NAMES = (
@@ -19,7 +22,7 @@ SIZE_NAMES = (
 
 
 class Tally:
-    """What some activities come to. Failed calls are counted apart (`errors`) and nowhere else."""
+    """The sums of some activities. Failed calls are counted only in `errors`."""
 
     def __init__(self, activities: Iterable[Activity] = ()) -> None:
         self._sums: dict[str, int] = {}
@@ -31,8 +34,11 @@ class Tally:
             self.add(some)
 
     def add(self, some: Sequence[Activity], mirrored: bool = False) -> None:
-        """Add what activities counted that are `alike`. Of a copy within the kernel the writing side adds its bytes
-        alone, unless `mirrored`: where the two sides are told apart, each has the calls and the time."""
+        """Add the figures of activities that are `alike`.
+
+        The writing side of a copy in the kernel adds only its bytes, unless `mirrored`: if the two sides are in
+        different groups, each has the calls and the time.
+        """
         one = some[0]
         if one.errors:
             self.errors += sum(failed.errors for failed in some)
@@ -81,11 +87,11 @@ class Tally:
 
     def of(self, name: str) -> int | None:
         """Return a sum: calls, nanoseconds, reads, writes, bytes_read, bytes_written, moving (nanoseconds of reads and
-        writes). None where there was something to add and nothing is known of it."""
+        writes); None if there were values to add, but all are unknown."""
         return self._sums.get(name, None if name in self._lacks else 0)
 
     def partly(self, name: str) -> bool:
-        """Whether a sum lacks some of what there was to add."""
+        """Return whether some of the values of a sum are unknown."""
         return name in self._lacks
 
     @property
@@ -96,31 +102,31 @@ class Tally:
 
     @property
     def _bytes_in_calls(self) -> int | None:
-        """Of them, those that a call moved before it returned."""
+        """The bytes that calls moved before they returned."""
         moved = self.bytes
         return None if moved is None else moved - (self.of("bytes_later") or 0)
 
     @property
     def bandwidth(self) -> int | None:
-        """Bytes moved in a second of the reads and writes themselves, whatever else went on meanwhile."""
+        """Bytes per second of the time in reads and writes alone."""
         moved, took = self._bytes_in_calls, self.of("moving")
         return moved * 1_000_000_000 // took if moved and took and not self.partly("moving") else None
 
     @property
     def mean_size(self) -> int | None:
-        """Bytes of a read or write that moved any."""
+        """Mean bytes of the reads and writes that moved any."""
         calls = sum(map(sum, self.sizes.values()))
         moved = self._bytes_in_calls
         return moved // calls if calls and moved is not None else None
 
     @property
     def consecutive(self) -> float | None:
-        """The share of the bytes whose call began where the call before ended."""
+        """The share of the bytes of calls that started at the end of the previous call."""
         moved = self._bytes_in_calls
         return 1 - self.jumped / moved if moved else None
 
 
-# Tallies by what I/O has in common: what was recorded and the name of a grouping in, groups out.
+# Tallies by group.
 
 
 Value = str | int | bool | None
@@ -137,15 +143,15 @@ class Group:
     tally: Tally
 
 
-def columns(ways: Sequence[str]) -> list[str]:
+def key_columns(ways: Sequence[str]) -> list[str]:
     """Return the columns that name the groups of these groupings together."""
     return list(dict.fromkeys(name for way in ways for name in BY[way]))
 
 
 def by(recorded: Recorded, ways: Sequence[str]) -> list[Group]:
-    """Return the groups of what has the same in all these groupings, the longest time first, then the most bytes."""
-    names, keyed = columns(ways), [(BY[way], _KEYS[way]) for way in ways]
-    mirrored = not {"file", "operation"}.isdisjoint(ways)  # each side of a copy within the kernel is a call of its own
+    """Return a group for each combination of values of these groupings, the longest time first, then the most bytes."""
+    names, keyed = key_columns(ways), [(BY[way], _KEYS[way]) for way in ways]
+    mirrored = not {"file", "operation"}.isdisjoint(ways)  # each side of a copy in the kernel counts as a call
     found: dict[tuple[Key, str], Tally] = {}
     for some in recorded.alike:
         for key, same in _keyed(recorded, some, keyed, names, "file" in ways):
@@ -159,7 +165,7 @@ def _keyed(
     recorded: Recorded, some: list[Activity], keyed: Sequence[tuple[tuple[str, ...], Keyed]], names: list[str],
     by_file: bool,
 ) -> Iterable[tuple[Key, list[Activity]]]:  # fmt: skip
-    """Activities that are `alike`, by their key: what they do not have in common is the file alone."""
+    """Return activities that are `alike` by their key; they differ only in their file."""
     if not by_file:
         return [(_key(recorded, some[0], keyed, names), some)]
     found: dict[Key, list[Activity]] = {}
@@ -183,8 +189,8 @@ def operation(kind: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind).lower() if kind != "IOActivity" else "copy"
 
 
-def what_file(recorded: Recorded, target: str | None) -> tuple[str | None, str]:
-    """Return the path of what an activity touched, and what that is: file, system, pipe, socket, other."""
+def file_of(recorded: Recorded, target: str | None) -> tuple[str | None, str]:
+    """Return the path and the kind of an activity's target: file, system, pipe, socket, other."""
     file = recorded.file(target)
     if file:
         return file.path, "system" if file.system else "file"
@@ -224,7 +230,7 @@ def _by_user(recorded: Recorded, one: Activity) -> Key:
     return (run.user if run else None,)
 
 
-# What figures can be grouped by: the columns that name a group.
+# The groupings of figures, each with the columns that name a group.
 BY: Final[dict[str, tuple[str, ...]]] = {
     "operation": ("operation",), "layer": (), "api": ("api",), "file": ("file", "kind"),
     "process": ("process", "host", "pid", "command"), "thread": ("thread", "pid", "tid", "program"),
@@ -234,7 +240,7 @@ _KEYS: Final[dict[str, Keyed]] = {
     "operation": lambda _, one: (operation(one.kind),),
     "layer": lambda _, __: (),
     "api": lambda _, one: (one.api,),
-    "file": lambda recorded, one: what_file(recorded, one.target),
+    "file": lambda recorded, one: file_of(recorded, one.target),
     "process": _by_process,
     "thread": _by_thread,
     "rank": _of_process("rank"),
@@ -243,3 +249,85 @@ _KEYS: Final[dict[str, Keyed]] = {
     "user": _by_user,
     "run": lambda recorded, one: ((recorded.runs[one.run].id if one.run in recorded.runs else None),),
 }
+
+
+# Figures as rows of named columns, the same for every output format.
+
+Cell = Value | float
+Row = dict[str, Cell]
+
+MEASURES = (
+    "calls", "errors", "reads", "bytes_read", "writes", "bytes_written", "nanoseconds", "longest", "bytes_per_second",
+    "mean_size", "consecutive",
+)  # fmt: skip
+SORTS: dict[str, Callable[[Tally], int]] = {
+    "time": lambda one: one.of("nanoseconds") or 0,
+    "calls": lambda one: one.of("calls") or 0,
+    "bytes": lambda one: one.bytes or 0,
+    "errors": lambda one: one.errors,
+}
+ALONE: dict[str, tuple[str, ...]] = {  # groupings that cannot be combined with others
+    "size": ("layer", "up_to", "reads", "writes"),
+    "latency": (
+        "api",
+        "layer",
+        "calls",
+        "median",
+        "percentile_95",
+        "percentile_99",
+        "longest",
+        "consecutive",
+        "forward",
+        "backward",
+    ),
+    "bottleneck": ("rule", "where", "evidence", "remedy", "nanoseconds"),
+}
+
+
+def columns(ways: Sequence[str]) -> list[str]:
+    """Return the columns of groupings: of some of `BY`, or one of `ALONE`."""
+    return [*ALONE[ways[0]]] if ways[0] in ALONE else [*key_columns(ways), "layer", *MEASURES]
+
+
+def rows(figures: Figures, ways: Sequence[str], sort: str = "time") -> list[Row]:
+    """Return the rows of groupings."""
+    if ways[0] == "size":
+        return [row for group in figures.totals() for row in _sizes(group)]
+    if ways[0] == "bottleneck":
+        return [{name: getattr(one, name) for name in ALONE["bottleneck"]} for one in figures.bottlenecks()]
+    names = key_columns(ways)
+    return [_row(names, group) for group in sorted_groups(figures.by(*ways), sort)]
+
+
+def sorted_groups(every: Sequence[Group], sort: str) -> list[Group]:
+    """Return groups in the order of one of `SORTS`, the largest first, or by name."""
+    if sort == "name":
+        return sorted(every, key=_name)
+    return sorted(every, key=lambda group: (-SORTS[sort](group.tally), _name(group)))
+
+
+def _name(group: Group) -> str:
+    return " ".join(f"{part:020}" if isinstance(part, int) else str(part or "") for part in (*group.key, group.layer))
+
+
+def _row(names: list[str], group: Group) -> Row:
+    tally = group.tally
+    sums = ("calls", "reads", "bytes_read", "writes", "bytes_written", "nanoseconds")
+    measures: Row = {
+        **{name: tally.of(name) for name in sums},
+        "errors": tally.errors, "longest": tally.longest, "bytes_per_second": tally.bandwidth,
+        "mean_size": tally.mean_size,
+        "consecutive": None if tally.consecutive is None else round(tally.consecutive, 4),
+    }  # fmt: skip
+    head: Row = dict(zip(names, group.key, strict=True))
+    return head | {"layer": group.layer} | {name: measures[name] for name in MEASURES}
+
+
+def _sizes(group: Group) -> list[Row]:
+    reads, writes = group.tally.sizes["Read"], group.tally.sizes["Write"]
+    if not any(reads) and not any(writes):
+        return []
+    return [
+        {"layer": group.layer, "up_to": name, "reads": read, "writes": wrote}
+        for name, read, wrote in zip(SIZE_NAMES, reads, writes, strict=True)
+    ]

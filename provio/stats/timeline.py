@@ -1,4 +1,4 @@
-"""When which thread read and wrote: spans of time in, one lane a thread with as few spans as a picture can show out."""
+"""Timeline of reads and writes. In: spans of time. Out: a lane per thread with as many spans as a picture can show."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from provio.base.records import plain
 from provio.stats.activity import Activity, Recorded
-from provio.stats.tally import what_file
+from provio.stats.tally import file_of
 from provio.trace import read, run_source
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-LANES, SPANS = 60, 12_000  # of one picture: more threads are left out, more spans become one where they touch
+LANES, SPANS = 60, 12_000  # of one picture: further threads are omitted, adjacent spans are combined
 COLUMNS = 1000  # of a picture at its finest
 
 
@@ -34,7 +34,7 @@ class Span(NamedTuple):
 
 @plain()
 class Lane:
-    """A thread's spans, first to last, and all bytes that it moved."""
+    """A thread's spans in order of time, and the bytes that it moved."""
 
     name: str
     spans: list[Span]
@@ -43,8 +43,8 @@ class Lane:
 
 @plain()
 class Picture:
-    """The lanes of some runs: from `start`, `length` ns long; `left_out` threads moved less than those shown, `folded`
-    spans lie within others."""
+    """The lanes of some runs: from `start`, `length` ns long; `left_out` threads moved fewer bytes than those shown,
+    `folded` spans are combined with others."""
 
     start: int
     length: int
@@ -58,14 +58,14 @@ def of_activities(recorded: Recorded) -> list[Span]:
     found = []
     for one in recorded.activities:
         if one.moves and one.start and one.layer == "POSIX" and (one.thread or one.process):
-            file = what_file(recorded, one.target)[0] or ""
+            file = file_of(recorded, one.target)[0] or ""
             thread = one.thread or one.process or ""
             found.append(Span(thread, one.start, one.end, one.bytes or 0, one.kind == "Write", one.count or 0, file))
     return found
 
 
 def picture(recorded: Recorded, spans: Iterable[Span]) -> Picture | None:
-    """Return the lanes, those that began first on top; None where there is nothing to show."""
+    """Return the lanes in order of their first span; None if there are no spans."""
     threads: dict[str, list[Span]] = {}
     for span in spans:
         threads.setdefault(span.thread, []).append(span)
@@ -83,7 +83,7 @@ def picture(recorded: Recorded, spans: Iterable[Span]) -> Picture | None:
 
 
 def folded(spans: list[Span], start: int, width: float) -> list[Span]:
-    """Return spans of which no two of one kind begin and end in the same column of a picture."""
+    """Combine spans of the same kind that start and end in the same columns of a picture."""
     found: dict[tuple[bool, int, int], Span] = {}
     for span in spans:
         place = span.write, int((span.start - start) / width), int((span.end - start) / width)
@@ -95,7 +95,7 @@ def folded(spans: list[Span], start: int, width: float) -> list[Span]:
 
 
 def _name(recorded: Recorded, thread: str) -> str:
-    """A thread as people tell it: rank, program, pid, and its own number where that is another."""
+    """Return the label of a thread: rank, program, pid, and the thread id if it differs."""
     process = next((recorded.processes[iri] for iri in (thread, "/".join(thread.split("/")[:8]) + "/")
                     if iri in recorded.processes), None)  # fmt: skip
     tid = recorded.threads.get(thread, 0)
@@ -106,8 +106,8 @@ def _name(recorded: Recorded, thread: str) -> str:
     return f"{rank}{process.program or 'process'} {process.pid}{own}"
 
 
-# Single calls, which a run at detail `call` keeps in files beside its trace: run folders in, calls out, and what they
-# come to: percentiles of their times, and which way they went through their file.
+# Single calls, which a run with detail `call` keeps in files next to its trace: percentiles of their times, and the
+# shares of calls that continue, jump forward or jump back in their file.
 
 
 BASE = re.compile(rb"@base <([^>\s]{1,4000})>|:epochNs ([0-9]{1,19})\b")
@@ -119,8 +119,8 @@ SIDES = {b"r": "read", b"w": "write"}
 
 
 class Call(NamedTuple):
-    """One read or write: the IRI of the I/O activity that it is part of; when, in ns since 1970; for how long, where
-    that was recorded."""
+    """One read or write: the IRI of its I/O activity, the offset and bytes, the start (ns since 1970), and the time if
+    it was recorded."""
 
     activity: str
     offset: int
@@ -130,7 +130,7 @@ class Call(NamedTuple):
 
 
 def of_run(folder: Path) -> Iterator[Call]:
-    """Yield the single calls that a run folder, or its pack, keeps; none where there are none."""
+    """Yield the single calls in a run folder or its archive."""
     if not run_source.exists(folder):
         return
     head, epochs = read.read_head(folder), dict[str, int]()
@@ -142,7 +142,7 @@ def of_run(folder: Path) -> Iterator[Call]:
 
 
 def _epochs(data: bytes, epochs: dict[str, int]) -> None:
-    """Note when each thread's clock began."""
+    """Add the start of each thread's clock."""
     base = ""
     for found in BASE.finditer(data):
         if found[1]:
@@ -164,13 +164,13 @@ def _lines(data: bytes, epochs: dict[str, int]) -> Iterator[Call]:
 
 
 def spans(recorded: Recorded, calls: Iterable[Call]) -> list[Span]:
-    """Return a span of time for each call of an activity that is recorded."""
+    """Return a span for each call of a recorded activity."""
     known = {one.iri: one for one in recorded.activities if one.layer == "POSIX"}
     found = []
     for call in calls:
         one = known.get(call.activity)
         if one and (one.thread or one.process):
-            thread, file = one.thread or one.process or "", what_file(recorded, one.target)[0] or ""
+            thread, file = one.thread or one.process or "", file_of(recorded, one.target)[0] or ""
             write = one.kind == "Write"
             found.append(Span(thread, call.at, call.at + (call.elapsed or 0), call.bytes, write, 1, file))
     return found
@@ -178,8 +178,8 @@ def spans(recorded: Recorded, calls: Iterable[Call]) -> list[Span]:
 
 @plain()
 class Latency:
-    """Of the calls of one function: percentiles of their times in ns, where recorded; the shares of them that began
-    where the one before ended, further on, and further back (the first of each opening is none of these)."""
+    """Figures of the calls of one function: percentiles of their times (ns) if recorded; the shares of calls that
+    started at the end of the previous call, after it, and before it (the first call of each opening counts in none)."""
 
     api: str | None
     layer: str
@@ -194,7 +194,7 @@ class Latency:
 
 
 def latencies(recorded: Recorded, calls: Iterable[Call]) -> list[Latency]:
-    """Return what the calls of each function come to, those that took longest in all first, or are the most."""
+    """Return the figures of the calls of each function, the longest total time first, then the most calls."""
     known: dict[str, Activity] = {one.iri: one for one in recorded.activities}
     counts = Counter[tuple[str | None, str]]()
     times: dict[tuple[str | None, str], list[int]] = {}

@@ -318,7 +318,7 @@ def test_a_rank_that_has_touched_nothing_yet_is_at_work(project: Project) -> Non
             )
             assert project.provio("rm", "--yes", run, code=1).stderr == said
             assert "0 runs" in project.provio("prune", "--yes", "--older-than", "0h").stderr
-            assert "going on" in project.provio("stats").stdout
+            assert "in progress" in project.provio("stats").stdout
         finally:
             rank.kill()
     project.provio("rm", "--yes", run)

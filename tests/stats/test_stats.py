@@ -177,7 +177,7 @@ def test_of_many_files_those_that_little_was_done_to_are_left_out() -> None:
         recorded.activities.append(Activity(f"a{number}", "Read", "read", 1, 8, 50, target=f"v{number}"))
     recorded.activities.append(Activity("b", "Write", "write", 2, 16, 50, sizes=(2, *[0] * (SIZES - 1)), target="v1"))
     recorded.activities.append(Activity("c", "Read", "read", errors=100, target="v0"))
-    found = {(key[0], key[2], one.calls, one.bytes) for (key, _), one in bottlenecks.gathered(recorded).items()}
+    found = {(key[0], key[2], one.calls, one.bytes) for (key, _), one in bottlenecks.calls_by_key(recorded).items()}
     assert found == {("/often", "Read", 200, 1600), ("/often", "Write", 2, 16)}
     assert [group.tally.of("calls") for group in Figures(recorded).by("operation")] == [300, 2]
     assert {group.key[0]: group.tally.errors for group in Figures(recorded).by("file") if group.tally.errors} == {
@@ -214,8 +214,8 @@ def test_of_failed_calls_alone_no_time_is_told(project: Project) -> None:
 
 @pytest.mark.slow
 def test_a_run_that_goes_on_is_told(project: Project) -> None:
-    """Its figures are of what it did until now, and no longer when it has ended."""
-    going = "! still going on: figures are of what was done until now\n"
+    """Its figures include the calls so far; the note disappears when it has ended."""
+    going = "! in progress: the figures include only the calls so far\n"
     project.sh("echo 1 > a; mkfifo held")
     running = start(project, "sh", "-c", "cat a > b; read line < held")
     wait_for(project.path / "b", b"1")
@@ -357,7 +357,7 @@ def test_every_rule_has_its_programs_and_its_line_in_the_docs() -> None:
     assert len(PAIRS) == len(bottlenecks.PATTERN_RULES) + len(bottlenecks.PROGRAM_RULES)
     for rule in (*bottlenecks.PATTERN_RULES, *bottlenecks.PROGRAM_RULES):
         assert rule.__doc__
-    assert bottlenecks.found.__doc__
+    assert bottlenecks.find.__doc__
 
 
 @pytest.mark.slow

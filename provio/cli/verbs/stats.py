@@ -159,14 +159,14 @@ def _latencies(found: Figures) -> list[Latency]:
 def _rows(found: Figures, ways: tuple[str, ...], across: bool, sort: str, limit: int | None, form: str) -> str:
     from provio.render import records
     from provio.stats import spread as runs
-    from provio.stats.columns import columns, of
+    from provio.stats import tally
 
     ways = ways if ways or across else ("operation",)
-    names = runs.columns(ways) if across else columns(ways)
+    names = runs.columns(ways) if across else tally.columns(ways)
     if ways == ("latency",):
         rows = [{name: getattr(one, name) for name in names} for one in _latencies(found)]
     else:
-        rows = runs.rows(found, ways) if across else of(found, ways, sort)
+        rows = runs.rows(found, ways) if across else tally.rows(found, ways, sort)
     return records.render(names, ([row[name] for name in names] for row in rows[:limit]), form)
 
 
@@ -180,7 +180,7 @@ def _across(found: Figures, ways: tuple[str, ...], limit: int) -> str:
 
 def _text(found: Figures, ways: tuple[str, ...], sort: str, limit: int) -> str:
     from provio.stats import formatting
-    from provio.stats.columns import sorted_groups
+    from provio.stats.tally import sorted_groups
 
     width, unicode = terminal.width(), terminal.unicode()
     parts = [] if ways else [formatting.head(found, unicode)]

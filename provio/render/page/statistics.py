@@ -116,5 +116,5 @@ def _table(figures: Figures, way: str, name: str) -> dict[str, Any] | None:
         "header": header,
         "rows": texts,
         "rest": rest,
-        "names": len(header) - len(formatting.SAID) - 1,
+        "names": len(header) - len(formatting.MEASURES) - 1,
     }
