@@ -270,7 +270,7 @@ def test_a_contradiction_is_reported_and_is_no_rank(project: Project) -> None:
     said = started(project, "provio run -- sh -c 'echo 1 > out'", OMPI_COMM_WORLD_RANK="1", PMI_RANK="2")
     first, second = said.splitlines()
     assert first.startswith(
-        "provio: OMPI_COMM_WORLD_RANK=1 and PMI_RANK=2 contradict each other: this is recorded as a"
+        "provio: OMPI_COMM_WORLD_RANK=1 and PMI_RANK=2 contradict each other: recorded as a separate run;"
     )
     assert "recorded in" in second
     assert runs_and_ranks(project) == (1, [])
@@ -285,7 +285,7 @@ def test_a_proc_that_hides_the_launcher_keeps_no_rank_from_its_command(
     monkeypatch.setattr(os, "getppid", lambda: 1 << 30)  # no process has that number
     for local, first in (("0", True), ("1", False)):
         monkeypatch.setenv("OMPI_COMM_WORLD_LOCAL_RANK", local)
-        assert ranked._finds_it_first() is first
+        assert ranked._is_first_to_report() is first
 
 
 def test_a_command_that_cannot_start_is_reported(project: Project) -> None:
@@ -396,7 +396,7 @@ def test_a_merged_run_of_a_killed_rank_has_a_gap(project: Project) -> None:
     project.provio("merge")
     (run / ranks.UNBEGUN).touch()
     (reason,) = [row["reason"] for row in project.rows("SELECT ?reason { ?gap a provio:Gap ; provio:reason ?reason }")]
-    assert reason == "its command was not recorded in it: the rank that made it was killed before its command began"
+    assert reason == "its command was not recorded in it: the rank that made it was killed before its command started"
     assert not (run / ranks.UNBEGUN).exists()
 
 
@@ -636,7 +636,7 @@ def test_an_archived_run_takes_no_more_commands(project: Project) -> None:
     assert "1 run packed" in project.provio("merge", "--pack").stderr
     said = project.provio("run", "--", "touch", "b").stderr
     assert said.count("\n") == 1
-    assert "is finished and packed: this becomes another run" in said
+    assert "is already finished and packed: this becomes another run" in said
     assert project.provio("run", "--", "touch", "c").stderr == ""
     assert ends(project) == ["ended", "ended"]
 
@@ -703,6 +703,7 @@ def test_a_rank_loads_next_to_nothing(project: Project) -> None:
         "provio.cli",
         "provio.cli.main",
         "provio.system",
+        "provio.system.proc",
         "provio.system.ranks",
     }
 

@@ -186,7 +186,7 @@ def test_a_lost_node_is_a_gap(project: Project, node: Path) -> None:
     left.rename(node / "lost")
     unseen = project.provio("lineage", "out", code=3).stderr
     assert "the recording on" in unseen
-    assert "is not collected: run provio merge there; it is lost if the node is; else run what makes" in unseen
+    assert "is not collected: run provio merge there; it is lost if the node is; else run the command" in unseen
     project.run("cp out further")
     assert any("is not collected: run provio merge there" in reason for reason in gaps_of(project))
     (node / "lost").rename(left)
@@ -387,12 +387,13 @@ def test_a_file_without_a_record_because_of_a_full_disk_has_a_gap(project: Proje
         project.run("sort in > out")
     (run,) = (project.path / ".provio" / "runs").iterdir()
     gap = f"not all of run {run.name} could be recorded (no space left on the trace's file system): "
-    gap += f"provio query gaps {run.name}; else run the command that makes or reads it under provio (provio run -- COMMAND)\n"
+    gap += f"provio query gaps {run.name}; else run the command that makes or reads it under provio "
+    gap += "(provio run -- COMMAND)\n"
     for verb in ("lineage", "why", "impact"):
         said = project.provio(verb, "out", code=3).stderr
         assert said == f"provio: nothing is recorded of {project.path}/out: when it was last changed {gap}", verb
         said = project.provio(verb, "old", code=3).stderr
-        assert said.startswith(f"provio: nothing is recorded of {project.path}/old: run what makes"), verb
+        assert said.startswith(f"provio: nothing is recorded of {project.path}/old: run the command that makes"), verb
     for question in ("who-wrote", "users-of-file"):
         said = project.provio("query", question, "out").stderr
         assert said == f"provio: out: nothing is recorded of it: when it was last changed {gap}", question

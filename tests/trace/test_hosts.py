@@ -153,7 +153,8 @@ def test_a_run_ends_with_the_last_of_its_hosts(project: Project, hosts: dict[str
         assert "may still be in progress on nodeb; nothing was removed" in said
         said = project.provio("prune", "--older-than", "0h", "--yes").stderr
         assert re.match(
-            r"as of .* is in progress on nodeb, last sign of life .* ago\n1 run not removed: other hosts may still work on them",
+            r"as of .* is in progress on nodeb, last sign of life .* ago\n"
+            r"1 run not removed: other hosts may still work on them",
             said,
         )
         assert project.data("a") == {"in"}
