@@ -103,8 +103,8 @@ static void go_on_in_python(const struct told *told, int fd, int status) {
     snprintf(numbers[1], sizeof numbers[1], "%d", status);
     execl(told->python, told->python, "-P", "-c", GO_ON, numbers[0], numbers[1], (char *)NULL);
     if (*told->word != '\0')
-        dprintf(STDERR_FILENO,
-                "provio: the run is recorded, but its end was not processed: cannot start %s (%m)\n", told->python);
+        dprintf(STDERR_FILENO, "provio: the run is recorded, but its end was not processed: cannot start %s (%m)\n",
+                told->python);
 }
 
 // What fails here is tried again in Python.

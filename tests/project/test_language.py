@@ -18,7 +18,7 @@ BANNED = frozenset(
     "mend".split()
 )
 PLAIN = (
-    "base system settings lineage graph store merge containers validate api "
+    "base system settings trace lineage graph store merge record containers validate api "
     "interceptors/python interceptors/recognise interceptors/site"
 ).split()
 
