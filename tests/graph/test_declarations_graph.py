@@ -33,7 +33,7 @@ def home(tmp_path: Path) -> Home:
     return Home(folder)
 
 
-def asked(home: Home, *runs: Run) -> Ask:
+def query_of(home: Home, *runs: Run) -> Ask:
     """Write and merge runs; return a function that queries the store."""
     for run in runs:
         run.write()
@@ -56,7 +56,7 @@ def test_values_keep_their_types(home: Home) -> None:
     run = Run(home, 1)
     settings = {"lr": 1e-3, "epochs": 3, "name": "x", "flag": True, "none": float("nan"), "low": float("-inf")}
     run.process("train.py").configure("args", "Hyperparameter", **settings)
-    ask = asked(home, run)
+    ask = query_of(home, run)
     found = ask("""SELECT ?name ?value (REPLACE(STR(DATATYPE(?value)), '.*#', '') AS ?type) {
         ?c a provio:Hyperparameter, provio:Configuration ; prov:hadMember ?s .
         ?s provio:name ?name ; provio:value ?value }""")
@@ -73,7 +73,7 @@ def test_equal_values_are_one_version_in_any_run_and_order(home: Home) -> None:
     orders = [{"a": 1, "b": "x"}, {"b": "x", "a": 1}, {"a": 1.0, "b": "x"}, {"a": "1", "b": "x"}]
     for run, settings in zip(runs, orders, strict=True):
         run.process("train.py").configure("args", **settings)
-    ask = asked(home, *runs)
+    ask = query_of(home, *runs)
     versions = [version for _, version in ask("SELECT ?run ?c { ?run a provio:Run ; provio:hadConfiguration ?c }")]
     assert len(versions) == 4
     assert len(set(versions)) == 3  # 1, 1.0 and "1" are different values; the numbers compare as equal
@@ -88,15 +88,15 @@ def test_a_changed_version_revises_the_one_before(home: Home, order: tuple[int, 
     separate."""
     runs = [configured(home, 1, 1, 2, 1, 3), configured(home, 2, 2, 4), configured(home, 3, 2, 1, program="other")]
     for number in order:
-        ask = asked(home, runs[number])
+        ask = query_of(home, runs[number])
     assert ask(REVISIONS) == [("2", "1"), ("3", "1"), ("4", "2")]
     assert ask(VERSIONS) == [("1", "1"), ("2", "2"), ("3", "3"), ("4", "4")]
 
 
 @pytest.mark.slow
-def test_a_run_that_is_removed_leaves_what_would_have_been(home: Home) -> None:
+def test_removing_a_run_leaves_the_graph_of_the_others(home: Home) -> None:
     runs = [configured(home, 1, 1, 2), configured(home, 2, 2, 3), configured(home, 3, 1, 3)]
-    asked(home, *runs)
+    query_of(home, *runs)
     remove(home, [runs[0].id], schema.Config())
     reader = open_reader(home)
     found = sorted(tuple(row.values()) for row in reader.rows(REVISIONS))
@@ -104,11 +104,11 @@ def test_a_run_that_is_removed_leaves_what_would_have_been(home: Home) -> None:
     assert_valid(home.path)
 
 
-def test_a_killed_program_leaves_what_it_had_said(home: Home) -> None:
+def test_declarations_before_a_kill_are_kept(home: Home) -> None:
     run = Run(home, 1)
     run.process("train.py").configure("args", "", False, lr=1, epochs=2)
     run.process("train.py").configure("args", lr=1, epochs=2)
-    ask = asked(home, run)
+    ask = query_of(home, run)
     assert len(ask("SELECT ?c { ?c a provio:Configuration ; provio:complete false }")) == 1
     assert len(ask("SELECT ?c { ?c a provio:Configuration }")) == 2
 
@@ -121,7 +121,7 @@ def test_metrics_keep_their_order_and_their_step(home: Home) -> None:
         process.metric("accuracy", value, step, "Accuracy")
     process.finish()
     process.metric("wall", 9, kind="Seconds")
-    ask = asked(home, run)
+    ask = query_of(home, run)
     train = "?task a provio:Task ; provio:name 'train' ; provio:hadMetric ?m ."
     found = ask(f"SELECT ?at ?step ?v {{ {train} ?m provio:step ?step ; provio:value ?v ; prov:generatedAtTime ?at }}")
     assert [row[1:] for row in found] == [("0", "0.5"), ("1", "0.25"), ("2", "0.75")]
@@ -140,7 +140,7 @@ CHECKPOINTS = """SELECT ?step ?size ?lr ?metric ?value { ?c a provio:Checkpoint 
     OPTIONAL { ?c provio:hadMetric [ provio:name ?metric ; provio:value ?value ] } }"""
 
 
-def test_each_save_is_its_own_version_under_what_was_in_force(home: Home) -> None:
+def test_each_checkpoint_is_a_version_with_the_configurations_in_force(home: Home) -> None:
     run, model = Run(home, 1), File("/data/model.pt")
     process = run.process("train.py")
     for step in (1, 2):
@@ -148,14 +148,14 @@ def test_each_save_is_its_own_version_under_what_was_in_force(home: Home) -> Non
         process.metric("loss", 1 / step, step)
         save(process, model, step, accuracy=step / 10)
         process.metric("loss", 99, step)
-    ask = asked(home, run)
+    ask = query_of(home, run)
     known = {row[0]: row[2:] for row in ask(CHECKPOINTS) if row[3] == "loss"}
     assert known == {"1": ("1", "loss", "1"), "2": ("2", "loss", "0.5")}
     assert len(ask("SELECT DISTINCT ?v { ?c a provio:Checkpoint ; prov:hadMember ?v }")) == 2
     assert [row[-1] for row in ask(CHECKPOINTS) if row[3] == "accuracy"] == ["0.1", "0.2"]
 
 
-def test_of_several_threads_each_has_what_its_own_task_said(home: Home) -> None:
+def test_each_thread_has_the_declarations_of_its_own_task(home: Home) -> None:
     """First the declarations of the Task, then those of its enclosing Tasks, then those of the process."""
     run = Run(home, 1)
     process = run.process("train.py")
@@ -171,7 +171,7 @@ def test_of_several_threads_each_has_what_its_own_task_said(home: Home) -> None:
         process.begin("save")
         save(process, File(f"/data/{number}.pt"), number)
         process.finish()
-    ask = asked(home, run)
+    ask = query_of(home, run)
     assert [row[0:1] + row[2:] for row in ask(CHECKPOINTS)] == [("1", "1", "loss", "1"), ("2", "0", "loss", "2")]
 
 
@@ -185,12 +185,12 @@ def test_a_folder_is_the_files_below_it_that_were_there(home: Home) -> None:
         process.plain(file, "w").write().close()
     process.checkpoint("/data/iter_1/", 1)
     process.plain(File("/data/iter_1/later"), "w").write().close()
-    ask = asked(home, run)
+    ask = query_of(home, run)
     members = "?c a provio:Checkpoint ; prov:hadMember/prov:specializationOf/provio:path ?path"
     assert ask(f"SELECT ?path {{ {members} }}") == [(file.path,) for file in files]
 
 
-def test_what_no_file_shows_takes_part(home: Home) -> None:
+def test_an_entity_without_a_file_is_part_of_lineage(home: Home) -> None:
     """A database row made from a, then used, then changed: x comes from its first state, the second state also from
     b."""
     run = Run(home, 1)
@@ -203,7 +203,7 @@ def test_what_no_file_shows_takes_part(home: Home) -> None:
     process.used(again, made=True)
     reader = run.process("model.py")
     reader.used(process.entity("other", "Row"))
-    ask = asked(home, run)
+    ask = query_of(home, run)
     from_ = """?e a provio:DataObject ; provio:name 'patients/7' ; prov:wasGeneratedBy ?p .
         ?p prov:used/prov:specializationOf/provio:path ?path"""
     assert [row[1:] for row in ask(f"SELECT ?e ?path {{ {from_} }}")] == [("/data/a",), ("/data/b",)]
@@ -218,7 +218,7 @@ def test_a_folder_that_was_used_is_the_files_that_were_read_in_it(home: Home) ->
         process.plain(File(name)).read().close()
     process.used("/data/ckpt")
     process.plain(File("/data/x"), "w").write().close()
-    ask = asked(home, run)
+    ask = query_of(home, run)
     assert ask("SELECT ?path { ?p prov:used/prov:specializationOf/provio:path ?path }") == [
         ("/data/ckpt.old/c",), ("/data/ckpt/a",), ("/data/ckpt/b",)
     ]  # fmt: skip
@@ -241,7 +241,7 @@ def test_a_changed_configuration_is_not_made_from_the_one_before(home: Home) -> 
         process.plain(File(f"/data/{number}")).read().close()
         process.configure("args", lr=number)
         process.plain(File(f"/data/{number}.pt"), "w").write().close()
-        asked(home, run)
+        query_of(home, run)
     assert ancestors(home, "/data/2.pt") == {"/data/2", "args, version 2: lr 2"}
 
 
@@ -258,7 +258,7 @@ def test_a_thing_with_an_identifier_is_one_in_all_runs(home: Home, order: tuple[
     user.used(user.entity("patients", "Table", "db/patients"))
     user.plain(File("/data/out"), "w").write().close()
     for number in order:
-        asked(home, runs[number])
+        query_of(home, runs[number])
     assert ancestors(home, "/data/out") == {"patients", "/data/0"}
     remove(home, [runs[0].id], schema.Config())
     assert ancestors(home, "/data/out") == {"patients"}
@@ -269,7 +269,7 @@ def test_secrets_are_not_kept(home: Home) -> None:
     process = run.process("train.py")
     process.configure("args", **{"wandb.api_key": "geheim", "url": "https://ada:geheim@host", "max_tokens": 5})
     process.entity("postgres://ada:geheim@host/table", "Row")
-    ask = asked(home, run)
+    ask = query_of(home, run)
     assert ask("SELECT ?s { ?s ?p ?o FILTER(CONTAINS(STR(?o), 'geheim') || CONTAINS(STR(?s), 'geheim')) }") == []
     assert ask("SELECT ?v { ?s provio:name 'max_tokens' ; provio:value ?v }") == [("5",)]
 
@@ -283,13 +283,13 @@ def test_hostile_names_break_nothing(home: Home) -> None:
     process.metric("> .", 1.5, kind="<")
     process.entity("<>", ">", "\x00<")
     process.checkpoint("/data/a\x01b")
-    ask = asked(home, run)
+    ask = query_of(home, run)
     kept = ask("SELECT ?name { ?c a provio:Configuration ; prov:hadMember/provio:name ?name }")
     assert {name for (name,) in kept} == set(names) - {""}
 
 
 @pytest.mark.slow
-def test_users_subclasses_are_what_programs_name(home: Home, tmp_path: Path) -> None:
+def test_kinds_are_classes_of_the_user(home: Home, tmp_path: Path) -> None:
     words = tmp_path / "own.ttl"
     words.write_text(f"""@prefix : <https://lab.example/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
         :LearningRate rdfs:subClassOf <{NS}Hyperparameter> . :Row rdfs:subClassOf <{NS}DataObject> .""")

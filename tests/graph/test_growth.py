@@ -249,7 +249,7 @@ def test_the_paths_in_a_folder() -> None:
                 plain -= below
 
 
-def test_where_files_are_whose_folders_were_moved() -> None:
+def test_the_place_of_files_in_moved_folders() -> None:
     """A path follows each later move of a folder that contains it."""
     chance = random.Random(7)
     for _ in range(100):

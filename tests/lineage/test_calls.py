@@ -66,7 +66,7 @@ def test_changes_of_metadata_change_no_content(project: Project) -> None:
 
 
 @pytest.mark.slow
-def test_asking_and_listing_are_activities_where_recorded(project: Project) -> None:
+def test_stat_and_list_are_activities_if_recorded(project: Project) -> None:
     """With --record stat and --record list each is an activity with its path; neither is in the lineage."""
     project.sh("mkdir d; echo 1 > d/a")
     project.provio("run", "--quiet", "--record", "stat", "--record", "list", "--", "bash", "-c", "ls -l d; cat d/a > x")

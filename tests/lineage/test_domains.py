@@ -69,7 +69,7 @@ def test_all_mounts_of_a_storage_have_its_name() -> None:
         ("x", '\'x\' is not allowed (allowed: a table, such as {"/scratch" = "lab-scratch"})'),
     ],
 )
-def test_what_is_no_name_or_folder_is_said(value: object, said: str) -> None:
+def test_an_invalid_name_or_folder_is_reported(value: object, said: str) -> None:
     """The error message lists the permitted forms."""
     with pytest.raises(ValueError) as raised:
         DOMAINS.check(value)
@@ -122,7 +122,7 @@ def test_a_shared_mount_has_the_name_that_all_hosts_see(line: str, name: str) ->
 
 
 @pytest.mark.parametrize("line", OWN)
-def test_what_is_a_hosts_own_has_no_such_name(line: str) -> None:
+def test_storage_local_to_a_host_has_no_such_name(line: str) -> None:
     """Two overlays, or two tmpfs, are never the same storage because of their names."""
     (mount,) = environment.parsed(line.encode())
     assert storage.shared(mount.file_system, mount.source, mount.options) == ""
@@ -137,7 +137,7 @@ def test_beegfs_is_named_by_its_server(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["ext4", "xfs", "tmpfs", "overlay"])
-def test_local_storage_is_told_apart(tmp_path: Path, kind: str) -> None:
+def test_local_storage_is_distinguished(tmp_path: Path, kind: str) -> None:
     """A disk is named by its UUID, which is the same after a new mount; storage without a permanent name is named by
     the boot."""
     with ExitStack() as undo:

@@ -87,7 +87,7 @@ def test_vehicle_moves_at_its_speed(case: Case) -> None:
     assert speed == pytest.approx(case.speed, rel=0.03)
 
 
-def test_decimation_removes_what_it_would_fold(case: Case) -> None:
+def test_decimation_removes_aliases(case: Case) -> None:
     """The hum above the new Nyquist frequency leaves no line where bare thinning folds it to."""
     raw, thinned = case.read("WestSac.h5", "DataTimeChannel"), case.read("decimate.h5", "DataTimeChannel")
     rate = 400 / FACTOR
@@ -132,7 +132,7 @@ def test_correlation_gives_phase_velocity(case: Case, direction: int) -> None:
     assert slant_stack(case, direction) == pytest.approx(case.velocity, rel=0.02)
 
 
-def test_the_summary_is_what_was_put_in(case: Case) -> None:
+def test_the_summary_equals_the_parameters(case: Case) -> None:
     """The vehicle's speed and the ground's phase velocity."""
     run("summarise.py", case.folder / "WestSac.h5", case.folder / "xcorr.h5", case.folder / "summary.h5")
     assert case.read("summary.h5", "speed") == pytest.approx(case.speed, rel=0.03)

@@ -87,7 +87,7 @@ def found(project: Project, *asked: str) -> set[str]:
     }
 
 
-def test_what_each_object_comes_from(story: Project) -> None:
+def test_the_sources_of_each_object(story: Project) -> None:
     """Objects that are read, copied, linked, mapped, moved, or not changed by an update."""
     assert found(story, "out.h5#/x") == {"t.txt"}
     assert found(story, "out.h5#/y") >= {"out.h5#/y", "in.h5#/g/b"}
@@ -105,7 +105,7 @@ def test_what_each_object_comes_from(story: Project) -> None:
     assert found(story, "soft.txt") >= {"out.h5", "in.h5", "t.txt"}
 
 
-def test_a_file_that_a_virtual_dataset_names_is_not_said_to_be_opened(project: Project) -> None:
+def test_a_file_named_by_a_virtual_dataset_is_not_opened(project: Project) -> None:
     """Creating a virtual dataset opens no source file, nor does reading its data: there is no gap about that."""
     for program in (MAKE, SHOW, PART):
         project.watch(sys.executable, "-c", program)
@@ -154,7 +154,7 @@ with h5py.File("w.h5", "r+") as out:
 """
 
 
-def test_a_dataset_that_is_written_again_and_made_anew(project: Project) -> None:
+def test_a_rewritten_dataset(project: Project) -> None:
     """The earlier content is no source after it was overwritten completely, or its file was deleted."""
     project.watch(sys.executable, "-c", MAKE)
     for name in "abc":

@@ -44,7 +44,7 @@ def test_a_later_reader_is_no_ancestor(project: Project) -> None:
     assert project.data("b", "--forward") == {"y"}
 
 
-def test_a_read_that_nobody_saw_is_a_gap(project: Project) -> None:
+def test_an_unobserved_read_is_a_gap(project: Project) -> None:
     """A file opened for reading and read by a function private to the C library: no ancestor is guessed, but a gap
     is recorded."""
     project.sh("echo 1 > a")
@@ -68,7 +68,7 @@ def test_a_read_by_the_number_of_its_system_call(project: Project) -> None:
     assert project.lineage("x")["gaps"] == []
 
 
-def test_a_change_that_nobody_saw_is_a_gap(project: Project) -> None:
+def test_an_unobserved_change_is_a_gap(project: Project) -> None:
     """Content without a recorded writer, in a file with one: lineage shows that, and the programs that ran unwatched
     then."""
     project.sh("echo 1 > a")

@@ -87,7 +87,7 @@ def told(tmp_path: Path) -> Told:
     return Told(tmp_path / ".provio")
 
 
-def test_each_dataset_comes_from_what_was_read_for_it(told: Told) -> None:
+def test_each_dataset_comes_from_its_own_input(told: Told) -> None:
     """One input, one output, two datasets in each: the second comes from the first's input only by memory."""
     process = told.run()
     source, out = process.h5(File("/data/in.h5")), process.h5(File("/data/out.h5"), "w")
@@ -101,7 +101,7 @@ def test_each_dataset_comes_from_what_was_read_for_it(told: Told) -> None:
     assert carried == {("1.1.0/phase/0/1", "1.1.0/phase/0/0")}
 
 
-def test_what_a_file_holds_is_told_from_the_version_down(told: Told) -> None:
+def test_the_objects_of_a_file_are_stated_from_the_version_down(told: Told) -> None:
     """Groups on the way are stated although no process opened them; an attribute of the file belongs to the root."""
     process = told.run()
     out = process.h5(File("/data/out.h5"), "w")
@@ -170,7 +170,7 @@ def test_a_copied_dataset_comes_from_its_source_alone(told: Told) -> None:
     }
 
 
-def test_a_copy_of_what_was_written_just_now_to_another_file(told: Told) -> None:
+def test_a_copy_of_recent_content_to_another_file(told: Told) -> None:
     """No version of that file was read: the copy comes from the inputs that the process had read for it."""
     process = told.run()
     source, other = process.h5(File("/data/in.h5")).read("/a"), process.h5(File("/data/first.h5"), "w")
@@ -267,7 +267,7 @@ def test_without_the_preload_the_library_s_word_stands_for_the_file_too(told: To
 
 
 @pytest.mark.parametrize("runs", [1, 2])
-def test_what_went_through_a_pipe(told: Told, runs: int) -> None:
+def test_data_through_a_pipe(told: Told, runs: int) -> None:
     """A finer phase uses the data in the pipe at that moment, within a run and between two."""
     run = told.run("producer").run
     writer, reader = run.processes[0], run.process("consumer")

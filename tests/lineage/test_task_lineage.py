@@ -65,7 +65,7 @@ threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
 
 
 @pytest.mark.slow
-def test_what_an_earlier_task_read_is_carried(tasks: Any) -> None:
+def test_inputs_of_an_earlier_task_are_carried(tasks: Any) -> None:
     """Memory passes from Task to Task: the inputs of an ended one, never later reads."""
     project = tasks("""
 with task("load"):
@@ -86,7 +86,7 @@ write("last", text)
 
 
 @pytest.mark.slow
-def test_a_task_has_what_its_process_had_read(tasks: Any) -> None:
+def test_a_task_has_the_earlier_inputs_of_its_process(tasks: Any) -> None:
     project = tasks("""
 text = read("a")
 with task("save"):
@@ -129,7 +129,7 @@ with task("all"):
 
 
 @pytest.mark.slow
-def test_what_a_task_starts_is_launched_by_it(tasks: Any) -> None:
+def test_processes_started_by_a_task_are_launched_by_it(tasks: Any) -> None:
     project = tasks("""
 import subprocess
 with task("before"):
@@ -183,7 +183,7 @@ with task("two"):
 
 
 @pytest.mark.slow
-def test_the_graph_says_what_a_task_is(tasks: Any) -> None:
+def test_the_graph_of_a_task(tasks: Any) -> None:
     project = tasks("""
 with task("fit", kind="cell", source='x = 1\\n"é"', number=3):
     write("x", read("a"))
@@ -237,7 +237,7 @@ with task("save"):
 
 
 @pytest.mark.slow
-def test_what_a_task_carried_out_is_shown_as_far_as_one_reads(tasks: Any) -> None:
+def test_long_task_sources_are_shown_in_part(tasks: Any) -> None:
     """Text output shows the beginning of long lines and of many lines; JSON has everything."""
     project = tasks("""
 with task("fit", source="data = '" + "x" * 3000 + "'\\n" + "more = 1\\n" * 60):
@@ -252,7 +252,7 @@ with task("fit", source="data = '" + "x" * 3000 + "'\\n" + "more = 1\\n" * 60):
 
 
 @pytest.mark.slow
-def test_what_a_task_carried_out_is_shown(tasks: Any) -> None:
+def test_the_source_of_a_task_is_shown(tasks: Any) -> None:
     """Text shows the name of the Task; `why` shows the first line of its source, or all of it on request."""
     project = tasks("""
 with task("fit", source='model = 1\\npassword = "hidden"\\n'):
@@ -274,7 +274,7 @@ with task("odd", source='password = "hidden"  # \\ud800'):
 
 
 @pytest.mark.slow
-def test_what_a_task_set_going_reads_after_its_end(tasks: Any) -> None:
+def test_a_coroutine_reads_after_the_end_of_its_task(tasks: Any) -> None:
     """A coroutine belongs to the Task that created it, also after its end; a Task in between has nothing of it."""
     project = tasks("""
 import asyncio
@@ -392,7 +392,7 @@ out.close()
 
 
 @pytest.mark.slow
-def test_what_the_kernel_copies_in_a_task(tasks: Any) -> None:
+def test_a_copy_by_the_kernel_in_a_task(tasks: Any) -> None:
     """A copy that passed through no program's memory comes only from its source, and is a part of the Task."""
     project = tasks("""
 import shutil

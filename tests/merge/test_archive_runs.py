@@ -51,7 +51,7 @@ def pack_by_hand(folder: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_a_pack_that_tar_made_gives_what_its_folder_gave(project: Project) -> None:
+def test_an_archive_by_tar_equals_its_folder(project: Project) -> None:
     """Content hash, store and answers are the same; gaps are kept."""
     project.sh("echo 1 > a")
     project.run("cat a > b; sort b > c")
@@ -74,7 +74,7 @@ CUTS = {"nothing": 0.0, "its beginning": 0.01, "its first half": 0.5, "all but i
 
 @pytest.mark.parametrize("left", sorted(CUTS))
 @pytest.mark.slow
-def test_a_pack_that_was_cut_is_named_and_costs_only_itself(project: Project, left: str) -> None:
+def test_a_truncated_archive_is_reported_and_affects_only_its_run(project: Project, left: str) -> None:
     """A truncated archive of any length is damaged: the exit code is 1, and the other run answers."""
     project.sh("echo 1 > a")
     project.provio("run", "--quiet", "--no-merge", "--", "bash", "-c", "cat a > b; sort b > c")
@@ -88,7 +88,7 @@ def test_a_pack_that_was_cut_is_named_and_costs_only_itself(project: Project, le
 
 
 @pytest.mark.slow
-def test_a_finished_run_is_packed_and_nothing_else_changes(project: Project) -> None:
+def test_a_finished_run_is_archived_and_nothing_else_changes(project: Project) -> None:
     """One file remains, which `tar` reads. The store is as before, a repeated merge finds nothing new, and a rebuild
     from archives alone is the same."""
     project.sh("echo 1 > a")
@@ -117,7 +117,7 @@ def test_a_finished_run_is_packed_and_nothing_else_changes(project: Project) -> 
 
 @pytest.mark.parametrize("stores", ["", 'stores = ["."]\n'], ids=["one record", "several"])
 @pytest.mark.slow
-def test_a_question_has_packed_what_is_due(project: Project, stores: str) -> None:
+def test_a_query_starts_archiving(project: Project, stores: str) -> None:
     """Old runs, and all but the newest, are due, for a query of one record or of several; the setting turns it off."""
     project.sh("echo 1 > a")
     project.watch("cp", "a", "b")
@@ -145,7 +145,7 @@ def test_a_question_has_packed_what_is_due(project: Project, stores: str) -> Non
 
 @pytest.mark.parametrize("how", ["a process", "a silent process", "a foreign file", "a wish for hashes", "a change"])
 @pytest.mark.slow
-def test_what_is_not_finished_is_not_packed(project: Project, how: str) -> None:
+def test_an_unfinished_run_is_not_archived(project: Project, how: str) -> None:
     """If a process outlived its run, or provio did not write a file, the folder stays, with the reason in a note."""
     project.sh("echo 1 > a; mkfifo go")
     daemons = {
@@ -206,7 +206,7 @@ sys.exit(main())
 
 
 @pytest.mark.slow
-def test_a_kill_while_packing_loses_nothing(project: Project) -> None:
+def test_a_kill_during_archiving_loses_nothing(project: Project) -> None:
     """A kill before any change of a file leaves the answers as before; the next call cleans up."""
     project.sh("echo 1 > a")
     project.run("for i in 1 2 3 4 5 6 7 8; do cat a > b$i; done")
@@ -231,7 +231,7 @@ def test_a_kill_while_packing_loses_nothing(project: Project) -> None:
 
 
 @pytest.mark.slow
-def test_what_a_kill_left_goes_though_nothing_is_to_be_packed(project: Project) -> None:
+def test_remains_of_a_kill_are_deleted_even_if_no_run_is_due(project: Project) -> None:
     """The remains are the folder of an archived run, and a partial archive."""
     project.sh("echo 1 > a")
     project.run("cp a b")
@@ -244,7 +244,7 @@ def test_what_a_kill_left_goes_though_nothing_is_to_be_packed(project: Project) 
 
 
 @pytest.mark.slow
-def test_what_is_in_shared_memory_is_collected(project: Project) -> None:
+def test_files_in_shared_memory_are_collected(project: Project) -> None:
     """If live files are in shared memory, archive and backup contain them; after archiving none is left there."""
     project.sh("echo 1 > a")
     project.provio("run", "--quiet", "--no-merge", "--", "cp", "a", "b")
@@ -273,7 +273,7 @@ def test_what_is_in_shared_memory_is_collected(project: Project) -> None:
 
 
 @pytest.mark.slow
-def test_a_record_that_nobody_asks_is_packed_when_there_are_many_runs(project: Project) -> None:
+def test_the_end_of_a_run_starts_archiving_of_many_runs(project: Project) -> None:
     """The end of a run starts the archiving of all merged runs but the newest."""
     project.run("echo 1 > a")
     home, folder = Home(project.path / ".provio"), run_folder(project)
@@ -284,7 +284,7 @@ def test_a_record_that_nobody_asks_is_packed_when_there_are_many_runs(project: P
 
 
 @pytest.mark.slow
-def test_a_pack_whose_folder_cannot_go_keeps_no_other_run_from_being_packed(project: Project) -> None:
+def test_a_folder_that_cannot_be_deleted_does_not_block_other_runs(project: Project) -> None:
     """Files of another user stay; every run remains."""
     project.run("echo 1 > a")
     stuck = run_folder(project)
@@ -303,7 +303,7 @@ def test_a_pack_whose_folder_cannot_go_keeps_no_other_run_from_being_packed(proj
         subprocess.run(["chattr", "-i", stuck.with_name(stuck.name + ".packed")], check=True)
 
 
-def test_what_was_never_merged_is_not_due(project: Project) -> None:
+def test_a_run_that_was_never_merged_is_not_due(project: Project) -> None:
     """Of any age: a record with runs only in a federated store starts no archiving process at each query."""
     project.provio("run", "--quiet", "--no-merge", "--", "true")
     home = Home(project.path / ".provio")
@@ -333,9 +333,7 @@ def test_another_record_writes_into_a_run_only_with_its_lock(project: Project) -
     assert len(list(folder.glob("*/settled.ttl"))) == 1
 
 
-def test_a_run_that_is_packed_while_another_record_reads_it_is_read_whole(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_archived_during_a_read_is_read_completely(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """A merge into a federated store does not hold the lock of the run's record: it then reads the archive."""
     project.sh("echo 1 > a")
     project.run("cat a > b; sort b > c")
@@ -358,7 +356,7 @@ def test_a_run_that_is_packed_while_another_record_reads_it_is_read_whole(
 
 
 @pytest.mark.slow
-def test_a_run_whose_store_is_on_a_server_is_packed(project: Project, oxigraph: Server) -> None:
+def test_a_run_merged_on_a_server_is_archived(project: Project, oxigraph: Server) -> None:
     """A run that is merged on the server counts as merged."""
     project.env["PROVIO_STORE"] = oxigraph.url
     project.run("echo 1 > a")

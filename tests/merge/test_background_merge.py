@@ -73,7 +73,7 @@ def merged(project: Project) -> None:
 
 
 @pytest.mark.slow
-def test_runs_are_merged_when_nobody_asks(background: Project) -> None:
+def test_runs_are_merged_without_a_query(background: Project) -> None:
     """One process merges all, without output or remains; each run prints one line at its end."""
     background.sh("echo 1 > a")
     said = [background.provio("run", "--", "cp", "a", f"b{number}").stderr for number in range(10)]
@@ -194,7 +194,7 @@ def test_it_is_killed_many_times(many: Project) -> None:
 
 
 @pytest.mark.slow
-def test_who_asks_is_killed_while_it_takes_over(many: Project) -> None:
+def test_a_query_is_killed_while_it_takes_over(many: Project) -> None:
     """The background merge continues after the kill of the query."""
     merger = at_work(record_of(many), many.env)
     os.kill(merger, signal.SIGSTOP)
@@ -286,7 +286,7 @@ def test_a_small_control_group(background: Project, group: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_others_say_is_not_heard(background: Project) -> None:
+def test_messages_of_other_users_are_ignored(background: Project) -> None:
     """Another user sends a path to the address after the project was moved: no merge starts there."""
     if os.geteuid() != 0 or shutil.which("setpriv") is None:
         pytest.skip("needs root, and setpriv (util-linux), to be another user")

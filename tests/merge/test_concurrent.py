@@ -82,7 +82,7 @@ def test_threads_open_a_store_that_is_new_at_once(project: Project) -> None:
 
 
 @pytest.mark.slow
-def test_nobody_sees_half_a_run(project: Project) -> None:
+def test_no_reader_sees_a_partial_run(project: Project) -> None:
     """While runs end and are merged, all queries and readers are answered, with complete runs only."""
     wrong: list[object] = []
     over = threading.Event()

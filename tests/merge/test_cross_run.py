@@ -19,7 +19,7 @@ def reasons(project: Project, name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("mode", ["wb", pytest.param("ab", marks=pytest.mark.slow)])
-def test_a_reader_in_another_run_has_what_the_writer_had_read_by_then(project: Project, mode: str) -> None:
+def test_a_reader_in_another_run_has_the_writers_inputs_so_far(project: Project, mode: str) -> None:
     """A: r(a) w(x) r(b) w(x), while B: r(x) w(z): z comes from a and never from b; x from both."""
     project.sh("echo 1 > a; echo 2 > b; echo 0 > x")
     writer = growing(project, mode)
@@ -33,7 +33,7 @@ def test_a_reader_in_another_run_has_what_the_writer_had_read_by_then(project: P
 
 
 @pytest.mark.slow
-def test_what_a_process_never_closes_is_looked_at_again_when_it_has_ended(project: Project) -> None:
+def test_a_file_that_is_never_closed_is_inspected_again_at_the_end(project: Project) -> None:
     """Merged before the end, the file has its content of that moment; at the end, the final content."""
     project.sh("echo 1 > a; echo 2 > b")
     first, then = (f"read line < {name}; echo $line >&5" for name in "ab")
@@ -50,7 +50,7 @@ def test_what_a_process_never_closes_is_looked_at_again_when_it_has_ended(projec
 
 
 @pytest.mark.slow
-def test_what_was_made_on_the_way_is_its_programs_where_processes_are_left_out(project: Project) -> None:
+def test_intermediate_content_belongs_to_the_program_without_processes(project: Project) -> None:
     """It is attributed to the program, not to the user: the phase is then a part of the run."""
     project.env["PROVIO_RECORD"] = "-process"
     project.sh("echo 1 > a; echo 2 > b; echo 0 > x")
@@ -177,7 +177,7 @@ open("ended", "w").close()
 
 @pytest.mark.slow
 @pytest.mark.parametrize("when", ["BEFORE", "AFTER"])
-def test_a_server_that_looks_when_its_client_is_gone(project: Project, when: str) -> None:
+def test_a_server_that_is_inspected_after_its_client_ended(project: Project, when: str) -> None:
     """The server knows only the client's process; the client knows the server's end, or also only its process."""
     project.sh("seq 9 > a")
     (project.path / "late.c").write_text(LATE)
@@ -197,7 +197,7 @@ def test_a_server_that_looks_when_its_client_is_gone(project: Project, when: str
 
 
 @pytest.mark.slow
-def test_a_change_between_two_runs_that_nobody_saw_is_a_gap(project: Project) -> None:
+def test_an_unobserved_change_between_two_runs_is_a_gap(project: Project) -> None:
     """Content that no run made, of a file with recorded earlier content, is a Gap of the files made from it."""
     project.sh("echo 1 > a")
     project.watch("cp", "a", "x")
@@ -208,7 +208,7 @@ def test_a_change_between_two_runs_that_nobody_saw_is_a_gap(project: Project) ->
 
 
 @pytest.mark.slow
-def test_what_was_made_during_a_run_by_nobody_who_was_watched_is_a_gap(project: Project) -> None:
+def test_a_file_made_unobserved_during_a_run_is_a_gap(project: Project) -> None:
     """A file that appeared during a run, without a recorded maker, may be unobserved work of that run."""
     project.sh("echo 1 > a")
     watched = start(project, "bash", "-c", "touch ready; while ! test -e go; do sleep 0.01; done; cat new > y")
@@ -219,7 +219,7 @@ def test_what_was_made_during_a_run_by_nobody_who_was_watched_is_a_gap(project: 
 
 
 @pytest.mark.slow
-def test_a_pipe_from_what_was_not_watched_is_a_gap(project: Project) -> None:
+def test_a_pipe_from_an_unwatched_writer_is_a_gap(project: Project) -> None:
     """Data from a pipe with an unobserved writer has an unknown origin, which lineage shows; reading only the end of
     file is no read."""
     project.sh("echo 1 > a")
@@ -242,7 +242,7 @@ def test_two_runs_that_append_to_one_log(project: Project) -> None:
 
 
 @pytest.mark.slow
-def test_what_one_run_calls_noise_and_another_an_input_is_shown(project: Project) -> None:
+def test_noise_in_one_run_may_be_an_input_in_another(project: Project) -> None:
     """A system file named in a command line is an input there, even if it is noise in other runs."""
     project.sh("echo 1 > a")
     project.watch("python3", "-c", "open('x', 'w').write(open('/etc/hostname').read())")

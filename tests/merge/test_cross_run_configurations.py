@@ -46,17 +46,17 @@ class Counting:
             yield row
 
 
-def train(home: Home, number: int, *said: tuple[str, int], program: str = "train") -> None:
+def train(home: Home, number: int, *conclusions: tuple[str, int], program: str = "train") -> None:
     """Run a program that uses these values of these configurations, one after the other."""
     run = Run(home, number)
     process = run.process(program)
-    for name, value in said:
+    for name, value in conclusions:
         run.tick()
         process.configure(name, "Hyperparameter", True, lr=value)
     run.write()
 
 
-def said(home: Home) -> tuple[Statements, Statements]:
+def conclusions(home: Home) -> tuple[Statements, Statements]:
     """Return the stored conclusions about versions, and those computed from the complete store."""
     with open_writer(home, None, True) as store:
         every = {row["v"] for row in store.rows(f"SELECT DISTINCT ?v {{ ?u <{ENTITY}> ?v ; provio:series ?s }}")}
@@ -68,17 +68,17 @@ def said(home: Home) -> tuple[Statements, Statements]:
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.slow
-def test_whatever_the_order_versions_follow_each_other_alike(home: Home, seed: int) -> None:
+def test_the_order_of_merges_does_not_change_versions(home: Home, seed: int) -> None:
     drawn = random.Random(seed)
     order = drawn.sample(range(1, 9), 8) if seed % 2 else range(1, 9)
     for number in order:
         many = [(drawn.choice(["args", "model"]), drawn.randrange(4)) for _ in range(drawn.randrange(1, 5))]
         train(home, number, *many, program=drawn.choice(["train", "tune"]))
         assert merge(home).damages == []
-        held, wanted = said(home)
+        held, wanted = conclusions(home)
         assert held == wanted
     remove(home, [folder.name for folder in sorted(home.run_folders())[2:4]], schema.Config())
-    held, wanted = said(home)
+    held, wanted = conclusions(home)
     assert held == wanted
 
 

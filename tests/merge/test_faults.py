@@ -198,7 +198,7 @@ def test_a_disk_that_is_read_only(pending: Project, small_disk: Path) -> None:
     assert quads(small_disk / "provio") == before
 
 
-def as_nobody(*arguments: str, cwd: Path, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+def as_other_user(*arguments: str, cwd: Path, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
     """Call provio as another user; skip the test if that user cannot access it."""
     if shutil.which("setpriv") is None or os.geteuid() != 0:
         pytest.skip("needs setpriv, and root to call it")
@@ -216,12 +216,12 @@ def test_a_store_of_another_user(pending: Project, shown: Path, mode: str, code:
     env = {**copy(pending, record), "HOME": str(shown)}
     subprocess.run(["chmod", "-R", mode, record], check=True)
     before = quads(record)
-    unasked = as_nobody("runs", cwd=shown, env={**pending.env, "HOME": str(shown)})
+    unasked = as_other_user("runs", cwd=shown, env={**pending.env, "HOME": str(shown)})
     assert (unasked.returncode, unasked.stderr.count("\n")) == (1, 1), unasked.stderr
     assert "belongs to user 0: set PROVIO_HOME" in unasked.stderr
-    asked = as_nobody("runs", cwd=Path("/"), env=env)
+    asked = as_other_user("runs", cwd=Path("/"), env=env)
     assert (asked.returncode, asked.stderr.count("\n")) == (code, 1), asked.stderr
-    merged = as_nobody("merge", cwd=Path("/"), env=env)
+    merged = as_other_user("merge", cwd=Path("/"), env=env)
     assert (merged.returncode, merged.stderr.count("\n")) == (1, 1), merged.stderr
     assert quads(record) == before
 

@@ -46,7 +46,7 @@ def wait_for_hashes(project: Project) -> None:
 
 
 @pytest.mark.slow
-def test_what_a_run_wrote_and_nothing_else_has_its_hash(project: Project) -> None:
+def test_exactly_the_products_of_a_run_have_hashes(project: Project) -> None:
     """Non-empty files, under their last names, also copies; neither inputs nor overwritten content."""
     project.sh("echo in > in; echo old > twice")
     script = "head -c 1 in > out; cp out copy; echo 1 > twice; echo 2 > twice; "
@@ -80,7 +80,7 @@ def test_without_the_setting_there_are_none(project: Project) -> None:
 
 
 @pytest.mark.slow
-def test_nobody_waits_for_the_hashes(project: Project) -> None:
+def test_no_process_waits_for_the_hashes(project: Project) -> None:
     """A reader of the output sees its end while a large file is being hashed; a query is answered at that time."""
     hold = project.path / ".provio" / "hashing"
     hold.mkdir()
@@ -100,7 +100,7 @@ def test_nobody_waits_for_the_hashes(project: Project) -> None:
 
 
 @pytest.mark.slow
-def test_what_was_killed_is_taken_up_again_and_what_was_done_is_kept(project: Project) -> None:
+def test_hashing_continues_after_a_kill(project: Project) -> None:
     """After a kill there is a request, a completed line and a partial one: the next merge completes the request."""
     project.run("echo x > x; echo y > y")
     run = next((project.path / ".provio" / "runs").iterdir())
@@ -137,7 +137,7 @@ def test_one_process_hashes_for_a_folder_at_a_time(project: Project) -> None:
 
 
 @pytest.mark.slow
-def test_a_file_that_changed_since_has_no_hash_and_says_so(project: Project) -> None:
+def test_a_file_that_changed_since_is_a_gap(project: Project) -> None:
     """A change between the run and the hashing is a Gap; a FIFO in its place is never opened."""
     project.run("echo x > x; echo y > y; echo z > z")
     run = next((project.path / ".provio" / "runs").iterdir())

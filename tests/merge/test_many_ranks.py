@@ -30,7 +30,7 @@ def real(shim: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return many_ranks.record(folder / "real", folder / "program")
 
 
-def told(real: Path, folder: Path, ranks: int) -> Counter[str]:
+def counts(real: Path, folder: Path, ranks: int) -> Counter[str]:
     """Return how often the graph of a run of so many ranks has each property, and the numbers of processes and of
     writers of the shared file."""
     [run] = (many_ranks.simulate(real, folder, ranks) / ".provio" / "runs").iterdir()
@@ -44,9 +44,9 @@ def told(real: Path, folder: Path, ranks: int) -> Counter[str]:
     return found
 
 
-def test_what_is_told_grows_as_the_ranks_do(real: Path, tmp_path: Path) -> None:
+def test_the_graph_grows_with_the_ranks(real: Path, tmp_path: Path) -> None:
     """Twice as many additional ranks add twice as many statements of each property: none is for each pair of ranks."""
-    few, some, many = (told(real, tmp_path / str(ranks), ranks) for ranks in (16, 32, 64))
+    few, some, many = (counts(real, tmp_path / str(ranks), ranks) for ranks in (16, 32, 64))
     assert (few["ranks"], some["ranks"], many["ranks"]) == (16, 32, 64)
     assert (few["writers"] // 15, some["writers"] // 31, many["writers"] // 63) == (few["writers"] // 15,) * 3
     assert few["writers"] >= 15  # the last one's is the version itself

@@ -41,7 +41,7 @@ def test_merging_twice_changes_nothing(project: Project) -> None:
 
 
 @pytest.mark.slow
-def test_what_was_merged_by_older_rules_is_merged_anew(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_merged_by_older_rules_is_merged_again(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """A later version may conclude more from the same trace files."""
     project.sh("echo 1 > a")
     project.run("cat a > b")
@@ -63,7 +63,7 @@ def test_a_rebuilt_store_is_the_same(project: Project) -> None:
     assert quads(project) == before
 
 
-def test_what_a_merge_writes_is_shut_to_others(project: Project) -> None:
+def test_files_written_by_a_merge_are_private(project: Project) -> None:
     """With any umask, post-processing results that a merge stores in the run folder are private, like all other
     files."""
     project.sh("echo 1 > a")
@@ -77,7 +77,7 @@ def test_what_a_merge_writes_is_shut_to_others(project: Project) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_at_which_merges_are_killed_costs_no_other(project: Project) -> None:
+def test_a_run_at_which_merges_are_killed_affects_no_other(project: Project) -> None:
     """For example a run that needs too much memory: the next merge publishes the others before it merges that run."""
     project.sh("echo 1 > a")
     for name in ("b", "c", "d"):
@@ -95,7 +95,7 @@ def test_a_run_at_which_merges_are_killed_costs_no_other(project: Project) -> No
     assert not (record / "store.merging").exists()
 
 
-def test_what_cannot_be_concluded_leaves_what_was_there(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_invalid_run_keeps_its_earlier_graph(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that has become invalid is reported, and its earlier graph stays."""
     project.sh("echo 1 > a")
     project.provio("run", "--", "cp", "a", "b")
@@ -134,7 +134,7 @@ def test_the_end_of_a_run_does_not_wait_for_a_busy_store(project: Project) -> No
 
 
 @pytest.mark.slow
-def test_a_damaged_file_is_named_and_costs_only_itself(project: Project) -> None:
+def test_a_damaged_file_is_reported_and_affects_only_itself(project: Project) -> None:
     """Garbage in one thread file: its line is reported, its valid prefix and every other file are kept, the exit
     code is 1."""
     project.sh("echo 1 > a; echo 2 > b")
@@ -181,7 +181,7 @@ def test_a_pending_run_is_not_forgotten_when_a_later_one_is_merged(project: Proj
 
 
 @pytest.mark.slow
-def test_what_was_merged_before_the_clock_was_set_back_is_looked_at_again(project: Project) -> None:
+def test_a_run_merged_before_the_clock_was_set_back_is_checked_again(project: Project) -> None:
     """A mark with a future time does not hide later changes."""
     project.sh("echo 1 > a")
     project.watch("cp", "a", "b")
@@ -224,7 +224,7 @@ SPOILED = {
 
 @pytest.mark.parametrize("how", sorted(SPOILED))
 @pytest.mark.slow
-def test_one_bad_run_costs_only_itself(project: Project, how: str) -> None:
+def test_an_invalid_run_affects_only_itself(project: Project, how: str) -> None:
     """For any content of a run folder, other runs answer, and no traceback is shown."""
     project.sh("echo 1 > a")
     project.provio("run", "--quiet", "--no-merge", "--", "cp", "a", "b")
@@ -253,7 +253,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("how", sorted(BROKEN))
 @pytest.mark.slow
-def test_a_broken_store_is_made_anew(project: Project, how: str) -> None:
+def test_a_broken_store_is_rebuilt(project: Project, how: str) -> None:
     """The run folders contain everything: a store that cannot be opened is rebuilt, with the same answers."""
     project.sh("echo 1 > a")
     project.watch("cp", "a", "b")
@@ -319,7 +319,7 @@ def test_the_source_of_a_copy_in_a_damaged_part(project: Project) -> None:
 
 
 @pytest.mark.slow
-def test_rebuild_makes_the_same_store(project: Project) -> None:
+def test_rebuild_gives_the_same_store(project: Project) -> None:
     """`merge --rebuild` gives the same quads for any order of runs; names of runs are a usage error."""
     project.sh("echo 1 > a")
     project.watch("cp", "b", "c", code=1)
@@ -333,7 +333,7 @@ def test_rebuild_makes_the_same_store(project: Project) -> None:
     project.provio("merge", "--rebuild", "x", code=2)
 
 
-def test_what_changed_in_the_second_of_its_merge_is_pending(project: Project) -> None:
+def test_a_change_in_the_second_of_the_merge_is_pending(project: Project) -> None:
     """If a network file system stores whole seconds, times do not show the order."""
     project.run("echo 1 > out")
     home = Home(project.path / ".provio")
@@ -349,7 +349,7 @@ def test_what_changed_in_the_second_of_its_merge_is_pending(project: Project) ->
     assert run_source.pending(home, settings) == []
 
 
-def test_what_is_written_between_reading_and_merging_is_pending(project: Project) -> None:
+def test_a_write_between_reading_and_merging_is_pending(project: Project) -> None:
     """A process that outlives its run writes while the end of the run waits for the store: the next query includes
     it."""
     project.sh("echo 1 > a")

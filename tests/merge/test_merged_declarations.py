@@ -41,7 +41,7 @@ def train(process: Process, rate: float, model: File) -> None:
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Return the folders of three runs of a training by id; the second uses other values."""
     home, model, runs = made(tmp_path_factory.mktemp("told"), "project"), File("/data/model.pt"), {}
     for number, rate in enumerate((0.1, 0.2, 0.1)):
@@ -64,10 +64,10 @@ def quads(home: Home) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def expected(told: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+def expected(recorded: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     """Return the quads after one merge of all runs."""
     home = made(tmp_path_factory.mktemp("expected"), "project")
-    for folder in told.values():
+    for folder in recorded.values():
         shutil.copytree(folder, home.runs / folder.name)
     assert merge(home).damages == []
     assert_valid(home.path)
@@ -77,9 +77,9 @@ def expected(told: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) ->
 @pytest.mark.slow
 @pytest.mark.parametrize("order", [*itertools.permutations(range(3))][1:])
 def test_in_any_order_and_again(
-    told: dict[str, Path], expected: set[str], tmp_path: Path, order: tuple[int, ...]
+    recorded: dict[str, Path], expected: set[str], tmp_path: Path, order: tuple[int, ...]
 ) -> None:
-    home, folders = made(tmp_path, "project"), list(told.values())
+    home, folders = made(tmp_path, "project"), list(recorded.values())
     for number in (*order, order[0]):
         put(home, folders[number])
     assert quads(home) == expected
@@ -87,9 +87,9 @@ def test_in_any_order_and_again(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("last", range(3))
-def test_of_a_run_that_grew(told: dict[str, Path], expected: set[str], tmp_path: Path, last: int) -> None:
+def test_of_a_run_that_grew(recorded: dict[str, Path], expected: set[str], tmp_path: Path, last: int) -> None:
     """The run is merged after every sixth statement, before and after other complete runs."""
-    home, folders = made(tmp_path, "project"), list(told.values())
+    home, folders = made(tmp_path, "project"), list(recorded.values())
     growing = shutil.copytree(folders[last], tmp_path / folders[last].name)
     (trace,) = growing.glob("*/*.ttl")
     lines = trace.read_text().splitlines(keepends=True)
@@ -107,11 +107,9 @@ def test_of_a_run_that_grew(told: dict[str, Path], expected: set[str], tmp_path:
 
 
 @pytest.mark.slow
-def test_after_one_was_removed_and_came_back_and_built_anew(
-    told: dict[str, Path], expected: set[str], tmp_path: Path
-) -> None:
+def test_after_a_removal_a_return_and_a_rebuild(recorded: dict[str, Path], expected: set[str], tmp_path: Path) -> None:
     home, fewer = made(tmp_path, "project"), made(tmp_path, "fewer")
-    first, second, third = told.values()
+    first, second, third = recorded.values()
     for folder in (first, second, third):
         put(home, folder)
     for folder in (first, third):

@@ -47,7 +47,7 @@ def test_every_run_answers_as_before(first: Project, missing: tuple[int, ...]) -
     assert made(first) == EXPECTED
 
 
-def test_a_run_is_recorded_beside_an_old_store(first: Project) -> None:
+def test_a_run_is_recorded_next_to_an_old_store(first: Project) -> None:
     (first.path / "x").write_text("1\n")
     first.watch("cp", "x", "y")
     assert first.data("y") == {"x"}

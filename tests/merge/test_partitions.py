@@ -273,7 +273,7 @@ def run_in_progress(project: Project) -> Iterator[tuple[Path, Callable[[], None]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("large", [1 << 40, 1 << 10], ids=["whole files", "files in parts"])
-def test_the_same_of_a_run_that_goes_on(project: Project, monkeypatch: pytest.MonkeyPatch, large: int) -> None:
+def test_the_same_of_a_run_in_progress(project: Project, monkeypatch: pytest.MonkeyPatch, large: int) -> None:
     """It is merged in one state, although it is read twice, and again after its end."""
     monkeypatch.setattr(survey, "PARTITION_SIZE", 1)
     monkeypatch.setattr(run_source, "LARGE", large)
@@ -351,7 +351,7 @@ def test_the_same_where_mounts_differ(project: Project, monkeypatch: pytest.Monk
 
 
 @pytest.mark.slow
-def test_the_same_of_what_was_packed(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_of_an_archived_run(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """An archive is read like its folder, in any order of files; no copy is left on the disk."""
     folder = folder_of(project, DEPENDENT)
     home = Home(project.path / ".provio")
@@ -441,7 +441,7 @@ def quads(home: Home) -> set[str]:
 
 
 @pytest.mark.slow
-def test_what_cannot_be_divided(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_cannot_be_divided(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """If a partition would lack relevant facts, the run is read as a whole."""
     declaration = 'python3 -c \'import provio; provio.used("e/f/a"); provio.generated("out")\''
     folder = folder_of(project, f"{MOVED}; {declaration}")

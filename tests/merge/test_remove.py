@@ -112,7 +112,7 @@ def test_neither_the_order_of_merges_nor_a_removed_run_changes_an_answer(project
 
 
 @pytest.mark.slow
-def test_a_removed_run_is_gone(project: Project) -> None:
+def test_nothing_of_a_removed_run_is_left(project: Project) -> None:
     """Its graph, files, marks and notes are removed; queries do not know its products; answers about other runs
     stay."""
     project.sh("echo 1 > a")
@@ -139,7 +139,7 @@ def holding(home: Path, word: str) -> set[str]:
 
 
 @pytest.mark.slow
-def test_the_words_of_a_removed_run_are_gone_from_the_disk(project: Project) -> None:
+def test_no_word_of_a_removed_run_is_left_on_disk(project: Project) -> None:
     """Also from the store's tables, unless --fast leaves that to a rebuild and reports it; the remaining runs answer
     as before."""
     project.sh("echo 1 > a; echo 2 > xylophone1; echo 3 > xylophone2")
@@ -167,7 +167,7 @@ KILLED += "sys.argv = ['provio', 'rm', '--yes', 'last']; cli.main()"
 
 
 @pytest.mark.slow
-def test_words_that_a_killed_removal_left_are_taken_out_by_hand(project: Project) -> None:
+def test_words_left_by_a_killed_removal_are_removed_on_request(project: Project) -> None:
     """The end of a run and a query leave them, and they are reported; a merge, removal, prune or rebuild removes
     them."""
     project.sh("echo 1 > a; echo 2 > xylophone; echo 3 > d")
@@ -187,7 +187,7 @@ def test_words_that_a_killed_removal_left_are_taken_out_by_hand(project: Project
 
 
 @pytest.mark.slow
-def test_a_full_disk_says_how_to_remove_runs(project: Project, tmp_path: Path) -> None:
+def test_a_full_disk_gives_a_remedy(project: Project, tmp_path: Path) -> None:
     """If even the store cannot be changed, one line names the files to delete first; then the removal succeeds."""
     with ExitStack() as undo:
         mount(tmp_path / "small", "ext4", undo)
@@ -233,7 +233,7 @@ def test_where_the_store_cannot_be_written_nothing_is_removed(
 
 
 @pytest.mark.slow
-def test_what_is_not_removed(project: Project) -> None:
+def test_runs_that_are_not_removed(project: Project) -> None:
     """An empty name, a prefix or name of several runs, an unknown one, or a missing confirmation: none of the named
     runs is removed."""
     project.sh("echo 1 > a")
@@ -262,7 +262,7 @@ def test_a_process_that_ended_unwaited_for_is_not_there() -> None:
 
 
 @pytest.mark.slow
-def test_a_run_that_goes_on_is_not_removed(project: Project) -> None:
+def test_a_run_in_progress_is_not_removed(project: Project) -> None:
     """It stays while its supervisor or one of its processes exists; after these have ended, also by a kill, it can
     be removed."""
     project.sh("echo 1 > a")
@@ -288,7 +288,7 @@ def test_a_run_that_goes_on_is_not_removed(project: Project) -> None:
 
 
 @pytest.mark.slow
-def test_the_processes_of_a_run_that_goes_on_are_named(project: Project) -> None:
+def test_the_processes_of_a_run_in_progress_are_named(project: Project) -> None:
     """Three of them with ids and programs, and the number of the others."""
     script = "for n in 1 2 3 4; do sleep 600 & done; echo > started; wait"
     command = [*provio_command(), "run", "--", "sh", "-c", script]
@@ -356,7 +356,7 @@ def test_a_removal_that_was_killed_is_finished(project: Project) -> None:
 
 
 @pytest.mark.slow
-def test_runs_of_records_asked_together_are_not_removed_from_here(project: Project) -> None:
+def test_runs_of_a_federated_record_are_not_removed(project: Project) -> None:
     """A run of another record is in answers, but can be removed only there."""
     project.sh("echo 1 > a; mkdir -p other/.provio")
     project.watch("cp", "a", "b")
@@ -383,7 +383,7 @@ def test_a_store_found_damaged_costs_no_other_run(project: Project) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_whose_packing_was_killed_is_gone(project: Project) -> None:
+def test_a_run_with_a_killed_archiving_is_removed(project: Project) -> None:
     """Nothing is left of its folder, which was being deleted."""
     project.run("echo 1 > a")
     home = project.path / ".provio"

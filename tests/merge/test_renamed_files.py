@@ -24,7 +24,7 @@ def shown(project: Project, run: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_run_is_told_with_the_names_that_it_found_or_gave(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_has_the_names_that_it_found_or_gave(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     for script in RUNS:
         project.run(script)
     runs = sorted(path.name.removesuffix(".tar.xz") for path in (project.path / ".provio" / "runs").iterdir())

@@ -39,7 +39,7 @@ def test_versions_of_other_inodes_are_no_neighbours(index: Versions) -> None:
     assert short(index.elsewhere("one")) == {"2 at 50"} == short(index.elsewhere("two"))
 
 
-def test_a_version_that_nobody_made_has_to_do_with_any_other(index: Versions) -> None:
+def test_a_version_without_a_maker_is_related_to_any_other(index: Versions) -> None:
     add(index, "one", _1_50=40)
     add(index, "two", _1_60=None)
     add(index, "three", _1_70=None)
@@ -66,14 +66,14 @@ def test_one_runs_many_versions_of_a_file_have_nothing_to_do_with_each_other(ind
     assert short(index.neighbours("one")) == set()
 
 
-def test_what_is_told_twice_was_made_where_one_says_so(index: Versions) -> None:
+def test_of_two_records_of_a_version_one_with_a_maker_counts(index: Versions) -> None:
     add(index, "one", _1_50=None)
     add(index, "one", _1_50=40)
     add(index, "one", _1_50=None)
     assert short(index.unmade("one", 0, 100)) == set()
 
 
-def test_what_was_contributed_to_a_version_is_no_version(index: Versions) -> None:
+def test_a_contribution_to_a_version_is_no_version(index: Versions) -> None:
     part = f"{DISK}/1.0.50.3~node/12.5.0"
     index.add("one", [(f"{DISK}/1.0.50.3", None), (part, 30)])
     add(index, "two", _1_60=20, _1_50=None)
@@ -92,7 +92,7 @@ def test_numbers_that_no_column_holds_come_last(index: Versions) -> None:
     assert index.is_known(late)
 
 
-def test_what_is_dropped_is_gone_and_what_was_not_committed_never_was(index: Versions) -> None:
+def test_dropped_and_uncommitted_lists_are_not_found(index: Versions) -> None:
     add(index, "one", _1_50=40)
     add(index, "two", _1_50=None)
     index.rename("one", "first")

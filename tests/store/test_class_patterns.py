@@ -85,7 +85,7 @@ def test_patterns_go_through_the_stored_classes(text: str, expected: str | None)
         "",
     ],
 )
-def test_what_is_no_such_pattern_stays(text: str) -> None:
+def test_other_patterns_stay(text: str) -> None:
     """Also texts with errors, which the parser will report."""
     assert widened(text) == text
 
@@ -111,7 +111,7 @@ def test_no_solution_is_doubled_and_no_variable_added() -> None:
 
 
 @pytest.mark.slow
-def test_questions_find_what_is_implied(project: Project) -> None:
+def test_queries_find_implied_classes(project: Project) -> None:
     """In all runs, in some, in named graphs; each node once per graph; stored classes are found as well."""
     project.provio("run", "--quiet", "--name", "one", "--", "sh", "-c", "echo a > a; cat a > b")
     project.provio("run", "--quiet", "--name", "two", "--", "sh", "-c", "cat b > c")

@@ -62,7 +62,7 @@ def embedded(two_runs: Project) -> list[list[str]]:
 
 
 @pytest.mark.slow
-def test_the_graphs_that_are_named_are_asked(embedded: list[list[str]]) -> None:
+def test_the_named_graphs_are_queried(embedded: list[list[str]]) -> None:
     """FROM without GRAPH, FROM NAMED with GRAPH, and no other graph; the index by its name."""
     ends = [
         {(line.split("\t")[0][-8:-1], line.rpartition("/")[2][:-1]) for line in answer if "<" in line}
@@ -107,7 +107,7 @@ def test_on_a_server(two_runs: Project, embedded: list[list[str]], server: str, 
          (["http://e/a/c-d", "http://e/b/", "http://e/g"], [])),
     ],
 )  # fmt: skip
-def test_what_is_named(text: str, expected: tuple[list[str], list[str]] | None) -> None:
+def test_graph_names_in_a_query(text: str, expected: tuple[list[str], list[str]] | None) -> None:
     """By IRIs, prefixed names and relative names; strings and comments name no graph."""
     assert sparql.dataset(text, {}) == expected
 

@@ -88,7 +88,7 @@ def test_a_graph_that_is_replaced_again_and_again(tmp_path: Path) -> None:
     assert sum(tables(home.store).values()) <= WASTE * needed + LITTLE
 
 
-def test_what_is_only_added_to_is_not_rewritten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_with_only_additions_is_not_compacted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor is a store with few replaced rows."""
     checked: list[int] = []  # the number of the publication
     monkeypatch.setattr(compaction, "compact", lambda *_: checked.append(number))
@@ -137,7 +137,7 @@ def test_the_last_reader_deletes_a_superseded_snapshot(project: Project) -> None
     assert snapshots(home) == {os.readlink(home.snapshots / "current")}
 
 
-def test_what_a_killed_reader_held_goes_with_the_next_publication(project: Project) -> None:
+def test_the_snapshot_of_a_killed_reader_is_deleted_at_the_next_publication(project: Project) -> None:
     """The killed reader could not delete it."""
     home = Home(project.path / ".provio")
     project.watch("true")
@@ -155,7 +155,7 @@ def test_what_a_killed_reader_held_goes_with_the_next_publication(project: Proje
     assert snapshots(home) == {os.readlink(home.snapshots / "current")}
 
 
-def test_what_is_shown_is_what_there_is(project: Project) -> None:
+def test_the_displayed_sizes_are_correct(project: Project) -> None:
     """The figures of `runs` (below the table) and of `doctor` equal those of a walk over all inodes."""
     home = Home(project.path / ".provio")
     project.sh("echo 1 > a")

@@ -47,7 +47,7 @@ def test_these_classes_of_prov_are_implied() -> None:
 
 
 @pytest.mark.parametrize("general", ["Configuration", "Metric", "Checkpoint", "DataObject"])
-def test_one_class_of_a_node_implies_what_it_is(general: str) -> None:
+def test_one_class_of_a_node_implies_its_kind(general: str) -> None:
     """For any kind that a program declares: otherwise a query would find the node twice."""
     for kind in ("", "no kind", *vocab.vocabulary().terms):
         found, _ = declarations.types_of_kind(general, kind)
@@ -62,7 +62,7 @@ def test_every_class_implies_an_entity_an_activity_or_an_agent() -> None:
     assert left_out == {NS + name for name in "Extensible Hyperparameter Preselection Accuracy Loss".split()}
 
 
-def test_what_leaves_the_store_has_what_is_implied() -> None:
+def test_exports_have_implied_statements() -> None:
     """Each quad is followed by the implied ones, in the same graph, without the graph of classes."""
     stored = quads("""x:v a :FileVersion, prov:Plan . x:p a :Program . x:c a :Loss, :Metric ; :value 1 .
         x:a :usedAsNoise x:v""")

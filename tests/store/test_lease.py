@@ -50,7 +50,7 @@ def test_a_lease_of_another_machine(oxigraph: Server) -> None:
     assert holders(oxigraph) == []
 
 
-def test_one_that_let_others_merge(oxigraph: Server) -> None:
+def test_an_expired_lease(oxigraph: Server) -> None:
     """A process that did not renew its lease, which was deleted, writes nothing any more."""
     there = connect(load.load(flags={"store": oxigraph.url}))
     mine = lease.Lease(there, wait=False)
@@ -79,14 +79,14 @@ def test_times_with_and_without_a_zone(instant: str, seconds: float, monkeypatch
         time.tzset()
 
 
-def test_what_is_no_time() -> None:
+def test_an_invalid_time() -> None:
     """One line, no traceback."""
     with pytest.raises(StoreError, match="soon"):
         lease._seconds("soon")
 
 
 @pytest.mark.slow
-def test_what_a_killed_merge_left_is_asked_by_nobody(project: Project, oxigraph: Server) -> None:
+def test_remains_of_a_killed_merge_are_not_queried(project: Project, oxigraph: Server) -> None:
     """A graph that was written and never named by the index is in no answer, and is overwritten; graphs of other
     records stay."""
     record(project)

@@ -82,7 +82,7 @@ def test_the_same_quads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: s
 
 
 @pytest.mark.parametrize("fault", [ValueError("no such"), KeyboardInterrupt()])
-def test_what_cannot_be_made_leaves_nothing(
+def test_a_failed_graph_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]], fault: BaseException
 ) -> None:
     """If producing the pieces fails, the loaded statements are removed, and the loading process has ended."""
@@ -100,7 +100,7 @@ def test_what_cannot_be_made_leaves_nothing(
         assert len(store.store) == 0
 
 
-def test_what_the_store_does_by_itself_waits(tmp_path: Path) -> None:
+def test_compactions_wait(tmp_path: Path) -> None:
     """RocksDB's threads only use the idle time of one processor."""
     program = (
         "import os; import pyoxigraph as ox; from provio.store.embedded import loading as l; "
@@ -114,7 +114,7 @@ def test_what_the_store_does_by_itself_waits(tmp_path: Path) -> None:
     assert rest == ["{True} {1}\n"]
 
 
-def test_what_is_refused_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Errors of the disk and of the data are reported, and a kill."""
     with pytest.raises(OSError, match="No such file"):
         loading.load("/proc/none/store", triples(10), ())
@@ -127,7 +127,7 @@ def test_what_is_refused_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         loading.load(str(tmp_path / "store"), triples(1_000_000), ())  # much more than a pipe holds
 
 
-def test_ctrl_c_while_it_loads_what_came_last(
+def test_ctrl_c_during_the_last_piece(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]]
 ) -> None:
     """The waiting process is interrupted after the loading process has ended: lock and store are free."""

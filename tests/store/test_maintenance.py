@@ -44,7 +44,7 @@ def recorded(project: Project) -> Project:
 
 
 @pytest.mark.slow
-def test_runs_says_how_much_each_takes(recorded: Project) -> None:
+def test_runs_shows_the_size_of_each(recorded: Project) -> None:
     """Numbers in machine-readable output, readable sizes within 80 columns otherwise; an archived run is one file."""
 
     def numbers() -> list[tuple[int, int]]:
@@ -66,7 +66,7 @@ def test_runs_says_how_much_each_takes(recorded: Project) -> None:
 
 
 @pytest.mark.slow
-def test_prune_takes_what_ended_before_a_time(recorded: Project) -> None:
+def test_prune_removes_runs_that_ended_before_a_time(recorded: Project) -> None:
     """By age or time; --dry-run only lists them; runs in progress stay at any age; leftovers are deleted."""
     first, second = ids(recorded)
     rows = json.loads(recorded.provio("runs", "--as", "json").stdout)
@@ -110,7 +110,7 @@ def let_go(lock: BinaryIO) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("arguments", [("rm", "--yes", "last"), ("prune", "--yes", "--older-than", "2100-01-01")])
-def test_a_removal_that_takes_over_a_second_says_so(recorded: Project, arguments: tuple[str, ...]) -> None:
+def test_a_removal_of_more_than_a_second_shows_progress(recorded: Project, arguments: tuple[str, ...]) -> None:
     """Also if one step of it takes that long, as here while another process has the store; the line disappears at
     the end."""
     recorded.provio("runs")
@@ -163,7 +163,7 @@ def test_a_backup_needs_no_more_than_to_read(project: Project, tmp_path: Path, m
 
 
 @pytest.mark.slow
-def test_a_backup_that_is_killed_is_begun_anew(recorded: Project, tmp_path: Path) -> None:
+def test_a_killed_backup_is_started_again(recorded: Project, tmp_path: Path) -> None:
     """The next backup deletes the remains; another folder of that name stays."""
     target, new = tmp_path / "copy", tmp_path / "copy.new"
     killing = (

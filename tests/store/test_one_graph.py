@@ -72,7 +72,7 @@ def test_named_questions_give_the_same_rows(layouts: tuple[str, Store, Store]) -
             assert answer(one, name, case["values"]) == answer(graphs, name, case["values"]), name
 
 
-def test_what_names_held_is_the_same(layouts: tuple[str, Store, Store]) -> None:
+def test_the_history_of_names_is_the_same(layouts: tuple[str, Store, Store]) -> None:
     """For all runs, each run, and each path; removed files; the history of each name."""
     _, graphs, one = layouts
     assert verify.last_held(one) == verify.last_held(graphs) != []
@@ -86,7 +86,7 @@ def test_what_names_held_is_the_same(layouts: tuple[str, Store, Store]) -> None:
         assert earlier.held(one, pattern, [path]) == earlier.held(graphs, pattern, [path]) != []
 
 
-def test_what_is_known_of_versions_is_the_same(layouts: tuple[str, Store, Store]) -> None:
+def test_the_facts_about_versions_are_the_same(layouts: tuple[str, Store, Store]) -> None:
     """The runs that know them, their makers, and their names in each run."""
     _, graphs, one = layouts
     versions = column(graphs, "v", "?v a provio:FileVersion")
@@ -111,7 +111,7 @@ def test_a_run_is_shown_the_same(layouts: tuple[str, Store, Store]) -> None:
         assert found[0] == found[1]
 
 
-def test_no_question_asks_which_graph_states_something() -> None:
+def test_no_query_depends_on_the_stating_graph() -> None:
     """A fact is stored once, also if several runs state it: its IRI shows whether it belongs to a run."""
     modules = [path for path in PACKAGE.rglob("*.py") if path.relative_to(PACKAGE).parts[0] not in APART]
     asked = [*modules, *(PACKAGE / "queries").glob("*.rq")]

@@ -70,7 +70,7 @@ def recorded(project: Project) -> Project:
 
 
 @pytest.fixture(scope="module")
-def asked(shim: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
+def common(shim: Path, tmp_path_factory: pytest.TempPathFactory) -> Project:
     """One project for all tests with queries that change nothing."""
     return copied(new_project(tmp_path_factory.mktemp("asked")))
 
@@ -103,10 +103,10 @@ HARMLESS = [
 
 
 @pytest.mark.parametrize("question", CALLS)
-def test_a_service_is_refused(asked: Project, server: Server, question: str) -> None:
+def test_a_service_is_refused(common: Project, server: Server, question: str) -> None:
     """For each disguise of the keyword: exit code 1, one line, and no server is called."""
     server.called.clear()
-    done = asked.provio("query", question.replace("URL", server.url), code=1)
+    done = common.provio("query", question.replace("URL", server.url), code=1)
     assert done.stderr.startswith("provio: SERVICE is refused")
     assert "--service" in done.stderr
     assert done.stderr.count("\n") == 1
@@ -114,33 +114,33 @@ def test_a_service_is_refused(asked: Project, server: Server, question: str) -> 
 
 
 @pytest.mark.slow
-def test_the_escaped_keyword_is_one(asked: Project) -> None:
+def test_the_escaped_keyword_is_one(common: Project) -> None:
     """`\\u0053ERVICE` is SERVICE according to the standard, whatever Oxigraph does with it."""
-    assert "is refused" in asked.provio("query", r"SELECT * { \u0053ERVICE <x:> {} }", code=1).stderr
-    assert "is refused" in asked.provio("query", "SELECT * { ?s ?p '\\u0027 SERVICE <x:> {} # ' }", code=1).stderr
+    assert "is refused" in common.provio("query", r"SELECT * { \u0053ERVICE <x:> {} }", code=1).stderr
+    assert "is refused" in common.provio("query", "SELECT * { ?s ?p '\\u0027 SERVICE <x:> {} # ' }", code=1).stderr
 
 
 @pytest.mark.parametrize("question", HARMLESS)
-def test_the_word_elsewhere_is_harmless(asked: Project, server: Server, question: str) -> None:
+def test_the_word_elsewhere_is_harmless(common: Project, server: Server, question: str) -> None:
     """In a variable, name, string, language tag, IRI or comment it is no keyword; FROM fetches nothing."""
     server.called.clear()
-    asked.provio("query", question.replace("URL", server.url))
+    common.provio("query", question.replace("URL", server.url))
     assert server.called == []
 
 
-def test_a_service_that_is_asked_for(asked: Project, server: Server) -> None:
+def test_a_requested_service(common: Project, server: Server) -> None:
     """--service permits it; a server that does not answer gives one line."""
     server.called.clear()
     question = f"SELECT ?x {{ SERVICE <{server.url}> {{ ?s ?p ?x }} }}"
-    assert asked.provio("query", "--service", question).stdout == '?x\n"elsewhere"\n'
+    assert common.provio("query", "--service", question).stdout == '?x\n"elsewhere"\n'
     assert server.called
-    done = asked.provio("query", "--service", "SELECT * { SERVICE <http://127.0.0.1:1/> { ?s ?p ?o } }", code=1)
+    done = common.provio("query", "--service", "SELECT * { SERVICE <http://127.0.0.1:1/> { ?s ?p ?o } }", code=1)
     assert done.stderr.startswith("provio: the query failed: ")
     assert done.stderr.count("\n") == 1
 
 
 @pytest.mark.slow
-def test_a_service_that_a_server_is_asked_for(asked: Project, server: Server, oxigraph: sparql_servers.Server) -> None:
+def test_a_requested_service_on_a_server(common: Project, server: Server, oxigraph: sparql_servers.Server) -> None:
     """The server with the record calls it, once per query; without --service no server does."""
     for question in (
         f"ASK {{ SERVICE <{server.url}> {{ ?s ?p ?x }} }}",
@@ -148,13 +148,15 @@ def test_a_service_that_a_server_is_asked_for(asked: Project, server: Server, ox
         f"CONSTRUCT {{ <urn:a> <urn:b> ?x }} {{ SERVICE <{server.url}> {{ ?s ?p ?x }} }}",
     ):
         server.called.clear()
-        assert "is refused" in asked.provio("query", question, "--store", oxigraph.url, code=1).stderr
+        assert "is refused" in common.provio("query", question, "--store", oxigraph.url, code=1).stderr
         assert server.called == []
-        answer = asked.provio("query", "--service", question, "--store", oxigraph.url).stdout
+        answer = common.provio("query", "--service", question, "--store", oxigraph.url).stdout
         assert "elsewhere" in answer or answer == "true\n"
         assert len(server.called) == 1, question
     glued = f"SELECT * {{?s ?p trueSERVICE<{server.url}>{{?s ?p ?o}}}}"
-    assert "a space on either side" in asked.provio("query", "--service", glued, "--store", oxigraph.url, code=1).stderr
+    assert (
+        "a space on either side" in common.provio("query", "--service", glued, "--store", oxigraph.url, code=1).stderr
+    )
 
 
 PIECES = [
@@ -170,7 +172,7 @@ PIECES = [
 @example(inner="?s ?p trueSERVICE:{}")
 @example(inner="FILTER(1<2)SERVICE<U>{ ?s ?p ?o }")
 @pytest.mark.slow
-def test_what_is_let_through_calls_nobody(server: Server, inner: str) -> None:
+def test_permitted_queries_call_no_server(server: Server, inner: str) -> None:
     """For any text that Oxigraph accepts and the token check permits, no server is called."""
     server.called.clear()
     question = f"PREFIX : <{server.url}> PREFIX e: <{server.url}> PREFIX service: <{server.url}> SELECT * {{ {inner} }}"
@@ -193,7 +195,7 @@ def test_every_text_is_cut_into_tokens(text: str) -> None:
 
 
 @pytest.mark.slow
-def test_an_update_must_be_asked_for(recorded: Project) -> None:
+def test_an_update_must_be_requested(recorded: Project) -> None:
     """Exit code 1 with the required option; nothing changes; a query is not executed as an update."""
     add = "INSERT DATA { GRAPH <urn:mine> { <urn:a> <urn:b> 'c' } }"
     for text in (add, "CLEAR ALL", "PREFIX e: <urn:> DELETE WHERE { GRAPH ?g { ?s ?p ?o } }"):
@@ -226,7 +228,7 @@ def test_an_update_of_a_graph_of_ones_own(recorded: Project) -> None:
         "INSERT DATA { GRAPH <urn:mine> { <urn:a> <urn:b> 'c' } } ; DROP DEFAULT",
     ],
 )
-def test_what_provio_keeps_is_not_an_updates_to_change(recorded: Project, text: str) -> None:
+def test_an_update_cannot_change_provios_own_data(recorded: Project, text: str) -> None:
     """Runs' graphs, derived graphs and the index: the update is refused as a whole, every quad is as before."""
     before = set(recorded.provio("export", "--as", "nquads").stdout.splitlines())
     assert "a graph of your own" in recorded.provio("query", "--update", text, code=1).stderr
@@ -265,6 +267,6 @@ def test_a_document_is_loaded_only_where_that_is_allowed(recorded: Project, serv
         ("SELECT * { ?a prov:used ?b FILTER ('(a|b)+' = ?b) # (a|b)+\n }", False),
     ],
 )
-def test_a_choice_that_is_repeated_is_told(query: str, repeated: bool) -> None:
+def test_a_repeated_alternative_is_detected(query: str, repeated: bool) -> None:
     """Such a path is not sent to a server that omits some of its answers."""
     assert sparql.repeats_a_choice(query) is repeated

@@ -142,7 +142,7 @@ def test_a_run_that_is_merged_again_is_replaced(project: Project, oxigraph: Serv
 
 
 @pytest.mark.slow
-def test_a_server_that_is_gone(project: Project, oxigraph: Server, tmp_path: Path) -> None:
+def test_an_unreachable_server(project: Project, oxigraph: Server, tmp_path: Path) -> None:
     """If the merge fails, the run stays pending and ends with its own exit code; the next merge includes it."""
     project.env["PROVIO_STORE"] = oxigraph.url
     record(project)
@@ -237,9 +237,7 @@ def test_a_run_during_which_a_file_appeared_is_removed(project: Project, oxigrap
 
 
 @pytest.mark.slow
-def test_a_rebuild_after_a_killed_removal_keeps_what_follows_from_the_runs_of_others(
-    project: Project, oxigraph: Server
-) -> None:
+def test_a_rebuild_after_a_killed_removal_keeps_conclusions_from_other_runs(project: Project, oxigraph: Server) -> None:
     """The last run of a record that shares its server is set aside: conclusions from two runs of another record
     stay."""
     project.env["PROVIO_STORE"] = oxigraph.url
@@ -299,7 +297,7 @@ def test_graphs_of_single_runs_are_taken_over(project: Project, oxigraph: Server
 
 
 @pytest.mark.slow
-def test_what_was_put_on_a_server_is_lost_here(project: Project, oxigraph: Server) -> None:
+def test_the_local_copy_of_a_server_record_is_lost(project: Project, oxigraph: Server) -> None:
     """If the local copy is lost, the next merge sends the record again. If only the lists are lost, a removal is
     refused, with a remedy."""
     record(project)
@@ -333,7 +331,7 @@ def test_texts_with_line_separators_reach_a_server(oxigraph: Server, tmp_path: P
 
 @pytest.mark.slow
 @pytest.mark.parametrize("server", ["oxigraph", "virtuoso"])
-def test_a_reader_never_sees_half_of_what_is_renewed(
+def test_a_reader_never_sees_a_partial_update(
     project: Project, server: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """For any size of a change of derived graphs, a query is answered from before or after, also by the graph's own
@@ -449,7 +447,7 @@ def test_basic_authentication(project: Project, front: str) -> None:
 
 
 @pytest.mark.slow
-def test_no_other_host_is_told_anything(project: Project, front: str) -> None:
+def test_no_other_host_receives_anything(project: Project, front: str) -> None:
     """A redirect is reported, not followed; a URL with a password is refused, and not shown; proxies are not used."""
     record(project)
     redirected = project.provio("runs", "--store", front + "/away", code=1).stderr
@@ -466,7 +464,7 @@ def test_no_other_host_is_told_anything(project: Project, front: str) -> None:
     ["http://127.0.0.1:99999", "http://127.0.0.1:-1", "http://127.0.0.1:x", "http://[::1", "http://a b/", "http://a..b",
      "http://%zz:9", "http://*:9", "http://host:", f"http://{'a' * 64}.example", "ftp://host", "host:7878", ""],
 )  # fmt: skip
-def test_what_is_no_url(project: Project, url: str) -> None:
+def test_an_invalid_url(project: Project, url: str) -> None:
     """One line with the form of a URL, exit code 2; also for one of several stores."""
     done = project.provio("runs", "--store", url, code=2)
     assert "such as http://127.0.0.1:7878" in done.stderr and done.stderr.count("\n") == 1
@@ -525,7 +523,7 @@ def test_without_requests(project: Project, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_no_store(project: Project, oxigraph: Server) -> None:
+def test_an_invalid_store(project: Project, oxigraph: Server) -> None:
     """A path that the server does not have, and an update, are refused in one line."""
     record(project)
     lost = project.provio("runs", "--store", oxigraph.url + "/nowhere", code=1).stderr.splitlines()

@@ -77,7 +77,7 @@ def refuses() -> Iterator[Refusal]:
     ],
 )  # fmt: skip
 @pytest.mark.slow
-def test_what_a_server_refuses(project: Project, refuses: Refusal, code: int, named: bool, said: str) -> None:
+def test_refusals_of_a_server(project: Project, refuses: Refusal, code: int, named: bool, said: str) -> None:
     """One line with the remedy; a run keeps its exit code and stays pending; no escape sequence from the server, no
     password."""
     record(project)
@@ -182,7 +182,7 @@ def certificate(tmp_path: Path, needs: Callable[[str], None]) -> Path:
 
 
 @pytest.mark.slow
-def test_a_certificate_that_nobody_vouches_for(project: Project, certificate: Path) -> None:
+def test_an_untrusted_certificate(project: Project, certificate: Path) -> None:
     """Nothing is sent to that server, unless its authority is configured."""
     record(project)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -220,7 +220,7 @@ class Failing:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("where", ["here", "there"])
-def test_a_run_whose_merge_fails_in_the_middle_is_forgotten(project: Project, oxigraph: Server, where: str) -> None:
+def test_a_failed_merge_leaves_nothing_of_its_run(project: Project, oxigraph: Server, where: str) -> None:
     """Its graph and all conclusions from it: every quad is as before, and the run is merged when that succeeds."""
     record(project)
     options = ["--store", oxigraph.url] if where == "there" else []

@@ -50,7 +50,7 @@ def test_an_iri_names_its_run(iri: str, run: str | None) -> None:
 
 
 @pytest.fixture(params=sorted(STORIES))
-def told(request: pytest.FixtureRequest, tmp_path: Path) -> Home:
+def recorded(request: pytest.FixtureRequest, tmp_path: Path) -> Home:
     """The runs of a story, not merged."""
     folder = tmp_path / ".provio"
     folder.mkdir(mode=0o700)
@@ -67,11 +67,11 @@ def stated(folder: Path) -> set[ox.Triple]:
     return {quad.triple for quad in store}
 
 
-def test_each_run_is_given_back_as_it_was_stated(told: Home) -> None:
+def test_each_run_is_given_back_as_it_was_stated(recorded: Home) -> None:
     """Each run is found in the common graph by its terms and its list: exactly its statements."""
-    merge(told)
-    reader = StoreReader(told)
-    for folder in told.run_folders():
+    merge(recorded)
+    reader = StoreReader(recorded)
+    for folder in recorded.run_folders():
         graph = bundle_iri(RUN_BASE + folder.name)
         quads = reader.quads(graph)
         assert {quad.triple for quad in quads if quad.graph_name.value == graph} == stated(folder)
@@ -83,21 +83,21 @@ def content(home: Home) -> set[str]:
     return set(map(str, quads))
 
 
-def test_what_is_left_after_removals_is_what_a_rebuild_makes(
-    told: Home, tmp_path: Path, made: Callable[[Home, Path], Home]
+def test_the_rest_after_removals_equals_a_rebuild(
+    recorded: Home, tmp_path: Path, made: Callable[[Home, Path], Home]
 ) -> None:
     """For random sets and orders of runs that are merged, merged again and removed: as if only the others had
     existed."""
     chance = random.Random(5)
-    ids = [folder.name for folder in told.run_folders()]
+    ids = [folder.name for folder in recorded.run_folders()]
     for number in range(4):
-        home = made(told, tmp_path / f"{number}")
+        home = made(recorded, tmp_path / f"{number}")
         for run in chance.sample(ids, len(ids)):
             merge(home, [home.runs / run])
         gone = chance.sample(ids, chance.randint(0, len(ids) - 1))
         for run in gone:
             removal.remove(home, [run], Config())
-        again = made(told, tmp_path / f"{number}.again")
+        again = made(recorded, tmp_path / f"{number}.again")
         for run in gone:
             shutil.rmtree(again.runs / run)
         merge(again)
@@ -106,7 +106,7 @@ def test_what_is_left_after_removals_is_what_a_rebuild_makes(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seeds", [range(start, start + 25) for start in range(0, 100, 25)], ids=str)
-def test_runs_that_touch_the_same_files_leave_what_a_rebuild_makes(seeds: range, tmp_path: Path) -> None:
+def test_runs_with_common_files_equal_a_rebuild(seeds: range, tmp_path: Path) -> None:
     """For any order of merges, and any removed runs."""
     for seed in seeds:
         chance = random.Random(seed)
@@ -141,22 +141,22 @@ def test_a_run_within_a_run_goes_alone(project: Project) -> None:
         assert content(again) == left
 
 
-def test_what_a_faulty_run_loaded_is_taken_out(told: Home) -> None:
+def test_loaded_pieces_of_an_invalid_run_are_removed(recorded: Home) -> None:
     """Also the pieces loaded before the error."""
-    merge(told)
-    before = content(told)
+    merge(recorded)
+    before = content(recorded)
     run = f"{RUN_BASE}{ID}"
 
     def pieces() -> Iterator[str]:
         yield f'<{run}> <{RDF}type> <{NS}Run> .\n<file://disk/only> <{NS}path> "/only" .\n'
         raise ValueError("a fault")
 
-    with StoreWriter(told, wait=True) as store:
+    with StoreWriter(recorded, wait=True) as store:
         with pytest.raises(ValueError, match="a fault"):
             store.replace(bundle_iri(run), pieces())
         store.drop(bundle_iri(run))
         store.publish()
-    assert content(told) == before
+    assert content(recorded) == before
 
 
 def test_a_list_has_times_as_a_store_gives_them_back(tmp_path: Path) -> None:
@@ -176,17 +176,17 @@ def test_a_list_has_times_as_a_store_gives_them_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [b"", b"\x1f\x8b\x08", None], ids=["empty", "cut off", "missing"])
-def test_a_list_that_cannot_be_read_is_reported(told: Home, damage: bytes | None) -> None:
+def test_a_list_that_cannot_be_read_is_reported(recorded: Home, damage: bytes | None) -> None:
     """Nothing is removed; a rebuild writes it again."""
-    merge(told)
-    before = content(told)
-    run = told.run_folders()[0].name
-    (path,) = (told.path / "statements").glob(f"{run}.*")
+    merge(recorded)
+    before = content(recorded)
+    run = recorded.run_folders()[0].name
+    (path,) = (recorded.path / "statements").glob(f"{run}.*")
     path.unlink() if damage is None else path.write_bytes(damage)
-    with StoreWriter(told, wait=True) as store, pytest.raises(StoreError, match="provio merge --rebuild"):
+    with StoreWriter(recorded, wait=True) as store, pytest.raises(StoreError, match="provio merge --rebuild"):
         store.drop(bundle_iri(RUN_BASE + run))
-    merge(told, rebuild=True)
-    assert content(told) == before
+    merge(recorded, rebuild=True)
+    assert content(recorded) == before
 
 
 @pytest.fixture

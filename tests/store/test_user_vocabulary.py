@@ -36,7 +36,7 @@ def forgotten() -> object:
     vocab.superclasses.cache_clear()
 
 
-def test_a_class_of_one_s_own_is_what_it_lies_below(tmp_path: Path) -> None:
+def test_a_user_class_has_its_superclasses(tmp_path: Path) -> None:
     """Also through another user class, and in another file."""
     (tmp_path / "a.ttl").write_text(TERMS)
     (tmp_path / "b.ttl").write_text(f"{PREFIXES} lab:Finest rdfs:subClassOf lab:Fine .")
@@ -56,7 +56,7 @@ def test_a_class_of_one_s_own_is_what_it_lies_below(tmp_path: Path) -> None:
         (None, "No such file or directory: name an existing Turtle file"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_said_with_file_and_line(tmp_path: Path, text: str | None, said: str) -> None:
+def test_errors_have_file_and_line(tmp_path: Path, text: str | None, said: str) -> None:
     """For a file, a class, a word."""
     if text is not None:
         (tmp_path / "my.ttl").write_text(PREFIXES + text)
@@ -66,7 +66,7 @@ def test_what_is_wrong_is_said_with_file_and_line(tmp_path: Path, text: str | No
 
 
 @pytest.mark.parametrize("kind", ["fifo", "device", "large"])
-def test_what_is_no_plain_file_is_not_waited_for(tmp_path: Path, kind: str) -> None:
+def test_special_files_are_refused(tmp_path: Path, kind: str) -> None:
     """A project's settings may name it: a FIFO without a writer, an endless device, a file of a terabyte."""
     path = tmp_path / "my.ttl"
     if kind == "fifo":

@@ -62,7 +62,7 @@ CASES = [(kind, update.strip()) for kind, updates in DAMAGES.items() for update 
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Project:
+def recorded(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Project:
     """Record a training with declarations of every kind, with user classes, and with unknown kinds."""
     project = new_project(tmp_path_factory.mktemp("told"))
     (project.path / "terms.ttl").write_text(TERMS)
@@ -88,11 +88,11 @@ def told(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Project:
 
 
 @pytest.fixture(scope="module")
-def merged(told: Project) -> ox.Store:
+def merged(recorded: Project) -> ox.Store:
     """Return the merged graph of the run, without the user's terms that an export contains too."""
-    told.provio("export", "--as", "nquads", "-o", "all.nq")
+    recorded.provio("export", "--as", "nquads", "-o", "all.nq")
     store = ox.Store()
-    for quad in ox.parse(path=str(told.path / "all.nq"), format=N_QUADS):
+    for quad in ox.parse(path=str(recorded.path / "all.nq"), format=N_QUADS):
         if quad.graph_name != ox.NamedNode(user_vocabulary.ONTOLOGY):
             store.add(ox.Quad(quad.subject, quad.predicate, quad.object))
     return store
@@ -113,7 +113,7 @@ def written(store: ox.Store, path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "update"), CASES)
-def test_what_is_broken_is_found(merged: ox.Store, kind: str, update: str) -> None:
+def test_violations_are_found(merged: ox.Store, kind: str, update: str) -> None:
     """Each change violates a shape; the merged graph violates none."""
     found = list(findings(Graph(broken(merged, update)), shapes.rules()))
     assert bool(found) == bool(kind), found
@@ -121,29 +121,29 @@ def test_what_is_broken_is_found(merged: ox.Store, kind: str, update: str) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", [(), ("--shacl",)], ids=["SPARQL", "pyshacl"])
-def test_own_subclasses_are_held_against_the_shapes(told: Project, merged: ox.Store, way: tuple[str, ...]) -> None:
+def test_own_subclasses_are_held_against_the_shapes(recorded: Project, merged: ox.Store, way: tuple[str, ...]) -> None:
     """Nodes with only a user class; without the vocabulary file they have no class."""
-    written(merged, told.path / "whole.nq")
-    assert told.provio("validate", "whole.nq", *way).stdout.endswith("nothing found\n")
+    written(merged, recorded.path / "whole.nq")
+    assert recorded.provio("validate", "whole.nq", *way).stdout.endswith("nothing found\n")
     words = {"Schedule": "Configuration", "F1": "Metric", "Row": "DataObject"}
     nodes = " . ".join(f"<urn:{name}> a lab:{name}" for name in words)
-    written(broken(merged, f"INSERT {{ {nodes} }} WHERE {{ }}"), told.path / "own.nq")
-    done = told.provio("validate", "own.nq", *way, code=1).stdout
+    written(broken(merged, f"INSERT {{ {nodes} }} WHERE {{ }}"), recorded.path / "own.nq")
+    done = recorded.provio("validate", "own.nq", *way, code=1).stdout
     assert all(f"urn:{name}" in done for name in words), done
     assert "a configuration must be typed provio:Configuration too" in done
     assert "a metric must be typed provio:Metric too" in done
-    settings = told.path / "provio.toml"
-    settings.rename(told.path / "aside")
+    settings = recorded.path / "provio.toml"
+    settings.rename(recorded.path / "aside")
     try:
-        assert "urn:" not in told.provio("validate", "own.nq", *way).stdout
+        assert "urn:" not in recorded.provio("validate", "own.nq", *way).stdout
     finally:
-        (told.path / "aside").rename(settings)
+        (recorded.path / "aside").rename(settings)
 
 
 @pytest.mark.slow
-def test_what_is_unknown_has_the_general_class(told: Project) -> None:
+def test_an_unknown_kind_has_the_general_class(recorded: Project) -> None:
     """The declared kind is stated in addition."""
     kinds = "SELECT ?kind ?class { ?x provio:kind ?kind ; a ?class FILTER(STRSTARTS(STR(?class), STR(provio:))) }"
-    assert {(row["kind"], row["class"].removeprefix(NS)) for row in told.rows(kinds)} == {
+    assert {(row["kind"], row["class"].removeprefix(NS)) for row in recorded.rows(kinds)} == {
         ("Weather", "Configuration"), ("Nowhere", "Metric"), ("Unheard", "DataObject"),
     }  # fmt: skip

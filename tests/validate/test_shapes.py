@@ -57,7 +57,7 @@ def test_the_example_shows_each_kind_of_node_and_relation(example: Graph) -> Non
     assert {vocab.PROV + word for word in relations.split()} <= shown
 
 
-def test_an_entity_says_so_itself(example: Graph) -> None:
+def test_an_entity_has_an_explicit_type(example: Graph) -> None:
     example.remove((first(example, NS.File), RDF.type, PROV.Entity))
     assert "an entity must be typed prov:Entity too" in report(example)[1]
 
@@ -69,7 +69,7 @@ def test_no_node_is_both_an_entity_and_an_activity(example: Graph) -> None:
 
 
 @pytest.mark.slow
-def test_what_a_store_does_not_infer_is_asserted(example: Graph) -> None:
+def test_types_that_a_store_does_not_infer_are_asserted(example: Graph) -> None:
     phase = first(example, NS.Phase, NS.carriedFrom)
     example.remove((phase, PROV.wasInformedBy, None))
     assert "carriedFrom without prov:wasInformedBy" in report(example)[1]

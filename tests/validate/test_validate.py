@@ -231,7 +231,7 @@ def test_every_rule_has_a_case() -> None:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_constraint_finds_what_breaks_it(tmp_path: Path, name: str) -> None:
+def test_a_constraint_finds_its_violation(tmp_path: Path, name: str) -> None:
     """A graph that violates one constraint is found by it, and only by those about the same times."""
     assert broken(ask(tmp_path, CASES[name][0])) == {label(name)} | ALSO.get(name, set())
 
@@ -243,7 +243,7 @@ def test_a_constraint_is_silent_where_it_holds(tmp_path: Path, name: str) -> Non
 
 
 @pytest.mark.parametrize("name", JSON_CASES)
-def test_what_only_statements_can_say(tmp_path: Path, name: str) -> None:
+def test_violations_that_only_statements_express(tmp_path: Path, name: str) -> None:
     """Violations that RDF cannot express are found in PROV-JSON, and only real ones."""
     breaks, holds = JSON_CASES[name]
     assert broken(ask(tmp_path, breaks, ".json")) == {label(name)}
@@ -251,7 +251,7 @@ def test_what_only_statements_can_say(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LINTS)
-def test_a_lint_names_what_is_worth_a_look(tmp_path: Path, name: str) -> None:
+def test_a_lint_is_found(tmp_path: Path, name: str) -> None:
     """A lint is found where expected, and is no violation."""
     breaks, holds = (ask(tmp_path, text) for text in LINTS[name])
     assert [finding.rule for finding in breaks if finding.rule == name] == [name]
@@ -273,7 +273,7 @@ def test_clocks_of_two_hosts_are_a_lint(tmp_path: Path) -> None:
     }
 
 
-def test_a_bundle_is_asked_on_its_own(tmp_path: Path) -> None:
+def test_a_bundle_is_checked_separately(tmp_path: Path) -> None:
     """Two bundles may contradict each other about a name, one bundle may not contradict itself."""
     text = f"@prefix prov: <{PROV}> . <urn:b> {{{{ <urn:x> a prov:Entity }}}} {{}} {{{{ <urn:x> a prov:Activity }}}}"
     assert broken(ask(tmp_path, text.format("<urn:c>"), ".trig")) == set()
@@ -341,7 +341,7 @@ def test_the_damages_are_found(example: ox.Store) -> None:
     assert found == [False] + [True] * (len(found) - 1)
 
 
-def test_a_shape_of_which_a_graph_has_no_node_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_shape_without_nodes_is_not_queried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nor a part of a shape that no node violates: one query shows both."""
     asked: list[str] = []
     solutions = Graph.solutions
@@ -460,7 +460,7 @@ def test_a_lint_ends_with_1_only_where_asked(project: Project) -> None:
 
 
 @pytest.mark.slow
-def test_what_cannot_be_asked(project: Project) -> None:
+def test_invalid_inputs(project: Project) -> None:
     """A syntax error has its line; an unknown form is a usage error; a missing or empty file gives 3."""
     (project.path / "broken.ttl").write_text("<urn:a> <urn:b> .\n")
     (project.path / "broken.xml").write_text("<a>")

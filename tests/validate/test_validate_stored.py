@@ -65,7 +65,7 @@ def test_a_store_and_its_export_are_found_wrong_alike(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_pyshacl_sees_what_is_implied() -> None:
+def test_pyshacl_sees_implied_statements() -> None:
     """For a valid store, and for an invalid one."""
     example = ox.Store()
     example.load(path=str(EXAMPLE), format=ox.RdfFormat.TURTLE)
