@@ -1,12 +1,13 @@
-"""`provio serve`: a record in, an explorer and a SPARQL 1.1 endpoint on a port out; nothing is ever written.
+"""`provio serve`: serves an explorer and a SPARQL 1.1 endpoint for a record; it never writes to the record.
 
-front        one request in, one answer out: what is served where (WSGI)
-access       who may ask: the address, the names that browsers call it by, the token
-endpoint     /query, handed on to Oxigraph's own server
-keeper       the snapshot that is served, held; a newer one takes its place
-binary       Oxigraph's server over that snapshot, in a process of its own
-worker       provio's own questions, in processes that can be stopped: `answers`, `found`
-tether       starts a process that ends with this one, however that ends
+server           the server as a whole
+routes           the paths and their contents (WSGI)
+access           permission: the address, the host names, the token
+endpoint         /query, passed on to Oxigraph's server
+snapshot_holder  holds the served snapshot, and replaces it by a newer one
+oxigraph         Oxigraph's server for that snapshot, as a child process
+worker           provio's own queries, in child processes that can be killed
+explorer         the results of these queries
 """
 
 from __future__ import annotations

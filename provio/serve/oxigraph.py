@@ -1,7 +1,7 @@
-"""Oxigraph's own server, `oxigraph serve-read-only`: a snapshot of the store in, connections to it out.
+"""Runs `oxigraph serve-read-only` on a snapshot of the store, and connects to it.
 
-It asks nobody who he is. So it has a network of its own where the kernel lets it, which nobody else is in; elsewhere it
-listens at an address of its own below 127.0.0.0/8 and a port of its own, both by chance: no web page can guess them.
+That server has no authentication. So it runs in its own network namespace if the kernel allows that; otherwise it
+listens on a random address in 127.0.0.0/8 and a random port, which no web page can guess.
 """
 
 from __future__ import annotations
@@ -24,27 +24,24 @@ from provio.base.errors import ProvioError
 from provio.base.time_limit import die_with
 from provio.serve import MISSING
 
-# Starts a program that ends with its parent: the parent's process id and a command line in, that program out.
-
-
 CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
 SIOCSIFFLAGS, IFF_UP = 0x8914, 1
-ADDRESS = ("127.0.0.1", 7878)  # in a network of its own nobody else can have it
+ADDRESS = ("127.0.0.1", 7878)  # in its own network namespace the port is always free
 
 
 def main() -> None:
-    """Become the command, to be killed when the thread that started this one is no more."""
+    """Execute the command; the kernel kills it when the thread that started it ends."""
     parent, control, command = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:]
     die_with(parent)
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as score:
         score.write("1000")
     if control >= 0:
-        alone(socket.socket(fileno=control))
+        isolate(socket.socket(fileno=control))
     os.execv(command[0], command)  # noqa: S606 - no shell is wanted
 
 
-def alone(control: socket.socket) -> None:
-    """Leave this network for an empty one, and have a child hand out connections in it; end where that is denied."""
+def isolate(control: socket.socket) -> None:
+    """Enter a new network namespace, and start a child that passes connections out of it; exit if that is denied."""
     if ctypes.CDLL(None).unshare(CLONE_NEWUSER | CLONE_NEWNET):
         os._exit(1)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as loopback:
@@ -52,53 +49,58 @@ def alone(control: socket.socket) -> None:
     parent = os.getpid()
     if os.fork() == 0:
         die_with(parent)
-        hand_out(control)
+        pass_connections(control)
         os._exit(0)
     control.close()
 
 
-def hand_out(control: socket.socket) -> None:
-    """Send a connection for every byte, or an empty answer where nobody listens yet."""
+def pass_connections(control: socket.socket) -> None:
+    """Send a connection for each received byte, or none if the server does not listen yet."""
     while control.recv(1):
-        with socket.socket() as made:
-            if made.connect_ex(ADDRESS) == 0:
-                socket.send_fds(control, [b"y"], [made.fileno()])
+        with socket.socket() as connection:
+            if connection.connect_ex(ADDRESS) == 0:
+                socket.send_fds(control, [b"y"], [connection.fileno()])
             else:
                 control.send(b"n")
 
 
-# Of the folders that its own settings or the user's could name it has none, and of provio's this one.
-TETHER = "import sys; sys.path.append(sys.argv.pop(1)); from provio.serve.oxigraph import main; main()"
+# Isolated mode: neither the environment nor the user's settings add folders to sys.path; only provio's own is added.
+CHILD = "import sys; sys.path.append(sys.argv.pop(1)); from provio.serve.oxigraph import main; main()"
 PLACE = str(Path(__file__).parents[2])
-TRIES = (True, False, False, False)  # in a network of its own? A port may be taken by somebody else meanwhile.
-PATIENCE = 60.0  # seconds until it answers: a store of a billion quads opens in a few
+TRIES = (
+    True,
+    False,
+    False,
+    False,
+)  # whether in its own network namespace; without one, another process may take the port
+PATIENCE = 60.0  # seconds until it listens: a store of a billion quads opens in a few
 
 
-def tethered(
+def start_child(
     command: list[str], *, piped: bool = False, folder: str | None = None, control: int = -1
 ) -> subprocess.Popen[bytes]:
-    """Start a process that ends with this thread, in a network of its own where it is given a `control`; Ctrl-C at the
-    terminal is not for it."""
+    """Start a process that ends with this thread and ignores Ctrl-C at the terminal; with `control`, in its own network
+    namespace."""
     pipe = subprocess.PIPE if piped else subprocess.DEVNULL
     return subprocess.Popen(
-        [sys.executable, "-I", "-S", "-c", TETHER, PLACE, str(os.getpid()), str(control), *command], cwd=folder,
+        [sys.executable, "-I", "-S", "-c", CHILD, PLACE, str(os.getpid()), str(control), *command], cwd=folder,
         bufsize=0, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, start_new_session=True,
         pass_fds=[control] if control >= 0 else [],
     )  # fmt: skip
 
 
 def find() -> str:
-    """Return the path of the binary; raises ProvioError where it is not installed."""
-    beside = Path(sys.executable).with_name("oxigraph")
-    found = str(beside) if beside.exists() else shutil.which("oxigraph")
+    """Return the path of the program; raise ProvioError if it is not installed."""
+    in_environment = Path(sys.executable).with_name("oxigraph")
+    found = str(in_environment) if in_environment.exists() else shutil.which("oxigraph")
     if not found:
         raise ProvioError(MISSING)
     return found
 
 
-class Binary:
-    """A server at work, over a folder. `seconds` is the longest that a query may take; `tries` says of each try to
-    start it whether it has a network of its own."""
+class OxigraphServer:
+    """A running server for a folder. `seconds` is the time limit of a query; `tries` has, for each attempt to start it,
+    whether it uses its own network namespace."""
 
     def __init__(self, folder: str, seconds: float, tries: tuple[bool, ...] = TRIES) -> None:
         self.lock = threading.Lock()
@@ -106,10 +108,10 @@ class Binary:
         command = [find(), "serve-read-only", "-l", ".", *bound]
         for alone in tries:
             self._start(command, folder, alone)
-            if self._answers():
+            if self._listens():
                 return
             self.close()
-        raise ProvioError("Oxigraph's server does not start: see what oxigraph serve-read-only says of the store")
+        raise ProvioError("Oxigraph's server does not start: run oxigraph serve-read-only to see the error")
 
     def _start(self, command: list[str], folder: str, alone: bool) -> None:
         self.control: socket.socket | None = None
@@ -120,27 +122,27 @@ class Binary:
         with given or contextlib.nullcontext():
             number = given.fileno() if given else -1
             where = f"{self.address[0]}:{self.address[1]}"
-            self.process = tethered([*command, "-b", where], folder=folder, control=number)
+            self.process = start_child([*command, "-b", where], folder=folder, control=number)
 
-    def _answers(self) -> bool:
-        """Wait until it listens; False where it ended."""
-        begun = time.monotonic()
-        while self.process.poll() is None and time.monotonic() - begun < PATIENCE:
+    def _listens(self) -> bool:
+        """Wait until the server listens; return False if it ended."""
+        start = time.monotonic()
+        while self.process.poll() is None and time.monotonic() - start < PATIENCE:
             with contextlib.suppress(OSError):
-                self.connected(1).close()
+                self.connect(1).close()
                 return True
             time.sleep(0.01)
         return False
 
-    def connected(self, seconds: float | None) -> socket.socket:
-        """Return a connection, each of whose steps may take so long; raises OSError where nobody listens."""
+    def connect(self, seconds: float | None) -> socket.socket:
+        """Return a connection with this timeout for each operation; raise OSError if the server does not listen."""
         if self.control is None:
             return socket.create_connection(self.address, timeout=seconds)
         with self.lock:
             self.control.settimeout(seconds)
             self.control.send(b"?")
             word, found, _, _ = socket.recv_fds(self.control, 1, 1)
-        if not word:  # whoever hands out connections is gone: nobody reaches it any more
+        if not word:  # the child that passes connections has ended: the server cannot be reached any more
             self.process.kill()
         if not found:
             raise ConnectionRefusedError
@@ -149,18 +151,18 @@ class Binary:
         return connection
 
     def ends_within(self, seconds: float) -> bool:
-        """Whether it ends in so long: one that was killed may be some time about it."""
+        """Return whether the server ends within this time; a killed process may take a while."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(seconds)
         return not self.alive
 
     @property
     def alive(self) -> bool:
-        """Whether the process is there."""
+        """Whether the process is running."""
         return self.process.poll() is None
 
     def close(self) -> None:
-        """End it, and whatever it is asked."""
+        """Kill the server, with its queries."""
         self.process.kill()
         self.process.wait()
         if self.control:
@@ -168,7 +170,7 @@ class Binary:
 
 
 def _free() -> tuple[str, int]:
-    """An address of this machine's own, and a port that is free there."""
+    """Return a random loopback address, and a free port on it."""
     host = f"127.{secrets.randbelow(254) + 1}.{secrets.randbelow(256)}.{secrets.randbelow(254) + 1}"
     with socket.socket() as found:
         found.bind((host, 0))

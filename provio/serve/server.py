@@ -1,4 +1,4 @@
-"""The server as a whole: a record, an address and a token in; it answers until it is told to end, then cleans up."""
+"""Runs the server for a record at an address until it is interrupted, then cleans up."""
 
 from __future__ import annotations
 
@@ -13,17 +13,14 @@ from provio.base.errors import ProvioError
 from provio.serve import MISSING, oxigraph
 from provio.serve.access import Address, Guard
 from provio.serve.routes import LARGEST, Front
-from provio.serve.snapshot_holder import Keeper
+from provio.serve.snapshot_holder import SnapshotHolder
 
-# Drops clients that ask and do not read: a server of waitress's in, which lets go of them.
-
-
-STALLED = 10  # seconds in which a client takes nothing of what there is for it
-LOOKS = 2  # seconds between two looks
+STALLED = 10  # seconds without progress after which a client that does not read is disconnected
+LOOKS = 2  # seconds between two checks
 
 
-def drop(server: Any) -> None:
-    """Have a server cut the connections of those who take nothing for so long, whenever it looks for idle ones."""
+def drop_stalled(server: Any) -> None:
+    """Make a waitress server disconnect clients that do not read, whenever it checks for idle ones."""
     usual = server.maintenance
 
     def maintenance(now: float) -> None:
@@ -31,7 +28,7 @@ def drop(server: Any) -> None:
         for channel in list(server.active_channels.values()):
             if channel.requests and channel.total_outbufs_len and channel.last_activity < now - STALLED:
                 channel.will_close = True
-                with contextlib.suppress(OSError):  # which wakes the loop: it closes what is to be closed
+                with contextlib.suppress(OSError):  # this wakes the loop, which closes the channel
                     channel.socket.shutdown(socket.SHUT_RDWR)
 
     server.maintenance = maintenance
@@ -43,30 +40,29 @@ ENDS = (signal.SIGTERM, signal.SIGHUP)
 
 
 def serve(
-    what: str, place: Address, secret: str, keeper_of: Callable[[], Keeper], begun: Callable[[str], None]
+    name: str, place: Address, secret: str, holder_of: Callable[[], SnapshotHolder], started: Callable[[str], None]
 ) -> None:
-    """Serve a record until KeyboardInterrupt or SIGTERM, under the name `what`; `begun` is told the page's address when
-    it answers.
+    """Serve a record under a name until KeyboardInterrupt or SIGTERM; call `started` with the URL once it responds.
 
-    Raises ProvioError where the address is taken, nothing is merged, or what it needs is not installed.
+    Raises ProvioError if the address is in use, nothing is merged, or a requirement is not installed.
     """
     listen = _waitress()
     oxigraph.find()
-    with _ended():
-        keeper = None
+    with _signals_as_interrupts():
+        holder = None
         server = _listening(listen, place)
         try:
             host, port = str(server.effective_host), int(server.effective_port)
             found = Address(place.host or host, port, place.own)
-            keeper = keeper_of()
-            server.application = Front(keeper, Guard(place.own, secret, str(port)), keeper.seconds, what)
-            with contextlib.suppress(KeyboardInterrupt):  # which may come before the server waits for it
-                begun(found.url)
+            holder = holder_of()
+            server.application = Front(holder, Guard(place.own, secret, str(port)), holder.seconds, name)
+            with contextlib.suppress(KeyboardInterrupt):  # it may arrive before the server handles it
+                started(found.url)
                 server.run()
         finally:
             server.close()
-            if keeper:
-                keeper.close()
+            if holder:
+                holder.close()
 
 
 def _waitress() -> Any:
@@ -76,7 +72,7 @@ def _waitress() -> Any:
         raise ProvioError(MISSING) from None
     log = logging.getLogger("waitress")
     log.addHandler(logging.NullHandler())
-    log.propagate = False  # who asked what is nobody's business
+    log.propagate = False  # requests are private
     return waitress
 
 
@@ -88,15 +84,15 @@ def _listening(waitress: Any, place: Address) -> Any:
             clear_untrusted_proxy_headers=True, cleanup_interval=LOOKS,
         )  # fmt: skip
     except OSError as error:
-        where, free = f"{place.host}:{place.port}", "--bind 127.0.0.1:0: any that is free"
-        raise ProvioError(f"cannot listen at {where} ({error.strerror}): name another ({free})") from None
-    drop(server)
+        where, free = f"{place.host}:{place.port}", "--bind 127.0.0.1:0: any free port"
+        raise ProvioError(f"cannot listen on {where} ({error.strerror}): name another ({free})") from None
+    drop_stalled(server)
     return server
 
 
 @contextlib.contextmanager
-def _ended() -> Iterator[None]:
-    """A signal to end is as Ctrl-C, so that all is cleaned up."""
+def _signals_as_interrupts() -> Iterator[None]:
+    """Handle signals to end like Ctrl-C, so that everything is cleaned up."""
 
     def end(*_: object) -> NoReturn:
         raise KeyboardInterrupt

@@ -123,7 +123,7 @@ def test_errors_name_the_remedy(recorded: Project, tmp_path: Path) -> None:
         (NothingKnown, "no .provio", lambda: _elsewhere(tmp_path)),
         (NothingKnown, "no .provio in /nowhere/at/all or above", lambda: provio.open("/nowhere/at/all")),
         (BadQuery, "not SPARQL", lambda: store.query("SELECT {")),
-        (BadQuery, "ask it by ask()", lambda: store.query("ASK {}")),
+        (BadQuery, "use ask()", lambda: store.query("ASK {}")),
         (BadQuery, "has no parameter", lambda: store.query("io-by-api", nosuch=1)),
         (BadQuery, "'data', 'carried', 'control'", lambda: store.lineage("out.csv", via="control ")),
         (BadQuery, "level: 'files'", lambda: store.lineage("out.csv", level="files")),

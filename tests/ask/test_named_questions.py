@@ -173,11 +173,11 @@ def test_values_stand_behind_the_name(copied: Project) -> None:
     assert counted(copied, "io-by-file", "in", "read")[0][1:] == ["read", "5", "2048"]
     shown = copied.provio("query", "--show", "io-by-file").stdout.splitlines()
     assert shown[0] == "io-by-file: Calls, bytes and time of each function, by file"
-    assert shown[1] == "  path  (path, which is made absolute)  of this file alone"
+    assert shown[1] == "  path  (path, which is made absolute)  only of this file"
     assert "SELECT ?path ?api" in "".join(shown)
     for wrong, says, code in (
         (["io-by-api", "read", "x"], "takes 1 value, not 2 (example: provio query io-by-api", 1),
-        (["io-by-api", "read", "-p", "api=write"], "api is said twice", 2),
+        (["io-by-api", "read", "-p", "api=write"], "api is given twice", 2),
         (["io-by-rank", "-p", "rnak=1"], "no parameter rnak: did you mean 'rank'?: it has api, rank", 1),
         (["io-by-rank", "-p", "rank=first"], "rank: 'first' is no integer", 1),
         (["io-by-rang"], "io-by-rang: did you mean 'io-by-rank'?", 1),

@@ -76,7 +76,7 @@ def test_what_is_killed_leaves_no_line(number: signal.Signals) -> None:
     said += asked.until(None)
     assert asked.process.wait(60) == -number
     shown = said.partition(b"Traceback")[0]  # Python's own word on an interrupt, where nobody heeds it
-    assert shown.rindex(b"\r\x1b[K") > shown.rindex(b"answering")
+    assert shown.rindex(b"\r\x1b[K") > shown.rindex(b"running the query")
 
 
 def test_no_terminal_no_progress() -> None:

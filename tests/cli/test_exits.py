@@ -55,7 +55,7 @@ WRONG = [
     ("runs --name nobody", 3, "provio runs lists them"),
     ("run", 125, "provio run --help"),
     ("env --end", 1, "provio env"),
-    ("kernel", 2, "say install"),
+    ("kernel", 2, "add install"),
     ("config nope", 2, "provio config --help"),
     ("config get detial", 2, "'detail'"),
     ("completion ksh", 2, "fish"),
@@ -168,7 +168,7 @@ def test_a_full_disk(recorded: Project, tmp_path: Path) -> None:
         mount(small, "tmpfs", undo)
         subprocess.run(["mount", "-o", "remount,size=64k", small], check=True)
         (small / "filler").write_bytes(bytes(56 << 10))
-        assert "name a folder with free space" in one_line(recorded.provio("backup", str(small / "copy"), code=1))
+        assert "name a writable folder with free space" in one_line(recorded.provio("backup", str(small / "copy"), code=1))
         page = recorded.provio("view", "out.txt", "-o", str(small / "page.html"), code=1)
         assert "No space left on device" in one_line(page)
         done = recorded.provio(

@@ -207,7 +207,7 @@ def test_what_the_endpoint_refuses_is_said(browser: Browser, site: Site) -> None
         from selenium.webdriver.common.action_chains import ActionChains
 
         ActionChains(browser.driver).key_down("\ue009").send_keys("\ue007").key_up("\ue009").perform()
-        browser.until("document.querySelector('#took').innerText.startsWith('answered')")
+        browser.until("document.querySelector('#took').innerText.startsWith('finished')")
         assert answer in shown(browser, "#answer")
     browser.ask("document.querySelector('#text').value = 'SELECT * {'")
     browser.ask("document.querySelector('#sparql').requestSubmit()")
@@ -276,6 +276,6 @@ def test_a_server_that_is_gone_is_said_to_be(session: Browser, recorded: Project
         site.end(signal.SIGKILL)
         session.ask("location.hash = '#run=clean'")
         session.until("!document.getElementById('said').hidden")
-        assert "is the server still there?" in shown(session, "#said")
+        assert "is the server still running?" in shown(session, "#said")
         assert session.ask("document.querySelectorAll('#list tbody tr').length") == rows
     session.complaints()  # that nothing answered

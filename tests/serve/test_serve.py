@@ -22,7 +22,7 @@ from serve_process import Site, gone, serving
 
 from provio.base.errors import ProvioError, TimedOut
 from provio.merge.cross_run.facts import DERIVED
-from provio.serve.oxigraph import Binary
+from provio.serve.oxigraph import OxigraphServer
 from provio.serve.worker import Worker
 
 pytest.importorskip("waitress")
@@ -110,11 +110,11 @@ def test_classes_of_prov_find_what_the_stored_ones_imply(site: Site) -> None:
 @pytest.mark.parametrize(
     ("sparql", "status", "said"),
     [
-        ("INSERT DATA { <x:a> <x:b> <x:c> }", 403, "updates are refused"),
-        ("PREFIX x: <x:> DELETE WHERE { ?s ?p ?o }", 403, "updates are refused"),
-        ("LOAD <http://127.0.0.1:1/x>", 403, "updates are refused"),
-        ("SELECT * { SERVICE <http://127.0.0.1:1/x> { ?s ?p ?o } }", 403, "SERVICE is refused"),
-        ("SELECT * { SERV\\u0049CE <http://127.0.0.1:1/x> { ?s ?p ?o } }", 403, "SERVICE is refused"),
+        ("INSERT DATA { <x:a> <x:b> <x:c> }", 403, "updates are rejected"),
+        ("PREFIX x: <x:> DELETE WHERE { ?s ?p ?o }", 403, "updates are rejected"),
+        ("LOAD <http://127.0.0.1:1/x>", 403, "updates are rejected"),
+        ("SELECT * { SERVICE <http://127.0.0.1:1/x> { ?s ?p ?o } }", 403, "SERVICE is rejected"),
+        ("SELECT * { SERV\\u0049CE <http://127.0.0.1:1/x> { ?s ?p ?o } }", 403, "SERVICE is rejected"),
         ("SELECT * {", 400, "error at 1:11:"),
         ("SELECT *\n{ ?s", 400, "error at 2:5:"),
     ],
@@ -174,7 +174,7 @@ def test_a_query_too_deep_for_the_server_is_refused_alone(site: Site) -> None:
     """The server that it ends is started anew; nothing but the answer tells of it."""
     deep = f"SELECT * {{ FILTER({'(' * 20_000}1{')' * 20_000}) }}".encode()
     status, said, _ = site.ask("/query", "POST", deep, Content_Type="application/sparql-query")
-    assert status == 503 and "nests too deeply" in said
+    assert status == 503 and "nested too deeply" in said
     assert site.query(FILES)[0] == 200
 
 
@@ -322,13 +322,13 @@ def test_nobody_else_reaches_the_server_behind_it(recorded: Project) -> None:
     folder = str(recorded.path / ".provio/snapshots/current")
     for alone in (True, False):
         try:
-            binary = Binary(folder, 5, (alone,))
+            binary = OxigraphServer(folder, 5, (alone,))
         except ProvioError:
             assert alone and subprocess.run(["unshare", "-Un", "true"]).returncode  # denied
             continue
         apart = os.readlink(f"/proc/{binary.process.pid}/ns/net") != os.readlink("/proc/self/ns/net")
         assert apart == alone
-        with binary.connected(60) as connection:
+        with binary.connect(60) as connection:
             connection.sendall(b"GET /query?query=ASK%7B%7D HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
             assert connection.recv(100).startswith(b"HTTP/1.1 200")
         assert alone or binary.address[0] not in ("127.0.0.1", "localhost")
@@ -352,21 +352,21 @@ def test_a_worker_that_is_not_ready_yet_is_waited_for(recorded: Project) -> None
     """Who asks meanwhile may lose patience, but does not have it begin anew; one that is ready and slow is ended."""
     with ThreadPoolExecutor(1) as executor:
         worker = Worker("found", str(recorded.path / ".provio"), executor)
-        worker.begin()
+        worker.start()
         assert worker.process
         pid = worker.process.pid
         os.kill(pid, signal.SIGSTOP)
         asked = {"words": "done.txt", "limit": 5}
         try:
             with pytest.raises(TimedOut):
-                worker.ask(asked, 0.1)
+                worker.query(asked, 0.1)
             os.kill(pid, signal.SIGCONT)
-            found = worker.ask(asked, 60)
+            found = worker.query(asked, 60)
             assert found["count"] >= 1 and worker.process.pid == pid
             os.kill(pid, signal.SIGSTOP)
             with pytest.raises(TimedOut):
-                worker.ask(asked, 0.1)
-            assert worker.ask(asked, 60) == found
+                worker.query(asked, 0.1)
+            assert worker.query(asked, 60) == found
             assert worker.process.pid != pid
         finally:
             worker.close()
@@ -463,7 +463,7 @@ def test_calls_that_are_refused(recorded: Project, tmp_path: Path) -> None:
     short.write_text("short")
     short.chmod(0o600)
     assert "use --token FILE" in said("--bind", "0.0.0.0:0", code=2)
-    assert "say HOST:PORT" in said("--bind", "nonsense", code=2)
+    assert "use HOST:PORT" in said("--bind", "nonsense", code=2)
     assert "chmod 600" in said("--bind", "0.0.0.0:0", "--token", str(readable))
     assert "letters and digits" in said("--token", str(short))
     assert "letters and digits" in said(PROVIO_TOKEN="short")

@@ -98,11 +98,11 @@ def test_the_shim_that_was_compiled_here_comes_first(shim: Path) -> None:
 @pytest.mark.parametrize(
     ("loader", "machine", "said"),
     [
-        (b"/lib/ld-musl-x86_64.so.1", 62, "no shim for x86_64 with musl is installed: install provio's wheel"),
+        (b"/lib/ld-musl-x86_64.so.1", 62, "no shim for x86_64 with musl is installed: install provio from its wheel"),
         (
             b"/lib/ld-linux-riscv64-lp64d.so.1",
             243,
-            "is built for another machine: there are shims for x86_64 and aarch64",
+            "is built for another machine, but provio has shims only for x86_64 and aarch64",
         ),
         (b"/system/bin/linker64", 183, "needs the loader linker64, but provio has shims only for glibc and musl: use such a build"),
         (b"", 62, "is statically linked and cannot load a shim: link it dynamically"),

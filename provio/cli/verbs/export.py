@@ -26,11 +26,11 @@ def command(run: str | None, form: str, output: str | None) -> int:
     from provio.render import exports
     from provio.settings.types import among
 
-    if form not in exports.formats():
-        raise click.BadParameter(f"{form!r} is not allowed{among(form, exports.formats())}", param_hint="'--as'")
+    if form not in exports.FORMATS:
+        raise click.BadParameter(f"{form!r} is not allowed{among(form, exports.FORMATS)}", param_hint="'--as'")
     reader = session.reader(None)
     graph = bundle_iri(RUN_BASE + session.run_id(reader, run)) if run is not None else None
-    data = inert(exports.exporter(form).export(reader, graph))
+    data = inert(exports.FORMATS[form](reader, graph))
     if output:
         terminal.write(output, data)
     else:

@@ -58,7 +58,7 @@ def _find(known: dict[str, str | None], name: str) -> str:
     named = [run for run, given in known.items() if name in (given, run)] or ([max(known)] if name == "last" else [])
     found = named or [run for run in known if run.startswith(name)]
     if not found:
-        raise NothingKnown(f"no run {name!r} is recorded: provio runs lists the runs")
+        raise NothingKnown(f"no run {name!r} is recorded: provio runs lists them")
     if len(found) > 1:
         raise ProvioError(f"{len(found)} runs match {name!r}: give an id ({', '.join(sorted(found)[:3])})")
     return found[0]

@@ -1,16 +1,16 @@
-/* The explorer: provio's own questions at /api/, SPARQL at /query, and the lineage component, which draws.
+/* The explorer: provio's own queries at /api/, SPARQL at /query, and the lineage component, which draws.
  *
- * Where one is stands behind the # of the address: runs · ask · file=IRI · run=ID · sums=ID · program=IRI.
- * All text of an answer is set as text, never as markup.
+ * The fragment of the URL holds the current view: runs · ask · file=IRI · run=ID · sums=ID · program=IRI.
+ * All text of a result is set as text, never as markup.
  */
 "use strict";
 (() => {
   const VERSION = "https://w3id.org/provio/version/", RUN = "https://w3id.org/provio/run/";
   const NAMES = { "https://w3id.org/provio/ns#": "provio:", "http://www.w3.org/ns/prov#": "prov:",
     "http://www.w3.org/2001/XMLSchema#": "xsd:", "http://www.w3.org/1999/02/22-rdf-syntax-ns#": "rdf:", "http://www.w3.org/2000/01/rdf-schema#": "rdfs:" };
-  const SHOWN = 1000; // rows of an answer
+  const SHOWN = 1000; // rows of a result
   const by = (id) => document.getElementById(id);
-  const within = (id, what) => document.querySelector(`#${id} ${what}`);
+  const within = (id, selector) => document.querySelector(`#${id} ${selector}`);
   let handle = null, going = 0, walk = new AbortController();
 
   function make(name, attributes = {}, ...children) {
@@ -26,16 +26,16 @@
   const link = (hash, ...children) => make("a", { href: hash }, ...children);
   const to = (view, value) => `#${view}=${encodeURIComponent(value)}`;
 
-  async function asked(what, values = {}, signal = walk.signal) {
-    const answer = await fetch(`/api/${what}?${new URLSearchParams(values)}`, { signal });
+  async function fetched(name, values = {}, signal = walk.signal) {
+    const answer = await fetch(`/api/${name}?${new URLSearchParams(values)}`, { signal });
     if (answer.status === 401) location.reload();
-    const said = await answer.json();
-    if (!answer.ok) throw new Error(said.error);
-    sayAsOf(said.asOf || "");
-    return said;
+    const result = await answer.json();
+    if (!answer.ok) throw new Error(result.error);
+    showAsOf(result.asOf || "");
+    return result;
   }
 
-  function sayAsOf(line) { // of which moment the answer is, while runs go on
+  function showAsOf(line) { // the time of the result, while runs are in progress
     by("as-of").textContent = line;
     by("as-of").hidden = !line;
   }
@@ -45,11 +45,11 @@
     by("said").hidden = !line;
   }
 
-  // Of a server that is gone browsers say, each in its own words, that nothing was fetched.
-  const told = (error) => error instanceof TypeError ? "no answer: is the server still there? (provio serve)" : error.message;
-  const failed = (error) => { if (error.name !== "AbortError") say(told(error)); };
+  // If the server has ended, each browser has its own text for a failed fetch.
+  const message = (error) => error instanceof TypeError ? "no response: is the server still running? (provio serve)" : error.message;
+  const failed = (error) => { if (error.name !== "AbortError") say(message(error)); };
 
-  /* ---- figures as people read them ---- */
+  /* ---- figures with units ---- */
   const whole = new Intl.NumberFormat("en");
   function bytes(number) {
     if (number === null || number === undefined) return "?";
@@ -57,7 +57,7 @@
     while (value >= 1000 && unit < 5) { value /= 1000; unit += 1; }
     return `${unit ? value.toFixed(1) : value} ${["B", "kB", "MB", "GB", "TB", "PB"][unit]}`;
   }
-  function binary(number) { // as `provio stats` has it
+  function binary(number) { // like `provio stats`
     if (number === null || number === undefined) return "?";
     let unit = 0, value = number;
     while (value >= 1024 && unit < 5) { value /= 1024; unit += 1; }
@@ -82,7 +82,7 @@
   const words = by("words"), found = by("found");
   let waiting = null, before = null, at = -1;
 
-  function unmark() { // nor is what is still looked for to be marked later
+  function unmark() { // and cancel a search in progress, which would mark a result
     clearTimeout(waiting);
     if (before) before.abort();
     words.removeAttribute("aria-activedescendant");
@@ -128,8 +128,8 @@
     if (!words.value.trim()) return close();
     before = new AbortController();
     try {
-      const answer = await asked("search", { words: words.value, limit: 30 }, before.signal);
-      const more = answer.count > answer.found.length ? [make("li", { class: "none" }, `${whole.format(answer.count)}${answer.more ? " and more" : ""} found: say more of the name`)] : [];
+      const answer = await fetched("search", { words: words.value, limit: 30 }, before.signal);
+      const more = answer.count > answer.found.length ? [make("li", { class: "none" }, `${whole.format(answer.count)}${answer.more ? " and more" : ""} found: type more of the name`)] : [];
       found.replaceChildren(...answer.found.map(option), ...more);
       if (!answer.found.length) found.replaceChildren(make("li", { class: "none" }, "no file, run or program has this in its name"));
       found.hidden = false;
@@ -163,12 +163,12 @@
   }
   by("theme").addEventListener("click", () => {
     theme(dark() ? "light" : "dark");
-    try { localStorage.setItem("provio-theme", document.documentElement.dataset.theme); } catch { /* none is kept */ }
+    try { localStorage.setItem("provio-theme", document.documentElement.dataset.theme); } catch { /* storage is disabled */ }
   });
-  try { if (localStorage.getItem("provio-theme")) theme(localStorage.getItem("provio-theme")); } catch { /* none is kept */ }
+  try { if (localStorage.getItem("provio-theme")) theme(localStorage.getItem("provio-theme")); } catch { /* storage is disabled */ }
 
   /* ---- the graph ---- */
-  const walked = (iri, direction, most) => asked("lineage", { target: iri, direction, depth: 1, ...(most ? { most } : {}) });
+  const walked = (iri, direction, most) => fetched("lineage", { target: iri, direction, depth: 1, ...(most ? { most } : {}) });
 
   async function expand(iri, direction) {
     const answer = await walked(iri, direction);
@@ -177,7 +177,7 @@
     return answer;
   }
 
-  const note = (more) => say(more ? `${whole.format(more)} more are not drawn here: ask for them, or search` : "");
+  const note = (more) => say(more ? `${whole.format(more)} more are not drawn: expand a node, or search` : "");
 
   function drawn(document_, title, doing) {
     show("graph");
@@ -195,7 +195,7 @@
     explorer.handle = handle;
   }
 
-  let files, gaps, hidden; // of all that was drawn so far
+  let files, gaps, hidden; // of everything drawn so far
   function summary(document_) {
     for (const node of document_.nodes) if (node.path && node.type !== "Program") files.add(node.iri);
     for (const gap of document_.gaps || []) gaps.add(gap.iri);
@@ -226,7 +226,7 @@
   }
 
   async function run(id) {
-    const answer = await asked("run", { run: id });
+    const answer = await fetched("run", { run: id });
     drawn(answer, answer.title, [make("button", { type: "button", onclick: () => { location.hash = to("sums", id); } }, "Statistics")]);
     note(answer.more);
   }
@@ -245,12 +245,12 @@
   }
 
   async function runs() {
-    const answer = await asked("runs");
-    const about = await asked("about");
+    const answer = await fetched("runs");
+    const about = await fetched("about");
     document.title = `provio ${about.record}`;
     listed(about.record, answer, true);
     within("list", ".more").onclick = async () => {
-      const next = await asked("runs", { skip: answer.runs.length });
+      const next = await fetched("runs", { skip: answer.runs.length });
       answer.runs.push(...next.runs);
       listed(about.record, answer, true);
     };
@@ -258,13 +258,13 @@
 
   async function program(iri) {
     let name = iri.slice(iri.indexOf("/program/") + 9);
-    try { name = decodeURI(name); } catch { /* it is no UTF-8: as it is */ }
-    listed(name.replace(/^[^/]*/, ""), await asked("program", { program: iri }), false);
+    try { name = decodeURI(name); } catch { /* not UTF-8: keep it encoded */ }
+    listed(name.replace(/^[^/]*/, ""), await fetched("program", { program: iri }), false);
   }
 
   /* ---- statistics of a run ---- */
   async function sums(id) {
-    const answer = await asked("statistics", { run: id });
+    const answer = await fetched("statistics", { run: id });
     show("sums");
     within("sums", "h1").replaceChildren(text(`Run ${answer.run}`));
     within("sums", ".doing").replaceChildren(make("button", { type: "button", onclick: () => { location.hash = to("run", answer.run); } }, "Graph"));
@@ -272,7 +272,7 @@
     const operations = answer.operations.map((one) => [one.operation, one.layer, number(one.calls), number(one.errors), binary(one.bytes_read), binary(one.bytes_written),
       one.nanoseconds === null ? "?" : seconds(one.nanoseconds / 1e9)]);
     const parts = [facts, heading("By operation"), table([["Operation"], ["Layer", "second"], ["Calls", "number"], ["Failed", "number second"], ["Read", "number"], ["Written", "number"], ["Time", "number"]], operations)];
-    if (answer.slow.length) parts.push(heading("What is slow"), ...answer.slow.map((one) => make("p", {}, text(`${one.where}: ${one.evidence} `), make("span", { class: "facts" }, text(one.remedy)))));
+    if (answer.slow.length) parts.push(heading("Bottlenecks"), ...answer.slow.map((one) => make("p", {}, text(`${one.where}: ${one.evidence} `), make("span", { class: "facts" }, text(one.remedy)))));
     for (const [what, title] of [["wrote", "Wrote most"], ["read", "Read most"]]) {
       const files = [...answer.files[what]].sort((one, other) => other[2] - one[2]);
       if (files.length) parts.push(heading(title), table([["Bytes", "number"], ["File"]], files.map(([, path, size]) => [bytes(size), make("a", { href: "#", onclick: (event) => { event.preventDefault(); look(path).catch(failed); } }, text(path))])));
@@ -284,19 +284,19 @@
   const number = (value) => (value === null || value === undefined ? "?" : whole.format(value));
 
   async function look(path) {
-    const answer = await asked("search", { words: path, limit: 50 });
+    const answer = await fetched("search", { words: path, limit: 50 });
     const exact = answer.found.find((one) => one.text === path && one.kind !== "program");
     if (exact) pick(exact);
     else { words.value = path; words.focus(); search(); }
   }
 
-  /* ---- questions ---- */
+  /* ---- queries ---- */
   let questions = null, last = null;
 
   async function ask() {
     show("ask");
     if (questions) return;
-    questions = await asked("questions");
+    questions = await fetched("questions");
     by("name").replaceChildren(make("option", { value: "" }, "– your own –"), ...questions.questions.map((one) => make("option", { value: one.name }, `${one.name}: ${one.title}`)));
     if (!by("text").value) by("text").value = "SELECT ?path (COUNT(DISTINCT ?version) AS ?versions) WHERE {\n  ?version prov:specializationOf ?file .\n  ?file provio:path ?path\n} GROUP BY ?path ORDER BY DESC(?versions) LIMIT 50";
     form();
@@ -312,7 +312,7 @@
       const id = `value-${one.name}`, count = one.kind === "count" || one.kind === "integer";
       const field = make("input", { id, name: one.name, placeholder: one.default || questions.kinds[one.kind] || "", ...(one.required ? { required: "" } : {}),
         ...(count ? { inputmode: "numeric" } : {}), ...(one.kind === "boolean" ? { list: "truths" } : {}), autocomplete: "off", spellcheck: "false", "aria-describedby": `${id}-says` });
-      return [make("label", { for: id }, `${one.name}${one.required ? " (wanted)" : ""}`), field, make("p", { class: "says", id: `${id}-says` }, `${one.says} (${questions.kinds[one.kind] || one.kind})`)];
+      return [make("label", { for: id }, `${one.name}${one.required ? " (required)" : ""}`), field, make("p", { class: "says", id: `${id}-says` }, `${one.says} (${questions.kinds[one.kind] || one.kind})`)];
     }), make("datalist", { id: "truths" }, make("option", { value: "true" }), make("option", { value: "false" })));
     if (question) by("text").value = question.text;
   }
@@ -322,7 +322,7 @@
     event.preventDefault();
     const values = Object.fromEntries([...within("named", ".values").querySelectorAll("input")].filter((one) => one.value).map((one) => [`p.${one.name}`, one.value]));
     try {
-      const filled = await asked("question", { name: by("name").value, ...values });
+      const filled = await fetched("question", { name: by("name").value, ...values });
       by("text").value = filled.text;
       say(filled.notes.join("; "));
       await query();
@@ -337,7 +337,7 @@
 
   async function query() {
     const mine = (going += 1), began = performance.now();
-    by("took").textContent = "asking …";
+    by("took").textContent = "running …";
     by("csv").disabled = true;
     try {
       const answer = await sent(by("text").value, "application/sparql-results+json, text/turtle;q=0.9");
@@ -345,14 +345,14 @@
       const body = await answer.text();
       if (mine !== going) return;
       if (!answer.ok) throw new Error(body.trim());
-      sayAsOf(decodeURIComponent(answer.headers.get("Provio-As-Of") || ""));
+      showAsOf(decodeURIComponent(answer.headers.get("Provio-As-Of") || ""));
       answered((answer.headers.get("Content-Type") || "").includes("json") ? JSON.parse(body) : body, performance.now() - began);
       say("");
     } catch (error) {
       if (mine !== going) return;
       by("took").textContent = "";
       by("answer").replaceChildren();
-      say(told(error));
+      say(message(error));
     }
   }
 
@@ -360,7 +360,7 @@
     const time = ` in ${seconds(took / 1000)}`;
     if (typeof answer === "string" || "boolean" in answer) {
       by("answer").replaceChildren(make("pre", {}, typeof answer === "string" ? answer : answer.boolean ? "yes" : "no"));
-      by("took").textContent = `answered${time}`;
+      by("took").textContent = `finished${time}`;
       return;
     }
     const names = answer.head.vars, rows = answer.results.bindings;
@@ -380,7 +380,7 @@
     return run ? link(to("run", run), text(term.value)) : term.value;
   }
 
-  /* As RFC 4180 has it; what a spreadsheet would take for a formula has an apostrophe before it, as of `provio query`. */
+  /* RFC 4180; a value that a spreadsheet would take for a formula gets a leading apostrophe, like in `provio query`. */
   function field(term) {
     if (!term) return "";
     const isNumber = /#(integer|decimal|double|float|long|int)$/.test(term.datatype || "") && /^[+-]?[0-9.]+(e[+-]?[0-9]+)?$/i.test(term.value);
@@ -396,7 +396,7 @@
     setTimeout(() => URL.revokeObjectURL(address), 10_000);
   });
 
-  /* ---- where one is ---- */
+  /* ---- views ---- */
   const VIEWS = { runs, ask, file, run, sums, program };
 
   function show(id) {
@@ -412,7 +412,7 @@
     }
     say("");
     going += 1;
-    walk.abort(); // what was asked for where one was before is not drawn here
+    walk.abort(); // results for the previous view must not be drawn in this one
     const mine = (walk = new AbortController());
     document.body.dataset.busy = "";
     try {
