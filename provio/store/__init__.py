@@ -41,8 +41,8 @@ class Damaged(StoreError):
 
 
 class Reader(Protocol):
-    """The operations of a query. While runs are in progress, `in_progress` contains them, and `as_of` is the moment that
-    the answers describe."""
+    """The operations of a query. `in_progress` contains the runs in progress, and `as_of` is then the moment that the
+    answers describe."""
 
     as_of: str
     in_progress: frozenset[str]

@@ -25,7 +25,7 @@ BUNDLE = ox.NamedNode(PROV + "Bundle")
 PIECE = 1 << 20  # characters of an answer that are split into rows at once
 
 
-class Apart:
+class OneGraphStore:
     """A store and the lists of its runs (`open_lists`), open for queries.
 
     A query of all runs at once needs neither the lists nor the module that reads them, which is slow to import.

@@ -15,13 +15,13 @@ from provio.settings.home import Home
 from provio.store import Damaged
 from provio.store.embedded import snapshots
 from provio.store.embedded.opening import EARLIER, StorePath, check_version, ensure_version, opened
-from provio.store.one_graph import Apart, rows_of
+from provio.store.one_graph import OneGraphStore, rows_of
 
 if TYPE_CHECKING:
     from provio.store import statements
 
 
-class StoreReader(Apart):
+class StoreReader(OneGraphStore):
     """The published snapshot, open for queries; it keeps a reference to `beneath`.
 
     Raises NothingKnown if nothing has been merged yet, Damaged if the files of the snapshot are broken.

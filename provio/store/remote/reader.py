@@ -23,7 +23,7 @@ from provio.settings.home import Home
 from provio.store import INDEX, Damaged, served, statements
 from provio.store.embedded.reader import StoreReader
 from provio.store.implied import CLASSES
-from provio.store.one_graph import GRAPH, Apart
+from provio.store.one_graph import GRAPH, OneGraphStore
 from provio.store.remote import places, terms
 from provio.store.remote.server import JSON, TRIPLES, Server, understood
 from provio.store.sparql import repeats_a_choice, without_service
@@ -105,7 +105,7 @@ class RemoteReader:
     def _changed(self) -> bool:
         before, self.index = self.index, places.read(self.server)
         if before != self.index:
-            vars(self).pop("apart", None)
+            vars(self).pop("local_store", None)
         return before != self.index
 
     def _own(self, sparql: str) -> IO[bytes]:
@@ -113,7 +113,7 @@ class RemoteReader:
             return self._answer(sparql)
 
     @cached_property
-    def apart(self) -> Apart:
+    def local_store(self) -> OneGraphStore:
         """A store for queries on single runs: the local copy of this record's merge if the server contains nothing
         else, or else a copy of the server's graphs."""
         states = [record.state for record in self.index.records.values()]
@@ -127,7 +127,7 @@ class RemoteReader:
                 break
         return copy
 
-    def _copy(self) -> Apart:
+    def _copy(self) -> OneGraphStore:
         store, default = ox.Store(), ox.DefaultGraph()
         found = [(record.name(place), place) for record in self.index.records.values() for place in record.places]
         if self.index.earlier:
@@ -135,11 +135,11 @@ class RemoteReader:
         for name, place in found:
             graph = ox.NamedNode(name) if name else default
             store.bulk_load(self.server.get(place), ox.RdfFormat.N_TRIPLES, to_graph=graph, lenient=True)
-        return Apart(store, lambda: _Fetched(self.server, self.index))
+        return OneGraphStore(store, lambda: _Fetched(self.server, self.index))
 
     def run_graphs(self) -> list[str]:
         """Return the names of the index and of each graph that a query can address separately."""
-        return self.apart.run_graphs()
+        return self.local_store.run_graphs()
 
     def query(self, sparql: str, graphs: Sequence[str] | None = None, named: Sequence[str] | None = None) -> Answer:
         """Query the union of all graphs, or only the given ones; raises SyntaxError for invalid SPARQL."""
@@ -147,7 +147,7 @@ class RemoteReader:
         form = ox.Store().query(without_service(sparql), prefixes=PREFIXES)
         # Virtuoso 7 silently omits answers of a path such as `(a|b)+`.
         if not _is_plain(sparql, graphs) or (self.server.is_virtuoso and repeats_a_choice(sparql)):
-            return self.apart.query(sparql, graphs, named)
+            return self.local_store.query(sparql, graphs, named)
         if isinstance(form, ox.QueryTriples):
             local = ox.Store()
             local.load(input=self._answer(sparql, TRIPLES), format=ox.RdfFormat.N_TRIPLES)
@@ -156,31 +156,31 @@ class RemoteReader:
 
     def rows(self, sparql: str, graphs: Sequence[str] | None = None) -> Iterator[dict[str, str]]:
         """Yield the solutions of a SELECT: variable → lexical value, without the unbound ones."""
-        return terms.rows(self._own(sparql)) if _is_plain(sparql, graphs) else self.apart.rows(sparql, graphs)
+        return terms.rows(self._own(sparql)) if _is_plain(sparql, graphs) else self.local_store.rows(sparql, graphs)
 
     def table(self, sparql: str, graphs: Sequence[str] | None = None) -> Iterator[list[str]]:
         """Yield the solutions of a SELECT as lists of lexical values, unbound ones empty."""
-        return terms.table(self._own(sparql)) if _is_plain(sparql, graphs) else self.apart.table(sparql, graphs)
+        return terms.table(self._own(sparql)) if _is_plain(sparql, graphs) else self.local_store.table(sparql, graphs)
 
     def about(self, iris: Iterable[str], graphs: Sequence[str] | None = None) -> list[tuple[str, str, str]]:
         """Return the statements about some nodes as (node, predicate, lexical value)."""
         if graphs is not None:
-            return self.apart.about(iris, graphs)
+            return self.local_store.about(iris, graphs)
         values = " ".join(f"<{iri}>" for iri in iris)
         rows = self.rows(f"SELECT ?s ?p ?o {{ VALUES ?s {{ {values} }} ?s ?p ?o }}")
         return [(row["s"], row["p"], row["o"]) for row in rows]
 
     def quads(self, graph: str | None = None) -> ox.Store:
         """Return all quads, or those of one graph and of the implied classes, copied to this machine."""
-        return self.apart.quads(graph)
+        return self.local_store.quads(graph)
 
     def dataset(self, graph: str | None, form: ox.RdfFormat) -> bytes:
         """Return one named graph, or all graphs with the index, as a document of quads."""
-        return self.apart.dataset(graph, form)
+        return self.local_store.dataset(graph, form)
 
     def triples(self, graph: str | None, form: ox.RdfFormat) -> bytes:
         """Return one named graph, or the union of all, as a document of triples."""
-        return self.apart.triples(graph, form)
+        return self.local_store.triples(graph, form)
 
 
 def _is_plain(sparql: str, graphs: Sequence[str] | None) -> bool:

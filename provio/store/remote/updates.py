@@ -14,7 +14,7 @@ from collections.abc import Iterable
 import pyoxigraph as ox
 
 from provio.store import INDEX
-from provio.store.one_graph import Apart, value_of
+from provio.store.one_graph import OneGraphStore, value_of
 from provio.store.remote import places, terms
 from provio.store.remote.lease import Lease
 from provio.store.remote.places import Record
@@ -44,7 +44,7 @@ class Transfer:
     """One change of a record with a local published store; `earlier` are the graphs of single runs that an earlier
     provio wrote."""
 
-    def __init__(self, server: Server, lease: Lease, store: Apart, record: Record, earlier: list[str]) -> None:
+    def __init__(self, server: Server, lease: Lease, store: OneGraphStore, record: Record, earlier: list[str]) -> None:
         self.server, self.lease, self.store, self.record, self.earlier = server, lease, store, record, earlier
         self.places = dict(record.places)
         self.removed = list(record.retired)  # graphs to drop afterwards
