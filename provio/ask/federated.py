@@ -122,7 +122,7 @@ def _forget(
     with together.closed(), open_writer(together, settings, True, lock) as store:
         known = {local_name(run) for run in store.indexed(provio("ofRun")).values()}
         intake.forget(store, [bundle_iri(RUN_BASE + run) for run in sorted(known & runs)])
-        store.renew(progress)
+        store.rewrite_tables(progress)
         store.publish()
     for run in runs:
         (together.marks / run).unlink(missing_ok=True)

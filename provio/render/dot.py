@@ -1,6 +1,6 @@
-"""The lineage graph as Graphviz text: a lineage document goes in, one `digraph` in ASCII comes out.
+"""The lineage document as Graphviz text: one `digraph` in ASCII.
 
-Arrows go with the data, as on the page of `provio view`; `dot -Tsvg` draws it.
+Arrows point in the direction of the data, as on the page of `provio view`; `dot -Tsvg` draws it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _look(node: Node, lineage: Lineage) -> str:
 
 
 def quoted(text: str) -> str:
-    """A Graphviz string that shows `text` as it stands: no escape, entity or markup of it acts."""
+    """Return a Graphviz string that shows `text` literally: its escapes, entities and markup have no effect."""
     shown = printable(text)
     shown = shown if len(shown) <= _LONGEST else shown[:_LONGEST] + "…"
     shown = shown.replace("&", "&amp;").replace("\\", "\\\\").replace('"', '\\"')

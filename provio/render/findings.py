@@ -1,4 +1,4 @@
-"""What became of files: findings in, a table for people or JSON for programs out."""
+"""The findings of `provio verify` as a table, JSON, CSV or TSV."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def render(
     unicode: bool = True,
     folder: str | None = None,
 ) -> str:
-    """Return a table of what is not the same (or of `every` one) and a line that counts; or all of it for
-    programs."""
+    """Return a table of the files that are not the same (or of `every` file) and a line with the counts; JSON, CSV and
+    TSV contain all files."""
     counts = Counter(one.state for one in found)
     if form == "json":
         return json.dumps({"files": [_fields(one) for one in found], "counts": dict(counts)}, indent=1) + "\n"
@@ -43,7 +43,7 @@ def render(
 
 
 def _fields(one: Finding) -> dict[str, str]:
-    """A finding as JSON has it; the path as lineage has it: U+FFFD, and `pathEncoded`, where it is not UTF-8."""
+    """Return a finding for JSON. A path that is not UTF-8 has U+FFFD, and `pathEncoded`, as in a lineage document."""
     fields = {"path": _text(one.path), "state": one.state, "word": one.word, "run": one.run}
     try:
         one.path.decode("utf-8")

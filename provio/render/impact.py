@@ -1,4 +1,4 @@
-"""What would have to be made again, as a table or JSON: a `provio.ask.impact.Impact` goes in, a string comes out."""
+"""The impact of a change (`provio.ask.impact.Impact`) as a table, JSON, CSV or TSV."""
 
 from __future__ import annotations
 
@@ -24,9 +24,11 @@ REASONS = {"gone": ("is gone", "are gone"), "overwritten": ("was overwritten sin
 def render(
     impact: Impact, *, width: int | None = 80, unicode: bool = True, folder: str | None = None, fold: bool = False
 ) -> str:
-    """Return a row for each product, in an order in which they can be made, and what is left out and why; the folder
-    that each is made in where that is not `folder` for all. `fold` has many files of a folder on one line: of products
-    those that one process made, one after the other."""
+    """Return a row for each product, in an executable order, and the omitted products with reasons.
+
+    The column with the working folder is omitted if it is `folder` for all products. `fold` combines many files of a
+    folder on one line, if one process made them one after the other.
+    """
     rows, place = [], 1
     for steps in _groups(impact["steps"], fold):
         step, path = steps[0], _name([step["path"] for step in steps], folder)
@@ -41,7 +43,7 @@ def render(
         for group in left_out
     ]
     if not rows:
-        notes.insert(0, "nothing that is there was made from it")
+        notes.insert(0, "no existing file was made from it")
     here = all(step.get("cwd", folder) == folder for step in impact["steps"])
     kept = [place for place, name in enumerate(COLUMNS) if name != "in" or not here]
     names, cells = [COLUMNS[place] for place in kept], [[row[place] for place in kept] for row in rows]
@@ -50,7 +52,7 @@ def render(
 
 
 def _groups(steps: list[Step], fold: bool) -> Iterator[Sequence[Step]]:
-    """Steps as they are to be on one line, in their order."""
+    """Yield the steps in their order, grouped by line."""
     for _, same in groupby(steps, lambda step: (step.get("process"), step["state"], _folder(step["path"]))):
         yield from folding.fold(same, lambda _: "" if fold else None)
 
@@ -60,7 +62,7 @@ def _folder(path: str) -> str:
 
 
 def _name(paths: list[str], folder: str | None) -> str:
-    """The name of one file, or of the folder of several and their number."""
+    """Return the name of one file, or the folder and the number of several files."""
     if len(paths) == 1:
         return shorter_path(paths[0], folder)
     return f"{folding.folder_name(paths[0], folder)}  {folding.count(len(paths))}"
@@ -77,5 +79,5 @@ def for_programs(impact: Impact, form: str) -> str:
 
 
 def as_json(impact: Impact) -> str:
-    """Return all of it as JSON."""
+    """Return the complete answer as JSON."""
     return dumped({**impact})

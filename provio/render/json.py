@@ -18,12 +18,13 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def render(document: LineageDocument) -> str:
-    """Nodes by depth, then IRI; edges and gaps sorted; keys in the order of their definition; one item a line."""
+    """Return nodes by depth, then IRI; edges and gaps sorted; keys in the order of their definition; one item per
+    line."""
     return "".join(pieces(document))
 
 
 def pieces(document: LineageDocument) -> Iterator[str]:
-    """Yield the same text piece by piece: of a large document it is longer than all else that is in memory."""
+    """Yield the same text in pieces: that of a large document takes more memory than all other data."""
     nodes = sorted(document["nodes"], key=lambda node: (node.get("depth", 1_000_000), node["iri"]))
     edges = sorted({(edge["subject"], edge["predicate"], edge["object"]) for edge in document["edges"]})
     gaps = sorted(document["gaps"], key=lambda gap: (gap["about"], gap["iri"], gap["reason"]))
@@ -38,7 +39,7 @@ def pieces(document: LineageDocument) -> Iterator[str]:
 
 
 def dumped(answer: Mapping[str, Any]) -> str:
-    """Return an answer that is no lineage document as JSON, in the order of its keys, ending in a newline."""
+    """Return another answer as JSON, in the order of its keys, ending in a newline."""
     return json.dumps(_whole(answer), ensure_ascii=True, indent=2) + "\n"
 
 
@@ -56,7 +57,7 @@ def _edge(edge: tuple[str, str, str]) -> dict[str, str]:
 
 
 def _block(items: Iterator[Any]) -> Iterator[str]:
-    """A list, an item a line, some of them a piece."""
+    """Yield a list with one item per line, in pieces of several items."""
     begin = "[\n    "
     while some := list(islice(items, ITEMS)):
         yield begin + ",\n    ".join(map(_dump, some))
@@ -65,7 +66,7 @@ def _block(items: Iterator[Any]) -> Iterator[str]:
 
 
 def _dump(value: Any) -> str:
-    """JSON in ASCII; half a character, which no JSON text may hold, becomes U+FFFD."""
+    """Return JSON in ASCII; a lone surrogate, which JSON text may not contain, becomes U+FFFD."""
     text = _encode(value)
     return _encode(_whole(value)) if "\\ud" in text else text
 

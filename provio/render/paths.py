@@ -1,9 +1,9 @@
-"""The ways through a lineage document, one a line: a document with `paths` goes in, lines of text come out.
+"""The paths of a lineage document (`paths`) as text, one per line.
 
     fig3.h5 ← plot.py ← xcorr.h5 ← xcorr.py (carried) ← WestSac.h5
 
-Files and the programs between them, the target first; forward, the arrows point the other way. Lines are never cut:
-they are for `grep` and `sort` as well.
+Each line has the files and the programs between them, the target first; forward, the arrows point the other way.
+Lines are never cut, so that `grep` and `sort` can process them.
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ _MARKS = {"carriedFrom": "carried", "launchedBy": "control"}
 
 
 def render(document: LineageDocument, *, unicode: bool = True, folder: str | None = None) -> str:
-    """Return a line for each way, and what was left out; ways that differ in phases of a process alone are one line."""
+    """Return a line for each path, and notes about omitted data; paths that differ only in phases of a process are one
+    line."""
     lines = dict.fromkeys(_lines(document, unicode, folder))
     return "".join(printable(line, unicode) + "\n" for line in [*lines, *_notes(document)])
 
 
 def table(document: LineageDocument, *, width: int | None, unicode: bool = True, folder: str | None = None) -> str:
-    """Return the ways as rows, each with the steps from file to file on it."""
+    """Return the paths as rows, each with its number of steps from file to file."""
     lineage = Lineage(document)
     lines = _lines(document, unicode, folder)
     steps = [sum(lineage.node[iri]["type"] not in ACTIVITIES for iri in way) - 1 for way in document["paths"]]
@@ -54,7 +55,7 @@ def _notes(document: LineageDocument) -> list[str]:
 
 
 def _words(lineage: Lineage, way: list[str], folder: str | None) -> Iterator[str]:
-    """A word for each file, and one for each program that the way passes, with how its phases are tied."""
+    """Yield the name of each file, and of each program on the path, with the tie of its phases."""
     run: list[str] = []
     for iri in [*way, ""]:
         node = lineage.node.get(iri)
@@ -69,7 +70,7 @@ def _words(lineage: Lineage, way: list[str], folder: str | None) -> Iterator[str
 
 
 def _programs(lineage: Lineage, run: list[str]) -> list[str]:
-    """The programs of successive phases: those of one process, or of a fork of one program, are one word."""
+    """Return the programs of successive phases; phases of one process, or of a fork of one program, are one name."""
     words: list[tuple[str, str]] = []
     last = None
     for place, iri in enumerate(run):
@@ -86,7 +87,7 @@ def _programs(lineage: Lineage, run: list[str]) -> list[str]:
 
 
 def _how(lineage: Lineage, one: str, other: str) -> str:
-    """How a phase is tied to the next on the way: by data, `carried` or `control`."""
+    """Return the tie of a phase to the next one on the path: data (empty), `carried` or `control`."""
 
     def tied(name: str) -> bool:
         return other in lineage.objects(one, name) or other in lineage.subjects(one, name)

@@ -1,9 +1,9 @@
-"""Rows of a SELECT query as text: variables and rows of pyoxigraph terms (None: unbound) go in, a string comes out.
+"""Rows of a SELECT query as text. In: variables, and rows of pyoxigraph terms (None: unbound). Out: a string.
 
-`json`, `csv` and `tsv` are the SPARQL 1.1 result formats, for programs: `json` and `tsv` are lossless, `csv` gives each
-value quoted as RFC 4180 says (W3C, SPARQL 1.1 Query Results CSV and TSV Formats), but for what a spreadsheet would take
-as a formula, which has an apostrophe before it, and for what a terminal would obey, which is written out. `table` is
-for people: aligned, and whatever a terminal would obey is written out.
+`json`, `csv` and `tsv` are the SPARQL 1.1 result formats, for programs. `json` and `tsv` are lossless. `csv` quotes
+values by RFC 4180 (W3C, SPARQL 1.1 Query Results CSV and TSV Formats), except that a text that a spreadsheet would take
+for a formula has an apostrophe before it, and control characters are escaped. `table` is for people: aligned, with
+escaped control characters.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FORMS = ("table", "json", "csv", "tsv")
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _NUMBERS = {_XSD + name for name in ("integer", "decimal", "double", "float", "int", "long")}
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?INF")
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would calculate begins so
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # starts of a text that a spreadsheet would calculate
 
 
 def render(
@@ -43,7 +43,7 @@ def render(
 
 
 def boolean(value: bool, form: str) -> str:
-    """Return the answer of an ASK query: SPARQL results JSON, else the word."""
+    """Return the answer to a yes-no query: SPARQL results JSON, or else `true` or `false`."""
     word = "true" if value else "false"
     return f'{{"head": {{}}, "boolean": {word}}}\n' if form == "json" else f"{word}\n"
 
@@ -73,7 +73,7 @@ def _is_prose(term: Any) -> bool:
 
 
 def _short(term: Any) -> str:
-    """As people read it: an IRI by its prefix."""
+    """Return a term as short text: an IRI with its prefix."""
     text = _plain(term)
     if _kind(term) != "NamedNode":
         return text
@@ -82,7 +82,7 @@ def _short(term: Any) -> str:
 
 
 def _plain(term: Any) -> str:
-    """The value alone: an IRI without brackets, a literal without quotes."""
+    """Return the value of a term: an IRI without brackets, a literal without quotes."""
     if term is None:
         return ""
     if _kind(term) == "BlankNode":
@@ -96,14 +96,15 @@ def _csv(variables: Sequence[str], rows: Iterable[Row]) -> str:
 
 
 def _harmless(term: Any) -> str:
-    """The value alone; what a spreadsheet would calculate has an apostrophe before it, unless it is a number."""
+    """Return the value of a term; a text that a spreadsheet would calculate has an apostrophe before it, but no
+    number has."""
     text = without_escapes(_plain(term))
     formula = text.startswith(FORMULA) and not (_is_number(term) and _NUMBER.fullmatch(text))
     return "'" + text if formula else text
 
 
 def without_escapes(text: str) -> str:
-    """Return a text in which what a terminal would obey, but line ends and tabs, is written out."""
+    """Return a text with escaped control characters, except line ends and tabs."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(c if c in "\r\n\t" else printable(c) for c in text)
@@ -121,7 +122,7 @@ def _tsv(variables: Sequence[str], rows: Iterable[Row]) -> str:
 
 
 def _turtle(term: Any) -> str:
-    """A term as Turtle writes it on one line."""
+    """Return a term as Turtle on one line."""
     return inert(_turtle_text(term).encode()).decode()
 
 

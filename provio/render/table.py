@@ -1,4 +1,4 @@
-"""The lineage as a table, a row for each node: a lineage document goes in, aligned text comes out."""
+"""The lineage document as an aligned table, one row per node."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ COLUMNS = ("type", "label", "via", "depth", "path", "run", "start")
 
 
 def rows(document: LineageDocument) -> list[tuple[str, ...]]:
-    """The table's cells: by depth, each file after what was made of it, then by type and path."""
+    """Return the table's cells by depth (each file after its products), then by type and path."""
     nodes = sorted(Lineage(document).node.values(), key=_place)
     return [tuple(_cell(node, column) for column in COLUMNS) for node in nodes]
 
 
 def render(document: LineageDocument, *, width: int | None = 80, unicode: bool = True) -> str:
-    """Return the aligned table, cut to `width` columns (None: not cut), with the counts of what it leaves out."""
+    """Return the aligned table, cut to `width` columns (None: not cut), with the numbers of omitted nodes."""
     notes = [f"gap: {gap['reason']} ({gap['about']})" for gap in document["gaps"]]
     notes += [f"stale: {_path(document, one['product'])} {stale_reason(one)}" for one in document.get("stale", ())]
     if document["hidden"]:

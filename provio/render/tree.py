@@ -1,6 +1,7 @@
-"""The lineage tree for a terminal: a lineage document goes in, lines of text come out.
+"""The lineage document as a tree for a terminal.
 
-A file stands first, then the process that made it, and below them what that process used, and again:
+The first line is a file, the next ones are the process that made it, below them are the inputs of that process, and so
+on:
 
     xcorr.h5  4.2 MB
     │ xcorr.py  2026-11-20 12:19:58 UTC, 3.2 s
@@ -8,9 +9,9 @@ A file stands first, then the process that made it, and below them what that pro
     ├─ decimate.h5
     └─ taper.txt  carried
 
-Forward, the processes that used a file stand below it, and below each what it made. What was shown once is afterwards
-named with `(above)`; branches that would leave no room for text go on below, under their own heading. Many files of a
-folder, of which nothing else is to be shown, are one line (`provio.ask.fold`).
+Forward, the processes that used a file are below it, and their products below each. A node that was shown before has
+only its name and `(above)`; branches that would leave too few columns for text continue below under their own heading.
+Many files of a folder, without other facts to show, are one line (`provio.ask.fold`).
 """
 
 from __future__ import annotations
@@ -46,14 +47,14 @@ _VIA_ORDER = {"": 0, "shown": 1, "revised": 1, "same content": 2, "part": 3, "ca
 
 
 class Step(NamedTuple):
-    """One way from a thing to the next: where it leads and how (`carried`, `control`, `revised` …; data: empty)."""
+    """A step from a node to the next one: its IRI, and the tie (`carried`, `control`, `revised` …; data: empty)."""
 
     iri: str
     how: str = ""
 
 
 class Line(NamedTuple):
-    """One line: `text` gives way where the room is short (a path in its middle), then `facts` do."""
+    """One line: if it is too long, `text` is cut first (a path in its middle), then `facts`."""
 
     text: str
     style: str = ""
@@ -88,7 +89,7 @@ def render(
     """Return the tree as text that ends in a newline.
 
     `width` is the terminal's, in columns (None: nothing is cut); paths are shown relative to `folder` where that is
-    shorter; without `unicode` the text is ASCII. `fold` has many files of a folder on one line.
+    shorter; without `unicode` the text is ASCII. `fold` combines many files of a folder on one line.
     """
     lines = list(_Tree(Lineage(document), unicode, folder, fold).lines(width))
     room = width if width is not None else 1_000_000
@@ -121,13 +122,13 @@ class _Tree:
         return targets(self.lineage.document)
 
     @cached_property
-    def asked(self) -> set[str]:
-        """What the question was about."""
+    def target_set(self) -> set[str]:
+        """The targets, for fast search."""
         return set(self.targets)
 
     @cached_property
     def stale(self) -> dict[str, list[Stale]]:
-        """What is known of stale products, by product."""
+        """The stale products, by IRI."""
         found: dict[str, list[Stale]] = {}
         for one in self.lineage.document.get("stale", ()):
             found.setdefault(one["product"], []).append(one)
@@ -135,8 +136,8 @@ class _Tree:
 
     @cached_property
     def noted(self) -> set[str]:
-        """What there is more to say of than what it is."""
-        return {*self.asked, *self.stale, *self.lineage.reasons}
+        """The nodes with notes."""
+        return {*self.target_set, *self.stale, *self.lineage.reasons}
 
     def _objects(self, iri: str, *predicates: str) -> list[str]:
         """Return the objects of a node by these predicates, each once."""
@@ -150,15 +151,15 @@ class _Tree:
 
     @property
     def many(self) -> bool:
-        """Whether so much is asked for that what was carried is shown once, not again below each."""
-        return len(self.asked) > _MANY
+        """Whether there are so many targets that carried inputs are shown only once."""
+        return len(self.target_set) > _MANY
 
     @property
     def forward(self) -> bool:
         return self.lineage.document["direction"] == "forward"
 
     def lines(self, width: int | None) -> Iterator[tuple[str, Line]]:
-        """(strokes, line) for the whole answer: the tree, what went on below, gaps about nothing shown, the counts."""
+        """Yield (strokes, line) for the answer: the tree, continued branches, gaps of other nodes, counts."""
         deepest = min(_DEEPEST, max((width or 1_000_000) - _LEAST_TEXT, 6))
         roots = deque(Step(iri) for iri in self.targets)
         while roots:
@@ -191,7 +192,7 @@ class _Tree:
                 stack.append((group, rest + (pens.last if end else pens.tee), rest + ("   " if end else pens.down)))
 
     def _folder_of(self, step: Step) -> tuple[str, bytes] | None:
-        """How a file's folder is led to; None where more than the file's name and size is to be shown."""
+        """Return the tie and the folder of a file, or None if it has more facts to show than its name and size."""
         iri, node = step.iri, self.lineage.node[step.iri]
         folder = fold.folder_of(node)
         if folder is None or iri in self.noted or node.get("changed") or node.get("checkpoints") or self._next(iri):
@@ -200,7 +201,7 @@ class _Tree:
         return None if made else (step.how, folder)
 
     def _folded(self, steps: Sequence[Step]) -> Line:
-        """Files of one folder, as one line."""
+        """Return the line for several files of one folder."""
         self.shown.update(step.iri for step in steps)
         nodes = [self.lineage.node[step.iri] for step in steps]
         name = fold.folder_name(nodes[0]["path"], self.folder)
@@ -222,7 +223,7 @@ class _Tree:
         return lines + self._warnings(node)
 
     def _maker(self, iri: str) -> list[Line]:
-        """The process that made a file: shown whole once, afterwards by its name."""
+        """Return the lines of the process that made a file; if it was shown before, only its name."""
         if iri in self.shown:
             return [self._head(Step(iri), "above")]
         self.shown.add(iri)
@@ -236,7 +237,7 @@ class _Tree:
         reasons = [*self._stale(node["iri"]), *self.lineage.reasons.get(node["iri"], ())]
         if node.get("changed"):
             reasons.insert(0, node["changed"])
-        if node["iri"] in self.asked:
+        if node["iri"] in self.target_set:
             changed = document.get("changed") if node["iri"] == document["target"] else None
             reasons = [*([changed] if changed else []), *reasons]
             if "only" in document:
@@ -246,12 +247,12 @@ class _Tree:
         return [_warning(reason) for reason in reasons]
 
     def _stale(self, iri: str) -> list[str]:
-        """Why a product is stale."""
+        """Return the reasons why a product is stale."""
         found = self.stale.get(iri, ())
         return [f"stale: {reason}" for reason in dict.fromkeys(stale_reason(one, self.folder) for one in found)]
 
     def _nothing(self, iri: str) -> list[Line]:
-        """What to say where an answer of only some things has none."""
+        """Return a line for an empty answer to `--roots` or `--stale`."""
         document = self.lineage.document
         if document.get("only") == "roots" and iri == self.targets[-1] and not self._next(iri):
             return [Line("no primary source: recorded programs made it from nothing else", "faint")]
@@ -284,9 +285,9 @@ class _Tree:
         return Line(name, _style(step, "file"), _joined([*facts, *marks]), path="path" in node)
 
     def _next(self, iri: str) -> list[Step]:
-        """What stands below a thing, the strongest way first, then by name."""
+        """Return the steps below a node, the strongest tie first, then by name."""
         if iri not in self.below:
-            leads_on = iri in self.asked or not self.lineage.is_end(iri, self.forward)
+            leads_on = iri in self.target_set or not self.lineage.is_end(iri, self.forward)
             self.below[iri] = self._following(iri) if leads_on and iri in self.lineage.node else []
         return self.below[iri]
 
@@ -314,12 +315,12 @@ class _Tree:
         return node.get("start", "") if node["type"] in ACTIVITIES else "", node.get("path") or node["label"]
 
     def _roots(self, iri: str) -> Iterator[Step]:
-        """Below the last of the targets, all there is."""
+        """Yield all other nodes below the last target."""
         if iri == self.targets[-1]:
-            yield from (Step(one) for one in self.lineage.node if one not in self.asked)
+            yield from (Step(one) for one in self.lineage.node if one not in self.target_set)
 
     def _origins(self, iri: str) -> Iterator[Step]:
-        """What a file's content came from: its makers' inputs, and the contents it kept."""
+        """Yield the origins of a file: the inputs of its makers, and the versions whose content it kept."""
         start = [iri] if self.lineage.node[iri]["type"] in ACTIVITIES else self._objects(iri, "wasGeneratedBy")
         for how, activity in self._activities(start, self._objects):
             yield from (Step(used, how) for used in self._objects(activity, "used"))
@@ -334,7 +335,7 @@ class _Tree:
         yield from (Step(whole, "part") for whole in self._subjects(iri, "hadMember"))
 
     def _uses(self, iri: str) -> Iterator[Step]:
-        """What a file was made into: the activities that used it, its revisions."""
+        """Yield the uses of a file: the activities that used it, and its revisions."""
         yield from (Step(activity) for activity in self._subjects(iri, "used"))
         yield from (Step(activity, "code") for activity in self._subjects(iri, "ran"))
         shown = self._subjects(iri, "mapsOnto")
@@ -351,12 +352,12 @@ class _Tree:
         return (Step(other, "same content") for other in same)
 
     def _outputs(self, iri: str) -> Iterator[Step]:
-        """What an activity made, itself (data), in a later phase (carried) or by what it launched (control)."""
+        """Yield the products of an activity: its own (data), of a later phase (carried), of launched ones (control)."""
         for how, activity in self._activities([iri], self._subjects):
             yield from (Step(made, how) for made in self._subjects(activity, "wasGeneratedBy"))
 
     def _activities(self, start: list[str], neighbours: _Neighbours) -> Iterator[tuple[str, str]]:
-        """(how, activity) for all that an activity's data may have passed through: itself, carried, control."""
+        """Yield (tie, activity) for all activities that may have passed on the data: itself, carried, control."""
         seen = set(start)
         waiting = deque(("", iri) for iri in start)
         while waiting:
@@ -373,7 +374,7 @@ class _Tree:
     def _closing(self) -> Iterator[Line]:
         document = self.lineage.document
         if self.passed:
-            yield Line("what was carried is shown where it comes first (--as table: all)", "faint")
+            yield Line("carried inputs are shown only once (--as table shows all)", "faint")
         for gap in document["gaps"]:
             if gap["about"] not in self.shown:
                 yield _warning(f"{gap['reason']} ({gap['about']})")

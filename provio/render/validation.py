@@ -1,4 +1,4 @@
-"""What validation found: outcomes in; a table for people, JSON, or JUnit XML for pages that show tests, out."""
+"""The results of validation as a table, JSON, CSV or TSV, or as JUnit XML for services that show test results."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ MOST = 20  # findings of one rule that the table shows
 
 
 def table(outcomes: list[Outcome]) -> str:
-    """Return a line for each finding below its rule, and a line that counts."""
+    """Return a line for each finding below its rule, and a line with the counts."""
     lines = [line for outcome in outcomes for line in _lines(outcome)]
     counts = {kind: sum(len(outcome.of(kind)) for outcome in outcomes) for kind in (VIOLATION, LINT)}
-    asked = plural(len({label for outcome in outcomes for label in outcome.labels}), "rule")
+    rules = plural(len({label for outcome in outcomes for label in outcome.labels}), "rule")
     found = ", ".join(plural(number, kind) for kind, number in counts.items() if number)
-    what = plural(len(outcomes), "thing") if len(outcomes) > 1 else outcomes[0].subject
-    return "\n".join([*lines, f"{what}: {asked} asked, {found or 'nothing found'}", ""])
+    subject = plural(len(outcomes), "graph") if len(outcomes) > 1 else outcomes[0].subject
+    return "\n".join([*lines, f"{subject}: {rules} checked, {found or 'nothing found'}", ""])
 
 
 def _lines(outcome: Outcome) -> list[str]:
@@ -38,7 +38,7 @@ def _lines(outcome: Outcome) -> list[str]:
 
 
 def as_json(outcomes: list[Outcome]) -> str:
-    """Return a document with everything that was asked and found."""
+    """Return a document with all checked rules and all findings."""
     checked = [
         {"what": one.subject, "asked": list(one.labels), "findings": [finding._asdict() for finding in one.findings]}
         for one in outcomes
@@ -58,7 +58,8 @@ def for_programs(outcomes: list[Outcome], form: str) -> str:
 
 
 def junit(outcomes: list[Outcome]) -> str:
-    """Return a suite for each thing, a case for each rule; violations are failures, lints what the case printed."""
+    """Return a suite for each subject and a case for each rule; violations are failures, lints are output of the
+    case."""
     root = ElementTree.Element("testsuites")
     for outcome in outcomes:
         failed = {finding.rule for finding in outcome.of(VIOLATION)}
@@ -80,5 +81,5 @@ def _case(case: ElementTree.Element, found: list[Finding]) -> None:
 
 
 def _plain(text: str) -> str:
-    """XML has no control characters."""
+    """Return a text without control characters, which XML does not allow."""
     return re.sub(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text)

@@ -1,4 +1,7 @@
-"""The ontology in, the page of its words out: `python -m provio.render.vocabulary_list` prints docs/words.md."""
+"""Lists of the terms of the ontology and of the user vocabulary.
+
+`python -m provio.render.vocabulary_list` prints docs/words.md.
+"""
 
 from __future__ import annotations
 
@@ -12,13 +15,13 @@ from provio.base.vocab import NS, ONTOLOGY, PREFIXES, RDF, RDFS, local_name
 from provio.settings.schema import Config
 from provio.store import user_vocabulary
 
-INTRODUCTION = f"""# Words
+INTRODUCTION = f"""# Vocabulary
 
-Made from `ontology/provio.ttl` by `python -m provio.render.vocabulary_list`. All are in the namespace `{NS}`, prefix
-`provio:`; `prov:` is W3C PROV-O, which they extend. How the graph uses them: [graph.md](graph.md).
+Made from `ontology/provio.ttl` by `python -m provio.render.vocabulary_list`. All terms are in the namespace `{NS}`,
+prefix `provio:`; `prov:` is W3C PROV-O, which they extend. [graph.md](graph.md) describes their use in the graph.
 """
 OWL = "http://www.w3.org/2002/07/owl#"
-KINDS = {  # what the terms of a kind are called, and the headings of what the ontology says of one
+KINDS = {  # the title of each kind of term, and the headings of its properties
     "Class": ("Classes", (("is a", "subClassOf"),)),
     "ObjectProperty": ("Properties between nodes", (("is a", "subPropertyOf"), ("of", "domain"), ("to", "range"))),
     "DatatypeProperty": ("Properties with values", (("is a", "subPropertyOf"), ("of", "domain"), ("value", "range"))),
@@ -27,23 +30,23 @@ KINDS = {  # what the terms of a kind are called, and the headings of what the o
 
 
 class Word(NamedTuple):
-    """A term of the ontology, and what it says of it: predicate's local name → values."""
+    """A term of the ontology, and its properties: predicate's local name → values."""
 
     name: str
     kind: str
-    says: dict[str, list[str]]
+    properties: dict[str, list[str]]
 
 
 def words() -> list[Word]:
     """Return the terms of the ontology, sorted by name."""
-    said: dict[str, dict[str, list[str]]] = {}
+    stated: dict[str, dict[str, list[str]]] = {}
     for triple in ox.parse(path=ONTOLOGY, format=ox.RdfFormat.TURTLE):
         subject, predicate, value = triple.subject, triple.predicate.value, triple.object
         if isinstance(subject, ox.NamedNode) and subject.value.startswith(NS) and not isinstance(value, ox.BlankNode):
             local = predicate.removeprefix(RDFS).removeprefix(RDF)
-            said.setdefault(subject.value, {}).setdefault(local, []).append(_short(value.value))
-    found = [(iri, kind, says) for iri, says in said.items() for kind in KINDS if "owl:" + kind in says.get("type", [])]
-    return sorted(Word(_short(iri), kind, says) for iri, kind, says in found)
+            stated.setdefault(subject.value, {}).setdefault(local, []).append(_short(value.value))
+    found = [(iri, kind, own) for iri, own in stated.items() for kind in KINDS if "owl:" + kind in own.get("type", [])]
+    return sorted(Word(_short(iri), kind, own) for iri, kind, own in found)
 
 
 def page() -> str:
@@ -54,8 +57,8 @@ def page() -> str:
         heads = ("word", *(head for head, _ in columns), "means")
         parts += [f"\n## {title}\n\n", _row(heads), _row(["---"] * len(heads))]
         for word in (word for word in known if word.kind == kind):
-            cells = [", ".join(f"`{value}`" for value in sorted(word.says.get(name, []))) for _, name in columns]
-            parts.append(_row([f"`{word.name}`", *cells, " ".join(word.says.get("comment", []))]))
+            cells = [", ".join(f"`{value}`" for value in sorted(word.properties.get(name, []))) for _, name in columns]
+            parts.append(_row([f"`{word.name}`", *cells, " ".join(word.properties.get("comment", []))]))
     return "".join(parts)
 
 
@@ -70,14 +73,14 @@ def _short(value: str) -> str:
     return value
 
 
-# The words that are known: provio's ontology and the user's own files in, a row for each class and property out.
+# The terms of provio's ontology and of the user vocabulary.
 
 
 OURS = "provio"
 
 
 class Known(NamedTuple):
-    """A word, whether it is a class or a property, what it is below, what it means, and who says so."""
+    """A term: its kind (class or property), the terms above it, its meaning, and the file that defines it."""
 
     word: str
     kind: str
@@ -92,18 +95,18 @@ class Known(NamedTuple):
 
 
 def known_words(settings: Config) -> list[Known]:
-    """Return all words, provio's before the user's own; raises ConfigError for files that are wrong."""
+    """Return all terms, provio's before the user's own; raises ConfigError for invalid files."""
     found = []
     for word in words():
         kind = "class" if word.kind == "Class" else "property"
-        above = sorted(word.says.get("subClassOf", []) + word.says.get("subPropertyOf", []))
-        found.append(Known(word.name, kind, ", ".join(above), " ".join(word.says.get("comment", [])), OURS))
+        above = sorted(word.properties.get("subClassOf", []) + word.properties.get("subPropertyOf", []))
+        found.append(Known(word.name, kind, ", ".join(above), " ".join(word.properties.get("comment", [])), OURS))
     user_vocabulary.of(settings)
     return found + [one for name in settings.ontology for one in _own(name)]
 
 
 def _own(name: str) -> list[Known]:
-    """The classes of one of the user's files."""
+    """Return the classes of one of the user's files."""
     import pyoxigraph as ox
 
     words = user_vocabulary.Words([], {})
@@ -120,7 +123,8 @@ def _own(name: str) -> list[Known]:
 
 
 def below(every: list[Known], word: str) -> set[str]:
-    """Return a word (by its name, with or without a prefix, or its IRI) and all words below it; nothing for none."""
+    """Return a term (given by name, with or without a prefix, or by IRI) and all terms below it; an empty set if it is
+    unknown."""
     found = {one.word for one in every if word in (one.word, one.local) or word == _whole(one.word)}
     grown = True
     while grown:

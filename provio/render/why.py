@@ -1,4 +1,4 @@
-"""Who made a file, as lines of text or JSON: a `provio.ask.why.Reason` goes in, a string comes out."""
+"""The maker of a file (`provio.ask.why.Reason`) as text, JSON, CSV or TSV."""
 
 from __future__ import annotations
 
@@ -14,23 +14,22 @@ if TYPE_CHECKING:
     from provio.ask.document import Node
     from provio.ask.why import Reason
 
-MOST_LINES = 40  # of what a Task carried out
+MOST_LINES = 40  # of the source of a Task
 
 
 def render(reason: Reason, *, unicode: bool = True, folder: str | None = None, fold: bool = False) -> str:
-    """Return what people want to know, a line each, what is not known left out; `fold` has many files of a folder on
-    one line."""
+    """Return the known facts, one per line; `fold` combines many files of a folder on one line."""
     facts = [size(reason["size"])] if "size" in reason else []
     facts += [f"of {moment(reason['modified'])}"] if "modified" in reason else []
     head = "  ".join([shorter_path(reason["path"], folder), ", ".join(facts)]).rstrip()
     changed = [reason["changed"]] if "changed" in reason else []
     notes = [f"! {note}" for note in [*changed, *_gaps(reason)]]
-    lines = [head, *notes, *(f"{what:9} {value}" for what, value in _rows(reason, folder, fold) if value)]
+    lines = [head, *notes, *(f"{fact:9} {value}" for fact, value in _rows(reason, folder, fold) if value)]
     return "".join(printable(line, unicode) + "\n" for line in lines)
 
 
 def _rows(reason: Reason, folder: str | None, fold: bool) -> list[tuple[str, str]]:
-    """What is known, in order; of a fact with several values only the first is named."""
+    """Return the facts in order; of a fact with several values, only the first row has its name."""
     process, run = reason["process"], reason["run"]
     return [
         *_task(reason),
@@ -56,25 +55,25 @@ def for_programs(reason: Reason, form: str) -> str:
     rows = [("path", reason["path"])]
     rows += [("changed", reason["changed"])] if "changed" in reason else []
     rows += [("gap", gap) for gap in _gaps(reason)]
-    for what, value in _rows(reason, None, fold=False):
-        rows += [(what or rows[-1][0], value)] if value else []
+    for fact, value in _rows(reason, None, fold=False):
+        rows += [(fact or rows[-1][0], value)] if value else []
     return records.render("why", rows, form)
 
 
 def as_json(reason: Reason) -> str:
-    """Return all of it as JSON."""
+    """Return all facts as JSON."""
     return dumped({**reason})
 
 
 def _gaps(reason: Reason) -> list[str]:
-    """What could not be seen, with the name of what it is about, where that is not the file itself."""
+    """Return the gaps, each with the name of its subject if that is not the file itself."""
     about, nodes = {gap["about"] for gap in reason["gaps"]}, (*reason["read"], *reason["carried"], *reason["kept"])
     names = {node["iri"]: node["label"] + ": " for node in nodes if node["iri"] in about}
     return [names.get(gap["about"], "") + gap["reason"] for gap in reason["gaps"]]
 
 
-def _list(what: str, values: list[str]) -> list[tuple[str, str]]:
-    return [(what if place == 0 else "", value) for place, value in enumerate(values)]
+def _list(fact: str, values: list[str]) -> list[tuple[str, str]]:
+    return [(fact if place == 0 else "", value) for place, value in enumerate(values)]
 
 
 def _command(process: dict[str, str]) -> str:
@@ -82,7 +81,7 @@ def _command(process: dict[str, str]) -> str:
 
 
 def _task(reason: Reason) -> list[tuple[str, str]]:
-    """The Task that made it, and what that carried out."""
+    """Return the Task that made the file, and its source."""
     task = reason.get("task")
     if not task:
         return []
@@ -92,7 +91,7 @@ def _task(reason: Reason) -> list[tuple[str, str]]:
 
 
 def _source(lines: list[str]) -> list[str]:
-    """As much of what a Task carried out as one reads."""
+    """Return the first lines of a Task's source."""
     more = len(lines) - MOST_LINES
     shown = [line[:LONGEST_LINE] + (" …" if len(line) > LONGEST_LINE else "") for line in lines[:MOST_LINES]]
     return [*shown, f"… {more} more line{'s' if more > 1 else ''} (--as json)"] if more > 0 else shown
@@ -101,7 +100,7 @@ def _source(lines: list[str]) -> list[str]:
 def _program(reason: Reason, folder: str | None) -> str:
     program, plan = reason.get("program"), reason.get("plan")
     if not program:
-        return "a program that is not known"
+        return "an unknown program"
     facts = shorter_path(program.get("path", program["label"]), folder)
     version = f" of {moment(plan['modified'])}" if plan and "modified" in plan else ""
     return f"{program['label']}  ({facts}{version})"
@@ -126,7 +125,7 @@ def _file(node: Node, folder: str | None) -> str:
 
 
 def _files(reason: Reason, nodes: list[Node], folder: str | None, fold: bool) -> list[str]:
-    """Files, a line each; `fold`: of many in one folder, those of which no gap speaks on one line."""
+    """Return files, one per line; `fold` combines many files of a folder that have no gap."""
     if not fold:
         return [_file(node, folder) for node in nodes]
     noted = {gap["about"] for gap in reason["gaps"]}

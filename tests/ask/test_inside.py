@@ -140,7 +140,7 @@ def test_many_datasets_are_shown_with_what_was_carried_once(folder: Folder) -> N
     tree = folder.ask("lineage", "out.h5", "--level", "dataset").stdout.splitlines()
     assert sum("carried" in line for line in tree) <= many + 1
     assert {f"in.h5#/x{number}" for number in range(many)} <= {line.split()[1] for line in tree if "in.h5#" in line}
-    assert "what was carried is shown where it comes first (--as table: all)" in tree
+    assert "carried inputs are shown only once (--as table shows all)" in tree
 
 
 @pytest.mark.slow

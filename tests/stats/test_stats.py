@@ -239,7 +239,7 @@ def test_what_was_switched_off_is_said(project: Project) -> None:
     assert [row["writes"] for row in table(project, "duration", "--by", "size") if row["up_to"] == "1 KiB"] == ["2000"]
     shown = project.provio("stats", "duration").stdout
     assert "2,000 of 2,000 writes moved 1 KiB or less, 500 B in the mean\n" in shown
-    assert "! not recorded: how long calls took (--no-record duration)" in shown
+    assert "! not recorded: durations of calls (--no-record duration)" in shown
     for off in ("api", "thread", "program", "user"):
         names = table(project, off, "--by", off)
         assert {row["program" if off == "thread" else off] for row in names} <= {"", "dd"}

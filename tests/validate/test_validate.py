@@ -421,11 +421,11 @@ def test_a_run_is_valid(project: Project) -> None:
     """A run, all runs, and their exports in each form are valid; the table shows the number of applied rules."""
     project.run("echo hello > a; cat a > b; sort -o b b; echo x >> b; (cat a; cat b) | gzip > c; rm b")
     assert project.provio("validate").stdout.startswith("all runs: ")
-    assert project.provio("validate", "last").stdout.endswith(" rules asked, nothing found\n")
+    assert project.provio("validate", "last").stdout.endswith(" rules checked, nothing found\n")
     for form in ("trig", "nquads", "ttl"):
         suffix = {"nquads": "nq"}.get(form, form)
         project.provio("export", "--as", form, "-o", f"all.{suffix}")
-        assert project.provio("validate", f"all.{suffix}").stdout.endswith(" rules asked, nothing found\n")
+        assert project.provio("validate", f"all.{suffix}").stdout.endswith(" rules checked, nothing found\n")
 
 
 @pytest.mark.slow
@@ -435,7 +435,7 @@ def test_a_finding_ends_with_1(project: Project) -> None:
     table = project.provio("validate", "bad.ttl", code=1).stdout
     assert "violation: 55 entity-activity-disjoint: No entity is an activity (bad.ttl)\n" in table
     assert "  http://example.org/x is an entity and an activity\n" in table
-    assert table.endswith("bad.ttl: 41 rules asked, 1 violation, 1 lint\n")
+    assert table.endswith("bad.ttl: 41 rules checked, 1 violation, 1 lint\n")
     document = json.loads(project.provio("validate", "bad.ttl", "--as", "json", code=1).stdout)
     assert (document["violations"], document["lints"]) == (1, 1)
     assert document["checked"][0]["findings"][0] == {
@@ -483,7 +483,7 @@ def test_invalid_inputs(project: Project) -> None:
 def test_pyshacl_too(project: Project) -> None:
     """With --shacl pyshacl checks the shapes of a run."""
     project.run("echo hello > a; cat a > b")
-    assert project.provio("validate", "last", "--shacl").stdout.endswith(" rules asked, nothing found\n")
+    assert project.provio("validate", "last", "--shacl").stdout.endswith(" rules checked, nothing found\n")
 
 
 def test_files_of_every_form(tmp_path: Path) -> None:
