@@ -255,7 +255,7 @@ def _build_overlay(
             update_vocabulary(store, settings)
             merge = Merge(there, store, settings, kept=False)
             merge.all(runs, progress)
-            store.hand_over()
+            store.become_snapshot()
             messages = messages_of(merge.outcome)
             for name, text in ((WORDS, "\n".join(messages)), (STATE, wanted)):
                 (there.path / name).write_text(text, encoding="utf-8", errors="surrogateescape")

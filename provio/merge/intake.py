@@ -43,14 +43,14 @@ def put(store: Writer, run: Prepared, runs: cross_run.Runs, derived: cross_run.D
     removed from the store.
     """
     graph = run.graph
-    keys = _concerned(store, graph, runs)
+    keys = _affected(store, graph, runs)
     before = cross_run.touched(store, graph)
     try:
         store.replace(graph, run.pieces)
-        runs.renew(store, graph)
-        keys |= cross_run.called(store, run.open) | cross_run.concerned(store, graph, runs, derived)
-        derived.renew(keys, cross_run.conclude(store, sorted(keys), runs))
-        store.index([*_renewed(store, graph, before), *run.index])
+        runs.update(store, graph)
+        keys |= cross_run.with_all_names(store, run.open) | cross_run.affected(store, graph, runs, derived)
+        derived.update(keys, cross_run.conclude(store, sorted(keys), runs))
+        store.index([*_updated(store, graph, before), *run.index])
     except (OSError, ProvioError):
         raise
     except Exception:
@@ -79,12 +79,12 @@ def forget(store: Writer, graphs: Iterable[str], progress: Callable[[int], None]
     _forget(store, graphs, set(), cross_run.touched(store, *graphs), runs, progress)
 
 
-def _concerned(store: Writer, graph: str, runs: cross_run.Runs) -> set[str]:
+def _affected(store: Writer, graph: str, runs: cross_run.Runs) -> set[str]:
     """Return the versions and channels with conclusions that may change when a run's present graph is removed."""
     if not store.listed(graph):
         return set()
     channels = store.members(graph, RDF + "type", NS + "Channel")
-    return cross_run.concerned(store, graph, runs) | cross_run.called(store, channels)
+    return cross_run.affected(store, graph, runs) | cross_run.with_all_names(store, channels)
 
 
 def _forget(
@@ -97,17 +97,17 @@ def _forget(
 ) -> None:
     for done, graph in enumerate(graphs):
         progress(done)
-        keys |= _concerned(store, graph, runs)
+        keys |= _affected(store, graph, runs)
         store.drop(graph)
-        runs.renew(store, graph)
-    cross_run.Derived(store).renew(keys, cross_run.conclude(store, sorted(keys), runs))
-    if cross_run.renew(store, None, before):
+        runs.update(store, graph)
+    cross_run.Derived(store).update(keys, cross_run.conclude(store, sorted(keys), runs))
+    if cross_run.update(store, None, before):
         store.index(_bundle(CONTENT))
 
 
-def _renewed(store: Writer, graph: str, before: cross_run.Touched) -> list[str]:
+def _updated(store: Writer, graph: str, before: cross_run.Touched) -> list[str]:
     """Update the conclusions from equal content and equal values; return their index entries."""
-    return _bundle(CONTENT) if cross_run.renew(store, graph, before) else []
+    return _bundle(CONTENT) if cross_run.update(store, graph, before) else []
 
 
 def hash_of(content_hash: str, settings: Config) -> str:

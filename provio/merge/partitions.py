@@ -144,7 +144,7 @@ class _RunGraph:
             member.noise = member.noise and self.common.versions[member.file].noise
         hashed(whole, self.common)
         self.common.gaps += self.common.clocks.gaps()
-        self.prepared.open |= cross_run.left_open(self.common)
+        self.prepared.open |= cross_run.open_channels(self.common)
         yield from triples(whole, self.identity, self.common, self.facts, of_run=True)
         if self.locked:
             with contextlib.suppress(Busy, NotAllowed), self.locked():
@@ -163,7 +163,7 @@ class _RunGraph:
         part.gaps = []
         redact.processes(part, self.redaction)
         self._keep(part, conclusions)
-        self.prepared.open |= cross_run.left_open(conclusions)
+        self.prepared.open |= cross_run.open_channels(conclusions)
         yield from triples(part, self.identity, conclusions, self.facts)
         for strand in conclusions.strands.values():  # no other partition needs the facts about Tasks
             self.known.programs.pop(strand.process.iri)

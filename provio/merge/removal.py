@@ -111,7 +111,7 @@ def _full_disk_explained(home: Home, settings: Config) -> Iterator[None]:
 def _remove_terms(home: Home, store: Writer, progress: Callable[[str], None]) -> None:
     """Remove the terms of removed runs from the store's tables."""
     try:
-        store.renew(progress)
+        store.rewrite_tables(progress)
         store.publish()
         home.words_left.unlink(missing_ok=True)
     except (ProvioError, OSError) as error:

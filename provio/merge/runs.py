@@ -147,7 +147,7 @@ class Merge:
     def copy_earlier(self) -> None:
         """Copy the runs without folders from the store of an earlier version."""
         folders = {folder.name for folder in self.home.run_folders()}
-        for graph, run, content_hash, document in self.store.left_behind(folders):
+        for graph, run, content_hash, document in self.store.runs_only_in_earlier_version(folders):
             intake.copy(self.store, graph, run, content_hash, document)
             self.unpublished = True
 

@@ -123,7 +123,7 @@ class Writer(Protocol):
     def drop(self, graph: str) -> None:
         """Remove a graph and its index entries."""
 
-    def left_behind(self, runs: Container[str]) -> Iterator[tuple[str, str, str, str]]:
+    def runs_only_in_earlier_version(self, runs: Container[str]) -> Iterator[tuple[str, str, str, str]]:
         """Yield the runs that are in the store of an earlier version but not in `runs`: graph, run, content hash,
         N-Triples."""
 
@@ -145,10 +145,10 @@ class Writer(Protocol):
     def has(self, predicate: str) -> bool:
         """Return whether any statement uses a property."""
 
-    def stating(self, predicate: str, text: str) -> list[str]:
+    def subjects_with_text(self, predicate: str, text: str) -> list[str]:
         """Return the subjects that have this text as a value of a property in any graph."""
 
-    def withdraw(self, graph: str, statements: Iterable[tuple[str, str, str]]) -> None:
+    def remove_statements(self, graph: str, statements: Iterable[tuple[str, str, str]]) -> None:
         """Remove the given statements (subject, property, value) from a graph."""
 
     def add(self, graph: str, lines: Iterable[str]) -> None:
@@ -163,7 +163,7 @@ class Writer(Protocol):
     def update(self, sparql: str) -> None:
         """Apply an update completely or not at all; raises BadQuery if it changes provio's own data, SyntaxError."""
 
-    def renew(self, progress: Callable[[str], None]) -> None:
+    def rewrite_tables(self, progress: Callable[[str], None]) -> None:
         """Remove all terms of deleted statements from the store's tables; this takes effect at the next `publish`,
         which must be the last operation of the writer. A server manages its own tables."""
 

@@ -61,7 +61,7 @@ def conclusions(home: Home) -> tuple[Statements, Statements]:
     with open_writer(home, None, True) as store:
         every = {row["v"] for row in store.rows(f"SELECT DISTINCT ?v {{ ?u <{ENTITY}> ?v ; provio:series ?s }}")}
         held = {one for one in store.statements(CONTENT) if one[1] in configurations.PROPERTIES}
-        store.withdraw(CONTENT, held)
+        store.remove_statements(CONTENT, held)
         store.add(CONTENT, configurations._conclude(store, every))
         return held, {one for one in store.statements(CONTENT) if one[1] in configurations.PROPERTIES}
 

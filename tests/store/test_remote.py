@@ -345,7 +345,7 @@ def test_a_reader_never_sees_a_partial_update(
     def renew() -> None:
         for number in range(6):
             with open_writer(home, settings, wait=True) as writer:
-                writer.withdraw(DERIVED, list(writer.statements(DERIVED)))
+                writer.remove_statements(DERIVED, list(writer.statements(DERIVED)))
                 writer.add(DERIVED, [f'<urn:s{one}> <urn:state> "{number}" .\n' for one in range(many)])
                 writer.index(bundle)
                 writer.publish()

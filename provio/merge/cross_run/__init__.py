@@ -29,7 +29,7 @@ from provio.merge.cross_run import channels, configurations, derived_content, in
 from provio.merge.cross_run.facts import DERIVED, Facts, nanoseconds
 from provio.store import Writer
 
-__all__ = ["DERIVED", "Derived", "Runs", "called", "concerned", "conclude", "left_open"]
+__all__ = ["DERIVED", "Derived", "Runs", "affected", "conclude", "open_channels", "with_all_names"]
 
 
 SECOND = 1_000  # ns: the resolution of a run's times is one microsecond
@@ -49,7 +49,7 @@ class Runs:
         times = sorted(_times(store, ""))
         return Runs(times, list(accumulate((end for _, end, _ in times), max)))
 
-    def renew(self, store: Writer, graph: str) -> None:
+    def update(self, store: Writer, graph: str) -> None:
         """Read the span of the run of a graph again from the store."""
         run = _run_of(graph)
         kept = [one for one in self.times if one[2] != run]
@@ -85,13 +85,13 @@ def _run_of(graph: str) -> str:
     return graph.removeprefix(RUN_BASE).partition("/")[0]
 
 
-def left_open(conclusions: Conclusions) -> set[str]:
+def open_channels(conclusions: Conclusions) -> set[str]:
     """Return the pipes and connections of a run about which the graphs of other runs may contain more."""
     channels = {name for names in conclusions.channels.values() for name in names if name}
     return channels | {alias for alias, _ in conclusions.aliases}
 
 
-def concerned(store: Writer, graph: str, runs: Runs, derived: Derived | None = None) -> set[str]:
+def affected(store: Writer, graph: str, runs: Runs, derived: Derived | None = None) -> set[str]:
     """Return the versions for which the conclusions may change when the graph of a run is added to the store or
     removed. Of the versions that other runs know too, include only those that `derived` has statements about, if
     it is given: that suffices when the run is new in the store."""
@@ -109,7 +109,7 @@ def concerned(store: Writer, graph: str, runs: Runs, derived: Derived | None = N
     return found
 
 
-def called(store: Writer, names: Iterable[str]) -> set[str]:
+def with_all_names(store: Writer, names: Iterable[str]) -> set[str]:
     """Return channels with all their names."""
     facts = Facts(store)
     return {name for channel in names for name in channels.names(facts, channel)}
@@ -126,10 +126,10 @@ class Derived:
         """Return whether the graph contains statements caused by a version."""
         return not self.is_empty and next(self._of_version(version), None) is not None
 
-    def renew(self, keys: set[str], lines: list[str]) -> None:
+    def update(self, keys: set[str], lines: list[str]) -> None:
         """Replace all statements caused by some versions and channels by these lines (N-Triples)."""
         if not self.is_empty:
-            self.store.withdraw(DERIVED, [statement for key in keys for statement in self._of(key)])
+            self.store.remove_statements(DERIVED, [statement for key in keys for statement in self._of(key)])
         if lines:
             self.is_empty = False
             vars(self).pop("_of_channels", None)
@@ -201,9 +201,9 @@ def touched(store: Writer, *graphs: str) -> Touched:
     return Touched(derived_content.touched(store, *graphs), *own)
 
 
-def renew(store: Writer, graph: str | None, before: Touched) -> bool:
+def update(store: Writer, graph: str | None, before: Touched) -> bool:
     """Derive these triples again for the subjects that a run's graph contains now (None: the graph is removed) or
     contained `before`; return whether there are any triples."""
-    statement = derived_content.renew(store, graph, before.content)
-    statement |= configurations.renew(store, graph, before.configurations)
-    return configurations.renew_states(store, graph, before.things) or statement
+    exists = derived_content.update(store, graph, before.content)
+    exists |= configurations.update(store, graph, before.configurations)
+    return configurations.update_states(store, graph, before.things) or exists

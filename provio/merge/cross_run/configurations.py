@@ -147,11 +147,11 @@ def touched(store: Writer, *graphs: str) -> set[str]:
     return {version for use in named for version, _ in store.objects(use, ENTITY)}
 
 
-def renew(store: Writer, graph: str | None, before: set[str]) -> bool:
+def update(store: Writer, graph: str | None, before: set[str]) -> bool:
     """Derive the triples again for the versions that a run's graph uses now (None: the graph is removed) or used
     `before`; return whether there are any triples."""
-    concerned = before | (touched(store, graph) if graph else set())
-    if not concerned:
+    affected = before | (touched(store, graph) if graph else set())
+    if not affected:
         return False
     if graph and not before:
         try:
@@ -160,9 +160,9 @@ def renew(store: Writer, graph: str | None, before: set[str]) -> bool:
             pass  # derive each series completely
         else:
             return True
-    series = {use.series for use in uses(store, "?v", iris(concerned))}
-    stale = concerned | {use.version for use in uses(store, "?s", map(turtle.literal, series))}
-    store.withdraw(CONTENT, list(_derived(store, stale)))
+    series = {use.series for use in uses(store, "?v", iris(affected))}
+    stale = affected | {use.version for use in uses(store, "?s", map(turtle.literal, series))}
+    store.remove_statements(CONTENT, list(_derived(store, stale)))
     lines = list(_conclude(store, stale))
     store.add(CONTENT, lines)
     return bool(lines)
@@ -223,7 +223,7 @@ def touched_states(store: Writer, *graphs: str) -> dict[str, set[str]]:
     return {thing: {state for _, state in (*made.get(thing, ()), *found.get(thing, ()))} for thing in things}
 
 
-def renew_states(store: Writer, graph: str | None, before: dict[str, set[str]]) -> bool:
+def update_states(store: Writer, graph: str | None, before: dict[str, set[str]]) -> bool:
     """Derive the triples again for the things that a run's graph contains now (None: the graph is removed) or
     contained `before`; return whether there are any triples."""
     now = touched_states(store, graph) if graph else {}
@@ -231,7 +231,7 @@ def renew_states(store: Writer, graph: str | None, before: dict[str, set[str]]) 
         return False
     made, found = _states(store, before.keys() | now.keys())
     stale = {state for states in found.values() for _, state in states}
-    store.withdraw(CONTENT, list(_stated(store, stale.union(*before.values()))))
+    store.remove_statements(CONTENT, list(_stated(store, stale.union(*before.values()))))
     graphed = Graph()
     for thing, states in found.items():
         for at, state in states:

@@ -27,15 +27,17 @@ def touched(store: Writer, *graphs: str) -> dict[str, set[str]]:
         return {}
     versions = {version for graph in graphs for version in store.versions.of(store.listed(graph))}
     hashes = {value for version in versions for value, _ in store.objects(version, HASH)}
-    return {value: set(store.stating(HASH, value)) for value in hashes}
+    return {value: set(store.subjects_with_text(HASH, value)) for value in hashes}
 
 
-def renew(store: Writer, graph: str | None, before: dict[str, set[str]]) -> bool:
+def update(store: Writer, graph: str | None, before: dict[str, set[str]]) -> bool:
     """Derive the triples about equal content again, for the versions that a run's graph contains now (None: the graph
     is removed) or contained `before`; return whether there are any triples."""
-    now = {value: set(store.stating(HASH, value)) for value in before} | (touched(store, graph) if graph else {})
+    now = {value: set(store.subjects_with_text(HASH, value)) for value in before} | (
+        touched(store, graph) if graph else {}
+    )
     stale = set().union(*before.values(), *now.values())
-    store.withdraw(CONTENT, list(_derived(store, stale)))
+    store.remove_statements(CONTENT, list(_derived(store, stale)))
     facts = Facts(store)
     lines = [line for value in sorted(now) for line in _conclude(facts, now[value])]
     store.add(CONTENT, lines)

@@ -277,7 +277,7 @@ class StoreWriter:
         """The names of the lists of all runs that the index names, by their graphs."""
         return list_names(self.store)
 
-    def left_behind(self, runs: Container[str]) -> Iterator[tuple[str, str, str, str]]:
+    def runs_only_in_earlier_version(self, runs: Container[str]) -> Iterator[tuple[str, str, str, str]]:
         """Yield the runs that are in the store of an earlier version but not in `runs`: graph, run, content hash,
         N-Triples."""
         return runs_of_earlier_version(self.home, runs)
@@ -321,12 +321,12 @@ class StoreWriter:
         """Return whether any statement uses a property."""
         return next(iter(self.store.quads_for_pattern(None, ox.NamedNode(predicate), None, None)), None) is not None
 
-    def stating(self, predicate: str, text: str) -> list[str]:
+    def subjects_with_text(self, predicate: str, text: str) -> list[str]:
         """Return the subjects that have this text as a value of a property in any graph."""
         found = self.store.quads_for_pattern(None, ox.NamedNode(predicate), ox.Literal(text), None)
         return [value_of(quad.subject) for quad in found]
 
-    def withdraw(self, graph: str, statements: Iterable[tuple[str, str, str]]) -> None:
+    def remove_statements(self, graph: str, statements: Iterable[tuple[str, str, str]]) -> None:
         """Remove the given statements (subject, property, value) from a graph."""
         self._change()
         name = ox.NamedNode(graph)
@@ -357,7 +357,7 @@ class StoreWriter:
         self.dropped = True  # possibly
         apply_update(self.store, sparql)
 
-    def renew(self, progress: Callable[[str], None]) -> None:
+    def rewrite_tables(self, progress: Callable[[str], None]) -> None:
         """Copy all statements into a new store, which replaces this one when it is published: the tables of a store
         keep every term that was ever in them."""
         folder, total, done = new_store_folder(self.home), len(self.store), 0
@@ -402,7 +402,7 @@ class StoreWriter:
             self.lists.keep(lists)
         self.changed = self.dropped = False
 
-    def hand_over(self) -> None:
+    def become_snapshot(self) -> None:
         """Turn the store itself into the only snapshot, as the last operation: it is never written again."""
         self.rewritten()
         self.store.flush()
