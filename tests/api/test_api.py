@@ -1,4 +1,4 @@
-"""What provio recorded, asked from Python."""
+"""Queries of the record from Python."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_lineage_is_a_graph_of_networkx(recorded: Project) -> None:
 
 @pytest.mark.slow
 def test_a_notebook_shows_names_as_they_are(recorded: Project) -> None:
-    """What is in a name acts in no notebook: neither markup nor a terminal's codes."""
+    """Names are shown as text in a notebook: neither markup nor control codes of a terminal take effect."""
     recorded.watch("cp", "in.csv", HOSTILE)
     store = provio.open()
     rows = store.query("SELECT ?path { ?f a provio:File ; provio:path ?path FILTER(CONTAINS(?path, 'onerror')) }")
@@ -172,8 +172,8 @@ def test_graphs_of_rdflib_and_figures(recorded: Project) -> None:
 
 
 @pytest.mark.slow
-def test_others_may_write_meanwhile(recorded: Project) -> None:
-    """A store that stays open sees what was recorded since, and one that is being merged keeps nobody from asking."""
+def test_a_merge_during_queries(recorded: Project) -> None:
+    """An open store sees later records, and a merge in progress does not block queries."""
     store = provio.open()
     assert len(store.runs()) == 1
     recorded.provio("run", "--quiet", "--no-merge", "--", "cp", "out.csv", "more.csv")
@@ -181,7 +181,7 @@ def test_others_may_write_meanwhile(recorded: Project) -> None:
     assert {os.path.basename(path) for path in store.lineage("more.csv").paths.values()} == {"in.csv", "out.csv"}
 
 
-def test_a_server_is_asked(recorded: Project, oxigraph: Server) -> None:
+def test_a_server_is_queried(recorded: Project, oxigraph: Server) -> None:
     with provio.open(oxigraph.url) as store:
         assert {os.path.basename(path) for path in store.lineage("out.csv").paths.values()} == {"in.csv"}
         assert len(store.runs()) == 1
@@ -189,7 +189,7 @@ def test_a_server_is_asked(recorded: Project, oxigraph: Server) -> None:
 
 @pytest.mark.slow
 def test_a_user_s_program_is_typed(tmp_path: Path) -> None:
-    """mypy --strict has nothing to say of a program that uses it, and sees a mistake."""
+    """mypy --strict accepts a program that uses it, and finds a mistake."""
     pytest.importorskip("mypy", reason="mypy is not installed here")
     program = tmp_path / "program.py"
     program.write_text(

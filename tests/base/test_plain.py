@@ -1,4 +1,4 @@
-"""Classes of plain fields do what `dataclass` does of the same text: made, compared, hashed and shown alike."""
+"""Record classes behave like `dataclass` with the same text: construction, comparison, hash and repr."""
 
 from __future__ import annotations
 

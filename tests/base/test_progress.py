@@ -1,4 +1,4 @@
-"""Work of over a second shows one line on a terminal, which is gone when it ends, however that ends; elsewhere none."""
+"""Work of over a second shows one line on a terminal, which is always removed at the end; otherwise none."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from provio.base import terminal
 
-# A question that is asked until the line of progress stands: then it answers (`answer`), or it never does.
+# A query that runs until the line of progress is shown: then it prints its result (`answer`), or it never ends.
 QUESTION = """
 import os, signal, sys
 from provio.base import terminal, time_limit
@@ -36,7 +36,7 @@ if code is None:
 
 
 class Asked:
-    """A question on a terminal, and what it shows."""
+    """A query on a terminal, and its output."""
 
     def __init__(self, how: str) -> None:
         self.controller, shown = pty.openpty()
@@ -56,7 +56,7 @@ class Asked:
         return said
 
 
-def test_a_long_question_says_so_until_it_answers() -> None:
+def test_a_long_query_shows_progress() -> None:
     """The line is written over, and erased before the answer."""
     asked = Asked("answer")
     said = asked.until(None)
@@ -68,14 +68,14 @@ def test_a_long_question_says_so_until_it_answers() -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
-def test_what_is_killed_leaves_no_line(number: signal.Signals) -> None:
-    """A signal that ends the question takes the line away, and ends it as it would have."""
+def test_a_killed_query_leaves_no_line(number: signal.Signals) -> None:
+    """A signal that ends the query removes the line, and has its usual effect."""
     asked = Asked("wait")
     said = asked.until(b"running the query: ")
     asked.process.send_signal(number)
     said += asked.until(None)
     assert asked.process.wait(60) == -number
-    shown = said.partition(b"Traceback")[0]  # Python's own word on an interrupt, where nobody heeds it
+    shown = said.partition(b"Traceback")[0]  # Python's own message on an unhandled interrupt
     assert shown.rindex(b"\r\x1b[K") > shown.rindex(b"running the query")
 
 
@@ -101,7 +101,7 @@ def test_a_line_waits_for_a_second_and_is_not_written_too_often(monkeypatch: pyt
             line(text)
         stream.flush()
         said, wanted = b"", b"\r\x1b[Kb?\r\x1b[Kd\r\x1b[K"
-        while len(said) < len(wanted):  # a terminal hands over what it has so far
+        while len(said) < len(wanted):  # a read from a terminal returns the text so far
             assert select.select([controller], [], [], 60)[0], said
             said += os.read(controller, 1 << 16)
     os.close(controller)

@@ -1,4 +1,5 @@
-"""A question can be stopped: at its time-out, by Ctrl-C, with whoever asked it; an answer comes whole or not at all."""
+"""A query can be stopped by its time limit, by Ctrl-C, with its caller; a result is printed completely or not at
+all."""
 
 from __future__ import annotations
 
@@ -38,13 +39,13 @@ def children(pid: int) -> list[int]:
 
 
 def works(pid: int) -> bool:
-    """Whether a process has begun to compute."""
+    """Return whether a process has started to compute."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return int(fields[11]) / os.sysconf("SC_CLK_TCK") > 0.3
 
 
 def gone(pid: int) -> bool:
-    """Whether a process is no more, or only waits to be asked how it ended."""
+    """Return whether a process has ended, perhaps as a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
     except (FileNotFoundError, ProcessLookupError):
@@ -62,7 +63,7 @@ def asked(recorded: Project) -> Iterator[tuple[subprocess.Popen[str], int]]:
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # whoever tests may ignore it
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # the test process may ignore it
     )
     try:
         until(lambda: children(asking.pid) and works(children(asking.pid)[0]))
@@ -75,7 +76,7 @@ def asked(recorded: Project) -> Iterator[tuple[subprocess.Popen[str], int]]:
 @pytest.mark.parametrize("verb", ["query", "variable", "file"])
 @pytest.mark.slow
 def test_a_question_is_stopped_at_its_time_out(recorded: Project, verb: str) -> None:
-    """By the option, the variable, the setting: 124, nothing on stdout, one line that says what to do."""
+    """By the option, the variable, the setting: 124, nothing on stdout, one line with a remedy."""
     if verb == "variable":
         recorded.env["PROVIO_TIMEOUT"] = "0.5"
     elif verb == "file":
@@ -84,8 +85,7 @@ def test_a_question_is_stopped_at_its_time_out(recorded: Project, verb: str) -> 
     done = recorded.provio("query", ENDLESS, *option, code=124)
     assert done.stdout == ""
     assert done.stderr == (
-        "provio: stopped: no result within 0.5 s: "
-        "query less data (--campaign, --depth, LIMIT), or raise --timeout\n"
+        "provio: stopped: no result within 0.5 s: query less data (--campaign, --depth, LIMIT), or raise --timeout\n"
     )
     recorded.env.pop("PROVIO_TIMEOUT", None)
     (recorded.path / "provio.toml").unlink(missing_ok=True)
@@ -103,7 +103,7 @@ def test_every_question_has_one(recorded: Project, verb: tuple[str, ...]) -> Non
 
 @pytest.mark.slow
 def test_merging_is_not_counted(recorded: Project) -> None:
-    """What is pending is merged however long that takes; the time begins after it."""
+    """Pending runs are merged without a limit; the limit starts after the merge."""
     for _ in range(12):
         recorded.provio("run", "--quiet", "--no-merge", "--", "cp", "a", "c")
     recorded.provio("query", ENDLESS, "--timeout", "0.2", code=124)
@@ -113,7 +113,7 @@ def test_merging_is_not_counted(recorded: Project) -> None:
 @pytest.mark.parametrize("wrong", ["-1", "nan", "inf", "1e99", "soon"])
 @pytest.mark.slow
 def test_no_time(recorded: Project, wrong: str) -> None:
-    """What is no number of seconds: exit 2."""
+    """A value that is no number of seconds: exit code 2."""
     done = recorded.provio("query", "ASK {}", f"--timeout={wrong}", code=2)
     assert done.stderr.count("\n") == 1
     assert recorded.provio("query", "ASK {}", "--timeout=0").stdout == "true\n"
@@ -123,8 +123,8 @@ def test_no_time(recorded: Project, wrong: str) -> None:
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM), (signal.SIGKILL, -signal.SIGKILL)]
 )
 @pytest.mark.slow
-def test_who_asked_is_ended(asked: tuple[subprocess.Popen[str], int], number: int, code: int) -> None:
-    """Ctrl-C (130, nothing printed), a kill, a kill that cannot be heeded: nobody goes on working at the answer."""
+def test_the_caller_is_ended(asked: tuple[subprocess.Popen[str], int], number: int, code: int) -> None:
+    """Ctrl-C (130, no output), SIGTERM, SIGKILL: no process continues the query."""
     asking, worker = asked
     asking.send_signal(number)
     out, err = asking.communicate(timeout=60)
@@ -143,7 +143,7 @@ def test_a_terminals_interrupt_reaches_both(asked: tuple[subprocess.Popen[str], 
 
 
 @pytest.mark.slow
-def test_the_one_who_works_is_killed(asked: tuple[subprocess.Popen[str], int]) -> None:
+def test_the_child_is_killed(asked: tuple[subprocess.Popen[str], int]) -> None:
     """As by the kernel, where memory ran out: exit 1, one line."""
     asking, worker = asked
     os.kill(worker, signal.SIGKILL)
@@ -164,7 +164,7 @@ def test_a_large_answer_is_whole(recorded: Project, unbuffered: str) -> None:
     recorded.env["PYTHONUNBUFFERED"] = unbuffered
     began = time.monotonic()
     recorded.provio("query", MANY)
-    limit = max(5, 4 * (time.monotonic() - began))  # long enough for the answer, wherever
+    limit = max(5, 4 * (time.monotonic() - began))  # long enough for the result on any machine
     command = [*provio_command(), "query", "--timeout", str(limit), MANY]
     reader = subprocess.Popen(command, cwd=recorded.path, env=recorded.env, stdout=subprocess.PIPE, text=True)
     assert reader.stdout
@@ -176,7 +176,7 @@ def test_a_large_answer_is_whole(recorded: Project, unbuffered: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_reader_that_goes_away(recorded: Project) -> None:
+def test_a_reader_that_closes_the_pipe(recorded: Project) -> None:
     """`provio query … | head`: ended by the closed pipe, without a word."""
     command = [*provio_command(), "query", MANY]
     asking = subprocess.Popen(

@@ -46,7 +46,7 @@ def test_every_class_is_below_a_class_of_prov(ontology: Graph) -> None:
             assert parent.startswith(PROV) or (parent, RDF.type, OWL.Class) in ontology, f"{word} under {parent}"
 
 
-def test_entities_activities_and_agents_are_apart(ontology: Graph) -> None:
+def test_entities_activities_and_agents_are_disjoint(ontology: Graph) -> None:
     kinds = {str(PROV[name]) for name in ("Entity", "Activity", "Agent")}
     for word in ontology.subjects(RDF.type, OWL.Class):
         assert len(vocab.superclasses(str(word)) & kinds) == 1, word

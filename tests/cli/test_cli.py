@@ -53,7 +53,7 @@ def recorded(project: Project) -> Project:
 def test_of_many_words_a_complaint_names_the_nearest_and_where_all_are(
     project: Project, arguments: list[str], said: str
 ) -> None:
-    """A list of what is allowed stands in it only where it is short."""
+    """The message lists the allowed words only if there are few."""
     done = project.provio(*arguments, code=125 if arguments[0] == "run" else 2)
     assert done.stderr.removeprefix("provio: ").removeprefix("Invalid value for ").startswith(said)
     assert len(done.stderr) < 160
@@ -68,7 +68,7 @@ def test_wrong_calls(project: Project, arguments: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("verb", verbs.names())
-def test_every_verb_is_told(project: Project, verb: str) -> None:
+def test_every_verb_is_listed(project: Project, verb: str) -> None:
     """Its help has an example, the help of all lists it, and so does the README's table."""
     shown = " ".join(project.provio(verb, "--help").stdout.split())
     assert re.search(rf"Example: provio {verb}\b", shown)
@@ -78,7 +78,7 @@ def test_every_verb_is_told(project: Project, verb: str) -> None:
 
 @pytest.mark.slow
 def test_no_store(tmp_path: Path) -> None:
-    """No .provio here or above: exit 3 and what to do."""
+    """No .provio here or above: exit code 3 and a remedy."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("PROVIO")}
     for arguments in (["lineage", "x"], ["runs"], ["query", "ASK {}"], ["merge"], ["export"]):
         done = subprocess.run(
@@ -115,8 +115,8 @@ def test_a_slash_behind_a_files_name(recorded: Project) -> None:
 
 
 @pytest.mark.slow
-def test_a_changed_file_is_said(recorded: Project) -> None:
-    """A file that was changed since: the newest recorded version answers, and provio says so."""
+def test_a_changed_file_is_reported(recorded: Project) -> None:
+    """A file that was changed since: the result is about the newest recorded version, with a message."""
     recorded.sh("echo more >> b")
     said = "changed since it was recorded at 20"
     assert said in recorded.provio("lineage", "b").stdout
@@ -130,7 +130,7 @@ def test_a_changed_file_is_said(recorded: Project) -> None:
     "question", ["SELECT ?x WHERE {", "no-such-file.rq", "SELECT * { SERVICE <http://example.org/> { ?s ?p ?o } }"]
 )
 def test_bad_questions(recorded: Project, question: str) -> None:
-    """What is not SPARQL, no file, or would fetch from elsewhere: exit 1."""
+    """Text that is neither SPARQL nor a file, or that would query another server: exit code 1."""
     complaint(recorded.provio("query", question, code=1))
 
 
@@ -150,7 +150,7 @@ def test_an_empty_argument_is_not_everything(recorded: Project) -> None:
 
 
 @pytest.mark.slow
-def test_somebody_elses_store(recorded: Project) -> None:
+def test_the_store_of_another_user(recorded: Project) -> None:
     """A .provio that belongs to another user is not used silently."""
     if os.geteuid() != 0:
         pytest.skip("only root can give a folder away")
@@ -167,7 +167,7 @@ def test_a_newer_store(recorded: Project) -> None:
 
 
 def test_lineage_as_tree(recorded: Project) -> None:
-    """The tree names the file, the program, its command line, and what it came from."""
+    """The tree names the file, the program, its command line, and the sources."""
     lines = recorded.provio("lineage", "b").stdout.splitlines()
     assert lines[0].startswith("b")
     assert lines[1].startswith("│ cp  20")
@@ -199,7 +199,7 @@ def test_lineage_in_other_forms(recorded: Project, form: str) -> None:
 
 @pytest.mark.slow
 def test_depth_bounds_the_steps(recorded: Project) -> None:
-    """--depth 1 shows what a file was made from and no further."""
+    """--depth 1 shows only the direct inputs of a file."""
     recorded.watch("cp", "b", "c")
     assert recorded.data("c") == {"a", "b"}
     assert recorded.data("c", "--depth", "1") == {"b"}
@@ -223,7 +223,7 @@ def test_query_forms(recorded: Project) -> None:
 
 @pytest.mark.slow
 def test_runs_and_show(recorded: Project) -> None:
-    """`runs` lists, `show` tells: the command, its end, what it read and wrote."""
+    """`runs` lists runs; `show` prints the command, its end, its reads and writes."""
     row = json.loads(recorded.provio("runs", "--as", "json").stdout)[0]
     assert (row["name"], row["command"], row["end"]) == ("first", "cp a b", "exit 0")
     for name in ("last", "first", row["run"], row["run"][:20]):
@@ -259,7 +259,7 @@ def test_the_home_is_kept_out_of_the_way(recorded: Project) -> None:
 
 @pytest.mark.slow
 def test_provio_home_is_used_from_anywhere(recorded: Project, tmp_path: Path) -> None:
-    """PROVIO_HOME names the store wherever one stands."""
+    """PROVIO_HOME names the record in any current folder."""
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     recorded.env["PROVIO_HOME"] = str(recorded.path / ".provio")
@@ -276,9 +276,9 @@ def test_nothing_of_the_project_is_left_after_rm(recorded: Project) -> None:
 
 
 @pytest.mark.slow
-def test_a_question_loads_only_what_it_needs(recorded: Project) -> None:
-    """What takes long to load, and a question about one file has no use for, is not loaded."""
-    recorded.provio("lineage", "b")  # what is pending is merged
+def test_a_query_loads_only_needed_modules(recorded: Project) -> None:
+    """A query on one file does not load slow modules that it does not need."""
+    recorded.provio("lineage", "b")  # merges pending runs
     script = "import sys; sys.argv[1:] = ['lineage', 'b']; from provio.cli.main import main; main()"
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-c", script], cwd=recorded.path, env=recorded.env, text=True,

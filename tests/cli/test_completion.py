@@ -15,7 +15,7 @@ from conftest import Project, provio_command
 
 from provio.cli import completion, verbs
 
-# Each shell without files of its user's, with a prompt of its own; what prints the words it has, once Tab is pressed.
+# Each shell without files of its user, with a fixed prompt, and the command that prints its words after Tab.
 SHELLS = {
     "bash": ["--norc", "--noprofile", "-i"],
     "zsh": ["-f", "-i"],
@@ -35,14 +35,14 @@ def recorded(project: Project) -> Project:
 
 
 def offered(project: Project, line: str) -> list[str]:
-    """What is offered for the last word of a line, by the protocol of bash."""
+    """Return the completions for the last word of a line, by the protocol of bash."""
     words = line.split(" ")
     env = {**project.env, "_PROVIO_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
     return project.provio(env=env).stdout.split()
 
 
 @pytest.mark.slow
-def test_what_is_offered(recorded: Project) -> None:
+def test_completions(recorded: Project) -> None:
     """By the verb's parameters, and without a store: the run is not merged by it."""
     run = next((recorded.path / ".provio" / "runs").iterdir()).name
     assert offered(recorded, "provio lin") == ["plain,lineage"]
@@ -66,7 +66,7 @@ def test_what_is_offered(recorded: Project) -> None:
 
 @pytest.mark.parametrize("name", ["$(touch made)", "`touch made`", "a;touch made", "*", "a b", "a'b", "~root", "!x"])
 def test_a_name_that_a_shell_would_read_is_not_offered(recorded: Project, name: str) -> None:
-    """A record may come from somebody else, and what stands on the line is carried out with the next Enter."""
+    """A record may come from another user, and the next Enter executes the completed line."""
     project = recorded
     project.provio("run", "--quiet", "--no-merge", "--name", name, "--campaign", name, "--", "true")
     assert offered(project, "provio runs --campaign ") == ["plain,das"]
@@ -78,7 +78,7 @@ def test_a_name_that_a_shell_would_read_is_not_offered(recorded: Project, name: 
 
 @pytest.mark.parametrize("kind", ["fifo", "device", "torn"])
 def test_a_broken_head_of_a_run_is_passed_over(recorded: Project, kind: str) -> None:
-    """One that would be waited for, one without an end, one that is no more than begun."""
+    """One that blocks, one without an end, one that has just started."""
     folder = recorded.path / ".provio" / "runs" / "01a1ffff-0000-7000-8000-000000000000"
     folder.mkdir()
     if kind == "fifo":
@@ -91,8 +91,8 @@ def test_a_broken_head_of_a_run_is_passed_over(recorded: Project, kind: str) -> 
     assert found[:2] == ["plain,last", "plain,first"] and "plain,01a1ffff-0000" in found
 
 
-def test_what_is_said_of_a_question_is_text(project: Project) -> None:
-    """What a terminal would carry out is left out."""
+def test_the_description_of_a_query_is_text(project: Project) -> None:
+    """Control characters of the terminal are removed."""
     (project.path / "mine").mkdir()
     (project.path / "mine" / "evil.rq").write_text("# title: \x1b]0;a\x07title\nASK {}\n")
     (project.path / "provio.toml").write_text('queries = ["mine"]\n')
@@ -100,8 +100,8 @@ def test_what_is_said_of_a_question_is_text(project: Project) -> None:
     assert project.provio(env=env).stdout == "plain\nevil\n ]0;a title\n"
 
 
-def test_nothing_recorded_and_somebody_elses(project: Project, tmp_path: Path) -> None:
-    """No `.provio`, or one that may not be asked: silence, on both streams."""
+def test_no_record_and_one_of_another_user(project: Project, tmp_path: Path) -> None:
+    """No `.provio`, or one without permission: no output on both streams."""
     env = {**project.env, "_PROVIO_COMPLETE": "bash_complete", "COMP_WORDS": "provio show ", "COMP_CWORD": "2"}
     (project.path / ".provio").chmod(0o777)
     for folder in (tmp_path, project.path):
@@ -122,7 +122,7 @@ def test_every_parameter_completes(verb: str) -> None:
 
 @pytest.fixture(params=sorted(SHELLS))
 def terminal(request: pytest.FixtureRequest, recorded: Project, needs: Any) -> Iterator[tuple[str, pexpect.spawn]]:
-    """An interactive shell in which completion is set up as the help says."""
+    """Start an interactive shell with completion set up according to the help."""
     shell = request.param
     needs(shell)
     provio = Path(provio_command()[0])

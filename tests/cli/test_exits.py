@@ -86,7 +86,7 @@ def one_line(done: subprocess.CompletedProcess[str]) -> str:
 
 
 def codes_of(verb: str) -> set[int]:
-    """What the page says that a verb may end with."""
+    """Return the exit codes of a verb on the page."""
     always = {0, 1, 2, 130, 141}
     if verb == "run":
         return always | {125, 126, 127}
@@ -106,7 +106,7 @@ def test_each_wrong_turn_has_its_remedy(recorded: Project) -> None:
 
 @pytest.mark.slow
 def test_a_current_folder_that_was_deleted(recorded: Project) -> None:
-    """Whatever is called by a name in it says that; where a command was to be started, 125, and for a shell 1."""
+    """Each verb reports it; the exit code is 125 for a verb that starts a command, and 1 for a shell."""
     said = "provio: the current folder was deleted: change to one that exists\n"
     calls = {
         **dict.fromkeys(("lineage x", "why x", "impact x", "query upstream x", "runs"), 3),
@@ -138,7 +138,7 @@ def test_the_page_has_every_verb_and_every_code() -> None:
 
 @pytest.mark.slow
 def test_no_store_at_all(tmp_path: Path) -> None:
-    """Each verb that asks or keeps: 3, and what makes a record."""
+    """Each verb that queries or maintains: exit code 3, and the command that makes a record."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("PROVIO")}
     calls = [
         "runs",
@@ -162,13 +162,15 @@ def test_no_store_at_all(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_full_disk(recorded: Project, tmp_path: Path) -> None:
-    """What cannot be written is named; the command under `run` ends as it does without provio."""
+    """The file that cannot be written is named; the command under `run` ends like without provio."""
     small = tmp_path / "small"
     with ExitStack() as undo:
         mount(small, "tmpfs", undo)
         subprocess.run(["mount", "-o", "remount,size=64k", small], check=True)
         (small / "filler").write_bytes(bytes(56 << 10))
-        assert "name a writable folder with free space" in one_line(recorded.provio("backup", str(small / "copy"), code=1))
+        assert "name a writable folder with free space" in one_line(
+            recorded.provio("backup", str(small / "copy"), code=1)
+        )
         page = recorded.provio("view", "out.txt", "-o", str(small / "page.html"), code=1)
         assert "No space left on device" in one_line(page)
         done = recorded.provio(
@@ -179,7 +181,7 @@ def test_a_full_disk(recorded: Project, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_broken_and_old_stores(recorded: Project) -> None:
-    """A store of an older format or of broken files is made anew, and the question answered; a newer one is refused."""
+    """A store of an older format or with damaged files is rebuilt for the query; a newer one is refused."""
     before = recorded.provio("lineage", "out.txt").stdout
     home = recorded.path / ".provio"
     for file in (home / "store").glob("*.sst"):
@@ -197,8 +199,8 @@ def test_broken_and_old_stores(recorded: Project) -> None:
 
 
 @pytest.mark.slow
-def test_somebody_at_a_terminal_sees_that_it_works(recorded: Project) -> None:
-    """A question of over a second says so in one line, which is gone when it ends; in a pipe nothing is said."""
+def test_a_terminal_shows_progress(recorded: Project) -> None:
+    """A query of over a second shows one line of progress, which is removed at the end; in a pipe there is none."""
     endless = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l . ?m ?n1 ?o }"
     recorded.provio("runs")
     program, *words = provio_command()

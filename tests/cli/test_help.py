@@ -1,4 +1,4 @@
-"""Help as people meet it: verbs in groups, 80 columns, the nearest word for a slip, colour on a terminal alone."""
+"""Help: verbs in groups, 80 columns, the nearest word for a mistyped one, colour only on a terminal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def on_terminal(project: Project, *arguments: str, **variables: str) -> str:
-    """What a terminal of 80 columns is sent."""
+    """Return the output on a terminal of 80 columns."""
     program, *before = provio_command()
     env = {**project.env, "TERM": "xterm", "NO_COLOR": "", "COLUMNS": "80", **variables}
     child = pexpect.spawn(program, [*before, *arguments], cwd=project.path, env=env, encoding="utf-8", timeout=60)
@@ -26,8 +26,8 @@ def on_terminal(project: Project, *arguments: str, **variables: str) -> str:
 
 
 @pytest.mark.slow
-def test_what_a_question_asks_is_listed_whole(project: Project) -> None:
-    """On 80 columns too: what can be filled in is told elsewhere."""
+def test_titles_of_queries_are_never_cut(project: Project) -> None:
+    """On 80 columns too: the parameters are omitted, and a note names the command that lists them."""
     shown = on_terminal(project, "query", "--list")
     assert all(one.title in shown for one in queries.questions())
     assert "…" not in shown and "provio query NAME --show" in shown
@@ -35,7 +35,7 @@ def test_what_a_question_asks_is_listed_whole(project: Project) -> None:
 
 
 def test_every_verb_has_a_group() -> None:
-    """No verb stands where nobody looks for it."""
+    """No verb is in an unexpected group."""
     named = [name for names in usage.GROUPS.values() for name in names]
     assert set(verbs.names()) <= set(named)
     assert len(named) == len(set(named))
@@ -72,7 +72,7 @@ def test_help_fits_into_80_columns(project: Project, verb: str) -> None:
         (["help", "impacts"], "'impact'"),
     ],
 )
-def test_a_slip_is_told_what_was_meant(project: Project, typed: list[str], nearest: str) -> None:
+def test_a_mistyped_word_gets_a_suggestion(project: Project, typed: list[str], nearest: str) -> None:
     """A verb, an option, a command without `run`, a file without `lineage`."""
     (project.path / "notes.txt").touch()
     done = project.provio(*typed, code=None)

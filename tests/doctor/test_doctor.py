@@ -1,4 +1,4 @@
-"""`provio doctor`, with real programs, file systems and settings that go wrong, and with those that do not."""
+"""`provio doctor`, with real programs, file systems and settings, faulty and correct ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SOURCE = "int main(void) { return 0; }\n"
 
 
 def findings(project: Project, *command: str | Path, code: int = 0, **options: Any) -> dict[str, list[dict[str, str]]]:
-    """What is found, by what it is about."""
+    """Return the findings by subject."""
     words = ["--", *map(str, command)] if command else []
     found = json.loads(project.provio("doctor", "--as", "json", *words, code=code, **options).stdout)
     by: dict[str, list[dict[str, str]]] = {}
@@ -50,7 +50,7 @@ def mounted(tmp_path: Path) -> Iterator[ExitStack]:
 
 
 def test_a_healthy_place(project: Project) -> None:
-    """No problem, every check says something, a child was seen, and nothing is left behind."""
+    """No problem, each check reports, the trial was recorded, and no file is left."""
     before = sorted(os.listdir(project.path)), sorted(os.listdir(project.path / ".provio"))
     found = findings(project, "cat", "x")
     assert not [one for some in found.values() for one in some if one["level"] == "problem"]
@@ -112,8 +112,8 @@ def test_a_program_that_gains_rights(project: Project) -> None:
 
 
 @pytest.mark.slow
-def test_a_sanitizer_is_named_and_goes_well(project: Project) -> None:
-    """-fsanitize=address: no problem, and it says what is done for it; the program is then watched indeed."""
+def test_a_sanitizer_is_named_and_works(project: Project) -> None:
+    """-fsanitize=address: no problem, and the finding names the effect; a run of the program is then recorded."""
     program = compiled(project, "-fsanitize=address")
     found = findings(project, program)
     assert found["program"][0]["level"] == "ok"
@@ -134,15 +134,15 @@ def test_the_program_is_not_started(project: Project) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("make", "remedy"), [("mkdir", "name a program in it"), ("mkfifo", "name a program")])
-def test_what_can_never_be_executed_is_not_to_be_made_executable(project: Project, make: str, remedy: str) -> None:
+def test_only_a_regular_file_can_be_made_executable(project: Project, make: str, remedy: str) -> None:
     """A folder, a FIFO: another name is wanted, not chmod."""
     project.sh(f"{make} thing")
     assert findings(project, "./thing", code=1)["program"][0]["remedy"] == remedy
 
 
 @pytest.mark.slow
-def test_scripts_whose_interpreter_is_gone(project: Project) -> None:
-    """A wrong `#!`, and a file that nobody may execute."""
+def test_scripts_with_a_missing_interpreter(project: Project) -> None:
+    """A wrong `#!`, and a file that is not executable."""
     script = project.path / "script"
     script.write_text("#!/no/such/python\n")
     script.chmod(0o755)
@@ -153,7 +153,7 @@ def test_scripts_whose_interpreter_is_gone(project: Project) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "remedy"), [("sbatch", "job's script"), ("docker", "inside"), ("ssh", "other side")])
-def test_what_works_elsewhere(project: Project, name: str, remedy: str) -> None:
+def test_commands_that_delegate_their_work(project: Project, name: str, remedy: str) -> None:
     """A submitter, a container's client, a remote shell: the program takes the shim, and that is of no use."""
     (project.path / name).symlink_to(shutil.which("true") or "/bin/true")
     assert remedy in findings(project, project.path / name, code=1)["delegation"][0]["remedy"]
@@ -173,7 +173,7 @@ def test_a_preload_that_is_taken_out(project: Project) -> None:
 
 @pytest.mark.slow
 def test_a_shim_on_a_file_system_without_programs(project: Project, mounted: ExitStack, tmp_path: Path) -> None:
-    """The package on a tmpfs that is mounted noexec: the shim's line and the trial's both say so."""
+    """The package on a tmpfs that is mounted noexec: the checks of the shim and the trial report it."""
     folder = tmp_path / "noexec"
     mount(folder, "tmpfs", mounted)
     shutil.copytree(ROOT / "provio", folder / "provio", symlinks=False, ignore=shutil.ignore_patterns("__pycache__"))
@@ -205,7 +205,7 @@ def test_a_shim_older_than_its_sources(project: Project, tmp_path: Path) -> None
 
 @pytest.mark.slow
 def test_whole_second_times_and_little_room(project: Project, mounted: ExitStack, tmp_path: Path) -> None:
-    """A small ext4 whose inodes hold no more than seconds: measured, and what is left of it is said."""
+    """A small ext4 with inodes that store whole seconds: the resolution is measured, and free space reported."""
     folder = tmp_path / "small"
     mount(folder, "ext4-128", mounted)
     (folder / ".provio").mkdir()
@@ -216,7 +216,7 @@ def test_whole_second_times_and_little_room(project: Project, mounted: ExitStack
 
 @pytest.mark.slow
 def test_a_full_disk(project: Project, mounted: ExitStack, tmp_path: Path) -> None:
-    """Where not one megabyte can be had, recording would fail: said before it does."""
+    """Without a free megabyte recording would fail; doctor reports it before."""
     folder = tmp_path / "full"
     mount(folder, "tmpfs", mounted)
     subprocess.run(["mount", "-o", "remount,size=512k", folder], check=True)
@@ -226,8 +226,8 @@ def test_a_full_disk(project: Project, mounted: ExitStack, tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_somebody_elses_record_and_one_open_to_all(project: Project) -> None:
-    """Another user's `.provio`; one's own that anybody may write."""
+def test_a_record_of_another_user_and_one_open_to_all(project: Project) -> None:
+    """The `.provio` of another user; one's own that all users can write."""
     home = project.path / ".provio"
     home.chmod(0o777)
     assert "all users can write" in findings(project, code=1)["record"][0]["says"]
@@ -241,7 +241,7 @@ def test_somebody_elses_record_and_one_open_to_all(project: Project) -> None:
 
 @pytest.mark.slow
 def test_wrong_settings(project: Project) -> None:
-    """File, line and nearest key, as every verb says it."""
+    """File, line and nearest key, like in each verb."""
     (project.path / "provio.toml").write_text("hahs = true\n")
     (found,) = findings(project, code=1)["settings"]
     assert "provio.toml:1" in found["says"]
@@ -253,7 +253,7 @@ def test_wrong_settings(project: Project) -> None:
 
 @pytest.mark.slow
 def test_a_newer_store(project: Project) -> None:
-    """What questions would say, doctor says too."""
+    """Doctor reports the error that queries would report."""
     project.watch("true")
     project.provio("runs")
     (project.path / ".provio" / "store.version").write_text("99\n")
@@ -262,7 +262,7 @@ def test_a_newer_store(project: Project) -> None:
 
 
 @pytest.mark.slow
-def test_jobs_locale_and_what_is_watched_already(project: Project) -> None:
+def test_jobs_locale_and_a_recorded_shell(project: Project) -> None:
     """Notes are no problems: a batch job, a locale of ASCII, a shell under provio, another preload."""
     project.env |= {"SLURM_JOB_ID": "42", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
     project.env["PROVIO_TRACE"] = "1;op;tsc;0193c1f2-0000-7000-8000-000000000000;host;/h;/f"
@@ -274,7 +274,7 @@ def test_jobs_locale_and_what_is_watched_already(project: Project) -> None:
 
 @pytest.mark.slow
 def test_hdf5_of_the_commands_python(project: Project) -> None:
-    """The versions of the Python that is named, and what the setting makes of it."""
+    """The versions of the command's Python, and the effect of the setting."""
     assert re.search(r"h5py \d.* with HDF5 \d", findings(project, sys.executable, "x.py")["HDF5"][0]["says"])
     project.env["PROVIO_HDF5"] = "off"
     assert findings(project, sys.executable)["HDF5"][0]["level"] == "note"

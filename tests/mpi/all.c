@@ -1,4 +1,4 @@
-// Each call of MPI-IO that is watched, by every rank; on standard output what rank 0 did by each: NAME CALLS BYTES.
+// Each recorded call of MPI-IO, by every rank; rank 0 prints its figures: NAME CALLS BYTES.
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +12,7 @@ static MPI_Request request;
 static int data[COUNT];
 static MPI_Offset part;
 
-static void said(const char *name, int calls, int bytes) {
+static void report(const char *name, int calls, int bytes) {
     if (rank == 0) printf("%s %d %d\n", name, calls, bytes);
 }
 
@@ -27,15 +27,15 @@ static MPI_Offset place(void) {
 #define TWICE(name, ...)                                                                                               \
     DO(name, __VA_ARGS__, &status)                                                                                     \
     DO(name, __VA_ARGS__, MPI_STATUS_IGNORE)                                                                           \
-    said(#name, 2, 2 * BYTES);
+    report(#name, 2, 2 * BYTES);
 #define LATER(name, ...)                                                                                               \
     DO(name, __VA_ARGS__, &request)                                                                                    \
     MPI_Wait(&request, MPI_STATUS_IGNORE);                                                                             \
-    said(#name, 1, BYTES);
+    report(#name, 1, BYTES);
 #define HALVES(name, ...)                                                                                              \
     DO(name##_begin, __VA_ARGS__)                                                                                      \
     DO(name##_end, data, MPI_STATUS_IGNORE)                                                                            \
-    said(#name "_end", 1, BYTES);
+    report(#name "_end", 1, BYTES);
 
 #define ALL(verb)                                                                                                      \
     MPI_File_seek(file, place(), MPI_SEEK_SET);                                                                        \
@@ -70,19 +70,19 @@ int main(int count, char **arguments) {
         return 5;
     ALL(write)
     if (MPI_File_sync(file) != MPI_SUCCESS) return 6;
-    said("MPI_File_sync", 1, 0);
+    report("MPI_File_sync", 1, 0);
     MPI_Barrier(MPI_COMM_WORLD);
     part = 0;
     ALL(read)
-    // Behind the end there is less than was asked for, or nothing; and a rank may take part with nothing of its own.
+    // After the end fewer bytes than requested are read, or none; and a rank may take part without data.
     MPI_Offset end;
     MPI_File_get_size(file, &end);
     DO(PMPI_File_read_at, end - 8, data, COUNT, MPI_INT, MPI_STATUS_IGNORE)
     DO(PMPI_File_read_at, end, data, COUNT, MPI_INT, &status)
-    said("MPI_File_read_at", 2, 8);
+    report("MPI_File_read_at", 2, 8);
     DO(MPI_File_write_at_all, end + rank * BYTES, data, rank == 1 ? COUNT : 0, MPI_INT, &status)
     if (MPI_File_close(&file) != MPI_SUCCESS || file != MPI_FILE_NULL) return 7;
-    said("MPI_File_close", 1, 0);
+    report("MPI_File_close", 1, 0);
     MPI_Finalize();
     return 0;
 }

@@ -29,7 +29,7 @@ def test_pass_through_is_every_row(tmp_path: Path) -> None:
 
 
 def test_pass_through_changes_nothing(tmp_path: Path) -> None:
-    """Under that preload a shell, its pipes, a Python and numbers with a point print what they print without."""
+    """With that preload a shell, its pipes, a Python and floating-point numbers have the same output as without."""
     script = "for i in 1 2; do echo $i | cat; done; python3 -c 'import os; print(os.popen(\"echo x\").read(), 1.5)'; "
     script += 'awk \'BEGIN { printf "%.3f %s\\n", 3.14159, "y" }\'; (exit 3)'
     preload = {"LD_PRELOAD": str(pass_through(tmp_path))}

@@ -1,4 +1,4 @@
-"""The documentation: its commands run and show what it says, its links lead somewhere, its reference is today's."""
+"""The documentation: its commands print the shown output, its links are valid, its generated pages are up to date."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def name_of(page: Path) -> str:
 
 @pytest.mark.parametrize("page", [page for page in RUN if commands_of(page)], ids=name_of)
 @pytest.mark.slow
-def test_the_commands_of_a_page_do_what_it_says(project: Project, needs: Any, page: Path) -> None:
+def test_the_commands_of_a_page_print_the_shown_output(project: Project, needs: Any, page: Path) -> None:
     """One after the other in one folder; each ends with 0 and shows the lines that the page has of it."""
     programs, setup = setup_of(page)
     needs(*programs)
@@ -75,12 +75,12 @@ def test_every_page_is_in_the_index() -> None:
 
 
 def test_the_reference_of_commands_is_todays() -> None:
-    """docs/commands.md is what `make calls` writes."""
+    """docs/commands.md equals the output of `make calls`."""
     assert (DOCS / "commands.md").read_text(encoding="utf-8") == manual.page(), "make calls"
 
 
 def test_the_page_of_words_is_todays() -> None:
-    """docs/words.md is what `make calls` writes; each word of the ontology is in it, and says what it means."""
+    """docs/words.md equals the output of `make calls`, and has each term of the ontology with its meaning."""
     assert (DOCS / "words.md").read_text(encoding="utf-8") == vocabulary_list.page(), "make calls"
     assert {word.name.removeprefix("provio:") for word in vocabulary_list.words()} == set(vocabulary().terms)
     assert [word.name for word in vocabulary_list.words() if not word.says.get("comment")] == []

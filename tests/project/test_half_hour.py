@@ -1,4 +1,4 @@
-"""docs/first-half-hour.md is what a new user sees today: carried out anew, in a fresh environment, at 80 columns."""
+"""docs/first-half-hour.md shows the present output for a new user, in a fresh environment, at 80 columns."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ PAGE = ROOT / "docs" / "first-half-hour.md"
 
 
 @pytest.mark.slow
-def test_the_page_is_what_is_seen() -> None:
-    """But for ids, times and sizes; `make transcript` writes it anew."""
+def test_the_page_is_up_to_date() -> None:
+    """Except ids, times and sizes; `make transcript` updates it."""
     if os.geteuid() != 0:
         pytest.skip("only root can give a folder away, as the page does")
     seen = half_hour.page()
@@ -23,7 +23,7 @@ def test_the_page_is_what_is_seen() -> None:
         pytest.fail("make transcript\n" + "\n".join(difflib.unified_diff(old, new, lineterm="", n=0)))
 
 
-def test_the_page_tells_nothing_of_a_machine() -> None:
+def test_the_page_has_no_data_of_a_machine() -> None:
     """No traceback, no colour, nobody's folder; answers fit the terminal, but for complaints, which are one line."""
     page = PAGE.read_text(encoding="utf-8")
     assert "Traceback" not in page

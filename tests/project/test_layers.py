@@ -28,7 +28,7 @@ def package_of(path: Path) -> str:
 
 
 def imported(path: Path) -> Iterator[str]:
-    """The packages that a module imports from, wherever in its text it does."""
+    """Yield the packages that a module imports from, also inside functions."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: imports are absolute"

@@ -18,11 +18,11 @@ import provio
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 ROOMS = ("interceptors", "ontology", "queries")
 CONTENT = (".py", ".c", ".h", ".def", ".ttl", ".rq", ".html", ".css", ".js", ".typed")
-QUICKLY = {"CFLAGS": "-O0"}  # what is in the package is looked at here, and not how quick it is
+QUICKLY = {"CFLAGS": "-O0"}  # these tests check the content of the package, not its speed
 
 
 def sources() -> list[Path]:
-    """What of the repository belongs into the wheel, by the names it has there."""
+    """Return the files of the repository that belong into the wheel, by their names there."""
     linked = [path for room in ROOMS for path in (ROOT / room).rglob("*")]
     own = [path for path in (ROOT / "provio").rglob("*") if not set(path.parts[len(ROOT.parts) + 1 :]) & set(ROOMS)]
     kept = [path.relative_to(ROOT) for path in linked + own if path.suffix in CONTENT and path.is_file()]
@@ -37,7 +37,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def wheel(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel as pip makes it of a checkout: with what `build-system.requires` names, and nothing else."""
+    """Build the wheel from a checkout with pip, with only the packages in `build-system.requires`."""
     folder = tmp_path_factory.mktemp("wheel")
     built = build(checkout, folder, **QUICKLY)
     assert built.returncode == 0, built.stderr
@@ -88,7 +88,7 @@ def test_a_missing_compiler_is_one_clear_line(checkout: Path, tmp_path: Path) ->
         ({"CC": "cc"}, None),
     ],
 )
-def test_what_make_needs_is_looked_for_first(environment: dict[str, str], said: str | None) -> None:
+def test_requirements_of_make_are_checked_first(environment: dict[str, str], said: str | None) -> None:
     if said is None and not shutil.which("cc"):
         pytest.skip("cc is not installed")
     command = ["/bin/sh", str(ROOT / ".ci" / "tools"), sys.executable]

@@ -1,4 +1,4 @@
-"""The shims of wheels: what each asks of its C library, the same bytes wherever they are built, and that they work."""
+"""The shims of wheels: the symbols that each needs, reproducible bytes, and that they work."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from provio.system import elf
 pytestmark = pytest.mark.slow
 KINDS = tuple(TARGETS)
 OLDER = POSIX.parents[1] / "build" / "glibc" / "lib64"
-# What the shims ask of musl, all of it older than musl 1.2.
+# The symbols of musl that the shims need, all older than musl 1.2.
 OF_MUSL = set("environ __errno_location clock_gettime getenv stdin stdout ftello dirfd memchr ntohs".split())
 
 
@@ -38,11 +38,11 @@ def shim_of(preload: Path, kind: str) -> Path:
     return preload / kind / "libprovio.so"
 
 
-# ---- what they are
+# ---- content
 
 
 def glibc_versions(library: Path) -> set[tuple[int, ...]]:
-    """The versions of glibc's symbols that a library asks for."""
+    """Return the versions of glibc's symbols that a library needs."""
     said = subprocess.run(["readelf", "-W", "-V", library], capture_output=True, text=True, check=True).stdout
     return {tuple(map(int, found.split("."))) for found in re.findall(r"Name: GLIBC_([\d.]+)", said)}
 
@@ -56,8 +56,8 @@ def asked_for(library: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_a_shim_asks_for(preload: Path, kind: str) -> None:
-    """No version of glibc after 2.17, of musl what it always had, no library but the C library, no folder."""
+def test_the_symbols_that_a_shim_needs(preload: Path, kind: str) -> None:
+    """No symbol of glibc after 2.17, only old ones of musl, no library except the C library, no folder."""
     shim = shim_of(preload, kind)
     said = subprocess.run(["readelf", "-W", "-d", shim], capture_output=True, text=True, check=True).stdout
     if kind.endswith("glibc"):
@@ -72,7 +72,7 @@ def test_what_a_shim_asks_for(preload: Path, kind: str) -> None:
 
 
 def test_a_version_that_is_too_new_would_be_seen(tmp_path: Path) -> None:
-    """Of a library that asks for what glibc has since 2.25, and musl since 1.2.3."""
+    """For a library with a symbol of glibc 2.25, and of musl 1.2.3."""
     needed("x86_64-glibc")
     library, code = (
         tmp_path / "new.so",
@@ -143,7 +143,7 @@ def test_messages_and_copies(preload: Path, tmp_path: Path, work: Path, kind: st
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_way_to_start_a_child(preload: Path, tmp_path: Path, work: Path, kind: str) -> None:
-    """Each leaves its event; a child of another machine starts without the shim, and a gap says so."""
+    """Each records its event; a child for another machine starts without the shim, and a gap states it."""
     needed(kind)
     trace = Trace(tmp_path / "trace", shim_of(preload, kind))
     printed = TARGETS[kind].run(trace, compiled(TARGETS[kind], "processes", tmp_path), work).decode().split("\n")
@@ -156,7 +156,7 @@ def test_every_way_to_start_a_child(preload: Path, tmp_path: Path, work: Path, k
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_with_and_without(preload: Path, tmp_path: Path, kind: str) -> None:
-    """A program that shows what its calls return shows the same."""
+    """A program that prints the results of its calls prints the same."""
     needed(kind)
     target, program = TARGETS[kind], compiled(TARGETS[kind], "same", tmp_path)
     trace, shown = Trace(tmp_path / "trace", shim_of(preload, kind)), []
@@ -207,7 +207,7 @@ def test_hostile_names(preload: Path, tmp_path: Path, work: Path, kind: str) -> 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_is_lost_by_a_kill(preload: Path, tmp_path: Path, work: Path, kind: str) -> None:
-    """At ten moments: each call that had returned is in the trace, whose every file is valid."""
+    """At ten times: each returned call is in the trace, and each file of the trace is valid."""
     needed(kind)
     program = compiled(TARGETS[kind], "writer", tmp_path)
     trace = Trace(tmp_path / "trace", shim_of(preload, kind))
@@ -249,7 +249,7 @@ int main(int count, char **names) {
 
 
 def test_threads_that_come_with_a_library_that_is_loaded_later(preload: Path, tmp_path: Path, work: Path) -> None:
-    """Before glibc 2.34 they lie in one of their own: the program runs as ever, and is seen."""
+    """Before glibc 2.34 they are in a separate library: the program runs as usual, and is recorded."""
     needed("x86_64-glibc")
     if not (OLDER / "ld-linux-x86-64.so.2").is_symlink():
         pytest.skip("not unpacked: libc6 of Debian 11 (.ci/older fetches it where it may)")
@@ -306,8 +306,8 @@ def two(tmp_path: Path) -> dict[str, Path]:
 def test_each_program_gets_the_shim_of_its_loader(
     preload: Path, two: dict[str, Path], tmp_path: Path, work: Path, first: str
 ) -> None:
-    """One C library's program starts another's, which starts one of the first: each is seen, and what the user preloads
-    stays where it was."""
+    """A program of one C library starts one of another, which starts one of the first: each is recorded, and preloads
+    of the user stay in place."""
     other = {"glibc": "musl", "musl": "glibc"}[first]
     (tmp_path / "empty.c").touch()
     own = tmp_path / "empty.so"
@@ -325,7 +325,7 @@ def test_each_program_gets_the_shim_of_its_loader(
 
 
 def test_a_loader_that_is_called_by_name(preload: Path, two: dict[str, Path], tmp_path: Path, work: Path) -> None:
-    """What it loads has its own C library."""
+    """The loaded library has its own C library."""
     trace = Trace(tmp_path / "trace", shim_of(preload, "x86_64-glibc"))
     done = trace.run("sh", "-c", f"{LOADER} {two['musl']} {work}/out; :", check=True)
     assert done.stdout.decode().split() == [str(shim_of(preload, "x86_64-musl"))]
@@ -346,7 +346,8 @@ def test_a_shim_of_the_other_library_does_nothing(
 def test_provio_run_takes_the_shim_of_the_program(
     preload: Path, two: dict[str, Path], project: Project, tmp_path: Path
 ) -> None:
-    """As installed from a wheel: a program of musl is recorded without a word, and what it starts of glibc too."""
+    """Installed from a wheel: a musl program is recorded without a message, and so are glibc programs that it
+    starts."""
     place = as_installed(preload, tmp_path / "installed")
     (project.path / "in").write_text("1\n")
     env = {**project.env, "PYTHONPATH": place}

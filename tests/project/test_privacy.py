@@ -27,7 +27,7 @@ def table(heading: str) -> list[list[str]]:
 
 @pytest.fixture
 def listener() -> Iterator[socket.socket]:
-    """A server that nobody has started for provio: a connection to it waits to be accepted."""
+    """A listening socket that accepts no connection: it shows whether one was made."""
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         server.listen(8)

@@ -1,4 +1,4 @@
-"""`make test` runs each failed test once more, alone: what is then unstable, what has failed, what is not run again."""
+"""`make test` runs each failed test again, alone, and reports unstable and failed tests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FIRST = """
 import os, pathlib, signal, pytest
 
 def first(name):
-    "Whether this is asked for the first time; the second time, no worker runs the test."
+    "Return whether this is the first call; the second time, no worker runs the test."
     mark = pathlib.Path(__file__).with_name(f"{name}.mark")
     seen = mark.exists()
     mark.touch()
@@ -82,8 +82,8 @@ def again(folder: Path, files: dict[str, str], *arguments: str) -> tuple[int, li
 
 
 @pytest.mark.parametrize("workers", ["0", "2"])
-def test_what_passes_alone_is_unstable_and_fails_no_run(tmp_path: Path, workers: str) -> None:
-    """Whatever its id holds, and whether the test itself failed or what is made before or removed after it."""
+def test_a_test_that_passes_alone_is_unstable(tmp_path: Path, workers: str) -> None:
+    """For any id, and for failures in the test, its setup or its teardown."""
     files = {"test_a.py": PASSES + SKIPPED + ODD, "test_b.py": UNSTABLE + AROUND}
     code, lines = again(tmp_path, files, "-n", workers)
     assert lines == [
@@ -104,7 +104,7 @@ def test_what_passes_alone_is_unstable_and_fails_no_run(tmp_path: Path, workers:
     assert code == 0
 
 
-def test_what_does_not_pass_alone_has_failed(tmp_path: Path) -> None:
+def test_a_test_that_fails_alone_has_failed(tmp_path: Path) -> None:
     """A test that ends its process is run again as well, and those after it in another process."""
     files = {"test_a.py": PASSES + FAILS + DIES, "test_b.py": SKIPPED_ALONE + DIES_ONCE + UNSTABLE}
     code, lines = again(tmp_path, files, "-n", "2")

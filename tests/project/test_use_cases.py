@@ -1,4 +1,4 @@
-"""The pages of use cases are run as they stand: their commands print what they show."""
+"""The commands in the pages of use cases print the shown output."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def env(project: Project, tmp_path: Path) -> dict[str, str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_a_page_shows_what_its_commands_print(project: Project, env: dict[str, str], page: Path) -> None:
+def test_a_page_shows_the_output_of_its_commands(project: Project, env: dict[str, str], page: Path) -> None:
     missing = [program for program in NEEDS.get(page.stem, ()) if shutil.which(program) is None]
     if missing:
         pytest.skip(f"not installed: {', '.join(missing)} (make test installs it where it may)")
@@ -50,7 +50,7 @@ def test_a_page_shows_what_its_commands_print(project: Project, env: dict[str, s
     assert all(disagreements(Home(home)) == [] for home in project.path.rglob(".provio"))
 
 
-def test_commands_and_what_they_print_are_told_apart(tmp_path: Path) -> None:
+def test_commands_are_separated_from_their_output(tmp_path: Path) -> None:
     """A command may have several lines; `…` is a part of a line, or lines."""
     page = tmp_path / "page.md"
     page.write_text("text\n\n    $ cat 'a\n    > b'\n    one …\n    …\n    last\n\n    $ true\n")

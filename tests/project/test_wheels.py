@@ -1,5 +1,4 @@
-"""The wheels of `make wheels`: what each is called and holds, the same bytes twice, and that one works where it is
-installed."""
+"""The wheels of `make wheels`: names, content, reproducible bytes, and that an installed one works."""
 
 from __future__ import annotations
 
@@ -57,7 +56,7 @@ def wheels(preload: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
 
 
 @pytest.mark.parametrize("kind", PLATFORMS)
-def test_what_a_wheel_holds(preload: Path, wheels: dict[str, Path], kind: str) -> None:
+def test_the_content_of_a_wheel(preload: Path, wheels: dict[str, Path], kind: str) -> None:
     """The shims of all kinds, its own once more, the waiter of its own machine, all else that provio needs."""
     held = zipfile.ZipFile(wheels[kind])
     for each in PLATFORMS:
@@ -78,7 +77,7 @@ def test_what_a_wheel_holds(preload: Path, wheels: dict[str, Path], kind: str) -
 
 
 def test_a_wheel_has_the_same_bytes_twice(preload: Path, wheels: dict[str, Path], tmp_path: Path) -> None:
-    """Made of another copy, whose files are of another time and were checked out with other rights."""
+    """Build from another copy, with other file times and permissions."""
     checkout = copied(tmp_path / "other" / "provio")
     shutil.copytree(preload, checkout / "provio" / "preload")
     for path in checkout.rglob("*"):

@@ -1,4 +1,4 @@
-"""The explorer in a real Chromium, over a real server: found, walked, summed up, asked, and hostile names as text."""
+"""The explorer in a real Chromium with a real server: search, graph, statistics, queries, and hostile names as text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ITEMS = "provioExplorer.handle.items()"
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Project:
-    """A chain of four steps, each a run, and files whose names would rather be something else."""
+    """Record a chain of four runs, and files with hostile names."""
     project = new_project(tmp_path_factory.mktemp("explorer"))
     (project.path / "raw.txt").write_text("raw\n")
     for before, after in (("raw", "clean"), ("clean", "middle"), ("middle", "done"), ("done", "report")):
@@ -52,7 +52,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @pytest.fixture
 def browser(session: Browser, site: Site) -> Iterator[Browser]:
-    """The console says nothing, no policy was broken, and nothing but the server was asked."""
+    """Check that the console is empty, no policy was violated, and only the server received requests."""
     session.window()
     session.driver.get("about:blank")
     session.requests()
@@ -74,7 +74,7 @@ def settled(browser: Browser) -> None:
 
 
 def drawn(browser: Browser, count: int) -> list[str]:
-    """The names of what is drawn, when so many files and processes are."""
+    """Return the names of the drawn nodes, when the expected number is drawn."""
     browser.until(f"provioExplorer.handle && {ITEMS}.length >= {count}")
     return sorted(item["name"] for item in browser.ask(ITEMS))
 
@@ -113,7 +113,7 @@ def downloaded(browser: Browser, sparql: str | None = None) -> str:
 
 
 def test_a_file_is_found_and_walked_both_ways(browser: Browser, recorded: Project) -> None:
-    """One step either way at first; the next where it is asked for. Pixels, not only elements."""
+    """One step in both directions at first; further ones on request. Checks pixels, not only elements."""
     chosen(browser, "middle.txt")
     assert shown(browser, "#graph h1") == str(recorded.path / "middle.txt")
     names = drawn(browser, 5)
@@ -135,7 +135,7 @@ def test_a_file_is_found_and_walked_both_ways(browser: Browser, recorded: Projec
 
 
 def test_two_tabs_do_not_meet(browser: Browser, recorded: Project, site: Site) -> None:
-    """Each shows what was asked in it, and walks on from there."""
+    """Each view shows its result, and continues from there."""
     chosen(browser, "middle.txt")
     first = browser.driver.current_window_handle
     browser.driver.switch_to.new_window("tab")
@@ -158,7 +158,7 @@ SLOWLY = """void (window.fetch = ((real) => async (address, ...rest) => {
 })(window.fetch))"""
 
 
-def test_where_one_is_is_shown_however_late_what_was_left_is_answered(browser: Browser, site: Site) -> None:
+def test_a_late_result_of_a_previous_view_is_not_shown(browser: Browser, site: Site) -> None:
     browser.ask(SLOWLY)
     browser.ask("location.hash = '#run=clean'")
     browser.until("!!window.letGo")
@@ -185,7 +185,7 @@ def test_runs_and_their_statistics(browser: Browser, site: Site, recorded: Proje
     assert shown(browser, "#list h1").endswith("/cp") and shown(browser, "#list .facts") == "5 runs"
 
 
-def test_a_question_is_filled_in_asked_and_downloaded(browser: Browser, site: Site, recorded: Project) -> None:
+def test_a_named_query_is_filled_in_run_and_downloaded(browser: Browser, site: Site, recorded: Project) -> None:
     view(browser, site, "#ask")
     browser.ask("document.querySelector('#name').value = 'users-of-file'")
     browser.ask("document.querySelector('#name').dispatchEvent(new Event('change'))")
@@ -198,7 +198,7 @@ def test_a_question_is_filled_in_asked_and_downloaded(browser: Browser, site: Si
     assert downloaded(browser).splitlines() == said
 
 
-def test_what_the_endpoint_refuses_is_said(browser: Browser, site: Site) -> None:
+def test_errors_of_the_endpoint_are_shown(browser: Browser, site: Site) -> None:
     view(browser, site, "#ask")
     made = "CONSTRUCT { ?r a prov:Activity } { ?r a provio:Run }"
     for text, answer in (("ASK { ?run a provio:Run }", "yes"), (made, "prov#Activity")):
@@ -217,7 +217,7 @@ def test_what_the_endpoint_refuses_is_said(browser: Browser, site: Site) -> None
 
 
 def test_hostile_names_stay_text(browser: Browser, site: Site, recorded: Project) -> None:
-    """Found, drawn, listed, asked: nothing of a name becomes an element, and nothing runs."""
+    """In search, graph, lists and queries: no name becomes an element, and no script runs."""
     before = browser.ask("document.querySelectorAll('script, img, iframe').length")
     for words in ("<script>alert", "onerror=alert", "hostile/evil", "n" * 200):
         chosen(browser, words)
@@ -253,7 +253,7 @@ def test_light_dark_and_narrow(browser: Browser, site: Site) -> None:
     browser.ask("localStorage.clear()")
 
 
-def test_a_token_is_asked_for_once(session: Browser, recorded: Project, tmp_path: Path) -> None:
+def test_a_token_is_requested_once(session: Browser, recorded: Project, tmp_path: Path) -> None:
     token = tmp_path / "token"
     with serving(recorded, "--token", str(token)) as site:
         session.window()
@@ -266,8 +266,8 @@ def test_a_token_is_asked_for_once(session: Browser, recorded: Project, tmp_path
         assert session.complaints() == []
 
 
-def test_a_server_that_is_gone_is_said_to_be(session: Browser, recorded: Project) -> None:
-    """Wherever one goes on; what was drawn stays, and another tab's server is another matter."""
+def test_a_server_that_has_ended_is_reported(session: Browser, recorded: Project) -> None:
+    """In each view; the drawn graph stays."""
     with serving(recorded) as site:
         session.window()
         session.driver.get("about:blank")

@@ -1,4 +1,4 @@
-"""`provio serve`: Oxigraph's own server behind a front that refuses what is not for reading, on real sockets."""
+"""`provio serve`: Oxigraph's server behind a front that rejects updates, on real sockets."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def site(recorded: Project) -> Iterator[Site]:
         yield started
 
 
-def test_other_clients_ask_by_the_protocol(site: Site, recorded: Project) -> None:
+def test_other_clients_use_the_protocol(site: Site, recorded: Project) -> None:
     """SPARQL 1.1 Protocol: GET, POST of a form, POST of the query itself; answers in each form of results."""
     names = ["done.txt", "last.txt", "middle.txt", "raw.txt"]
     whole = "path\n" + "".join(f"{recorded.path}/{name}\n" for name in names)
@@ -73,7 +73,7 @@ def test_other_clients_ask_by_the_protocol(site: Site, recorded: Project) -> Non
     assert site.query("ASK { ?s a provio:File }", "application/sparql-results+json")[1].endswith('"boolean":true}')
 
 
-def test_rdflib_asks(site: Site, recorded: Project) -> None:
+def test_rdflib_is_a_client(site: Site, recorded: Project) -> None:
     store = pytest.importorskip("rdflib.plugins.stores.sparqlstore").SPARQLStore(
         f"{site.url}query", returnFormat="json"
     )
@@ -82,7 +82,7 @@ def test_rdflib_asks(site: Site, recorded: Project) -> None:
 
 
 def test_all_runs_are_one_graph(site: Site) -> None:
-    """Graphs that a query names are asked alone: one of a run is refused, in each way to name it."""
+    """A query on named graphs uses only these; the graph of a run is rejected in each way to name it."""
     run = site.query("SELECT ?r { ?r a provio:Run } ORDER BY ?r LIMIT 1")[1].split()[1]
     count = "SELECT (COUNT(DISTINCT ?r) AS ?n) %s { ?r a provio:Run }"
     assert site.query(count % "") == (200, "n\n3\n")
@@ -96,7 +96,7 @@ def test_all_runs_are_one_graph(site: Site) -> None:
         assert answer[0] == 400 and "?x provio:partOf+ <RUN>" in answer[1]
 
 
-def test_classes_of_prov_find_what_the_stored_ones_imply(site: Site) -> None:
+def test_queries_use_implied_classes_of_prov(site: Site) -> None:
     """In all graphs and in those that are named in either way; a mistake has the place where it was made."""
     runs, agents = "SELECT (COUNT(*) AS ?n) %s { ?r a prov:Activity, provio:Run }", "ASK %s { ?x a prov:Agent }"
     assert site.query(runs % "") == (200, "n\n3\n")
@@ -145,7 +145,7 @@ def test_requests_that_are_none(site: Site) -> None:
 
 @pytest.mark.slow
 def test_the_head_of_an_answer_alone(site: Site) -> None:
-    """As GET has it, without the answer (RFC 9110); what is held for a long one is let go of."""
+    """Like GET without the body (RFC 9110); the resources of a long response are released."""
     everything = "/query?" + urlencode({"query": "SELECT * { ?a ?b ?c . ?d ?e ?f }"})
     for path in ("/", "/api/runs", "/query?query=ASK%7B%7D", *[everything] * 10):
         status, text, headers = site.ask(path, "HEAD")
@@ -171,14 +171,14 @@ def test_numbers_beyond_sense_are_the_nearest_that_has_one(site: Site, recorded:
 
 
 def test_a_query_too_deep_for_the_server_is_refused_alone(site: Site) -> None:
-    """The server that it ends is started anew; nothing but the answer tells of it."""
+    """The server that it crashes is started again; only the response reports it."""
     deep = f"SELECT * {{ FILTER({'(' * 20_000}1{')' * 20_000}) }}".encode()
     status, said, _ = site.ask("/query", "POST", deep, Content_Type="application/sparql-query")
     assert status == 503 and "nested too deeply" in said
     assert site.query(FILES)[0] == 200
 
 
-def test_only_its_own_page_asks_in_a_browser(site: Site) -> None:
+def test_only_its_own_page_may_query_in_a_browser(site: Site) -> None:
     """A name that was made lead here, and pages of other sites."""
     port = urlsplit(site.url).port
     assert site.ask("/api/about", Host=f"evil.example:{port}")[0] == 403
@@ -197,7 +197,7 @@ def test_only_its_own_page_asks_in_a_browser(site: Site) -> None:
 
 
 def test_a_file_is_found_and_walked_step_by_step(site: Site, recorded: Project) -> None:
-    """Each step is what `provio lineage --depth 1` says."""
+    """Each step equals `provio lineage --depth 1`."""
     iri = site.iri(recorded.path / "done.txt")
     for direction, options in (("backward", ()), ("forward", ("--forward",))):
         step = site.api("lineage", target=iri, direction=direction)
@@ -236,7 +236,7 @@ def test_runs_programs_statistics(site: Site, recorded: Project) -> None:
     assert site.ask("/api/statistics?run=none")[0] == 404
 
 
-def test_questions_are_filled_in_and_asked(site: Site, recorded: Project) -> None:
+def test_named_queries_are_filled_in_and_run(site: Site, recorded: Project) -> None:
     known = site.api("questions")["questions"]
     one = next(question for question in known if question["name"] == "users-of-file")
     assert [(each["name"], each["kind"], each["required"]) for each in one["parameters"]] == [("path", "path", True)]
@@ -248,8 +248,8 @@ def test_questions_are_filled_in_and_asked(site: Site, recorded: Project) -> Non
 
 
 @pytest.mark.slow
-def test_what_takes_too_long_is_ended(recorded: Project) -> None:
-    """In whatever state it is: before a row, between rows, at a sort that heeds nothing; others are answered."""
+def test_a_query_over_its_limit_is_ended(recorded: Project) -> None:
+    """In any state: before a row, between rows, in a sort that ignores the limit; other queries get their results."""
     with serving(recorded, "--timeout", "2") as site:
         for heavy in (f"SELECT (COUNT(*) AS ?n) {HEAVY}", f"SELECT * {HEAVY} ORDER BY ?l ?a"):
             status, said = site.query(heavy)
@@ -261,8 +261,8 @@ def test_what_takes_too_long_is_ended(recorded: Project) -> None:
 
 
 @pytest.mark.slow
-def test_who_does_not_read_is_cut_off(recorded: Project) -> None:
-    """More of them than queries are answered at once: who asks then waits for seconds, not for their time-out."""
+def test_a_client_that_does_not_read_is_disconnected(recorded: Project) -> None:
+    """More of them than parallel queries: another query waits for seconds, not for their time limit."""
     asked = f"GET /query?query={quote(f'SELECT * {HEAVY}')} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()
     with serving(recorded, "--timeout", "300") as site, ExitStack() as undo:
         for _ in range(12):
@@ -317,7 +317,7 @@ def test_nothing_is_left_of_it(recorded: Project, how: int) -> None:
 
 
 @pytest.mark.slow
-def test_nobody_else_reaches_the_server_behind_it(recorded: Project) -> None:
+def test_no_other_process_reaches_the_server_behind_it(recorded: Project) -> None:
     """It is in a network of its own, but where the kernel denies that: there, at an address of its own."""
     folder = str(recorded.path / ".provio/snapshots/current")
     for alone in (True, False):
@@ -349,7 +349,7 @@ def test_a_server_that_died_is_started_again(recorded: Project) -> None:
 
 @pytest.mark.slow
 def test_a_worker_that_is_not_ready_yet_is_waited_for(recorded: Project) -> None:
-    """Who asks meanwhile may lose patience, but does not have it begin anew; one that is ready and slow is ended."""
+    """A query during the start may time out without a restart; a slow query of a ready worker is killed."""
     with ThreadPoolExecutor(1) as executor:
         worker = Worker("found", str(recorded.path / ".provio"), executor)
         worker.start()
@@ -373,8 +373,8 @@ def test_a_worker_that_is_not_ready_yet_is_waited_for(recorded: Project) -> None
 
 
 @pytest.mark.slow
-def test_a_record_that_is_gone_is_said_to_be(project: Project) -> None:
-    """What was opened before is answered; once it is back, all is."""
+def test_a_removed_record_is_reported(project: Project) -> None:
+    """Queries on open files succeed; once the record is back, all do."""
     project.watch("true")
     home = project.path / ".provio"
     with serving(project) as site:
@@ -388,7 +388,7 @@ def test_a_record_that_is_gone_is_said_to_be(project: Project) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_merged_meanwhile_is_seen(project: Project) -> None:
+def test_later_merges_are_visible(project: Project) -> None:
     """A new run, without a new start, and its snapshot alone is kept; a removed one is no more."""
     (project.path / "a").write_text("a")
     project.watch("cp", "a", "b")
@@ -439,7 +439,7 @@ def test_a_token_is_wanted_where_one_is_set(recorded: Project, tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_records_that_are_asked_together_are_served_together(recorded: Project, project: Project) -> None:
+def test_records_that_are_queried_together_are_served_together(recorded: Project, project: Project) -> None:
     (project.path / "own.txt").write_text("own")
     project.watch("cp", "own.txt", "copy.txt")
     with serving(project, "--timeout", "0", PROVIO_STORES=str(recorded.path)) as site:

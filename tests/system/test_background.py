@@ -1,4 +1,4 @@
-"""Provio's own programs in the background: nothing of a run is in their environment, and nothing of the user's gone."""
+"""Provio's own background programs: their environment has no variables of a run, and all of the user."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ os.rename(sys.argv[1] + ".new", sys.argv[1])
         ("/a/x.so /b/y.so", "/a/x.so:/b/y.so"),
     ],
 )
-def test_what_the_user_preloads_stays(monkeypatch: pytest.MonkeyPatch, preloads: str, left: str | None) -> None:
+def test_preloads_of_the_user_stay(monkeypatch: pytest.MonkeyPatch, preloads: str, left: str | None) -> None:
     monkeypatch.setenv("PROVIO_TRACE", "1;op")
     monkeypatch.setenv("LD_PRELOAD", preloads)
     others = {name: value for name, value in os.environ.items() if name not in ("PROVIO_TRACE", "LD_PRELOAD")}

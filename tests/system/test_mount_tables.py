@@ -36,7 +36,7 @@ def table() -> Table:
         (b"/scratch/x y\xff", b"/home/ada/x y\xff"),
         (b"/scratch/tmp/x", b"/scratch/tmp/x"),  # seen inside alone
         (b"/workshop/x", b"/images/deb/workshop/x"),
-        (b"/data/x", b"/vdb/other/x"),  # what was mounted last lies on top
+        (b"/data/x", b"/vdb/other/x"),  # the last mount is on top
         (b"/etc/passwd", b"/etc/passwd"),
         (b"@abstract", b"@abstract"),
     ],
@@ -47,14 +47,14 @@ def test_a_name_inside_is_a_name_outside(inside: bytes, outside: bytes) -> None:
 
 
 def test_a_table_whose_mounts_lie_on_each_other_ends() -> None:
-    """Nobody but a liar writes one."""
+    """Only a forged trace has one."""
     lines = rb"""1 2 254:0 /a / rw - ext4 /dev/vda rw
 2 1 254:0 /b / rw - ext4 /dev/vda rw
 """
     assert Table(environment.parsed(lines), []).outside(b"/x/y") == b"/x/y"
 
 
-def test_a_table_that_is_cut_short_says_what_it_has() -> None:
+def test_a_truncated_table_is_used_as_far_as_it_goes() -> None:
     """A line that was not written whole counts for nothing."""
     for size in range(len(INSIDE)):
         Table(environment.parsed(INSIDE[:size]), []).outside(b"/scratch/x")
@@ -77,7 +77,7 @@ def test_records_are_read_by_the_table_of_their_image() -> None:
 
 
 def namespaces() -> None:
-    """Skip where this machine gives nobody a mount namespace."""
+    """Skip the test if this machine allows no mount namespace."""
     made = subprocess.run(["unshare", "-m", "mount", "--bind", "/", "/mnt"], capture_output=True, check=False)
     if os.geteuid() != 0 or made.returncode != 0:
         pytest.skip("needs root, and a mount namespace of its own")
@@ -101,15 +101,15 @@ def test_one_file_and_one_version(project: Project) -> None:
     assert not project.rows('SELECT ?p { ?f provio:path ?p FILTER(STRSTARTS(?p, "/mnt/") || STRSTARTS(?p, "/srv/")) }')
 
 
-def test_where_no_file_may_grow_nobody_is_ended_by_a_table(project: Project) -> None:
-    """What it would take is asked for first: what goes beyond is a signal to the program."""
+def test_a_table_over_the_file_size_limit_ends_no_program(project: Project) -> None:
+    """The needed space is requested first, because a write beyond the limit sends a signal to the program."""
     namespaces()
     assert project.run("echo 1 > in; ulimit -f 0; exec unshare -m cat in") == "1\n"
 
 
 @pytest.mark.slow
 def test_mounts_that_cannot_be_read_are_a_gap(project: Project) -> None:
-    """Nobody knows what the names mean outside: they stay as they are."""
+    """The meaning of the names outside is unknown: they are not changed."""
     namespaces()
     project.sh("echo 1 > in")
     project.run("unshare -m sh -c 'mount --bind /dev/null /proc/$$/mountinfo && exec cat in > out'")
@@ -119,7 +119,7 @@ def test_mounts_that_cannot_be_read_are_a_gap(project: Project) -> None:
 
 @pytest.mark.slow
 def test_mounts_that_cannot_be_kept_are_a_gap(project: Project) -> None:
-    """No file may grow: what the names mean is not known."""
+    """No file may grow: the meaning of the names is unknown."""
     namespaces()
     project.sh("echo 1 > in")
     project.run("ulimit -f 8; exec unshare -m cat in")

@@ -52,8 +52,8 @@ def test_a_program_gets_the_shim_of_its_loader(
 @pytest.mark.parametrize(
     ("library", "kind"), [("libc.so.6", "x86_64-glibc"), ("libc.musl-aarch64.so.1", "aarch64-musl")]
 )
-def test_a_loader_that_was_named_anew(tmp_path: Path, installed: Path, library: str, kind: str) -> None:
-    """As patchelf does: what the program was linked with tells; where that is no C library known, it is refused."""
+def test_a_renamed_loader(tmp_path: Path, installed: Path, library: str, kind: str) -> None:
+    """As by patchelf: the linked libraries name the C library; a program without a known one is refused."""
     file, machine = tmp_path / "program", 62 if kind.startswith("x86") else 183
     loader, texts = b"/opt/own/loader\0", b"\0" + library.encode() + b"\0"
     dynamic = struct.pack("<qQqQqQ", 1, 1, 5, 64 + 3 * 56, 0, 0)  # NEEDED, STRTAB
@@ -104,17 +104,21 @@ def test_the_shim_that_was_compiled_here_comes_first(shim: Path) -> None:
             243,
             "is built for another machine, but provio has shims only for x86_64 and aarch64",
         ),
-        (b"/system/bin/linker64", 183, "needs the loader linker64, but provio has shims only for glibc and musl: use such a build"),
+        (
+            b"/system/bin/linker64",
+            183,
+            "needs the loader linker64, but provio has shims only for glibc and musl",
+        ),
         (b"", 62, "is statically linked and cannot load a shim: link it dynamically"),
     ],
 )
-def test_what_is_missing_is_named(tmp_path: Path, installed: Path, loader: bytes, machine: int, said: str) -> None:
+def test_the_missing_part_is_named(tmp_path: Path, installed: Path, loader: bytes, machine: int, said: str) -> None:
     with pytest.raises(ProvioError, match=said) as raised:
         shims.for_program(str(program(tmp_path / "program", loader, machine)))
     assert "\n" not in str(raised.value)
 
 
-def test_what_is_no_program_is_named(tmp_path: Path, installed: Path) -> None:
+def test_a_file_that_is_no_program_is_named(tmp_path: Path, installed: Path) -> None:
     def said(path: str, root: str = "/") -> str:
         with pytest.raises(ProvioError) as raised:
             shims.for_program(path, root)

@@ -56,7 +56,7 @@ def main():
     pool = context.Pool(2, maxtasksperchild=1)
     squares = list(pool.imap(square, range(10, 14)))
     pool.close()
-    pool.join()  # before printing: a worker that replaces another would inherit what is printed
+    pool.join()  # before printing: a worker that replaces another would inherit buffered output
     print(squares)
     process = context.Process(target=os.abort)
     process.start()

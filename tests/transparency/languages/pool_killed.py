@@ -2,7 +2,7 @@
 # order: any
 # writes: done-0 done-5
 # also: run
-"""A pool whose workers are killed while they work; a pool that is terminated; an executor that breaks."""
+"""A pool with workers that are killed during work; a terminated pool; a broken executor."""
 import concurrent.futures
 import multiprocessing
 import os

@@ -1,6 +1,6 @@
 // gaps: no memory may be left to map the trace
 // unseen: * because nothing can be recorded without memory
-// RLIMIT_AS at what is in use: malloc and mmap fail as they do, files go on being read and written.
+// RLIMIT_AS at the present size: malloc and mmap fail as without the shim, reads and writes continue.
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // gaps: under a filter the shim may record nothing more
 // unseen: after* strict because they were written under a filter
 // writes: before
-// Filters that forbid what the program does not need: with an error, by a signal, by the strict mode that allows four calls.
+// Filters that forbid calls that the program does not need: by an error, by a signal, by the strict mode with four calls.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

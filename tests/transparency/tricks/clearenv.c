@@ -1,7 +1,7 @@
 // writes: before after by-child
 // unseen: by-shell because the preload is not in the environment that the shell is given
 // gap: was started without the preload, which the program before it took out
-// The environment is cleared: the program and its forks go on being watched; what it executes is not.
+// The environment is cleared: the program and its forks are still recorded; programs that it executes are not.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // also: run
 // reads: two
 // writes: one two three four
-// All descriptors above 2 are closed, one by one, as a range and by closefrom; what is opened next has number 3.
+// All descriptors above 2 are closed, one by one, as a range and by closefrom; the next open returns 3.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 // order: any
 // writes: key0 key1 again
 // also: run
-// Threads whose keys' destructors open and write files, the last one from a destructor that was set by a destructor.
+// Thread-specific keys with destructors that open and write files; the last one is set by a destructor.
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -25,13 +25,13 @@ static void *work(void *number) {
 
 int main(void) {
     pthread_t threads[64];
-    void *said;
+    void *result;
     int failed = 0;
     all = open("all", O_CREAT | O_WRONLY | O_APPEND, 0644);
     for (long i = 0; i < 64; i++) pthread_create(&threads[i], NULL, work, (void *)i);
     for (int i = 0; i < 64; i++) {
-        pthread_join(threads[i], &said);
-        failed += said != NULL;
+        pthread_join(threads[i], &result);
+        failed += result != NULL;
     }
     printf("failed: %d\n", failed);
     return failed;

@@ -2,7 +2,7 @@
 // writes: main handler
 // also: run
 // A handler on a small alternate stack, with a page below it that must not be touched, opens, writes, reads, renames
-// and forks while the main thread is in pwrite. The stack is what the kernel itself needs, and a page.
+// and forks while the main thread is in pwrite. The stack has the size that the kernel needs, and a page.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <signal.h>

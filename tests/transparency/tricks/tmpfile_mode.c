@@ -7,10 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void show(const char *what, int fd) {
+static void show(const char *name, int fd) {
     struct stat facts;
     fstat(fd, &facts);
-    printf("%s: %d, mode %o, links %d, flags %x\n", what, fd, facts.st_mode, (int)facts.st_nlink, fcntl(fd, F_GETFL));
+    printf("%s: %d, mode %o, links %d, flags %x\n", name, fd, facts.st_mode, (int)facts.st_nlink, fcntl(fd, F_GETFL));
 }
 
 int main(void) {
