@@ -233,9 +233,9 @@ def test_numbers_of_more_than_sixteen_digits(built: Path, trace: Trace, work: Pa
     recorded, lines = trace.facts(), call_lines(trace)
     reads = [line["offset"] for line in lines if recorded[line.part_of].get("readApi") == "pread"]
     assert reads == [12345678901234567, 2**63 - 21]
-    (asked,) = (one for one in recorded.values() if one.get("operation") == "SubmitRead")
-    assert (asked["count"], asked["bytes"]) == (f"{2:016}", "9" * 16)
-    assert [line["bytes"] for line in lines if recorded[line.part_of] == asked] == [2**63 - 1] * 2
+    (submitted,) = (one for one in recorded.values() if one.get("operation") == "SubmitRead")
+    assert (submitted["count"], submitted["bytes"]) == (f"{2:016}", "9" * 16)
+    assert [line["bytes"] for line in lines if recorded[line.part_of] == submitted] == [2**63 - 1] * 2
     (refused,) = of_class(recorded, "Failure").values()
     assert (refused["api"], int(refused["errno"]), int(refused["count"])) == ("aio_return", errno.EFAULT, 2)
 

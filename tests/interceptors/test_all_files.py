@@ -354,9 +354,9 @@ c.__fxstatat(1, d, b'i', data, 0); c.statx(-100, b'j', 0, 0x7ff, data)
         (work / name).touch()
     trace.detail = "op,stat"
     trace.run(PYTHON, "-c", code, cwd=work, check=True)
-    asked = {(one["api"].rstrip("64"), name_of(one)) for one in of_class(trace.facts(), "Stat").values()}
+    queries = {(one["api"].rstrip("64"), name_of(one)) for one in of_class(trace.facts(), "Stat").values()}
     apis = ["stat", "lstat", "fstatat", "fstat", "__xstat", "__lxstat", "__fxstat", "__fxstatat", "statx"]
-    assert asked >= {(api, os.fsencode(work / name)) for api, name in zip(apis, names, strict=True)}
+    assert queries >= {(api, os.fsencode(work / name)) for api, name in zip(apis, names, strict=True)}
 
 
 # ---- the names that common programs import

@@ -109,8 +109,8 @@ def test_intervals_are_found_as_by_a_full_scan() -> None:
         ]
         found = Courses(courses)
         for since, until in product(range(-1, 82, 3), range(-1, 52, 2)):
-            going = [value for begin, end, value in courses if begin <= until and end >= since]
-            assert found.latest(since, until) == max(going, default=None)
+            in_progress = [value for begin, end, value in courses if begin <= until and end >= since]
+            assert found.latest(since, until) == max(in_progress, default=None)
 
 
 def test_many_readers_and_writers_of_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

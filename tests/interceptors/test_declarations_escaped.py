@@ -30,7 +30,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return checker(tmp_path_factory.mktemp("said") / "said", SOURCES)
 
 
-def said(driver: Path, inputs: list[bytes], folder: Path) -> list[dict[str, list[Facts]]]:
+def records(driver: Path, inputs: list[bytes], folder: Path) -> list[dict[str, list[Facts]]]:
     """The facts that pyoxigraph reads for each input: by class, in order, the facts of each record; encoded values
     decoded."""
     things: dict[str, Facts] = defaultdict(dict)
@@ -47,7 +47,7 @@ def said(driver: Path, inputs: list[bytes], folder: Path) -> list[dict[str, list
 
 
 def check(driver: Path, inputs: list[bytes], folder: Path) -> None:
-    for data, one in zip(inputs, said(driver, inputs, folder), strict=True):
+    for data, one in zip(inputs, records(driver, inputs, folder), strict=True):
         given = (data[:-1] if data.endswith(b"\0") else data).split(b"\0")[:4] if data else []
         name, kind, key, value = [*given, None, None, None, None][:4]
         for thing in (*one["Configuration"], *one["Metric"], *one["DataObject"]):

@@ -40,7 +40,7 @@ EACH = r"""
 """
 
 
-def said(trace: Trace, work: Path) -> list[str]:
+def blocks(trace: Trace, work: Path) -> list[str]:
     """The blocks of the declarations, in their order, without times and facts."""
     lines = [line for path in trace.files() for line in path.read_text().splitlines()]
     kept = (line.rstrip("#").strip() for line in lines if NUMBERED.match(line) and ":endedNs" not in line)
@@ -49,7 +49,7 @@ def said(trace: Trace, work: Path) -> list[str]:
 
 def test_each_function(trace: Trace, built: Path, work: Path) -> None:
     assert trace.run(built / "said", "each", work).returncode == 0
-    assert said(trace, work) == EACH.split("\n")[1:-1]
+    assert blocks(trace, work) == EACH.split("\n")[1:-1]
     trace.facts()
 
 
@@ -65,7 +65,7 @@ def test_numbers_are_written_with_the_fewest_digits_that_are_read_back_as_they_w
     values += [0.0, -0.0, math.inf, -math.inf, math.nan]
     given = b"".join(struct.pack("<d", value) for value in values)
     assert trace.run(built / "said", "reals", work, input=given).returncode == 0
-    written = [line.partition(":value ")[2].split()[0] for line in said(trace, work)]
+    written = [line.partition(":value ")[2].split()[0] for line in blocks(trace, work)]
     assert written == [shortest(value) for value in values]
 
 

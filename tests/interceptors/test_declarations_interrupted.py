@@ -25,15 +25,15 @@ def handler(*_):
     handled.append(1)
     with provio.activity("handler") as activity:
         activity.say(more=1)
-    if going:  # no sooner: a slow machine would do nothing else
+    if running:  # no sooner: a slow machine would do nothing else
         signal.setitimer(signal.ITIMER_REAL, 0.002)
 
 def work():
     for number in range(100):
         provio.metric("in a thread", number)
 
-handled, going = [], [True]
-keep, begun = Late(), threading.Event()
+handled, running = [], [True]
+keep, started = Late(), threading.Event()
 atexit.register(provio.metric, "at exit", 1)
 threads = [threading.Thread(target=work) for _ in range(4)]
 [thread.start() for thread in threads]
@@ -46,16 +46,16 @@ while time.monotonic() - began < 0.2 or not handled:
         provio.metric("in main", count)
     time.sleep(0.0005)
     count += 1
-going.clear()
+running.clear()
 signal.setitimer(signal.ITIMER_REAL, 0)
 def endless():
     while True:
         provio.metric("daemon", 1)
-        begun.set()
+        started.set()
         time.sleep(0.001)
 
 threading.Thread(target=endless, daemon=True).start()
-begun.wait()
+started.wait()
 print(count)
 """
 FIRST_IN_HANDLERS = """
@@ -135,7 +135,7 @@ def ran(project: Project, program: str, watched: bool) -> str:
     return done.stdout
 
 
-def said(project: Project) -> Counter[str]:
+def declared(project: Project) -> Counter[str]:
     return Counter(row["name"] for row in project.rows("SELECT ?name { ?m a provio:Metric ; provio:name ?name }"))
 
 
@@ -143,7 +143,7 @@ def said(project: Project) -> Counter[str]:
 @pytest.mark.parametrize("watched", [True, False], ids=["under provio run", "by itself"])
 def test_handlers_exits_and_threads(project: Project, watched: bool) -> None:
     count = int(ran(project, PROGRAM, watched))
-    found = said(project)
+    found = declared(project)
     assert (found["in main"], found["in a thread"], found["at exit"]) == (count, 400, 1)
     assert found["in a handler"]
     assert found["daemon"]
@@ -168,7 +168,7 @@ threads = [threading.Thread(target=work) for _ in range(8)]
 """
     ran(project, program, watched=False)
     assert len(list((project.path / ".provio" / "runs").iterdir())) == 1
-    assert said(project) == {"m": 8}
+    assert declared(project) == {"m": 8}
 
 
 @pytest.mark.slow

@@ -218,13 +218,13 @@ def test_omegaconf_and_yaml(tmp_path: pathlib.Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "what", ["nowhere.toml", "no such thing", "[", "{", b"\xff\xfe", 3, None, "hostile", "a: b: c:"]
+    "value", ["nowhere.toml", "no such thing", "[", "{", b"\xff\xfe", 3, None, "hostile", "a: b: c:"]
 )
-def test_other_values_are_refused_with_a_warning(what: Any) -> None:
-    what = Hostile() if what == "hostile" else what
+def test_other_values_are_refused_with_a_warning(value: Any) -> None:
+    value = Hostile() if value == "hostile" else value
     recorder = Recorder()
     declarations.warn("configuration", "once")  # after a first warning of a kind there is no second
-    assert declarations._configuration(recorder, what, None, None) == 0
+    assert declarations._configuration(recorder, value, None, None) == 0
     assert not recorder.calls
 
 

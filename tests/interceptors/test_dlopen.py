@@ -13,7 +13,7 @@ from posix_trace import Trace, of_class
 
 PROGRAM = Path(__file__).parent.parent / "programs" / "loads.c"
 DEEP = "is loaded with RTLD_DEEPBIND, past every preload"
-APART = "is loaded into a name space of its own, past every preload"
+NAMESPACE = "is loaded into a name space of its own, past every preload"
 
 BOUND = f"""import sys
 
@@ -24,7 +24,7 @@ with h5py.File("in.h5", "w") as file:
     file["x"] = file["unread"] = [1.5]
 with h5py.File("in.h5") as source, h5py.File("out.h5", "w") as file:
     file["stack"] = source["x"][:]
-open("said.txt", "w").write("done")
+open("done.txt", "w").write("done")
 """
 
 
@@ -40,7 +40,7 @@ def loads(work: Path) -> Path:
     return work / "loads"
 
 
-@pytest.mark.parametrize(("how", "reasons"), [("plain", []), ("deep", [DEEP]), ("apart", [APART])])
+@pytest.mark.parametrize(("how", "reasons"), [("plain", []), ("deep", [DEEP]), ("apart", [NAMESPACE])])
 def test_code_is_loaded_from_where_its_caller_looks(
     trace: Trace, work: Path, loads: Path, how: str, reasons: list[str]
 ) -> None:
@@ -58,8 +58,8 @@ def test_h5py_bound_to_its_own_library_is_followed_in_python(project: Project) -
     pytest.importorskip("h5py")
     (project.path / "bound.py").write_text(BOUND)
     project.watch(sys.executable, "bound.py")
-    (gap,) = project.lineage("said.txt")["gaps"]
-    assert gap["reason"].endswith(f".so {DEEP}: its reads and writes are not recorded")
+    (gap,) = project.lineage("done.txt")["gaps"]
+    assert gap["reason"].endswith(f".so {DEEP}: what it reads and writes is not seen")
     found = project.lineage("out.h5#/stack", "--level", "dataset", "--depth", "1")
     nodes = {(Path(node.get("path", "")).name, node["type"]) for node in found["nodes"]}
     assert ("x", "Dataset") in nodes, nodes

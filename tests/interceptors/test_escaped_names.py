@@ -22,7 +22,7 @@ def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return checker(tmp_path_factory.mktemp("escape") / "escape", SOURCES)
 
 
-def said(driver: Path, inputs: list[bytes], folder: Path) -> list[dict[str, str]]:
+def statements(driver: Path, inputs: list[bytes], folder: Path) -> list[dict[str, str]]:
     """The text that pyoxigraph reads in the statement of each input."""
     found: list[dict[str, str]] = [{} for _ in inputs]
     for quad in pyoxigraph.parse(printed(driver, inputs, folder), format=pyoxigraph.RdfFormat.TURTLE):
@@ -32,7 +32,7 @@ def said(driver: Path, inputs: list[bytes], folder: Path) -> list[dict[str, str]
 
 
 def check(driver: Path, inputs: list[bytes], folder: Path) -> None:
-    for data, one in zip(inputs, said(driver, inputs, folder), strict=True):
+    for data, one in zip(inputs, statements(driver, inputs, folder), strict=True):
         assert (one["name"].encode() if "name" in one else unquote_to_bytes(one["encoded"])) == data
         assert ("name" in one) == is_text(data)
         argument = data.split(b"\0")[0]

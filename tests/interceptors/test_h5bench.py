@@ -121,8 +121,8 @@ def test_the_same_by_provio_stats(project: Project) -> None:
         for row in rows
     }
     assert {key: moved[key] for key in printed} == {key: values[:2] for key, values in printed.items()}
-    asked = answered(project, "io-by-rank", "--name", "append")
-    times = {(rank, user, api): time for rank, user, api, _, _, time in asked}
+    answers = answered(project, "io-by-rank", "--name", "append")
+    times = {(rank, user, api): time for rank, user, api, _, _, time in answers}
     assert {(row["rank"], row["user"], row["api"]): row["nanoseconds"] for row in rows}.items() <= times.items()
 
 

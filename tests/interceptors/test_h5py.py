@@ -101,9 +101,9 @@ def test_a_python_sees_nothing_on_its_path_or_among_its_modules(options: tuple[s
 def test_the_own_path_and_the_own_sitecustomize_stay(tmp_path: Path) -> None:
     """The next sitecustomize on the path replaces it; one that fails is reported as usual, and one may be missing."""
     (tmp_path / "sitecustomize.py").write_text("import sys; sys.own = __file__")
-    say = "import sys, sitecustomize; print(sys.own, sitecustomize.__file__, str(sys.path))"
-    before = bare(sys.executable, "-c", say, PYTHONPATH=str(tmp_path))
-    after = bare(sys.executable, "-c", say, PYTHONPATH=f"{SITE}:{tmp_path}")
+    script = "import sys, sitecustomize; print(sys.own, sitecustomize.__file__, str(sys.path))"
+    before = bare(sys.executable, "-c", script, PYTHONPATH=str(tmp_path))
+    after = bare(sys.executable, "-c", script, PYTHONPATH=f"{SITE}:{tmp_path}")
     assert before == after
     assert before[0] == 0
     (tmp_path / "sitecustomize.py").write_text("1 / 0")
@@ -149,7 +149,7 @@ REFUSED = """
 import json, os, subprocess, sys, traceback
 import h5py, numpy as np
 
-def said(act):
+def outcome(act):
     try:
         act()
     except Exception as error:
@@ -189,7 +189,7 @@ acts = {
     "type": lambda: h5py.h5d.open(3, b"x"),
     "shape": lambda: h5py.File("held too.h5", "w").create_dataset("x", (3,))[5],
 }
-found = {name: said(act) for name, act in acts.items()}
+found = {name: outcome(act) for name, act in acts.items()}
 locker.communicate(b"\\n")
 print(json.dumps(found))
 """
@@ -206,7 +206,7 @@ def test_errors_reach_the_program_unchanged_and_are_recorded(trace: Trace, tmp_p
     before = subprocess.run([sys.executable, "p.py"], cwd=alone, capture_output=True, text=True, check=True).stdout
     after = run(trace, Path("p.py"), watched, way)
     assert json.loads(after) == json.loads(before)
-    assert all(said for said in json.loads(before).values())
+    assert all(outcomes for outcomes in json.loads(before).values())
     assert Story(trace.facts()).failures() == {"Open": 7, "Create": 3, "Delete": 1, "Stat": 1}
 
 
@@ -247,8 +247,8 @@ def test_with_the_c_layer_in_front_nothing_is_in_the_python(trace: Trace, work: 
 def test_calls_that_the_c_layer_sees_are_left_to_it(trace: Trace, work: Path) -> None:
     """Where both layers could record, it depends on whether h5py's calls reach the C layer: no call is counted
     twice."""
-    said = run(trace, UNTOUCHED, work, "c", PYTHONPATH=str(SITE))
-    assert said.count("cython_function") == 2
+    printed = run(trace, UNTOUCHED, work, "c", PYTHONPATH=str(SITE))
+    assert printed.count("cython_function") == 2
     assert Story(trace.facts()).moved() == [Act("write", "a.h5", "/x", 1, 8)]
 
 
@@ -295,8 +295,8 @@ def test_a_python_that_cannot_take_the_shim_gets_the_layer_by_its_path(project: 
     assert project.run(show).splitlines() == ["0", first, f"{first}:/a:/b"]
     command = project.provio("run", "--quiet", "--", "./python3.9")
     assert command.stdout.splitlines() == [first]
-    said = "import os; print('/site' in os.environ.get('PYTHONPATH', ''))"
-    alone = f'env -u LD_PRELOAD {sys.executable} -c "{said}"; env -i {sys.executable} -c "{said}"'
+    script = "import os; print('/site' in os.environ.get('PYTHONPATH', ''))"
+    alone = f'env -u LD_PRELOAD {sys.executable} -c "{script}"; env -i {sys.executable} -c "{script}"'
     assert project.run(alone).split() == ["True", "False"]
     project.env["PROVIO_HDF5"] = "h5py"
     assert project.run("env | grep ^PYTHONPATH; ./python3.9; ./other").splitlines() == [first] * 3
@@ -349,7 +349,7 @@ for name in ("\\ud800", "a\\0b", 3, None, b"\\xff/nowhere"):
     except Exception as error:
         print(type(error).__name__, error)
 """
-    said = bare(sys.executable, "-c", program, cwd=work)[1]
-    assert len(said.splitlines()) == 5
+    printed = bare(sys.executable, "-c", program, cwd=work)[1]
+    assert len(printed.splitlines()) == 5
     for way in ("c", "h5py", "python"):
-        assert run(trace, program, work, way) == said
+        assert run(trace, program, work, way) == printed

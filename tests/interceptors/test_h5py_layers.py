@@ -25,7 +25,7 @@ WORDS = (
 )
 
 
-def told(root: Path, shim: Path, program: Path, way: str) -> Story:
+def story_of(root: Path, shim: Path, program: Path, way: str) -> Story:
     work = root / "work"
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir()
@@ -38,7 +38,7 @@ def told(root: Path, shim: Path, program: Path, way: str) -> Story:
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
 def test_each_layer_records_the_same(program: Path, built: Path, tmp_path: Path) -> None:
     """The same files, objects, elements read and written, events and failures, for each way of recording."""
-    below, shim, alone = (told(tmp_path, built / "libprovio.so", program, way) for way in ("c", "h5py", "python"))
+    below, shim, alone = (story_of(tmp_path, built / "libprovio.so", program, way) for way in ("c", "h5py", "python"))
     assert shim.moved()
     for one, other in ((shim, alone), (below, shim)):
         assert one.events() == other.events()

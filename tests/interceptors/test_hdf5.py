@@ -37,7 +37,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Compiling:
     return compile_program
 
 
-def told(trace: Trace, work: Path, program: Path, *arguments: str) -> tuple[list[list[str]], Story]:
+def traced(trace: Trace, work: Path, program: Path, *arguments: str) -> tuple[list[list[str]], Story]:
     """The output of a program, as lists of words, and its trace."""
     done = trace.run(program, *arguments, cwd=work)
     assert not done.returncode, done.stderr
@@ -47,11 +47,11 @@ def told(trace: Trace, work: Path, program: Path, *arguments: str) -> tuple[list
 def acts(lines: list[list[str]]) -> list[Act]:
     """The reads and writes that lines name, summed as in a trace."""
     total: Counter[tuple[str, ...]] = Counter()
-    for what, *rest in lines:
-        if what in ("read", "write"):
+    for kind, *rest in lines:
+        if kind in ("read", "write"):
             file, path, count, size = rest
-            total[what, file, path, "count"] += int(count)
-            total[what, file, path, "size"] += int(size)
+            total[kind, file, path, "count"] += int(count)
+            total[kind, file, path, "size"] += int(size)
     names = sorted({key[:3] for key in total})
     return [Act(*name, total[*name, "count"], total[*name, "size"]) for name in names]
 
@@ -62,7 +62,7 @@ def of(lines: list[list[str]], kind: str) -> list[tuple[str, ...]]:
 
 def test_objects_and_their_accesses(compiled: Compiling, trace: Trace, work: Path) -> None:
     """Selections, sizes, links, moves, copies, attributes, types, references, callbacks: all with full names."""
-    lines, story = told(trace, work, compiled("everything.c"))
+    lines, story = traced(trace, work, compiled("everything.c"))
     assert story.moved() == acts(lines)
     assert story.events() == of(lines, "event")
     assert story.objects("created") == set(of(lines, "object"))
@@ -71,7 +71,7 @@ def test_objects_and_their_accesses(compiled: Compiling, trace: Trace, work: Pat
 def test_files_are_followed_from_opening_to_close(compiled: Compiling, trace: Trace, work: Path) -> None:
     """External links, mounts, weak and strong closing, virtual datasets: each object is recorded in the file that holds
     it."""
-    lines, story = told(trace, work, compiled("files.c"))
+    lines, story = traced(trace, work, compiled("files.c"))
     by_path = {(act.what, act.file, act.path): act for act in story.moved() if act.what == "read"}
     assert sorted(by_path.values()) == [act for act in acts(lines) if act.what == "read"]
     closed = Counter(story.name(iri)[0] for iri, record in story.files.items() if "closedNs" in record)
@@ -90,12 +90,12 @@ def test_files_are_followed_from_opening_to_close(compiled: Compiling, trace: Tr
 
 def test_names_lead_where_they_lead_then(compiled: Compiling, trace: Trace, work: Path) -> None:
     """Names that are opened again are not looked up, until one of the folder is deleted, moved, linked or hidden."""
-    lines, story = told(trace, work, compiled("beside.c"))
+    lines, story = traced(trace, work, compiled("beside.c"))
     assert [act for act in story.moved() if act.what == "read"] == acts(lines)
 
 
 def test_a_write_that_covers_all_replaces_the_content(compiled: Compiling, trace: Trace, work: Path) -> None:
-    lines, story = told(trace, work, compiled("replaced.c"))
+    lines, story = traced(trace, work, compiled("replaced.c"))
     replaced = [story.name(iri)[1] for iri, record in story.members.items() if "replacedNs" in record]
     assert sorted(replaced) == sorted(words[0] for words in lines)
 
@@ -111,9 +111,9 @@ def test_errors_are_the_program_s_own(compiled: Compiling, trace: Trace, work: P
     assert story.failures() == Counter({"Open": 5, "Read": 1, "Close": 1, "Delete": 1})
 
 
-def timeless(said: bytes) -> bytes:
+def timeless(messages: bytes) -> bytes:
     """HDF5's error output, without the timestamp at which a file could not be opened."""
-    return re.sub(rb"time = .*", b"", said)
+    return re.sub(rb"time = .*", b"", messages)
 
 
 def own_library() -> Path | None:
@@ -143,8 +143,8 @@ def test_wrong_arguments(compiled: Compiling, trace: Trace, work: Path, own: boo
             done = subprocess.run([program, "1"], cwd=folder, capture_output=True)
         else:
             done = trace.run(program, "1", cwd=folder)
-        said = re.sub(rb" thread \d+|0x[0-9a-f]+", b"", timeless((folder / "errors").read_bytes()))
-        ends.append((done.returncode, done.stdout, said))
+        messages = re.sub(rb" thread \d+|0x[0-9a-f]+", b"", timeless((folder / "errors").read_bytes()))
+        ends.append((done.returncode, done.stdout, messages))
     assert ends[0][0] == 0
     assert ends[0] == ends[1]
 
@@ -170,7 +170,7 @@ def test_a_caller_that_was_unloaded_is_forgotten(trace: Trace, work: Path, needs
 @pytest.mark.slow
 def test_unrecorded_objects_leave_a_gap(compiled: Compiling, trace: Trace, work: Path) -> None:
     """Long names fit; for longer names, and for more open files than the tables hold, there is a Gap."""
-    lines, story = told(trace, work, compiled("lost.c"))
+    lines, story = traced(trace, work, compiled("lost.c"))
     assert story.moved() == acts(lines)
     reasons = sorted(gap["reason"].partition(":")[0] for gap in of_class(story.facts, "Gap").values())
     assert reasons == [
@@ -200,7 +200,7 @@ def test_selections_in_a_list_of_properties(trace: Trace, work: Path) -> None:
 @pytest.mark.parametrize("detail", ["file", "op", "call"])
 def test_each_level_of_detail_keeps_names(compiled: Compiling, trace: Trace, work: Path, detail: str) -> None:
     trace.detail = detail
-    lines, story = told(trace, work, compiled("everything.c"))
+    lines, story = traced(trace, work, compiled("everything.c"))
     assert {(act.what, act.path) for act in story.moved()} >= (
         {(act.what, act.path) for act in acts(lines)} if detail != "file" else set()
     )
@@ -208,7 +208,7 @@ def test_each_level_of_detail_keeps_names(compiled: Compiling, trace: Trace, wor
 
 
 def test_threads_and_a_child_count_on_shared_objects(compiled: Compiling, trace: Trace, work: Path) -> None:
-    lines, story = told(trace, work, compiled("threads.c", "h5cc", "-pthread"))
+    lines, story = traced(trace, work, compiled("threads.c", "h5cc", "-pthread"))
     assert story.moved() == acts(lines)
 
 
@@ -225,7 +225,7 @@ def test_other_languages(
 ) -> None:
     """C++ classes and Fortran modules call the functions of C, in libraries of their own."""
     needs("g++" if compiler == "h5c++" else "gfortran")
-    lines, story = told(trace, work, compiled(source, compiler))
+    lines, story = traced(trace, work, compiled(source, compiler))
     assert story.moved() == acts(lines)
 
 
@@ -314,7 +314,7 @@ def test_a_copy_by_h5copy_comes_from_its_source(
 
 def test_every_other_form_of_a_call(compiled: Compiling, trace: Trace, work: Path) -> None:
     """Calls of older versions, by name, by index and with fields are recorded like the newest ones."""
-    lines, story = told(trace, work, compiled("siblings.c"))
+    lines, story = traced(trace, work, compiled("siblings.c"))
     assert story.moved() == acts(lines)
     assert story.events() == of(lines, "event")
     assert story.objects("created") == set(of(lines, "object"))
@@ -340,13 +340,13 @@ def test_every_row_that_the_library_has_is_called_by_its_own_name(compiled: Comp
     assert wrapped - called == UNCALLED
 
 
-@pytest.mark.parametrize("asked", ["stat", "list"])
-def test_queries_are_recorded_on_request(compiled: Compiling, trace: Trace, work: Path, asked: str) -> None:
+@pytest.mark.parametrize("term", ["stat", "list"])
+def test_queries_are_recorded_on_request(compiled: Compiling, trace: Trace, work: Path, term: str) -> None:
     program = compiled("siblings.c")
     alone = subprocess.run([program], cwd=work, capture_output=True, check=True)
-    trace.detail = f"op,{asked}"
+    trace.detail = f"op,{term}"
     done = trace.run(program, cwd=work)
     assert (done.stdout, done.stderr) == (alone.stdout, alone.stderr)
-    wanted = {row.name for row in hdf5_calls.rows() if row.term == asked.title()}
-    found = {record["api"] for record in trace.facts().values() if record.get("operation") == asked.title()}
+    wanted = {row.name for row in hdf5_calls.rows() if row.term == term.title()}
+    found = {record["api"] for record in trace.facts().values() if record.get("operation") == term.title()}
     assert len(found & wanted) > 15 and not {api for api in found if api.startswith("H5")} - wanted

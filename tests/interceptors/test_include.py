@@ -41,11 +41,11 @@ def opened(trace: Trace, work: Path) -> set[bytes]:
 def test_folders_and_globs_match_as_in_python(trace: Trace, work: Path, sign: str) -> None:
     """The shim matches each like `fnmatch`, or as a folder above."""
     names = [name.encode() for name in NAMES]
-    told = {}
+    results = {}
     for number, glob in enumerate(GLOBS):
         mine = Trace(trace.root / str(number), trace.shim, limits=(f"{sign}{work}/{glob}",))
-        told[glob] = (opened(mine, work), mine)
-    for glob, (found, mine) in told.items():
+        results[glob] = (opened(mine, work), mine)
+    for glob, (found, mine) in results.items():
         settings = environment.trace_settings(mine.environment())
         assert settings is not None
         expected = {name for name in names if not settings.leaves_out(bytes(work) + b"/" + name)}
@@ -70,9 +70,9 @@ def test_an_excluded_file_leaves_no_trace(project: Project) -> None:
     (project.path / "script").write_text(script)
     project.watch("sh", "script")
     texts = "".join(path.read_text() for path in project.path.glob(".provio/runs/*/*/*.ttl"))
-    said = re.findall(r':(?:path|from|to|target|resolvedPath) "([^"]*)"', texts)
-    assert [name for name in said if re.search(r"secret(?!/\.\.)|\.tmp", name)] == []
-    assert {f"{project.path}/{name}" for name in ("b", "out", "out2", "out3")} <= set(said)
+    names = re.findall(r':(?:path|from|to|target|resolvedPath) "([^"]*)"', texts)
+    assert [name for name in names if re.search(r"secret(?!/\.\.)|\.tmp", name)] == []
+    assert {f"{project.path}/{name}" for name in ("b", "out", "out2", "out3")} <= set(names)
     assert project.data("out") == project.data("out3") == {"b"}
     reasons = [gap["reason"] for gap in project.lineage("out")["gaps"]]
     assert reasons == ["by its settings this was not recorded: files that include and exclude leave out"]
@@ -136,6 +136,6 @@ def test_a_folder_goes_out_by_all_its_names(tmp_path: Path) -> None:
     project = tmp_path / "p[1]"
     (project / "real").mkdir(parents=True)
     (project / "link").symlink_to("real")
-    told = driver.recorded_paths(("link", "*.h5"), ("/tmp/x/",), project)
+    results = driver.recorded_paths(("link", "*.h5"), ("/tmp/x/",), project)
     where = str(project).replace("[", "[[]")
-    assert told == ("-/tmp/x", f"+{project}/link", f"+{project}/real", f"+{where}/*.h5")
+    assert results == ("-/tmp/x", f"+{project}/link", f"+{project}/real", f"+{where}/*.h5")

@@ -48,12 +48,12 @@ WAYS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_a_c_program_however_it_is_linked(trace: Trace, tmp_path: Path, work: Path, way: str) -> None:
-    flags, heard = WAYS[way]
+    flags, recorded = WAYS[way]
     program = compiled(tmp_path, "cc", "-std=gnu11", *STRICT, *flags, PROGRAMS / "said.c")
     alone = subprocess.run([program, "each", work], capture_output=True, timeout=60, check=False)
     assert (alone.returncode, alone.stdout, alone.stderr) == (0, b"", b"")
     assert trace.run(program, "each", work).returncode == 0
-    assert len(of_class(trace.facts(), "Metric")) == (3 if heard else 0)
+    assert len(of_class(trace.facts(), "Metric")) == (3 if recorded else 0)
 
 
 LIBRARY = """

@@ -13,8 +13,8 @@ def families() -> dict[str, re.Pattern[str]]:
     found: dict[str, re.Pattern[str]] = {}
     text = (Path(__file__).parent.parent / "families.txt").read_text()
     for part in re.sub(r"^#.*$", "", text, flags=re.M).split("\n= ")[1:]:
-        what, *words = part.splitlines()
-        found[what] = re.compile("|".join(" ".join(words).split()))
+        family, *words = part.splitlines()
+        found[family] = re.compile("|".join(" ".join(words).split()))
     return found
 
 
@@ -38,5 +38,5 @@ def test_names_that_look_like_io_are_not_in_families() -> None:
     )
     assert unknown(made_up) == made_up
     io = re.compile("read|write|open|link|stat|dir|sync|trunc|chmod|chown|xattr|seek")
-    wide = [pattern for what, pattern in families().items() if "inside" not in what]
+    wide = [pattern for family, pattern in families().items() if "inside" not in family]
     assert {name for name in rows() if io.search(name) and any(f.fullmatch(name.lstrip("_")) for f in wide)} == set()

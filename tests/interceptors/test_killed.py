@@ -63,10 +63,10 @@ def test_a_kill_at_200_moments(built: Path, trace: Trace, work: Path) -> None:
     """After each: as many calls as returned, or one more in each thread, if the program did not note its return."""
     choice, calls, seen = random.Random(7), 0, 0
     for moment in range(TIMES):
-        said = killed(built, trace, work, choice.uniform(0.004, 0.07))
+        noted = killed(built, trace, work, choice.uniform(0.004, 0.07))
         facts = trace.facts()  # parses every file
         assert trace.gaps() == {}
-        for worker, (mine, theirs) in enumerate(zip(recorded(facts, work), said, strict=True)):
+        for worker, (mine, theirs) in enumerate(zip(recorded(facts, work), noted, strict=True)):
             for kind in (OPENS, WRITES, READS, CLOSES):
                 assert theirs[kind] <= mine[kind] <= theirs[kind] + 1, f"moment {moment}, thread {worker}, kind {kind}"
             calls += sum(theirs)

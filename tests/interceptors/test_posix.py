@@ -64,7 +64,7 @@ def test_stat_and_list_are_recorded_on_request(built: Path, trace: Trace, work: 
 
 def test_times_of_an_access(trace: Trace, work: Path) -> None:
     """First and last calls, openings and closings are in order, within the program's own time."""
-    begun = time.time_ns()
+    started = time.time_ns()
     (work / "in").write_text("hello\n")
     code = "import os,time; f=os.open('in',0); os.read(f,3); time.sleep(.05); os.read(f,3); os.close(f)"
     trace.run(sys.executable, "-c", code, cwd=work, check=True)
@@ -74,8 +74,8 @@ def test_times_of_an_access(trace: Trace, work: Path) -> None:
     (thread,) = of_class(facts, "Thread").values()
     epoch = int(thread["epochNs"])
     first, last, closed = (int(access[name]) for name in ("firstRead", "lastRead", "closed"))
-    assert begun < int(facts[opened]["openedNs"]) <= epoch + first < epoch + last < epoch + closed < time.time_ns()
-    assert 50_000_000 <= last - first < time.time_ns() - begun
+    assert started < int(facts[opened]["openedNs"]) <= epoch + first < epoch + last < epoch + closed < time.time_ns()
+    assert 50_000_000 <= last - first < time.time_ns() - started
     assert (access["reads"], access["readBytes"]) == ("0000000000000002", "0000000000000006")
     assert 0 < int(access["readElapsed"]) <= last - first - 50_000_000  # it slept between the two
 
@@ -318,14 +318,14 @@ for i in range(20):
         os._exit(0)
     os.wait()
 """
-    with (work / "told").open("wb") as told:
-        trace.run(sys.executable, "-c", code, cwd=work, check=True, capture_output=False, stdout=told)
+    with (work / "children").open("wb") as children:
+        trace.run(sys.executable, "-c", code, cwd=work, check=True, capture_output=False, stdout=children)
     facts = trace.facts()
-    expected = sorted(line.split() for line in (work / "told").read_text().splitlines())
+    expected = sorted(line.split() for line in (work / "children").read_text().splitlines())
     forks = of_class(facts, "Fork").values()
     images = [one for one in of_class(facts, "Process").values() if one["image"] == "fork"]
     assert len(expected) == 20
-    assert sorted([one["childPid"], one["childTick"]] for one in forks) == [told[:2] for told in expected]
+    assert sorted([one["childPid"], one["childTick"]] for one in forks) == [child[:2] for child in expected]
     assert sorted([one["pid"], one["startTick"], one["parentPid"]] for one in images) == expected
     assert {one["executable"] for one in images} == {os.path.realpath(sys.executable)}
 
@@ -617,6 +617,6 @@ def test_a_process_names_the_file_that_it_runs(trace: Trace, work: Path) -> None
     found = program.stat()
     trace.run("sh", "-c", "./reader a; rm reader; cp a reader", cwd=work, check=True)
     (process,) = (facts for facts in of_class(trace.facts(), "Process").values() if facts["argv"] == "./reader a")
-    told = {name: process[name] for name in ("executable", "inode", "mtimeNs", "size")}
+    facts = {name: process[name] for name in ("executable", "inode", "mtimeNs", "size")}
     stated = {"inode": found.st_ino, "mtimeNs": found.st_mtime_ns, "size": found.st_size}
-    assert told == {"executable": str(program)} | {name: str(value) for name, value in stated.items()}
+    assert facts == {"executable": str(program)} | {name: str(value) for name, value in stated.items()}

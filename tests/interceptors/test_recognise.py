@@ -371,8 +371,8 @@ def test_a_program_that_has_python_inside(trace: Trace, work: Path) -> None:
 
 INTERRUPTED = """
 import argparse, os, signal, sys, threading
-heard = []
-signal.signal(signal.SIGUSR1, lambda *_: heard.append(open("/dev/null").close()))
+counts = []
+signal.signal(signal.SIGUSR1, lambda *_: counts.append(open("/dev/null").close()))
 threads = [threading.Thread(target=lambda: [open("/dev/null").close() for _ in range(200)]) for _ in range(3)]
 for thread in threads: thread.start()
 for _ in range(50): os.kill(os.getpid(), signal.SIGUSR1)
@@ -380,7 +380,7 @@ for thread in threads: thread.join()
 if os.fork() == 0:
     argparse.ArgumentParser("child").parse_args([])
     os._exit(0)
-print(os.wait()[1], len(heard) > 0)
+print(os.wait()[1], len(counts) > 0)
 argparse.ArgumentParser("parent").parse_args([])
 """
 
@@ -390,7 +390,7 @@ def test_threads_handlers_and_forks_do_not_matter(trace: Trace, work: Path) -> N
     assert [name for name, _ in configurations(trace)] == ["child", "parent"]
 
 
-RAISED_MEANWHILE = """
+RAISED_DURING_LOADING = """
 import _signal, posix, sys
 
 def handler(*_):
@@ -417,7 +417,7 @@ def test_exceptions_of_handlers_during_loading_reach_the_program(
     trace: Trace, work: Path, raiser: str, reached: bytes
 ) -> None:
     """Any other exception in provio's own files does not reach it."""
-    done = trace.run(sys.executable, "-S", "-c", RAISED_MEANWHILE, raiser, cwd=work, check=True)
+    done = trace.run(sys.executable, "-S", "-c", RAISED_DURING_LOADING, raiser, cwd=work, check=True)
     assert (done.stdout, done.stderr) == (reached, b"")
 
 
@@ -459,10 +459,10 @@ def test_wrapped_functions_look_unchanged(trace: Trace, work: Path) -> None:
 def test_it_is_off_with_one_switch(trace: Trace, work: Path) -> None:
     """All of it, or one library's."""
     program = f"import sys, numpy as np\n{ARGPARSE}\nnp.savez('a', x=1)\nprint(sys.meta_path[0])\n"
-    for value, heard in (("off", (0, 0)), ("-argparse,-torch", (0, 1)), ("-torch", (1, 1))):
+    for value, counts in (("off", (0, 0)), ("-argparse,-torch", (0, 1)), ("-torch", (1, 1))):
         here = Trace(trace.root / value, SHIM)
         run(here, work, program, PROVIO_RECOGNISE=value)
-        assert (len(configurations(here)), len(checkpoints(here, work))) == heard
+        assert (len(configurations(here)), len(checkpoints(here, work))) == counts
 
 
 HOSTILE = """

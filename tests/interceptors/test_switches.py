@@ -47,12 +47,12 @@ with open("out", "w") as out:
     out.write(text)
     os.fsync(out.fileno())
 import ctypes
-say, big, word = ctypes.CDLL(None), ctypes.c_int64, ctypes.c_uint64
-say.provio_configuration.restype = say.provio_entity.restype = word
-say.provio_setting_integer(word(say.provio_configuration(b"args", None)), b"lr", big(1))
-say.provio_metric(b"loss", None, ctypes.c_double(1), big(1))
-say.provio_checkpoint(None, big(1))
-say.provio_used(word(say.provio_entity(b"row", None, None)), None)
+lib, big, word = ctypes.CDLL(None), ctypes.c_int64, ctypes.c_uint64
+lib.provio_configuration.restype = lib.provio_entity.restype = word
+lib.provio_setting_integer(word(lib.provio_configuration(b"args", None)), b"lr", big(1))
+lib.provio_metric(b"loss", None, ctypes.c_double(1), big(1))
+lib.provio_checkpoint(None, big(1))
+lib.provio_used(word(lib.provio_entity(b"row", None, None)), None)
 """
 
 # The traces of a class in a thread file.
@@ -74,7 +74,7 @@ WRITTEN = {
 }
 
 # The traces of a class in a run's graph: classes, properties, and the last part of paths.
-TOLD = {
+IN_GRAPH = {
     "user": {"User", "uid"},
     "thread": {"Thread", "tid"},
     "program": {"Program", "Association", "Plan", "wasAttributedTo"},
@@ -108,7 +108,7 @@ with h5py.File("f.h5") as f:
     f["g/d"][...]
 """
 # The traces of a class from the writer in Python, where there is no shim.
-SAID = """
+DECLARATIONS = """
 import provio
 provio.configuration({"lr": 1}, name="args")
 provio.metric("loss", 1.0, step=1)
@@ -132,7 +132,7 @@ def written(trace: Trace, detail: str, work: Path) -> str:
 
 def test_every_class_has_a_test_of_its_own() -> None:
     """A new class of record must be added to these tables."""
-    assert set(SWITCHES) == WRITTEN.keys() | TOLD.keys() | set(INSIDE.values()) | {"stat", "list"}
+    assert set(SWITCHES) == WRITTEN.keys() | IN_GRAPH.keys() | set(INSIDE.values()) | {"stat", "list"}
 
 
 @pytest.mark.parametrize("level", ["file", "op", "call"])
@@ -145,8 +145,8 @@ def test_each_class_is_left_out_by_the_shim(trace: Trace, work: Path, level: str
     for word, look in known.items() if level == "op" else ():
         text = written(trace, f"{level},-{word}", work)
         assert not re.search(look, text), f"{word}: {re.search(look, text)}"
-        gone = {"file", "directory"} if word == "file" else {word}  # `folder` includes the files in the folder
-        assert {other for other, look in known.items() if re.search(look, text)} >= known.keys() - gone - {"directory"}
+        omitted = {"file", "directory"} if word == "file" else {word, "directory"}  # `file` includes files in folders
+        assert {other for other, look in known.items() if re.search(look, text)} >= known.keys() - omitted
     text = written(trace, ",".join([level, *(f"-{word}" for word in WRITTEN)]), work)
     assert [word for word, look in WRITTEN.items() if re.search(look, text)] == []
 
@@ -170,12 +170,12 @@ def test_each_class_is_left_out_by_the_writer(trace: Trace, work: Path) -> None:
     """The writer in a process without the shim."""
     words = [word for word in WRITTEN if word not in ("file", "directory", "pipe", "socket")]
     trace.detail = "call"
-    h5py_trace.run(trace, HDF5 + SAID, work, "python", OMPI_COMM_WORLD_RANK="3")
+    h5py_trace.run(trace, HDF5 + DECLARATIONS, work, "python", OMPI_COMM_WORLD_RANK="3")
     every = [*trace.files(), *trace.folder.glob("*.calls.ttl")]
     whole = "\n".join(path.read_text() for path in every)
     assert [word for word in words if re.search(WRITTEN[word], whole)] == words
     trace.detail = ",".join(["call", *(f"-{word}" for word in words)])
-    h5py_trace.run(trace, HDF5 + SAID, work, "python", OMPI_COMM_WORLD_RANK="3")
+    h5py_trace.run(trace, HDF5 + DECLARATIONS, work, "python", OMPI_COMM_WORLD_RANK="3")
     new = [path for path in (*trace.files(), *trace.folder.glob("*.calls.ttl")) if path not in every]
     text = "\n".join(path.read_text() for path in new)
     assert len(new) == 2 and [word for word in words if re.search(WRITTEN[word], text)] == []
@@ -224,7 +224,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Iterator[Proje
     project = new_project(tmp_path_factory.mktemp("switches"))
     (project.path / "everything.py").write_text(EVERYTHING)
     project.env |= {"SLURM_JOB_PARTITION": "debug", "OMPI_COMM_WORLD_RANK": "3", "PROVIO_PACK": "false"}
-    for word in ("all", *TOLD):
+    for word in ("all", *IN_GRAPH):
         (project.path / word).mkdir()
         (project.path / word / "in").write_text(f"{word}\n")
         off = [] if word == "all" else ["--no-record", word]
@@ -250,18 +250,18 @@ def graph_of(project: Project, name: str) -> set[str]:
     return words
 
 
-@pytest.mark.parametrize("word", TOLD)
+@pytest.mark.parametrize("word", IN_GRAPH)
 @pytest.mark.slow
 def test_each_class_is_left_out_of_the_graph(runs: Project, word: str) -> None:
     """Without switches it is in the graph, and with a switch the other classes stay."""
     whole, found = graph_of(runs, "all"), graph_of(runs, word)
-    assert TOLD[word] <= whole
-    assert TOLD[word] & found == set()
+    assert IN_GRAPH[word] <= whole
+    assert IN_GRAPH[word] & found == set()
     if word != "file":
         assert {"Run", "Phase", "FileVersion", "Read", "Write", "used", "wasGeneratedBy"} <= found
 
 
-@pytest.mark.parametrize("word", [word for word in TOLD if word not in ("file", "pipe")])
+@pytest.mark.parametrize("word", [word for word in IN_GRAPH if word not in ("file", "pipe")])
 @pytest.mark.slow
 def test_lineage_is_unchanged(runs: Project, word: str) -> None:
     """Through a pipe, and from a file to a file: whichever other classes are not recorded."""

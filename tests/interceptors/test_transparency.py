@@ -101,7 +101,7 @@ class Program:
     def name(self) -> str:
         return str(self.path.relative_to(SAME))
 
-    def says(self, word: str) -> list[str]:
+    def lines(self, word: str) -> list[str]:
         """The text after a keyword, once for each line that has it."""
         head = []
         for line in self.path.read_text().splitlines():
@@ -112,18 +112,18 @@ class Program:
 
     def words(self, word: str) -> list[str]:
         """The same as words; the text after "because" is a comment."""
-        return [one for line in self.says(word) for one in line.partition(" because ")[0].split()]
+        return [one for line in self.lines(word) for one in line.partition(" because ")[0].split()]
 
     def missing(self) -> str | None:
         """The reason why it cannot run here."""
-        for line in self.says("needs"):
+        for line in self.lines("needs"):
             command, package = line.split()
             if shutil.which(command) is None:
                 return f"{command} is not installed (apt-get install {package})"
-        for line in self.says("library"):
+        for line in self.lines("library"):
             library, package = line.split()
-            said = subprocess.run(["true"], env={**os.environ, "LD_PRELOAD": library}, capture_output=True).stderr
-            if said:  # the loader could not find it
+            output = subprocess.run(["true"], env={**os.environ, "LD_PRELOAD": library}, capture_output=True).stderr
+            if output:  # the loader could not find it
                 return f"{library} is not installed (apt-get install {package})"
         return None
 
@@ -133,7 +133,7 @@ class Program:
         if self.path.suffix in starters:
             return [*starters[self.path.suffix], str(self.path)]
         binary = folder / self.path.stem
-        flags = shlex.split(" ".join(self.says("cc")))
+        flags = shlex.split(" ".join(self.lines("cc")))
         compiler = os.environ.get("CC", "cc").split()
         subprocess.run([*compiler, "-O1", "-w", "-o", binary, self.path, "-lpthread", "-ldl", *flags], check=True)
         return [str(binary)]
@@ -185,7 +185,7 @@ def run(command: list[str], folder: Path, env: dict[str, str], program: Program)
             os.killpg(process.pid, signal.SIGKILL)
             out, err = process.communicate()
             pytest.fail(f"hangs\nstdout: {out.decode()}\nstderr: {err.decode()}")
-    for line in program.says("replace"):
+    for line in program.lines("replace"):
         pattern, _, text = line.partition(" => ")
         out, err = (re.sub(pattern.encode(), text.encode(), data) for data in (out, err))
     tree = tree_of(folder, began, program.words("any"))
@@ -211,7 +211,7 @@ def compare(bare: Outcome, watched: Outcome, program: Program) -> None:
     assert watched.out.decode(errors="replace") == bare.out.decode(errors="replace")
     assert (watched.code, watched.out, watched.err) == (bare.code, bare.out, bare.err)
     assert watched.tree == bare.tree
-    if "any" not in program.says("order"):
+    if "any" not in program.lines("order"):
         loose = program.words("any")
         names = [name for name in bare.times if not any(fnmatch.fnmatch(name, pattern) for pattern in loose)]
         assert not overtaken({n: bare.times[n] for n in names}, {n: watched.times[n] for n in names})
@@ -247,13 +247,13 @@ def check_trace(trace: Trace, folder: Path, outcome: Outcome, program: Program) 
     """The trace is complete, and names the program's files and the files that the program declares."""
     assert trace.files(), "nothing was recorded"
     facts = trace.facts()  # parses every file: a damaged one fails here
-    if not program.says("gaps"):
+    if not program.lines("gaps"):
         reasons = {one["reason"] for one in of_class(facts, "Gap").values()}
         assert trace.gaps() == {}
-        assert reasons == set(program.says("gap"))
+        assert reasons == set(program.lines("gap"))
     unseen, names, base = program.words("unseen"), names_in(facts), resolved(os.fsencode(folder))
-    left = [name for name in outcome.tree if not any(fnmatch.fnmatch(name, pattern) for pattern in unseen)]
-    assert [name for name in left if os.path.join(base, os.fsencode(name)) not in names] == []
+    names_left = [name for name in outcome.tree if not any(fnmatch.fnmatch(name, pattern) for pattern in unseen)]
+    assert [name for name in names_left if os.path.join(base, os.fsencode(name)) not in names] == []
     for word, side in (("reads", "R"), ("writes", "W")):
         declared = {os.path.join(base, os.fsencode(name)) for name in program.words(word)}
         assert declared - traced_bytes(facts, side) == set(), word
@@ -301,7 +301,7 @@ def ready(program: Program) -> None:
 def marked(programs: list[Program]) -> list[object]:
     """The programs as parameters; slow ones are marked."""
     return [
-        pytest.param(program, id=program.name, marks=[pytest.mark.slow] if program.says("slow") else [])
+        pytest.param(program, id=program.name, marks=[pytest.mark.slow] if program.lines("slow") else [])
         for program in programs
     ]
 
@@ -320,7 +320,7 @@ def test_the_same_under_the_shim(program: Program, tmp_path: Path, shim: Path) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("program", marked([one for one in PROGRAMS if "call" in one.says("also")]))
+@pytest.mark.parametrize("program", marked([one for one in PROGRAMS if "call" in one.lines("also")]))
 def test_the_same_while_every_call_is_kept(program: Program, tmp_path: Path, shim: Path) -> None:
     """The same at detail `call`; the calls recorded singly are those that are counted, with their bytes."""
     ready(program)
@@ -334,7 +334,7 @@ def test_the_same_while_every_call_is_kept(program: Program, tmp_path: Path, shi
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("program", marked([one for one in PROGRAMS if "run" in one.says("also")]))
+@pytest.mark.parametrize("program", marked([one for one in PROGRAMS if "run" in one.lines("also")]))
 def test_the_same_under_provio_run(program: Program, tmp_path: Path, shim: Path) -> None:
     """The same with all of `provio run`: launcher, shim, post-processing and merge."""
     ready(program)
@@ -343,8 +343,8 @@ def test_the_same_under_provio_run(program: Program, tmp_path: Path, shim: Path)
     bare = run(command, work, common, program)
     watched = run([*provio_command(), "run", "--quiet", "--", *command], work, common, program)
     compare(bare, watched, program)
-    said = subprocess.run([*provio_command(), "runs", "--as", "json"], env=common, capture_output=True, check=True)
-    (row,) = json.loads(said.stdout)
+    output = subprocess.run([*provio_command(), "runs", "--as", "json"], env=common, capture_output=True, check=True)
+    (row,) = json.loads(output.stdout)
     assert read_run(Path(common["PROVIO_HOME"]) / "runs" / row["run"]).damages == []
 
 
@@ -360,5 +360,5 @@ def test_needs_of_the_programs_are_listed() -> None:
     table = (ROOT / ".ci" / "needs").read_text().split("'")[1]
     known = {tuple(line.split()[:2]) for line in table.splitlines() if line.strip()}
     packages = {package for _, package in known}
-    assert {tuple(line.split()) for program in PROGRAMS for line in program.says("needs")} <= known
-    assert {line.split()[1] for program in PROGRAMS for line in program.says("library")} <= packages
+    assert {tuple(line.split()) for program in PROGRAMS for line in program.lines("needs")} <= known
+    assert {line.split()[1] for program in PROGRAMS for line in program.lines("library")} <= packages

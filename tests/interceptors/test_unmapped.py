@@ -147,8 +147,8 @@ def test_threads_that_are_written_while_they_record(project: Project, unmapped: 
 def test_doctor_reports_it(project: Project, unmapped: Path) -> None:
     """With the later records."""
     found = json.loads(project.provio("doctor", "--as", "json", code=None).stdout)
-    says = [one["says"] for one in found if one["about"] == "capture_dir"]
-    assert any(line.startswith(f"{unmapped} maps no file for writing (No such device)") for line in says)
+    messages = [one["says"] for one in found if one["about"] == "capture_dir"]
+    assert any(line.startswith(f"{unmapped} maps no file for writing (No such device)") for line in messages)
 
 
 @pytest.fixture
@@ -199,12 +199,12 @@ def test_ranks_with_a_record_on_a_network_file_system(project: Project, network:
 @pytest.mark.slow
 def test_shared_memory_after_a_kill_is_collected_without_a_note(project: Project, network: Path) -> None:
     """A network file system may refuse to return the target of a symbolic link out of it, as this one does."""
-    apart = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
-    if subprocess.run([*apart, "true"], capture_output=True).returncode:
+    unshared = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
+    if subprocess.run([*unshared, "true"], capture_output=True).returncode:
         pytest.skip("needs the right to make namespaces")
     (project.path / "in").write_text("in\n")
     project.env |= {"PROVIO_HOME": str(network / ".provio")}
-    words = [*apart, "sh", "-c", '"$@"; exit 0', "sh", *provio_command(), "run", "--", "cp", "in", "out"]
+    words = [*unshared, "sh", "-c", '"$@"; exit 0', "sh", *provio_command(), "run", "--", "cp", "in", "out"]
     subprocess.run(words, cwd=project.path, env=project.env | {"PROVIO_RUN": "one"}, check=True)
     for note in (network / ".provio" / "captured").glob("*/*"):
         note.unlink()
@@ -219,15 +219,15 @@ def test_a_network_file_system(project: Project, network: Path) -> None:
     project.env["PROVIO_HOME"] = str(network / ".provio")
     project.run("cp in out")
     assert project.data("out") == {"in"}
-    assert any("is a network file system (fuse.sshfs)" in line for line in said(project))
+    assert any("is a network file system (fuse.sshfs)" in line for line in messages_of(project))
     project.env |= {"PROVIO_HOME": str(project.path / ".provio"), "PROVIO_CAPTURE_DIR": str(network)}
     project.run("cp out further")
     assert project.data("further") == {"out"}
     assert project.count("?gap a provio:Gap") == 0
-    lines = said(project)
+    lines = messages_of(project)
     assert any("is on a network file system (fuse.sshfs): capturing there gains nothing" in line for line in lines)
     assert any("maps no file for writing (No such device)" in line for line in lines)
 
 
-def said(project: Project) -> list[str]:
+def messages_of(project: Project) -> list[str]:
     return [one["says"] for one in json.loads(project.provio("doctor", "--as", "json", code=None).stdout)]

@@ -147,7 +147,7 @@ def test_observed_calls_are_not_recorded_twice(
     """h5py's calls go through the preload: with the connector below them each is counted as often as without."""
     program = """import h5py; f = h5py.File("o.h5", "w"); f["g/x"] = [1.5, 2.5]; f["g/x"].attrs["u"] = 1; f["g/x"][()]
 f.copy("g", "h"); del f["g"]; f.close()"""
-    told = []
+    results = []
     for number, more in enumerate(({}, connector)):
         one = Trace(work / str(number), built / "libprovio.so")
         done = one.run(sys.executable, "-c", program, cwd=work, env=more)
@@ -155,9 +155,9 @@ f.copy("g", "h"); del f["g"]; f.close()"""
         (work / "o.h5").unlink()
         facts = one.facts()
         kinds = ("Dataset", "Group", "Attribute", "Copy", "Delete", "Failure")
-        told.append((calls(facts, "read"), calls(facts, "write"), [len(of_class(facts, kind)) for kind in kinds]))
-    assert told[0] == told[1]
-    assert told[0][:2] == ([("/g/x", "H5Dread", 1, 16)], [("/g/x", "H5Dwrite", 1, 16), ("/g/x@u", "H5Awrite", 1, 8)])
+        results.append((calls(facts, "read"), calls(facts, "write"), [len(of_class(facts, kind)) for kind in kinds]))
+    assert results[0] == results[1]
+    assert results[0][:2] == ([("/g/x", "H5Dread", 1, 16)], [("/g/x", "H5Dwrite", 1, 16), ("/g/x@u", "H5Awrite", 1, 8)])
 
 
 def test_without_provio_it_only_hands_through(work: Path, connector: dict[str, str], library: str) -> None:

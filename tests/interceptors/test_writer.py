@@ -181,7 +181,7 @@ DECLARED = re.compile(r"<\.\./[tgmce]\d|<e\d+> a :(Used|Generated)Said")
 FACTS = re.compile(r" ; :mtimeNs \d+ ; :ctimeNs \d+")
 
 
-def begun(path: Path) -> tuple[int, int, str]:
+def start_of(path: Path) -> tuple[int, int, str]:
     """Files in the order of their processes."""
     pid, tick, rest = path.name.split(".", 2)
     return int(tick), int(pid), rest
@@ -190,7 +190,7 @@ def begun(path: Path) -> tuple[int, int, str]:
 def blocks(trace: Trace) -> list[str]:
     """The blocks of the layer in their order, with objects renumbered, without times and pids."""
     lines = []
-    for path in sorted(trace.folder.iterdir(), key=begun):
+    for path in sorted(trace.folder.iterdir(), key=start_of):
         text = path.read_text()
         assert text.endswith("\n")
         list(parsed(text.encode()))
