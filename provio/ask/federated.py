@@ -143,7 +143,7 @@ def copy_served(together: Together, settings: Config) -> None:
                     intake.copy(store, graph, run, content_hash, _document(served.store, graph))
                     copied.append(local_name(run))
         if copied:
-            user_vocabulary.keep_graph(store, implied.CLASSES, implied.lines())
+            user_vocabulary.replace_graph(store, implied.CLASSES, implied.lines())
             store.publish()
     for name in copied:
         together.mark(Path(name), moment)

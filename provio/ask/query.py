@@ -64,7 +64,7 @@ def ask(reader: Store, sparql: str, graphs: Sequence[str] | None = None, *, serv
             wide = sparql
         more = [implied.CLASSES] if wide != sparql else []
         own = grammar.dataset(sparql, PREFIXES)
-        if own is None and graphs is None and grammar.asks_graphs(sparql):
+        if own is None and graphs is None and grammar.names_graphs(sparql):
             graphs = reader.run_graphs() or None  # listed only if the query names a graph
         if own is None:
             default, named = graphs and [*graphs, *more], graphs

@@ -38,7 +38,7 @@ def gather(trace: Trace, identity: Identity, conclusions: Conclusions, noise: No
     for program, opening in handed_on(trace):
         collector.handed_on(program, opening)
     doubt(trace, conclusions.spans)
-    collector.left()
+    collector.add_final_versions()
     met: set[tuple[str, int]] = set()
     for opening, stretch, facts in read_on_the_way(trace, conclusions.spans):
         collector.on_the_way(opening, stretch, facts)
@@ -55,7 +55,7 @@ def gather_lone(
     for process in part.processes.values():
         conclusions.inputs[process.iri] = []
         collector.opened(process, set())
-    collector.left()
+    collector.add_final_versions()
 
 
 class _Collector:
@@ -249,7 +249,7 @@ class _Collector:
         if before.size and not opening.truncated:
             self.version(before, opening, False, opening.opened)
 
-    def left(self) -> None:
+    def add_final_versions(self) -> None:
         """Record the final versions of the spans; add gaps for files that were changed after the run before they were
         observed."""
         known = set()

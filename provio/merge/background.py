@@ -36,7 +36,7 @@ def may_start(chosen: bool) -> bool:
     little memory left; in a container or under CI only if a setting has `chosen` it, not by default."""
     from provio.trace import environment
 
-    if environment.job_id() or left() < ROOM:
+    if environment.job_id() or available_memory() < ROOM:
         return False
     return chosen or not (os.environ.get("CI") or environment.in_container())
 
@@ -182,7 +182,7 @@ def main() -> None:
             return
     give_way()  # except the thread that listens
     started = time.monotonic()
-    while left() >= ROOM:
+    while available_memory() >= ROOM:
         merger.wait()
         runs = merger.pending()
         if not runs:
@@ -209,12 +209,12 @@ FILES = "memory.max", "memory.current", "inactive_file"  # cgroup version 2
 EARLIER = "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"  # cgroup version 1
 
 
-def left() -> float:
+def available_memory() -> float:
     """Return the bytes of memory that this process may still use; infinity if no control group has a limit."""
-    return min((found for found in _left() if found is not None), default=float("inf"))
+    return min((found for found in _available() if found is not None), default=float("inf"))
 
 
-def _left() -> Iterator[float | None]:
+def _available() -> Iterator[float | None]:
     try:
         lines = Path("/proc/self/cgroup").read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

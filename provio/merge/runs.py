@@ -96,9 +96,9 @@ def merge(
 def update_vocabulary(store: Writer, settings: Config) -> bool:
     """Write the implied classes and the current user vocabulary into the store; return whether they changed. Raises
     ConfigError for an invalid vocabulary."""
-    changed = user_vocabulary.keep_graph(store, implied.CLASSES, implied.lines())
+    changed = user_vocabulary.replace_graph(store, implied.CLASSES, implied.lines())
     if settings.ontology or implied.ONTOLOGY in store.indexed(provio("contentHash")):
-        changed |= user_vocabulary.keep(store, user_vocabulary.of(settings))
+        changed |= user_vocabulary.update(store, user_vocabulary.of(settings))
     return changed
 
 

@@ -72,15 +72,15 @@ def tokens(text: str) -> Iterator[Token]:
 
 def calls_service(text: str) -> bool:
     """Return whether a query or update contains the keyword SERVICE, which queries another server."""
-    return _says(text, "service", _calls_service)
+    return _contains(text, "service", _calls_service)
 
 
 def loads(text: str) -> bool:
     """Return whether an update contains the keyword LOAD, which fetches a document."""
-    return _says(text, "load", _loads)
+    return _contains(text, "load", _loads)
 
 
-def asks_graphs(text: str) -> bool:
+def names_graphs(text: str) -> bool:
     """Return whether a query contains the keyword GRAPH."""
     return any(token.kind == "word" and token.text.upper() == "GRAPH" for token in tokens(text))
 
@@ -181,7 +181,7 @@ def _decode(text: str) -> str:
     return re.sub(_CODE, _decoded, text)
 
 
-def _says(text: str, word: str, found_in: Callable[[list[Token]], bool]) -> bool:
+def _contains(text: str, word: str, found_in: Callable[[list[Token]], bool]) -> bool:
     """Return whether a keyword is in any reading of a text, or may be hidden in a doubtful IRI."""
     for reading in _readings(text, word):
         found = list(tokens(reading))

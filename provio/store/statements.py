@@ -157,7 +157,7 @@ class Lists:
                 whole, _, rest = (rest + data).rpartition(b"\n")
                 yield whole
 
-    def keep(self, names: Iterable[str]) -> None:
+    def delete_except(self, names: Iterable[str]) -> None:
         """Delete all lists except these."""
         wanted = {self.path(name).name for name in names}
         with contextlib.suppress(OSError):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # Graphs of the store with vocabulary only: the user's ontology, the implied classes.
 
 
-def keep_graph(store: Writer, graph: str, lines: Sequence[str]) -> bool:
+def replace_graph(store: Writer, graph: str, lines: Sequence[str]) -> bool:
     """Replace the content of a graph with these lines (N-Triples), or drop the graph if there are none; return
     whether this changed it."""
     digest = hashlib.sha256("".join(sorted(lines)).encode()).hexdigest() if lines else ""
@@ -133,6 +133,6 @@ def _line(data: bytes, iri: str) -> str:
     return next((f":{number}" for number, line in enumerate(data.splitlines(), 1) if local in line), "")
 
 
-def keep(store: Writer, words: Words) -> bool:
+def update(store: Writer, words: Words) -> bool:
     """Replace the user vocabulary in the store if it differs; return whether it did."""
-    return keep_graph(store, ONTOLOGY, words.lines)
+    return replace_graph(store, ONTOLOGY, words.lines)

@@ -96,7 +96,7 @@ def quads(statements: Iterator[Statement]) -> Iterator[ox.Quad]:
     """Yield the quads of statements; those of one kind and identifier in one bundle are combined."""
     whole: dict[object, Statement] = {}
     for number, one in enumerate(statements):
-        _say_none(one)
+        _add_absent(one)
         key = (one.kind, one.bundle, one.identifier) if one.identifier else number
         first = whole.setdefault(key, one)
         for name, values in one.arguments.items():
@@ -107,7 +107,7 @@ def quads(statements: Iterator[Statement]) -> Iterator[ox.Quad]:
         yield from _element(one) if one.kind in ELEMENTS else _relation(one)
 
 
-def _say_none(one: Statement) -> None:
+def _add_absent(one: Statement) -> None:
     """Add the `absent` arguments that are not given; a derivation that names its activity has none of these."""
     absent = RELATIONS[one.kind].absent if one.kind in RELATIONS else ()
     if one.kind == "wasDerivedFrom" and "activity" in one.arguments:

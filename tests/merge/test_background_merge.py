@@ -227,14 +227,14 @@ def test_where_it_may_start(monkeypatch: pytest.MonkeyPatch, name: str, chosen: 
     for variable in {*memory_variables(), "CI"}:
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr("provio.trace.environment.in_container", lambda: "")
-    monkeypatch.setattr(background_merge, "left", lambda: float("inf"))
+    monkeypatch.setattr(background_merge, "available_memory", lambda: float("inf"))
     if name:
         monkeypatch.setenv(name, "true")
     assert background_merge.may_start(chosen) is starts
     monkeypatch.setenv("SLURM_JOB_ID", "1")
     assert not background_merge.may_start(True)
     monkeypatch.delenv("SLURM_JOB_ID")
-    monkeypatch.setattr(background_merge, "left", lambda: float(1 << 29))
+    monkeypatch.setattr(background_merge, "available_memory", lambda: float(1 << 29))
     assert not background_merge.may_start(True)
 
 
@@ -276,7 +276,8 @@ def test_a_small_control_group(background: Project, group: Path) -> None:
             [*command, *words], cwd=background.path, env=background.env, capture_output=True, text=True, check=True
         )
 
-    left = inside(sys.executable, "-c", "from provio.merge import background; print(background.left())").stdout
+    program = "from provio.merge import background; print(background.available_memory())"
+    left = inside(sys.executable, "-c", program).stdout
     assert 0 < float(left) <= 256 << 20
     background.sh(f"mkdir many; touch many/{{0..{MANY - 1}}}")
     script = f'python3 -c "{OPEN_MANY}"; echo 1 > out'

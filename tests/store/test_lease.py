@@ -98,7 +98,7 @@ def test_remains_of_a_killed_merge_are_not_queried(project: Project, oxigraph: S
     project.provio("run", "--quiet", "--", "true", env={**project.env, "PROVIO_STORE": oxigraph.url})
     assert quads(project, "--store", oxigraph.url) == quads(project)
     there = connect(load.load(flags={"store": oxigraph.url}))
-    found = {row["g"] for row in terms.rows(there.own("SELECT DISTINCT ?g { GRAPH ?g { <urn:a> ?p ?o } }", []))}
+    found = {row["g"] for row in terms.rows(there.own_query("SELECT DISTINCT ?g { GRAPH ?g { <urn:a> ?p ?o } }", []))}
     assert found == {"urn:mine"}
 
 

@@ -77,7 +77,7 @@ def test_special_files_are_refused(tmp_path: Path, kind: str) -> None:
         path.touch()
         os.truncate(path, 1 << 40)
     said = "is larger than 64 MiB" if kind == "large" else "is no regular file"
-    with pytest.raises(ConfigError, match=f"ontology: {path}: {said}: name a Turtle file"):
+    with pytest.raises(ConfigError, match=f"ontology: {path}: {said}: name an existing Turtle file"):
         user_vocabulary.of(Config(ontology=(str(path),)))
     path.rename(tmp_path / "my.rq")
     with pytest.raises(BadQuery, match=f"my.rq: {said}"):

@@ -201,17 +201,17 @@ class _Surveyor:
         traces.read_files(part, files, self.survey.after, self.survey.tables, Loose)
         return part
 
-    def _declarations(self, said: Declarations, number: int) -> None:
-        if said.entities or said.uses:  # their states have one order in the whole run
+    def _declarations(self, declared: Declarations, number: int) -> None:
+        if declared.entities or declared.uses:  # their states have one order in the whole run
             self.groups.sets.join(SINGLE_GROUP, number)
-        for use in said.uses:
+        for use in declared.uses:
             if use.path is not None:
                 self.declared_paths.append(use)
             if use.facts:
                 self.groups.add_use(use.facts, number, use.made)
-        if said.configurations or said.metrics:
+        if declared.configurations or declared.metrics:
             self.groups.declarers.add(number)
-        self.groups.checkpoints += [(number, one.path) for one in said.checkpoints]
+        self.groups.checkpoints += [(number, one.path) for one in declared.checkpoints]
 
     def _process(self, process: Process, part: Trace, number: int) -> None:
         known = self.number_of.setdefault(process.iri, number)

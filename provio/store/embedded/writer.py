@@ -399,7 +399,7 @@ class StoreWriter:
                 note_version(self.home)
                 self.rebuild = False
             self.home.unfinished.unlink(missing_ok=True)
-            self.lists.keep(lists)
+            self.lists.delete_except(lists)
         self.changed = self.dropped = False
 
     def become_snapshot(self) -> None:

@@ -82,7 +82,7 @@ def number(place: str) -> int:
 def read(server: Server) -> Index:
     """Return the index; while a record in it is being changed, wait, for at most PATIENCE attempts."""
     for _ in range(PATIENCE):
-        found = list(terms.rows(server.own(f"SELECT ?s ?p ?o {{ GRAPH <{INDEX}> {{ ?s ?p ?o }} }}", [INDEX])))
+        found = list(terms.rows(server.own_query(f"SELECT ?s ?p ?o {{ GRAPH <{INDEX}> {{ ?s ?p ?o }} }}", [INDEX])))
         rows = [row for row in found if len(row) == 3]  # Virtuoso may omit the object of a triple during its deletion
         if len(rows) == len(found) and not any(row["p"] == STATE and row["o"] == CHANGING for row in rows):
             break

@@ -68,7 +68,9 @@ class _Fetched(statements.Lists):
 
     @contextlib.contextmanager
     def open(self, name: str) -> Iterator[IO[bytes]]:
-        found = terms.rows(self.server.own(f"SELECT ?p ?o {{ <{INDEX}#{name}> ?p ?o }}", self.graphs or [NOTHING]))
+        found = terms.rows(
+            self.server.own_query(f"SELECT ?p ?o {{ <{INDEX}#{name}> ?p ?o }}", self.graphs or [NOTHING])
+        )
         parts = {places.number(row["p"]): row["o"] for row in found}
         if not parts:
             raise StoreError(f"{self.server.url} has no list {name}: try again (a merge may have just ended)")

@@ -107,7 +107,7 @@ class Server:
         self._complete(answer)
         return self._received(answer)
 
-    def own(self, sparql: str, graphs: Sequence[str]) -> IO[bytes]:
+    def own_query(self, sparql: str, graphs: Sequence[str]) -> IO[bytes]:
         """Send one of provio's own queries; a syntax error is then the server's fault (StoreError)."""
         with understood(self):
             return self.ask(PROLOGUE + sparql, graphs, graphs)

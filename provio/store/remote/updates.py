@@ -155,7 +155,7 @@ class Transfer:
         graph, now = lists_of(self.record.iri), set(list_names(self.store.store).values())
         query, known = f"SELECT DISTINCT ?s {{ GRAPH <{graph}> {{ ?s ?p ?o }} }}", set[str]()
         if not whole:
-            known = {row["s"].rpartition("#")[2] for row in terms.rows(self.server.own(query, [graph]))}
+            known = {row["s"].rpartition("#")[2] for row in terms.rows(self.server.own_query(query, [graph]))}
         with tempfile.TemporaryFile() as file:
             for name in sorted(now - known):
                 file.writelines(line.encode() for line in self._list(name))
