@@ -1,4 +1,4 @@
-"""Format bytes and numbers as Turtle, byte for byte as `interceptors/posix/text.c`."""
+"""Format bytes and numbers as Turtle, byte for byte as the shim."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The live Turtle file of a thread: blocks in, a file out that is valid at every instant (`docs/trace-format.md`).
 
-As in the shim's `live.c`, the file grows by mapped chunks of `#`, which are comments; a block is written after its
+As in the shim, the file grows by mapped chunks of `#`, which are comments; a block is written after its
 first byte, and a space stored in that byte commits the block.
 """
 

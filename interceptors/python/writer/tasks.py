@@ -1,4 +1,4 @@
-"""Record Tasks as `interceptors/posix/task.c` does: calls of a thread belong to the Task that the thread is in."""
+"""Record Tasks as the shim does: calls of a thread belong to the Task that the thread is in."""
 
 from __future__ import annotations
 
