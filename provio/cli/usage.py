@@ -124,12 +124,12 @@ def suggestion_for(name: str, rest: list[str]) -> str:
 )
 @click.version_option(__version__, "-V", "--version", message="provio %(version)s")
 def cli() -> None:
-    """Where did this data come from, and what was it made into?
+    """Where did this data come from, and which data was made from it?
 
     \b
       provio run -- python3 decimate.py in.h5 out.h5     record a command
       provio lineage out.h5                              where did it come from?
-      provio lineage --forward in.h5                     what was it made into?
+      provio lineage --forward in.h5                     which data was made from it?
     """
 
 

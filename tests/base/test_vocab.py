@@ -114,7 +114,7 @@ def used_in_questions() -> Iterator[tuple[Path, str]]:
 def used_in_docs() -> Iterator[tuple[Path, str]]:
     for path in files("docs/**/*.md", "README.md"):
         text = path.read_text(encoding="utf-8")
-        refused = re.findall(r"provio:(\w+) is not a term of provio", text)  # a page shows what a mistake leads to
+        refused = re.findall(r"provio:(\w+) is not a term of provio", text)  # a page shows the message for a mistake
         found = re.findall(r"(?:\bprovio|(?<=[\s`(\[])):([A-Za-z]\w*)", text)
         yield from ((path, word) for word in found if word not in refused)
 

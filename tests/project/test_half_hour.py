@@ -24,7 +24,7 @@ def test_the_page_is_up_to_date() -> None:
 
 
 def test_the_page_has_no_data_of_a_machine() -> None:
-    """No traceback, no colour, nobody's folder; answers fit the terminal, but for complaints, which are one line."""
+    """No traceback, no colour, no folder of a user; output fits the terminal, except messages, which are one line."""
     page = PAGE.read_text(encoding="utf-8")
     assert "Traceback" not in page
     assert "\x1b" not in page

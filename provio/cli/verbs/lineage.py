@@ -19,7 +19,7 @@ MOST_PATHS = 100
 LINEAGE_FORMS = Choice(["tree", "table", "json", "csv", "tsv", "dot", "ttl"])
 
 
-@click.command("lineage", short_help="Where did a file come from, what was made from it?")
+@click.command("lineage", short_help="Where did a file come from, which files were made from it?")
 @click.argument("paths", metavar="FILE...", nargs=-1, required=True)
 @walk_options
 @level_option
