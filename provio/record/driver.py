@@ -233,7 +233,9 @@ def _after(recording: Recording, settings: Config, when: str, note: Callable[[],
 def _kept(run_id: str, error: BaseException) -> str:
     """Return the message about a run that stays pending because of an error."""
     advice = remedy(error, "") if isinstance(error, OSError) else ""
-    return f"run {run_id} is kept, but: {str(error) or type(error).__name__}" + (f": {advice}" if advice else "")
+    return f"run {run_id} is recorded, but not merged: {str(error) or type(error).__name__}" + (
+        f": {advice}" if advice else ""
+    )
 
 
 def _pending(recording: Recording, when: str) -> str:
@@ -276,7 +278,7 @@ def _in_child(work: Callable[[], str], lock: Lock | None, run_id: str) -> str:
     except KeyboardInterrupt:
         status = 130
     if status:
-        return f"run {run_id} is kept; merging it failed (it ended with {status}): provio merge tries again"
+        return f"run {run_id} is recorded, but not merged: the merge ended with {status}: provio merge tries again"
     return os.fsdecode(os.read(result, 1 << 16))
 
 

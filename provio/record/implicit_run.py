@@ -11,7 +11,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
-import re
 import shutil
 import sys
 import time
@@ -27,7 +26,7 @@ from provio.settings.home import Home
 from provio.system import proc, ranks
 from provio.system.executable import Unwatchable
 from provio.trace import environment, failed_start, run_source
-from provio.trace.recording import Recording, note_unwatched
+from provio.trace.recording import Recording, note_unwatched, with_end
 
 UNSEEN = "was not started by `provio run --`"
 JOBS = ("PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "PALS_APID", "PMI_JOBID")
@@ -180,7 +179,5 @@ def _note_end(pid: int, folder: Path) -> None:
         return
     with contextlib.suppress(OSError, UnicodeDecodeError):
         head = folder / run_source.HEAD
-        text = re.sub(r" ; :endedNs \d+(?= \.$)", "", head.read_text(encoding="utf-8"), flags=re.M)
-        end = rf"\1 ; :endedNs {time.time_ns()} ."
-        run_source.put(head, re.sub(rf"(?m)^(<\S*{folder.name}> a :Run\b.*) \.$", end, text, count=1))
+        run_source.put(head, with_end(head.read_text(encoding="utf-8"), folder.name, f" ; :endedNs {time.time_ns()}"))
         homes.share(Home(folder.parent.parent), folder)

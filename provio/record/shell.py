@@ -8,7 +8,6 @@ env --end`; a run without one is merged by the next query.
 from __future__ import annotations
 
 import os
-import re
 import shlex
 import time
 from collections.abc import Callable, Mapping
@@ -20,7 +19,7 @@ from provio.settings.home import Home
 from provio.settings.schema import Config
 from provio.system.executable import Unwatchable
 from provio.trace import run_source
-from provio.trace.recording import SHIM, Recording, host_folder, note_unwatched
+from provio.trace.recording import SHIM, Recording, host_folder, note_unwatched, with_end
 
 BEFORE = "was started before its recording"
 ASAN = "verify_asan_link_order=0"
@@ -111,10 +110,9 @@ def end_script(kind: str, settings: Config) -> tuple[str, bytes]:
 def _note_end(folder: Path, run: str) -> None:
     """Add the end to the run's record in `run.ttl`."""
     head = folder / run_source.HEAD
-    text = head.read_text(encoding="utf-8")
-    added = re.sub(rf"(?m)^(<\S*{run}> a :Run\b.*) \.$", rf"\1 ; :endedNs {time.time_ns()} .", text, count=1)
+    text = with_end(head.read_text(encoding="utf-8"), run, f" ; :endedNs {time.time_ns()}")
     with Home(folder.parent.parent).closed():
-        run_source.put(head, added)
+        run_source.put(head, text)
 
 
 def _as_before(env: Mapping[str, str], settings: Config) -> dict[str, str | None]:

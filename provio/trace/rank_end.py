@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 from pathlib import Path
 from urllib.parse import quote
 
 from provio.settings.home import Home, share
 from provio.system.statx import Record
 from provio.trace import hosts, liveness, read, run_source
+from provio.trace.recording import with_end
 from provio.trace.run_facts import Trace
 
 WORD = "unattended"
 SIGN = b" ; :unattended true"
-END = re.compile(r" ; :endedNs \d+")
 
 
 def awaits_end(folder: Path) -> bool:
@@ -49,20 +48,13 @@ def note_end(found: Trace, ended: bool) -> None:
         return
     head = run_source.of(found.folder).head()
     ahead = hosts.offset(found.hosts.get(quote(found.run.get("host", ""), safe="-._~"), {}))
-    text = _with_end(head.load().decode(), found.iri, f" ; :endedNs {last + ahead}" if last else "")
+    text = with_end(head.load().decode(), found.run_id, f" ; :endedNs {last + ahead}" if last else "")
     run_source.put(head.path, text)
     share(Home(found.folder.parent.parent), found.folder)
     found.digests.replace((head.host, head.name), text.encode())
     found.run.pop("endedNs", None)
     if last:
         found.run["endedNs"] = str(last)
-
-
-def _with_end(text: str, iri: str, end: str) -> str:
-    """Return the text of `run.ttl` with another end."""
-    before, subject, after = text.partition(f"<{iri}> a :Run")
-    line, stop, rest = after.partition(" .\n")
-    return before + subject + END.sub("", line) + end + stop + rest
 
 
 def _record(folder: Path) -> Record:

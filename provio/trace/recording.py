@@ -24,7 +24,7 @@ SHIM = Path(__file__).parent.parent / "libprovio.so"
 # File systems on which shared memory maps survive kill -9 and a full disk.
 SAFE_FOR_MAPS = frozenset({"ext2", "ext3", "ext4", "xfs", "tmpfs"})
 NEW = ".new"  # ending of a run folder that is not complete yet
-NOTED = pattern(r" ; :endedNs \d+ ; :(exitCode|signal) \d+$")
+ENDED = pattern(r" ; :endedNs \d+(?: ; :(exitCode|signal) \d+)?$")  # of the run's statement, without its full stop
 
 
 @frozen
@@ -214,14 +214,20 @@ def _text(recording: Recording, end: End | None) -> str:
 
 def note_end(recording: Recording, end: End) -> None:
     """Add the end to the `run.ttl` of a run that another process started, unless it has one."""
-    head = recording.folder / "run.ttl"
-    subject, text = f"<{RUN_BASE}{recording.run_id}> a :Run", head.read_text(encoding="utf-8")
-    before, found, after = text.partition(subject)
-    line, full_stop, rest = after.partition(" .\n")
-    if found and not NOTED.search(line):
-        facts = "".join(f" ; :{name} {value}" for name, value in end.facts())
+    head = recording.folder / run_source.HEAD
+    text = head.read_text(encoding="utf-8")
+    statement = text.partition(f"<{RUN_BASE}{recording.run_id}> a :Run")[2].partition(" .\n")[0]
+    noted = ENDED.search(statement)
+    if not (noted and noted[1]):
         with recording.home.closed():
-            put(head, before + found + line + facts + full_stop + rest)
+            put(head, with_end(text, recording.run_id, "".join(f" ; :{name} {value}" for name, value in end.facts())))
+
+
+def with_end(text: str, run_id: str, end: str) -> str:
+    """Return the text of `run.ttl` with the properties `end` instead of an earlier end; unchanged without the run."""
+    before, subject, after = text.partition(f"<{RUN_BASE}{run_id}> a :Run")
+    line, stop, rest = after.partition(" .\n")
+    return before + subject + ENDED.sub("", line) + end + stop + rest if subject else text
 
 
 def _statement(subject: str, kind: str, pairs: list[tuple[str, str]]) -> str:

@@ -168,7 +168,7 @@ def test_no_process_can_be_created_for_a_merge(users: Users) -> None:
     """The exit code is the command's, one line states why the run is not merged, and the next query merges it."""
     script = "prlimit --pid $PPID --nproc=1; exit 7"
     done = users.provio(ADA, "run", "--name", "ours", "--", "sh", "-c", script, code=7)
-    assert "is kept, but: " in done.stderr
+    assert "is recorded, but not merged: " in done.stderr
     assert done.stderr.count("\n") == 1
     assert "ours" in users.provio(ADA, "runs", "--as", "csv").stdout
 

@@ -100,7 +100,7 @@ def test_the_end_of_a_run_does_not_wait_for_a_server_that_is_silent(project: Pro
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
         done = project.provio("run", "--", "true", env={**project.env, "PROVIO_STORE": url})
-    assert f"is kept, but: {url} does not answer in time" in done.stderr
+    assert f"is recorded, but not merged: {url} does not answer in time" in done.stderr
     assert project.provio("merge").stderr == "1 run merged, 0 unchanged\n"
 
 
@@ -124,7 +124,7 @@ def test_the_end_of_a_run_does_not_wait_for_a_server_that_drips(project: Project
         threading.Thread(target=drips, args=(server, head), daemon=True).start()
         url = f"http://127.0.0.1:{server.getsockname()[1]}"
         done = project.provio("run", "--", "true", env={**project.env, "PROVIO_STORE": url})
-    assert f"is kept, but: {url} does not answer in time" in done.stderr
+    assert f"is recorded, but not merged: {url} does not answer in time" in done.stderr
 
 
 class Slow(http.server.BaseHTTPRequestHandler):
