@@ -30,7 +30,7 @@ GROUPS = {
         "serve",
         "export",
     ),
-    "Keep": ("verify", "validate", "merge", "backup", "prune", "rm"),
+    "Maintain": ("verify", "validate", "merge", "backup", "prune", "rm"),
     "Set up": ("init", "config", "vocab", "doctor", "batch", "include", "completion", "help"),
 }
 
@@ -129,7 +129,7 @@ def cli() -> None:
     \b
       provio run -- python3 decimate.py in.h5 out.h5     record a command
       provio lineage out.h5                              where did it come from?
-      provio lineage --forward in.h5                     which data was made from it?
+      provio lineage --forward in.h5                     which data came from it?
     """
 
 
