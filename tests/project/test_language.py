@@ -1,6 +1,6 @@
 """Texts are in plain technical English: words of an older private dialect do not return.
 
-Each list names folders and files that are free of these words.
+A place in `PENDING` is not checked yet.
 """
 
 from __future__ import annotations
@@ -20,18 +20,21 @@ BANNED = frozenset(
     "what whatever say says said told asked nobody somebody dear anew whoever beside begun gone apart meanwhile lies "
     "mend".split()
 )
-PYTHON = (
-    "provio/base provio/system provio/settings provio/trace provio/lineage provio/graph provio/store provio/merge "
-    "provio/record provio/containers provio/validate provio/serve provio/doctor provio/api provio/cli "
-    "interceptors/python interceptors/recognise interceptors/site "
-    "bench tests/api tests/base tests/cli tests/doctor tests/project tests/serve tests/system"
-).split()
-MESSAGES = (
-    "provio/base provio/system provio/settings provio/containers provio/serve provio/doctor provio/api provio/cli bench"
-).split()
-C = "bench tests/mpi".split()
-MARKDOWN = "docs/how-to docs/use-cases tests/transparency".split()
-
+# Where texts of each kind are, and the places that are not free of these words yet: remove them from the second list.
+PLACES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "comments": ("provio interceptors bench examples tests", (".py",)),
+    "messages": ("provio interceptors bench", (".py",)),
+    "C": ("interceptors bench examples tests", (".c", ".h")),
+    "Markdown": ("docs examples provio tests README.md CONTRIBUTING.md", (".md",)),
+}
+PENDING = {
+    "comments": "interceptors/posix interceptors/hdf5 interceptors/mpiio tests/ask tests/golden tests/h5py tests/merge "
+    "tests/programs tests/render tests/stats tests/store",
+    "messages": "interceptors/posix interceptors/hdf5 interceptors/mpiio",
+    "C": "interceptors/posix interceptors/hdf5 interceptors/mpiio interceptors/waiter interceptors/include tests/fuzz "
+    "tests/hdf5 tests/programs tests/clients",
+    "Markdown": "docs/calls.md docs/calls-hdf5.md docs/calls-mpiio.md docs/output.md",
+}
 OUTPUT = frozenset("note complain confirm fail problem ok option argument command group Option BadParameter".split())
 C_TEXT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 CODE = re.compile(r"^```.*?^```|^    [^\n]*|`[^`]*`|\]\([^)]*\)|<!--.*?-->", re.DOTALL | re.MULTILINE)
@@ -92,22 +95,25 @@ def banned(texts: Iterator[Text]) -> list[tuple[int, str]]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("place", "texts", "suffixes"),
-    [
-        *(pytest.param(place, comments, (".py",), id=f"{place}: comments") for place in PYTHON),
-        *(pytest.param(place, messages, (".py",), id=f"{place}: messages") for place in MESSAGES),
-        *(pytest.param(place, c_texts, (".c", ".h"), id=f"{place}: C") for place in C),
-        *(pytest.param(place, markdown_texts, (".md",), id=f"{place}: Markdown") for place in MARKDOWN),
-    ],
-)
-def test_a_place_has_no_banned_word(
-    place: str, texts: Callable[[str], Iterator[Text]], suffixes: tuple[str, ...]
-) -> None:
-    files = [ROOT / place] if (ROOT / place).is_file() else sorted((ROOT / place).rglob("*"))
-    found = {path: banned(texts(path.read_text(encoding="utf-8"))) for path in files if path.suffix in suffixes}
-    assert found
-    assert {str(Path(path).relative_to(ROOT)): words for path, words in found.items() if words} == {}
+TEXTS: dict[str, Callable[[str], Iterator[Text]]] = {
+    "comments": comments,
+    "messages": messages,
+    "C": c_texts,
+    "Markdown": markdown_texts,
+}
+
+
+def files(kind: str, place: str) -> list[Path]:
+    root, pending = ROOT / place, [ROOT / name for name in PENDING[kind].split()]
+    found = [root] if root.is_file() else root.rglob("*")
+    clean = (path for path in found if not any(path.is_relative_to(one) for one in pending))
+    return sorted(path for path in clean if path.suffix in PLACES[kind][1] and path.is_file())
+
+
+@pytest.mark.parametrize(("kind", "place"), [(kind, place) for kind in PLACES for place in PLACES[kind][0].split()])
+def test_a_place_has_no_banned_word(kind: str, place: str) -> None:
+    found = {path: banned(TEXTS[kind](path.read_text(encoding="utf-8"))) for path in files(kind, place)}
+    assert {str(path.relative_to(ROOT)): words for path, words in found.items() if words} == {}
 
 
 def test_a_banned_word_is_found() -> None:
