@@ -83,4 +83,4 @@ def test_the_page_of_words_is_todays() -> None:
     """docs/words.md equals the output of `make calls`, and has each term of the ontology with its meaning."""
     assert (DOCS / "words.md").read_text(encoding="utf-8") == vocabulary_list.page(), "make calls"
     assert {word.name.removeprefix("provio:") for word in vocabulary_list.words()} == set(vocabulary().terms)
-    assert [word.name for word in vocabulary_list.words() if not word.says.get("comment")] == []
+    assert [word.name for word in vocabulary_list.words() if not word.properties.get("comment")] == []
