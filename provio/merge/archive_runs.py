@@ -140,7 +140,8 @@ def clean_up(home: Home) -> None:
             if entry.name.endswith(PACKED + ".new"):
                 os.unlink(entry.path)
             elif (
-                entry.name.endswith(TAKEN) and run_source.pack_of(home.runs / entry.name.removesuffix(TAKEN)).is_file()
+                entry.name.endswith(TAKEN)
+                and run_source.archive_of(home.runs / entry.name.removesuffix(TAKEN)).is_file()
             ):
                 shutil.rmtree(run_source.shared_memory() / entry.name.removesuffix(TAKEN), ignore_errors=True)
                 shutil.rmtree(entry.path)
@@ -184,10 +185,10 @@ def _archive(home: Home, folder: Path, merged: str | None, settings: schema.Conf
     if merged is None or intake.hash_of(held, settings) != merged:
         (home.marks / folder.name).unlink(missing_ok=True)  # the next query merges it
         raise NotArchivable("its content differs from the store")
-    changed, packed = run_source.Folder(folder).changed(), run_source.pack_of(folder)
+    changed, packed = run_source.Folder(folder).changed(), run_source.archive_of(folder)
     new = packed.with_name(packed.name + ".new")
     run_archive.write(folder, record, new)
-    if content_hash(folder, record, run_source.packed_in(folder, new)) != held:
+    if content_hash(folder, record, run_source.archived_in(folder, new)) != held:
         new.unlink()
         raise NotArchivable("it changed during archiving")
     os.utime(new, ns=(changed, changed))

@@ -99,16 +99,16 @@ def _copy(home: Home, new: Path, folders: list[Path], progress: Callable[[str], 
 
 
 def _copy_run(folder: Path, target: Path) -> None:
-    packed = run_source.pack_of(folder)
+    packed = run_source.archive_of(folder)
     if not folder.is_dir():
-        shutil.copy2(packed, run_source.pack_of(target))
+        shutil.copy2(packed, run_source.archive_of(target))
     elif (run_source.shared_memory() / folder.name).is_dir():
         from provio.trace import run_archive
         from provio.trace.read import read_head
 
-        run_archive.write(folder, read_head(folder), run_source.pack_of(target), going=True)
+        run_archive.write(folder, read_head(folder), run_source.archive_of(target), going=True)
         changed = run_source.of(folder).changed()
-        os.utime(run_source.pack_of(target), ns=(changed, changed))
+        os.utime(run_source.archive_of(target), ns=(changed, changed))
     else:
         _tree(folder, target)
 

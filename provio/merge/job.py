@@ -165,7 +165,7 @@ def is_large(folder: Path) -> bool:
     """Return whether a run has so many processes and records that it should not be read as a whole."""
     try:
         if not folder.is_dir():
-            return run_source.pack_of(folder).stat().st_size * RATIO > WHOLE
+            return run_source.archive_of(folder).stat().st_size * RATIO > WHOLE
         few = sum(len(os.listdir(place)) for place in os.scandir(folder) if place.is_dir()) <= MANY
     except OSError:
         return False

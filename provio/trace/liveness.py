@@ -43,7 +43,7 @@ def in_progress(folder: Path, record: Record, lost: bool = False, *, started: Co
     """Return whether a run is in progress, as far as this host can determine. A run of another host without an end is
     assumed to be, unless the other hosts are known to be `lost`. `started` is the result of `started_runs`: it covers
     processes without a file."""
-    if not folder.is_dir():  # packed
+    if not folder.is_dir():  # archived
         return False
     if is_locked(folder) or folder.name in started:
         return True
@@ -55,7 +55,7 @@ def in_progress(folder: Path, record: Record, lost: bool = False, *, started: Co
 def seems_in_progress(folder: Path, record: Record) -> bool:
     """Return whether queries treat a run as in progress: as `in_progress`, but a run of other hosts counts as ended
     after an hour without a change."""
-    if not folder.is_dir():  # packed
+    if not folder.is_dir():  # archived
         return False
     if is_locked(folder) or has_living_process(folder, record):
         return True
@@ -77,7 +77,7 @@ def has_living_process(folder: Path, record: Record) -> bool:
 def hosts_at_work(folder: Path, record: Record) -> list[str]:
     """Return the encoded names of the other hosts that may have processes of a run: all without the mark that their
     files are collected."""
-    if not folder.is_dir():  # packed
+    if not folder.is_dir():  # archived
         return []
     own, marked = turtle.segment(environment.host()), "unattended" in record
     began = not (marked or began_here(record) or "endedNs" in record)

@@ -39,7 +39,7 @@ MEMORY = 64 << 20  # bytes that xz may use; archives of runs need 2 MB
 CHUNK = 1 << 16
 
 
-class Pack:
+class Archive:
     """The files of an archived run. If the archive is damaged, the last file that it yields raises OSError."""
 
     fixed = True
@@ -119,14 +119,14 @@ def _read(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
         held = archive.extractfile(member)
         return held.read() if held else b""
     except (ValueError, EOFError, lzma.LZMAError, tarfile.TarError) as error:
-        raise OSError(errno.EIO, f"the pack is damaged here: {error}") from error
+        raise OSError(errno.EIO, f"the archive is damaged here: {error}") from error
 
 
 def _refusal(reason: str) -> Callable[[], bytes]:
     """Return a `load` that raises OSError with a reason."""
 
     def load() -> bytes:
-        raise OSError(errno.EIO, f"the pack is damaged: {reason}")
+        raise OSError(errno.EIO, f"the archive is damaged: {reason}")
 
     return load
 

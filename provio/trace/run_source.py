@@ -81,22 +81,22 @@ class RunFiles(Protocol):
 
 def of(folder: Path) -> RunFiles:
     """Return the files of a run: of the folder, or of the archive if there is no folder."""
-    packed = pack_of(folder)
-    if folder.is_dir() or not packed.is_file():
+    archive = archive_of(folder)
+    if folder.is_dir() or not archive.is_file():
         return Folder(folder)
-    return packed_in(folder, packed)
+    return archived_in(folder, archive)
 
 
-def packed_in(folder: Path, place: Path) -> RunFiles:
+def archived_in(folder: Path, place: Path) -> RunFiles:
     """Return the files of a run in the archive `place`."""
-    from provio.trace.run_archive import Pack  # slow to import, and most merged runs are new
+    from provio.trace.run_archive import Archive  # slow to import, and most merged runs are new
 
-    return Pack(folder, place)
+    return Archive(folder, place)
 
 
 def exists(folder: Path) -> bool:
     """Return whether a run has a folder or an archive."""
-    return folder.is_dir() or pack_of(folder).is_file()
+    return folder.is_dir() or archive_of(folder).is_file()
 
 
 def snapshot(source: RunFiles, record: Record, folder: Path) -> RunFiles:
@@ -106,7 +106,7 @@ def snapshot(source: RunFiles, record: Record, folder: Path) -> RunFiles:
     return Snapshot(source, record, folder)
 
 
-def pack_of(folder: Path) -> Path:
+def archive_of(folder: Path) -> Path:
     """Return the path of a run's archive, if there is one."""
     return folder.with_name(folder.name + PACKED)
 

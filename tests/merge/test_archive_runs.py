@@ -44,7 +44,7 @@ def pack_by_hand(folder: Path) -> Path:
     """Archive a run folder as `tar` does: `run.ttl` first, then by name."""
     (host,) = (entry for entry in folder.iterdir() if entry.is_dir())
     names = [f"{folder.name}/run.ttl", *sorted(f"{folder.name}/{host.name}/{name}" for name in os.listdir(host))]
-    packed = run_source.pack_of(folder)
+    packed = run_source.archive_of(folder)
     subprocess.run(["tar", "-cJf", packed, "-C", folder.parent, *names], check=True)
     shutil.rmtree(folder)
     return packed
@@ -135,7 +135,7 @@ def test_a_query_starts_archiving(project: Project, stores: str) -> None:
     assert archive_runs.due(home, now) == [old]
     (project.path / "provio.toml").write_text("pack = true\n" + stores)
     project.provio("runs")
-    wait_for(run_source.pack_of(old))
+    wait_for(run_source.archive_of(old))
     deadline = time.monotonic() + 60
     while old.exists() or list(home.runs.glob("*.packed")):
         assert time.monotonic() < deadline
@@ -169,7 +169,7 @@ def test_an_unfinished_run_is_not_archived(project: Project, how: str) -> None:
     try:
         assert archive_runs.archive(home, Config(), [folder]) == 0
         assert folder.is_dir()
-        assert not run_source.pack_of(folder).exists()
+        assert not run_source.archive_of(folder).exists()
         assert (home.path / "unpacked" / folder.name).read_text()
     finally:
         if how in daemons:
@@ -280,7 +280,7 @@ def test_the_end_of_a_run_starts_archiving_of_many_runs(project: Project) -> Non
     for number in range(archive_runs.KEPT):
         (home.runs / f"ffffffff-0000-7000-8000-{number:012x}").mkdir()
     project.run("echo 2 > b")
-    wait_for(run_source.pack_of(folder))
+    wait_for(run_source.archive_of(folder))
 
 
 @pytest.mark.slow
