@@ -1,19 +1,19 @@
-# Everything happens in this folder: a virtual environment in .venv, the C shim in provio/libprovio.so.
+# All targets write only into this folder: a virtual environment in .venv, the C shim in provio/libprovio.so.
 # `make help` lists the targets.
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
-# A worker more than there are cores, for tests wait for what they start; WORKERS=0 runs one after the other, in one process.
+# One worker more than cores, because tests wait for processes; WORKERS=0 runs all tests in one process.
 SPREAD := --dist worksteal --maxprocesses 4 -n $(or $(WORKERS),$(shell expr $$(getconf _NPROCESSORS_ONLN) + 1))
 SHIM := provio/libprovio.so
 WHEELS := x86_64-glibc aarch64-glibc x86_64-musl aarch64-musl
-SHIMS := provio/preload/aarch64-musl/waiter  # what is made last of them
+SHIMS := provio/preload/aarch64-musl/waiter  # the last one that is built
 SHIM_SOURCES := $(filter-out %/vocab.h %.py %/vol,$(wildcard interceptors/include/*.h interceptors/posix/* interceptors/hdf5/* interceptors/mpiio/* interceptors/waiter/*))
 C_SOURCES := $(wildcard interceptors/include/*.h interceptors/posix/*.[ch] interceptors/waiter/*.[ch] interceptors/hdf5/*.[ch] interceptors/mpiio/*.[ch] interceptors/hdf5/vol/*.[ch])
 export PATH := $(CURDIR)/$(BIN):$(PATH)
-# Byte code is kept: compiled anew, each call of provio takes more than twice as long, and the tests call it a thousand times.
+# Byte code is written: without it each call of provio takes more than twice as long, and the tests make a thousand calls.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
@@ -25,12 +25,12 @@ help:  ## list the targets
 demo: $(VENV)/examples $(SHIM)  ## install, run the example pipeline under provio, print its lineage
 	@examples/dassa/demo.sh
 
-test: $(VENV)/test $(SHIM)  ## install what the tests need, then run all of them; what failed, once more
+test: $(VENV)/test $(SHIM)  ## install the requirements of the tests, run all tests, and failed ones again
 	@.ci/needs
-	@.ci/learning $(BIN)/python
+	@.ci/frameworks $(BIN)/python
 	$(BIN)/python tests/rerun.py $(SPREAD)
 
-quick: $(VENV)/test $(SHIM)  ## the tests of every day: all but the slow ones
+quick: $(VENV)/test $(SHIM)  ## run all tests except the slow ones
 	$(BIN)/python -m pytest $(SPREAD) -q -m "not slow"
 
 lint: $(VENV)/lint  ## ruff, mypy --strict, clang-format, compiler warnings
@@ -38,7 +38,7 @@ lint: $(VENV)/lint  ## ruff, mypy --strict, clang-format, compiler warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy --strict
-	$(if $(shell command -v clang-format),clang-format --dry-run -Werror $(C_SOURCES),@echo "clang-format is not installed: layout of C not checked")
+	$(if $(shell command -v clang-format),clang-format --dry-run -Werror $(C_SOURCES),@echo "clang-format is not installed: format of C not checked")
 	CFLAGS="-Wall -Wextra -Werror" interceptors/posix/build $(CURDIR)/$(VENV)/lint.so
 	CFLAGS="-Wall -Wextra -Werror" interceptors/waiter/build $(CURDIR)/$(VENV)/lint-waiter
 
@@ -46,29 +46,29 @@ shim: $(SHIM)  ## compile the C shim
 
 shims: $(SHIMS)  ## compile the shims for every machine and C library, for wheels and containers
 
-wheels: $(VENV)/shims shims  ## make the wheels for every machine and C library, in dist
-	rm -rf build/lib* build/bdist*  # setuptools takes along what an older state left there
+wheels: $(VENV)/shims shims  ## build the wheels for every machine and C library, in dist
+	rm -rf build/lib* build/bdist*  # setuptools would include old files
 	for kind in $(WHEELS); do PROVIO_WHEEL=$$kind $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist . || exit 1; done
 
-bench: $(VENV)/bench $(SHIM)  ## measure what watching costs, write docs/cost.md; CASES=b1,tar ROUNDS=9 runs a part and prints; WRITE=1 replaces its rows
+bench: $(VENV)/bench $(SHIM)  ## measure the cost of recording, write docs/cost.md; CASES=b1,tar ROUNDS=9 prints a part; WRITE=1 replaces its rows
 	@.ci/needs
 	$(BIN)/python bench/run.py --rounds $(or $(ROUNDS),5) $(if $(CASES),--cases "$(CASES)" $(if $(WRITE),--write),--write)
 
-instructions: $(VENV)/test $(SHIM)  ## count what a call costs in instructions, keep it as what the tests guard
+instructions: $(VENV)/test $(SHIM)  ## count the instructions of a call, store the figures for the tests
 	@.ci/needs
 	$(BIN)/python bench/instructions.py --keep
 
-vocab: $(VENV)/test  ## write the C header of the ontology's words
+vocab: $(VENV)/test  ## write the C header of the ontology's terms
 	$(BIN)/python -m provio.base.vocab --header > interceptors/posix/vocab.h
 
-transcript: $(VENV)/test $(SHIM)  ## carry out a new user's first half hour, write docs/first-half-hour.md
+transcript: $(VENV)/test $(SHIM)  ## execute a new user's first half hour, write docs/first-half-hour.md
 	$(BIN)/python tests/half_hour.py > docs/.first-half-hour && mv docs/.first-half-hour docs/first-half-hour.md
 
-screenshots: $(VENV)/test $(SHIM)  ## take the pictures of the pages, write docs/*.png
+screenshots: $(VENV)/test $(SHIM)  ## take screenshots of the pages, write docs/*.png
 	@.ci/needs
 	PYTHONPATH=interceptors/posix $(BIN)/python tests/screenshots.py
 
-calls: $(VENV)/test  ## write the pages of calls, questions, words, commands, settings and columns
+calls: $(VENV)/test  ## write the pages of calls, queries, words, commands, settings and columns
 	$(PYTHON) interceptors/posix/calls.py > docs/calls.md
 	$(PYTHON) -m provio.render.queries > docs/queries.md
 	$(PYTHON) -m provio.render.vocabulary_list > docs/words.md
@@ -91,14 +91,14 @@ $(SHIM): $(SHIM_SOURCES) interceptors/posix/vocab.h
 	interceptors/waiter/build $(CURDIR)/provio/waiter
 	interceptors/posix/build $(CURDIR)/$@
 
-# One stamp for each set of extras: made again only when the package's own description changes.
+# One stamp for each set of extras, updated only when the package's description changes.
 $(VENV)/bin/python:
 	@.ci/tools $(PYTHON)
-	@echo "making a virtual environment in $(VENV)"
+	@echo "creating a virtual environment in $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
 
 $(VENV)/examples $(VENV)/test $(VENV)/lint $(VENV)/bench $(VENV)/shims: $(VENV)/%: pyproject.toml setup.py | $(VENV)/bin/python
 	@echo "installing provio[$*] into $(VENV)"
 	@$(PIP) install --editable ".[$*]"
-	@$(BIN)/python -m compileall -q provio  # pip leaves the byte code of an editable install to its first use
+	@$(BIN)/python -m compileall -q provio  # pip does not compile an editable install
 	@touch $@

@@ -252,7 +252,7 @@ def test_threads_that_come_with_a_library_that_is_loaded_later(preload: Path, tm
     """Before glibc 2.34 they are in a separate library: the program runs as usual, and is recorded."""
     needed("x86_64-glibc")
     if not (OLDER / "ld-linux-x86-64.so.2").is_symlink():
-        pytest.skip("not unpacked: libc6 of Debian 11 (.ci/older fetches it where it may)")
+        pytest.skip("not unpacked: libc6 of Debian 11 (.ci/glibc downloads it if possible)")
     zig = [sys.executable, "-m", "ziglang", "cc", "-target", "x86_64-linux-gnu.2.17", "-O1", "-fno-sanitize=all"]
     for name, text, options in (
         ("late.so", THREADS_IN_C, ["-shared", "-fPIC", "-lpthread"]),
