@@ -107,7 +107,7 @@ def _is_of_family(name: str) -> bool:
 
 
 def job_id() -> str | None:
-    """The batch job's identity, where there is one."""
+    """Return the id of the batch job; None outside of jobs."""
     return next((os.environ[name] for name in JOB_IDS if os.environ.get(name)), None)
 
 

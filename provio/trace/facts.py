@@ -100,7 +100,7 @@ class Access:
         return self.unusual.get(side, {}) if self.unusual else {}
 
     def count(self, name: str) -> int:
-        """Return a counter's value, 0 where the access has none of that name."""
+        """Return the value of a counter; 0 if the access does not have it."""
         return int(self.counts.get(name, 0))
 
     @property
@@ -110,7 +110,7 @@ class Access:
 
     @property
     def task(self) -> str:
-        """The Task that the thread was in; empty where it was in none."""
+        """The Task of the thread; empty if there was none."""
         return self.counts.get("task", "")
 
     def moments(self) -> tuple[int, int]:
@@ -158,7 +158,7 @@ class Connection:
 
     @staticmethod
     def of(record: Record) -> Connection:
-        """The connection that the record of an opening states."""
+        """Return the connection in the record of an opening."""
         local, peer = record.get("localAddress", ""), record.get("peerAddress", "")
         return Connection(local, peer, int(record.get("peerInode", 0)), int(record.get("peerPid", 0)))
 
@@ -300,7 +300,7 @@ class Event:
 
     @property
     def task(self) -> str:
-        """The Task that the thread was in; empty where it was in none."""
+        """The Task of the thread; empty if there was none."""
         return self.record.get("task", "")
 
     def number(self, name: str, default: int = 0) -> int:
