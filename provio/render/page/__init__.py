@@ -1,7 +1,6 @@
-"""The graph as a page: a lineage document goes in, one self-contained HTML page comes out.
+"""A lineage document as one self-contained HTML page.
 
-`page` makes it of the lineage component (`component`, `provio/render/page/templates/`), which draws; `packing` makes a
-large document small, `shortened` a very large one.
+`lineage` makes the page from the lineage component in `templates/`, which draws; `compact` shrinks large documents.
 """
 
 from provio.ask.document import LineageDocument

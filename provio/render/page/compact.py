@@ -1,7 +1,7 @@
-"""A lineage document made small: a document in, a text of a few dozen bytes a file out, which packed.js reads again.
+"""A compact form of a lineage document, a few dozen bytes per file, which packed.js decodes.
 
-Each key of the nodes is a column. Numbers inside texts are kept as their differences from the line before (IRIs and
-names differ in their numbers alone), texts that recur are kept once, edges are places of nodes; the whole is deflated
+Each key of the nodes is a column. Numbers inside texts are stored as differences from the line before, because IRIs and
+names often differ only in numbers; repeated texts are stored once; edges are indices of nodes. The result is deflated
 (RFC 1951) and in base64.
 """
 
@@ -21,14 +21,14 @@ from typing import Any, Final
 
 from provio.ask.document import ACTIVITIES, Edge, LineageDocument, Node, targets
 
-DIGITS: Final = re.compile(r"([0-9]{1,10}(?=[0-9]{9}(?![0-9]))|[0-9]{1,15})")  # no part is more than a double holds
+DIGITS: Final = re.compile(r"([0-9]{1,10}(?=[0-9]{9}(?![0-9]))|[0-9]{1,15})")  # each part fits into a double
 HOLE: Final = "\x00;"
 _NONE: Final[Callable[[str], re.Match[str] | None]] = re.compile("(?!)").fullmatch
 HEAD: Final = ("target", "targets", "direction", "gaps", "hidden", "control", "changed")
 
 
 def packed(document: LineageDocument) -> str:
-    """Return the text; what a node's path or the name of a version tells, its label and its time, is left out."""
+    """Return the text, without labels and times that follow from a node's path or the IRI of a version."""
     nodes = sorted(document["nodes"], key=lambda node: (node["type"], node.get("path", ""), node["iri"]))
     place = {node["iri"]: at for at, node in enumerate(nodes)}
     columns: dict[str, list[Any]] = {
@@ -55,7 +55,7 @@ def packed(document: LineageDocument) -> str:
 
 
 def _leave_out(nodes: Sequence[Node], columns: dict[str, list[Any]]) -> None:
-    """Take out of the columns what a node's path, or the name of a version, tells."""
+    """Remove from the columns the values that follow from a node's path or the IRI of a version."""
     paths = columns.get("path", [None] * len(nodes))
     columns["label"] = [
         None if path is not None and path.rsplit("/", 1)[-1] == label else label
@@ -69,7 +69,7 @@ def _leave_out(nodes: Sequence[Node], columns: dict[str, list[Any]]) -> None:
 
 
 def _column(values: Sequence[Any]) -> Any:
-    """Values as they are; few different ones once each with their places; texts apart from their numbers."""
+    """Return a column: plain values; or each different value once with its places; or texts without their numbers."""
     if not set(map(type, values)) <= {str, type(None)}:
         return {"plain": values}
     unique = dict.fromkeys(values)
@@ -84,10 +84,10 @@ def _column(values: Sequence[Any]) -> Any:
 
 
 def _texts(values: Sequence[str | None]) -> dict[str, Any]:
-    r"""Forms (texts with their numbers taken out), the form of each line, the numbers, each less the one before it.
+    r"""Return the forms (texts without numbers), the form of each line, and the differences of the numbers.
 
-    `shot-007.h5` is `shot-\x003;.h\x00;`: a number with zeros before it keeps its width,
-    and so does the rest of one that is cut.
+    `shot-007.h5` is `shot-\x003;.h\x00;`: the form keeps the width of a number with leading zeros, and of the rest of a
+    split number.
     """
     forms: dict[str | None, int] = {}
     before: dict[int, list[int]] = {}
@@ -95,7 +95,7 @@ def _texts(values: Sequence[str | None]) -> dict[str, Any]:
     numbers: list[int] = []
     alike, number = _NONE, -1
     for value in values:
-        # Most are of the form of the two before: to see that takes half as long as to work it out.
+        # Most texts have the form of the two before: to check that takes half as long as to compute the form.
         if value is not None and (found := alike(value)):
             now = list(map(int, found.groups()))
         else:
@@ -109,21 +109,21 @@ def _texts(values: Sequence[str | None]) -> dict[str, Any]:
 
 
 def _form(value: str | None) -> tuple[str | None, list[int]]:
-    """A text with its numbers taken out, and these."""
+    """Return a text without its numbers, and the numbers."""
     if value is None:
         return None, []
     parts = DIGITS.split(value.replace("\x00", "\ufffd"))
     now = [int(digits) for digits in parts[1::2]]
     parts[1::2] = [
-        f"\x00{len(digits)};" if not apart or (digits[0] == "0" and digits != "0") else HOLE
-        for apart, digits in zip(parts[::2], parts[1::2], strict=False)
+        f"\x00{len(digits)};" if not between or (digits[0] == "0" and digits != "0") else HOLE
+        for between, digits in zip(parts[::2], parts[1::2], strict=False)
     ]
     return "".join(parts), now
 
 
 @lru_cache(maxsize=1024)
 def _pattern(form: str) -> Callable[[str], re.Match[str] | None]:
-    """What matches the texts of a form, with their numbers as its groups."""
+    """Return a function that matches the texts of a form, with the numbers as groups."""
     literal, *holes = form.split("\x00")
     made = [re.escape(literal)]
     for hole in holes:
@@ -136,14 +136,14 @@ def _differences(values: Sequence[int]) -> list[int]:
     return [value - before for before, value in zip([0, *values], values, strict=False)]
 
 
-# What of a very large lineage a page carries: a document in, the same with files that stand for many out.
+# Very large documents: one node for many files.
 
 
 MOST: Final = 120_000
 
 
 def carried(document: LineageDocument, most: int = MOST) -> LineageDocument:
-    """Return the document itself where it is small enough."""
+    """Return the document, with one node for many files if it has more than `most` nodes."""
     if len(document["nodes"]) <= most:
         return document
     groups = _groups(document, most)
@@ -166,7 +166,7 @@ def carried(document: LineageDocument, most: int = MOST) -> LineageDocument:
 
 
 def _groups(document: LineageDocument, most: int) -> dict[tuple[str, ...], list[Node]]:
-    """Nodes that stand together; files by folder and neighbours, then by folder, then processes by program, too."""
+    """Return groups of nodes: files by folder and neighbours, or by folder; if still too many, processes by program."""
     near: dict[str, set[str]] = defaultdict(set)
     for edge in document["edges"]:
         near[edge["subject"]].add(edge["object"])

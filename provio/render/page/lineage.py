@@ -1,10 +1,9 @@
-"""One HTML page of a lineage: a lineage document goes in, a string comes out that a browser shows without any network.
+"""A lineage document as one HTML page that a browser shows without network access.
 
-pyvis carries the page, through provio's own template: that of pyvis links a stylesheet and a script from outside, and
-the vis-network that it would bring neither folds nor lays out. What draws is the lineage component
-(`provio/render/page/templates/`). All text is data: it enters the page as JSON in which no `<` is left, or escaped by
-the template, and the script only ever sets it as text. A content security policy forbids to fetch anything, and
-`check_offline` looks.
+pyvis makes the page from provio's own template: the template of pyvis links an external stylesheet and script, and its
+vis-network neither folds nor computes a layout. The lineage component (`provio/render/page/templates/`) draws the
+graph. All text is data: it is JSON without `<`, or escaped by the template, and the script sets it only as text. A
+content security policy forbids all requests, and `check_offline` verifies that there are none.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from provio.base.text import plural, printable
 from provio.render.page import compact
 from provio.render.page.compact import packed
 
-# pyvis, without what it loads and no page of provio needs: nothing in, its class Network out.
+# pyvis without the modules that it imports and provio does not need.
 
 
 LATE: Final = ("networkx", "jsonpickle", "IPython", "IPython.display")
@@ -43,7 +42,7 @@ def network_class() -> type[Any]:
 
 @contextmanager
 def _late() -> Iterator[None]:
-    """Let pyvis find something in the place of these modules that asks them once it is asked."""
+    """Replace these modules during the import of pyvis; a stand-in imports the module at the first access."""
     stand_ins = {} if "pyvis" in sys.modules else {name: _stand_in(name) for name in LATE if name not in sys.modules}
     sys.modules.update(stand_ins)
     try:
@@ -54,43 +53,43 @@ def _late() -> Iterator[None]:
 
 
 def _stand_in(name: str) -> ModuleType:
-    def asked(attribute: str) -> Any:
-        if attribute.startswith("__"):  # by whoever imports it
+    def get(attribute: str) -> Any:
+        if attribute.startswith("__"):  # by the import system
             raise AttributeError(attribute)
         return getattr(importlib.import_module(name), attribute)
 
     def frame(*given: Any, **more: Any) -> Any:
-        return asked("IFrame")(*given, **more)
+        return get("IFrame")(*given, **more)
 
     module = ModuleType(name)
-    vars(module)["__getattr__"] = asked
+    vars(module)["__getattr__"] = get
     if name.endswith(".display"):
-        vars(module)["IFrame"] = frame  # pyvis asks for it by its name, at once
+        vars(module)["IFrame"] = frame  # pyvis imports it by name
     return module
 
 
-# The lineage component that the page, the explorer and notebooks share: nothing in, its script and its style out.
+# The lineage component of the page, the explorer and notebooks: its script and its style.
 
 
 COMPONENT_TEMPLATES: Final = Path(__file__).parent / "templates"
 SCRIPTS: Final = (
-    "wording", "pairs", "graph", "said", "view", "levels", "grouping", "folds", "layout", "routes", "motion",
-    "lettering", "legend", "painting", "pointing", "picture", "details", "times", "packed", "toolbar", "seeking",
+    "text", "pairs", "graph", "description", "view", "levels", "grouping", "folds", "layout", "routes", "motion",
+    "canvas_text", "legend", "painting", "pointer", "picture", "details", "timeline", "packed", "toolbar", "search",
     "lineage",
 )  # fmt: skip
 
 
 def script() -> str:
-    """Return the script that declares `provioLineage`, to stand in a <script> of its own."""
+    """Return the script that declares `provioLineage`, for a separate <script>."""
     return "\n".join((COMPONENT_TEMPLATES / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS)
 
 
 def style() -> str:
-    """Return the style that goes with it, to stand in a <style>."""
+    """Return the style of the component, for a <style>."""
     return (COMPONENT_TEMPLATES / "lineage.css").read_text(encoding="utf-8")
 
 
-# What a page would fetch: HTML in, a ProvioError out where a browser would ask the network for anything.
+# The check that a page makes no network request.
 
 
 _FETCHING = re.compile(
@@ -112,7 +111,7 @@ _LINKING = {
 
 
 class _References(HTMLParser):
-    """Collects what a browser would fetch for a page: links in tags, imports in styles, requests in scripts."""
+    """Collects the requests of a browser for a page: links in tags, imports in styles, calls in scripts."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -136,7 +135,7 @@ class _References(HTMLParser):
 
 
 def check_offline(page: str) -> None:
-    """Raise ProvioError if a browser would ask the network for anything to show this page."""
+    """Raise ProvioError if a browser would make a network request to show this page."""
     references = _References()
     references.feed(page)
     references.close()
@@ -145,7 +144,7 @@ def check_offline(page: str) -> None:
 
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
-FEW: Final = 2_000  # so many nodes are carried as they are, to be read by whoever looks into the page
+FEW: Final = 2_000  # up to this number, the page contains the nodes as readable JSON
 MOST_GAPS: Final = 100
 _NOUNS: Final = (
     ("file", "file", ""),
@@ -157,7 +156,7 @@ _NOUNS: Final = (
 
 
 def render(document: LineageDocument, title: str, *, level: str = "file", most: int = 1500) -> str:
-    """Return the page, as text to be written in UTF-8. `level` is what it shows first; beyond `most` nodes it folds."""
+    """Return the page, as text to be written in UTF-8. `level` is the first level; beyond `most` nodes it folds."""
     carried = compact.carried(document)
     network = network_class()(directed=True, cdn_resources="in_line")
     network.templateEnv = Environment(loader=FileSystemLoader([str(TEMPLATES)], encoding="utf-8"), autoescape=True)
@@ -183,7 +182,7 @@ def render(document: LineageDocument, title: str, *, level: str = "file", most: 
 
 
 def _kind(type_: str) -> str:
-    """What the summary counts a node of a type as."""
+    """Return the kind as which the summary counts a node of a type."""
     kinds = {"process": ACTIVITIES, "program": AGENTS, "pipe": PIPES, "part": PARTS,
              "file": {"FileVersion", "File", "Directory", "DataObject", "Link"}}  # fmt: skip
     return next((name for name, types in kinds.items() if type_ in types), "other")
@@ -197,7 +196,7 @@ def _kinds(document: LineageDocument) -> Counter[str]:
 
 
 def _words(document: LineageDocument, title: str) -> dict[str, Any]:
-    """The page's own text: title, summary, gaps."""
+    """Return the text of the page: title, summary, gaps."""
     place = {node["iri"]: printable(node["label"]) for node in document["nodes"]}
     gaps = [
         (printable(gap["reason"]), place.get(gap["about"]) or printable(gap["about"]))
@@ -205,7 +204,7 @@ def _words(document: LineageDocument, title: str) -> dict[str, Any]:
     ]
     return {
         "title": printable(title),
-        "question": "What it was made into" if document["direction"] == "forward" else "Where it came from",
+        "question": "Products made from it" if document["direction"] == "forward" else "Where it came from",
         "summary": _summary(document, _kinds(document)),
         "changed": printable("; ".join(_changed(document))),
         "gaps": gaps,
@@ -226,7 +225,7 @@ def _summary(document: LineageDocument, kinds: Counter[str]) -> list[str]:
 
 
 def _changed(document: LineageDocument) -> list[str]:
-    """What is to be said of the targets: which of them are not what is there, and what is stale."""
+    """Return notes about the targets: those that are not the current versions, and the reasons why they are stale."""
     found = dict.fromkeys(f"stale: {stale_reason(one)}" for one in document.get("stale", ()))
-    said = [node["changed"] for node in document["nodes"] if "changed" in node]
-    return [*([document["changed"]] if "changed" in document else []), *said, *found]
+    changed = [node["changed"] for node in document["nodes"] if "changed" in node]
+    return [*([document["changed"]] if "changed" in document else []), *changed, *found]

@@ -1,7 +1,7 @@
-"""One HTML page of a run's I/O: figures and spans of time in, a string out that a browser shows without any network.
+"""Figures of a run's I/O, with a timeline, as one HTML page that a browser shows without network access.
 
-It has no script: bars and the time line are elements that the template writes, and names of files and programs enter
-it as text alone. A content security policy forbids to fetch anything, and `check_offline` looks.
+It has no script: bars and the timeline are elements of the template, and names of files and programs are only text. A
+content security policy forbids all requests, and `check_offline` verifies that there are none.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ROWS, LONGEST, TICKS, OF_A_RULE = 20, 200, 5, 3
 
 
 def render(figures: Figures, spans: Iterable[Span], title: str, latencies: Sequence[Latency] = ()) -> str:
-    """Return the page, to be written in UTF-8; where the spans are single calls, `latencies` are what these came to."""
+    """Return the page, to be written in UTF-8; if the spans are single calls, `latencies` are their figures."""
     words = {
         "title": printable(title),
         "head": formatting.head(figures, unicode=True).splitlines(),
@@ -50,7 +50,7 @@ def render(figures: Figures, spans: Iterable[Span], title: str, latencies: Seque
 
 
 def _bottlenecks(figures: Figures) -> dict[str, Any]:
-    """The dearest few of each rule."""
+    """Return the most expensive findings of each rule."""
     seen = Counter[str]()
     chosen = []
     for one in figures.bottlenecks():
@@ -73,7 +73,7 @@ def _picture(picture: Picture | None, single: bool) -> dict[str, Any] | None:
 
 
 def _span(span: Span, picture: Picture, largest: int) -> dict[str, Any]:
-    """Where a span stands, in thousandths, and how strong its colour is: by the size's order of magnitude."""
+    """Return the place of a span, in thousandths, and its opacity, by the order of magnitude of its size."""
     start = 1000 * (span.start - picture.start) / picture.length
     width = max(1.0, 1000 * (span.end - span.start) / picture.length)
     strong = math.log1p(span.bytes) / math.log1p(largest) if largest else 0.0
@@ -86,7 +86,7 @@ def _span(span: Span, picture: Picture, largest: int) -> dict[str, Any]:
 
 
 def _sizes(figures: Figures) -> list[dict[str, Any]]:
-    """The histogram of each layer, as far as there are accesses; bars in per cent of the longest."""
+    """Return the histogram of each layer with accesses; the bars are percentages of the longest one."""
     found = []
     for group in figures.totals():
         reads, writes = group.tally.sizes["Read"], group.tally.sizes["Write"]

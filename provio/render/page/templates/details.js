@@ -1,4 +1,4 @@
-/* A chosen node or fold in; a panel out: what is known of it, its neighbours, its IRI, and the SPARQL that asks for it. */
+/* The panel of details of the chosen node or fold: its facts, neighbours and IRI, and a SPARQL query for it. */
 "use strict";
 (() => {
   const MOST = 40;
@@ -14,7 +14,7 @@
       if (!item) return this.aside.replaceChildren();
       const { make } = provioLineage;
       const shut = this.#button("✕", () => this.calls.close(), { class: "shut", "aria-label": "Close the details", title: "Close (Esc)" });
-      const head = [shut, make("p", { class: `kind ${item.kind}` }, item.fold ? "Fold" : item.node.type + (item.target ? ", asked about" : "")), make("h2", { dir: "auto" }, item.name)];
+      const head = [shut, make("p", { class: `kind ${item.kind}` }, item.fold ? "Fold" : item.node.type + (item.target ? ", target of the query" : "")), make("h2", { dir: "auto" }, item.name)];
       const facts = make("dl", {}, ...item.facts().flatMap(([key, value]) => [make("dt", {}, key), make("dd", { dir: "auto", class: key.toLowerCase().replace(" ", "-") }, value)]));
       this.aside.replaceChildren(...head, this.#actions(item, view), facts, ...(item.fold ? this.#inside(item, view) : this.#node(item, view, level)));
       this.aside.scrollTop = 0;
@@ -83,7 +83,7 @@
     }
   }
 
-  // Where a page from a file may not write to the clipboard by itself.
+  // For pages opened from a file, which may not write to the clipboard directly.
   function byHand(text) {
     const area = provioLineage.make("textarea", { class: "copying" });
     area.value = text;
@@ -94,7 +94,7 @@
     return done;
   }
 
-  // For `provio query`: what is said of a thing and of what it came from; an IRI holds nothing that ends it.
+  // The query for `provio query`: the statements about a node and its origins; no character of an IRI can end it.
   function sparql(node) {
     const iri = encodeURI(decodeURISafe(node.iri)) === node.iri ? node.iri : node.iri.replace(/[<>"{}|\\^`\u0000-\u0020]/g, (c) => encodeURIComponent(c));
     const tie = provioLineage.kindOf(node) === "process" ? "prov:used" : "prov:wasGeneratedBy";

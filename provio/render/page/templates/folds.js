@@ -1,9 +1,9 @@
-/* A level's nodes in; what of them is drawn out: nodes, and folds that stand for many with the number of them. Files are
- * folded by folder and by the programs that made and read them, processes by program, both then by rank, host, process or
- * by ranges of names. Beyond `most` nodes all groups begin closed; where that is not enough, folders higher up are taken. */
+/* Selects the drawn items of a level: nodes, and folds, each of which represents many nodes. Files are folded by folder
+ * and by the programs that made and read them, processes by program, both then by rank, host, process or ranges of
+ * names. Beyond `most` nodes all groups start closed; if there are still too many, higher folders are used. */
 "use strict";
 (() => {
-  const FEW = 60; // so many a fold shows at most when it is opened
+  const FEW = 60; // the greatest number of items of an opened fold
   const { Pairs, TIES, visible, grouped, parted } = provioLineage;
   const folder = (path) => path.slice(0, path.lastIndexOf("/")) || "/";
 
@@ -21,7 +21,7 @@
 
     #group() {
       this.top = [];
-      this.of = new Array(this.count).fill(null); // of each node the innermost fold that is made
+      this.of = new Array(this.count).fill(null); // for each node its innermost fold so far
       for (const [key, members] of grouped(this.view, this.most)) {
         if (key === null) this.top.push(...members);
         else this.top.push(this.#fold(`fold:${key}`, members, null, this.#named(members, key)));
@@ -29,7 +29,7 @@
     }
 
     #fold(id, members, parent, name) {
-      while (this.byId.has(id)) id += "'"; // two folders of one name
+      while (this.byId.has(id)) id += "'"; // two folders with the same name
       const fold = { id, members, parent, name, count: members.reduce((sum, at) => sum + (this.view.list[at].type === "Fold" ? this.view.list[at].count : 1), 0),
         kind: this.view.kinds[members[0]], children: null };
       this.byId.set(id, fold);
@@ -48,7 +48,7 @@
       return visible((parts[0].slice(0, same < 0 ? undefined : same).pop() || "") + "/");
     }
 
-    // What is inside a fold, made when it is opened: nodes where they are few, else finer folds.
+    // The content of a fold, created when it is opened: nodes if they are few, else finer folds.
     #children(fold) {
       if (fold.children) return fold.children;
       if (fold.members.length <= this.few) return fold.children = [...fold.members];
@@ -64,20 +64,20 @@
 
     any() { return this.byId.size > 0; }
 
-    // The places, in the view's list, of what an id stands for.
+    // The indices in the view's list of the nodes that an id represents.
     members(id) {
       const fold = this.byId.get(id);
       return fold ? fold.members : [this.view.place(id)];
     }
 
-    // The folds that a node lies in, from the outermost, as far as they are made.
+    // The existing folds that contain a node, the outermost first.
     #around(at) {
       const found = [];
       for (let fold = this.of[at]; fold; fold = fold.parent) found.unshift(fold);
       return found;
     }
 
-    // Of these, those that are open, and the first that is not.
+    // The open ones of these, and the first closed one.
     #chain(at) {
       const around = this.#around(at), closed = around.findIndex((fold) => !this.opened.has(fold.id));
       return closed < 0 ? around : around.slice(0, closed + 1);
@@ -89,7 +89,7 @@
       return closed ? closed.id : id;
     }
 
-    // The fold, open or closed, that something lies in.
+    // The fold, open or closed, that contains an item.
     holding(id) {
       const fold = this.byId.get(id);
       if (fold) return this.opened.has(id) ? fold : fold.parent;
@@ -114,7 +114,7 @@
       this.#children(fold);
       const kin = new Set();
       for (let one = fold; one; one = one.parent) kin.add(one.id);
-      // No more than `most` are drawn: the fold that was opened first is closed again.
+      // At most `most` items are drawn: the fold that was opened first is closed.
       for (const id of [...this.opened]) {
         if (this.#entries().length <= this.most) break;
         if (!kin.has(id)) this.#close(this.byId.get(id) || { id });
@@ -163,7 +163,7 @@
           ["Size", sizes ? `${bytes(sizes)} (${sizes.toLocaleString("en")} bytes)` : ""], ["From", moment(from)], ["To", moment(to)]].filter(([, value]) => value) };
     }
 
-    // What is drawn: closed folds, and the places of nodes.
+    // The drawn items: closed folds, and indices of nodes.
     #entries() {
       const found = [];
       const walk = (entries) => {
@@ -186,7 +186,7 @@
       return { items, edges: together(view.edges, of), item: (id) => this.item(id) };
     }
 
-    // How many of each drawn item are ancestors and descendants.
+    // The numbers of ancestors and descendants in each drawn item.
     marks({ back, on }) {
       const found = new Map();
       for (const [way, reached] of [["back", back], ["on", on]]) for (const node of reached.places) {
@@ -197,7 +197,7 @@
     }
   }
 
-  // Lines between what is drawn, each once, with how many it stands for.
+  // The lines between drawn items, each once, with the number of edges that it represents.
   function together({ from, to, tie }, of) {
     const pairs = new Pairs(), found = [];
     let a = -1, b = -1, one;

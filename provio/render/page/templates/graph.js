@@ -1,50 +1,50 @@
-/* A lineage document in; its graph out: nodes, each at a number, and edges along the data's way between these numbers. What
- * a level shows of it is said by levels.js. No drawing here. */
+/* The graph of a lineage document: numbered nodes, and edges in the direction of the data between these numbers. levels.js
+ * selects the nodes of a level. */
 "use strict";
 (() => {
   const KINDS = {
     file: "FileVersion File Directory DataObject Link", process: "Phase Task Copy Process Run Access", program: "Program Thread User Rank",
     pipe: "Pipe Socket Channel", part: "Group Dataset Attribute Datatype",
-    said: "Configuration Hyperparameter Setting Metric Accuracy Loss Checkpoint Environment Domain",
+    declared: "Configuration Hyperparameter Setting Metric Accuracy Loss Checkpoint Environment Domain",
   };
   const KIND = new Map(Object.entries(KINDS).flatMap(([kind, types]) => types.split(" ").map((type) => [type, kind])));
   const KIND_NAMES = { file: "file", process: "process", program: "program", pipe: "pipe or socket", part: "dataset or group",
-    io: "I/O", said: "configuration, metric, checkpoint", other: "other" };
-  // Predicates in the order of how much they say; what each is drawn as.
+    io: "I/O", declared: "configuration, metric, checkpoint", other: "other" };
+  // The predicates, the most specific first, with the tie as which each is drawn.
   const DRAWN = new Map(Object.entries({
     used: "data", wasGeneratedBy: "data", continuedFrom: "data", wasReadBy: "data", wasOpenedBy: "data", wasWrittenBy: "data",
     wasCreatedBy: "data", wasModifiedBy: "data", wasFlushedBy: "data", partOf: "data", carriedFrom: "carried", launchedBy: "control", ran: "code",
     mapsOnto: "same", wasRevisionOf: "revision", contentFrom: "same", sameContentAs: "equal", alternateOf: "same", hadMember: "other",
-    wasDerivedFrom: "revision", wasInformedBy: "control", hadConfiguration: "said", hadMetric: "said", hadCheckpoint: "said",
+    wasDerivedFrom: "revision", wasInformedBy: "control", hadConfiguration: "declared", hadMetric: "declared", hadCheckpoint: "declared",
     wasAssociatedWith: "program",
   }));
   const { local, words } = provioLineage;
   const RANK = new Map([...DRAWN.keys()].map((name, at) => [name, at]));
   const MAKING = new Set(["wasWrittenBy", "wasCreatedBy", "wasModifiedBy", "wasFlushedBy"]);
   const ALONG = new Set(["hadMember", "wasInvalidatedBy", "wasReadBy", "wasOpenedBy", "hadConfiguration"]);
-  const TIES = ["data", "carried", "revision", "same", "other", "control", "code", "equal", "said", "program"];
-  // An ancestor is what the first of these lead to: who launched it, which code ran, equal content made apart are none.
+  const TIES = ["data", "carried", "revision", "same", "other", "control", "code", "equal", "declared", "program"];
+  // Only the first of these ties lead to ancestors; a launcher, code that ran, and independently made equal content are none.
   const LEADING = 5, DATA = TIES.indexOf("data");
   const kindOf = (node) => node.api !== undefined || node.count !== undefined && node.type !== "Fold" ? "io"
     : node.type === "Fold" ? KIND.get(node.of) || "file" : KIND.get(node.type) || "other";
-  const FINER = /(\/phase\/\d+)\/\d+$/; // what is inside a file has finer phases than the files have, named below these
+  const FINER = /(\/phase\/\d+)\/\d+$/; // the finer phases of objects inside files
 
   class Graph {
     constructor(given) {
       this.given = { target: given.target, targets: new Set(given.targets || [given.target]), gaps: new Map() };
       this.index = new Map(); // the number of each IRI
-      this.list = []; // the nodes at their numbers; none where an IRI is known as an edge's end alone
+      this.list = []; // the nodes by number; undefined for an IRI that is only the end of an edge
       this.kinds = [];
-      this.held = new Set(); // the kinds that there are
+      this.held = new Set(); // the existing kinds
       this.size = 0;
-      this.inner = false; // whether it has objects inside files, or finer phases
+      this.inner = false; // whether there are objects inside files, or finer phases
       this.words = [];
       this.pairs = new provioLineage.Pairs(given.ends?.from.length ?? given.edges.length);
-      this.said = []; // of each pair, the number of the word that says most
+      this.predicates = []; // for each pair, the number of its most specific predicate
       this.add(given);
     }
 
-    // The number of an IRI, of which nothing more need be known.
+    // The number of an IRI, which need not be a node.
     number(iri) {
       let at = this.index.get(iri);
       if (at === undefined) {
@@ -62,8 +62,8 @@
       if (more.ends) this.#addEnds(more);
       else for (const { subject, predicate, object } of more.edges) this.#addEdge(this.number(subject), this.#word(predicate), this.number(object));
       for (const gap of more.gaps || []) {
-        const said = this.given.gaps.get(gap.about) || [];
-        if (!said.includes(gap.reason)) this.given.gaps.set(gap.about, [...said, gap.reason]);
+        const reasons = this.given.gaps.get(gap.about) || [];
+        if (!reasons.includes(gap.reason)) this.given.gaps.set(gap.about, [...reasons, gap.reason]);
       }
       this.#know();
       this.along = null;
@@ -86,36 +86,36 @@
 
     #addEdge(subject, word, object) {
       const { words, pairs } = this, count = pairs.size, at = pairs.put(subject, object);
-      if (at === count) this.said.push(word);
-      else if (words[word].rank < words[this.said[at]].rank || words[word].name === "sameContentAs") this.said[at] = word;
+      if (at === count) this.predicates.push(word);
+      else if (words[word].rank < words[this.predicates[at]].rank || words[word].name === "sameContentAs") this.predicates[at] = word;
     }
 
-    // The edges of an unpacked document: of each the places of two of its nodes.
+    // The edges of an unpacked document: two indices of nodes each.
     #addEnds({ nodes, ends: { from, word, to } }) {
       const numbers = nodes.map(({ iri }) => this.number(iri)), words = new Map([...new Set(word)].map((one) => [one, this.#word(one)]));
       for (let at = 0; at < from.length; at++) this.#addEdge(numbers[from[at]], words.get(word[at]), numbers[to[at]]);
     }
 
-    // Which program ran what, and which activities wrote: what opened a file for who made it stands between these two, too.
+    // The programs of activities, and the writing activities; an opening is between a file and the phase that made it.
     #know() {
       const { from, to } = this.pairs, phase = new Map(), names = this.words.map(({ name }) => name);
       this.programs = new Map();
       this.writers = new Set();
       for (let at = 0; at < this.pairs.size; at++) {
-        const name = names[this.said[at]];
+        const name = names[this.predicates[at]];
         if (name === "wasAssociatedWith") { if (this.list[to[at]]?.type === "Program") this.programs.set(from[at], to[at]); }
         else if (MAKING.has(name)) this.writers.add(to[at]);
         else if (name === "partOf") phase.set(from[at], to[at]);
       }
       if (!phase.size) return;
       for (let at = 0; at < this.pairs.size; at++) {
-        if (names[this.said[at]] !== "wasOpenedBy" || !phase.has(to[at])) continue;
+        if (names[this.predicates[at]] !== "wasOpenedBy" || !phase.has(to[at])) continue;
         const made = this.pairs.at(from[at], phase.get(to[at]));
-        if (made >= 0 && names[this.said[made]] === "wasGeneratedBy") this.writers.add(to[at]);
+        if (made >= 0 && names[this.predicates[made]] === "wasGeneratedBy") this.writers.add(to[at]);
       }
     }
 
-    // The IRI of the phase that a finer one is a part of, or a node's own.
+    // The IRI of the phase that contains a finer phase, or the node's own IRI.
     coarse(at) {
       const { iri } = this.list[at];
       return this.kinds[at] === "process" && iri.includes("/phase/") ? iri.replace(FINER, "$1") : iri;
@@ -128,24 +128,24 @@
       return [node.program && this.node(node.program), ran(node.iri), ran(node.process)].find((one) => one?.type === "Program");
     }
 
-    // All edges along the data's way, { from, to, tie }: they are the same at each level, and made once.
+    // All edges in the direction of the data, { from, to, tie }: the same for each level, computed once.
     flows() {
       if (this.along) return this.along;
-      const { pairs, list, words, said, writers } = this, along = { from: [], to: [], tie: [] };
+      const { pairs, list, words, predicates, writers } = this, along = { from: [], to: [], tie: [] };
       const drawn = words.map(({ name }) => TIES.indexOf(DRAWN.get(name) || "other"));
       for (let at = 0; at < pairs.size; at++) {
-        const s = pairs.from[at], o = pairs.to[at], { name } = words[said[at]];
+        const s = pairs.from[at], o = pairs.to[at], { name } = words[predicates[at]];
         if (s === o || !list[s] || !list[o]) continue;
         const written = name === "partOf" && writers.has(s), making = name === "wasOpenedBy" && writers.has(o);
         const onward = (ALONG.has(name) && !making) || (name === "partOf" && !written);
         along.from.push(onward ? s : o);
         along.to.push(onward ? o : s);
-        along.tie.push(drawn[said[at]]);
+        along.tie.push(drawn[predicates[at]]);
       }
       return this.along = along;
     }
 
-    // What a search looks in, of each node once.
+    // The searched text of each node, computed once.
     text(node) {
       const at = this.index.get(node.iri);
       return this.texts[at] ??= [node.label, node.path, node.argv && words(node.argv).join(" "), node.type, this.program(node)?.path, node.iri].filter(Boolean).join("\n").toLowerCase();

@@ -1,5 +1,5 @@
-/* A level's nodes in; which of them belong together out: files by folder and by the programs that made and read them,
- * processes by program; and what is large, in parts: by folder, rank, host, process, or ranges of names. */
+/* Groups the nodes of a level: files by folder and by the programs that made and read them, processes by program. Large
+ * groups are divided by folder, rank, host, process, or ranges of names. */
 "use strict";
 (() => {
   const { Pairs } = provioLineage;
@@ -12,24 +12,24 @@
     }
     return found;
   };
-  // Words in, a number for each out.
+  // Maps words to numbers.
   const numbered = () => {
     const known = new Map();
     return (word) => known.get(word) ?? (known.set(word, known.size), known.size - 1);
   };
 
   class Groups {
-    // `deep`: so many folders of a path are looked at; `ways`: programs beside a file count, too.
+    // `deep`: the number of compared folders of a path; `ways`: also compare the programs next to a file.
     constructor(view, programs, deep, ways) {
       Object.assign(this, { view, programs, deep, ways });
     }
 
-    // What stands for itself begins with "="; of all else, what those have in common that are folded together.
+    // The key of a node: starts with "=" for a node that is not folded; else the common properties of its group.
     key(at) {
       const { view } = this, node = view.list[at], kind = view.kinds[at];
       if (this.#alone(node)) return "=" + at;
       if (kind === "process") return `process ${this.programs[at]}`;
-      const near = this.ways && kind !== "program" ? `\n${this.#beside(at, view.before)}\n${this.#beside(at, view.after)}` : "";
+      const near = this.ways && kind !== "program" ? `\n${this.#neighbours(at, view.before)}\n${this.#neighbours(at, view.after)}` : "";
       return `${kind} ${kind === "io" ? node.type : ""}${this.#place(node.path)}${near}`;
     }
 
@@ -37,16 +37,16 @@
 
     #place(path) { return path ? folder(path.split("#", 1)[0]).split("/").slice(0, this.deep + 1).join("/") || "/" : ""; }
 
-    // The programs of the processes beside a node.
-    #beside(at, next) {
+    // The programs of the processes next to a node.
+    #neighbours(at, next) {
       const near = next.of(at);
       return [...new Set(Array.from(near, (other) => this.programs[other]).filter(Boolean))].sort().slice(0, 4).join(",");
     }
 
-    // Those of one key, together; what many have in common is worked out once.
+    // The nodes by key; common parts of keys are computed once.
     all() {
       const { view, ways } = this, places = new Map(), kind = numbered(), name = numbered(), near = new Pairs(), where = new Pairs(), whole = new Pairs(), groups = [], of = [];
-      let last = "/", found = 0; // neighbours in the list mostly lie in one folder
+      let last = "/", found = 0; // adjacent nodes in the list are mostly in the same folder
       const place = (path) => {
         if (path.lastIndexOf("/") === last.length && path.startsWith(last) && !path.includes("#")) return found;
         last = folder(path.split("#", 1)[0]);
@@ -54,7 +54,7 @@
         return found = places.get(last);
       };
       const none = name(""), ran = this.programs.map((one) => name(one || ""));
-      const besides = (at, next) => { const { begin, other } = next, count = begin[at + 1] - begin[at]; return count > 1 ? name(this.#beside(at, next)) : count ? ran[other[begin[at]]] : none; };
+      const besides = (at, next) => { const { begin, other } = next, count = begin[at + 1] - begin[at]; return count > 1 ? name(this.#neighbours(at, next)) : count ? ran[other[begin[at]]] : none; };
       view.list.forEach((node, at) => {
         if (this.#alone(node)) { groups.push([at]); return; }
         const type = view.kinds[at], process = type === "process";
@@ -68,8 +68,8 @@
     }
   }
 
-  // The groups of a level, [[key, members]]: as coarse as it takes to draw no more than `most`. Those that are too small to
-  // be folded, or stand for themselves, have no key.
+  // The groups of a level, [[key, members]], coarse enough to draw at most `most` items. Groups that are too small to be
+  // folded, and single nodes, have no key.
   function grouped(view, most) {
     const programs = view.list.map((node, at) => view.kinds[at] === "process" ? view.graph.program(node)?.label || node.label : null);
     const tries = [[99, true, 3], [99, false, 2], ...[6, 4, 3, 2, 1, 0].map((deep) => [deep, false, 2])];
@@ -83,7 +83,7 @@
     }
   }
 
-  // What is inside a fold, [[name, members]]: as many as `few` parts.
+  // The parts of a fold, [[name, members]]: at most `few`.
   function parted({ kind, members }, few, view) {
     const first = (at, next) => next.of(at).find((other) => view.kinds[other] === "process") ?? -1;
     const who = (at) => { const node = view.list[Math.max(at, 0)]; return at < 0 ? "of no process" : node.rank !== undefined ? `rank ${node.rank}` : node.pid !== undefined ? `process ${node.pid}` : view.item(node.iri).name; };

@@ -1,7 +1,8 @@
-/* Sizes and edges in, positions out: layers along the data's way (Sugiyama, Tagawa and Toda 1981): cycles opened,
- * longest-path layers, sources drawn up to what uses them, crossings reduced by barycentres, and in each layer the positions
- * nearest to the neighbours' that keep order and distances (isotonic regression, by pooling adjacent violators). From left to
- * right where that is legible in the window, else downwards, else in rows like lines of text. Same graph, same picture. */
+/* Computes positions from sizes and edges: layers in the direction of the data (Sugiyama, Tagawa and Toda 1981). Cycles
+ * are broken, layers follow the longest path, sources are moved next to their users, barycentres reduce crossings, and in
+ * each layer the positions are those nearest to the neighbours' that keep order and distances (isotonic regression, by
+ * pooling adjacent violators). The direction is left to right if that is legible in the window, else downwards, else in
+ * rows like lines of text. The same graph gives the same picture. */
 "use strict";
 (() => {
   const BETWEEN_LAYERS = 64, BESIDE = 20, BETWEEN_BLOCKS = 24, BETWEEN_ROWS = 48, LEGIBLE = 0.7, LIGHT = 0.01;
@@ -9,7 +10,7 @@
   /* sizes: [[width, height]]; edges: [[from, to]] of places in sizes; light: a Set of places that stand near the others
    * without pulling them out of line; room: [width, height] of the window. Out: { x, y, size, across, scale,
    * bends, rows }: for each edge the points that it goes through on its way past layers between, from its start on; of a
-   * picture in rows, what routes.js wants to know of these. */
+   * picture in rows, the facts about these that routes.js needs. */
   function arrange(sizes, edges, light = new Set(), room = [1240, 640]) {
     const links = opened(sizes.length, edges);
     const { layers, bent, bends, chains } = layered(sizes.length, links);
@@ -25,7 +26,7 @@
     return down.scale >= LEGIBLE ? down : place(true, true);
   }
 
-  // Without loops and repeats; those that close a cycle, as a walk in the given order meets them, are turned round.
+  // The edges without loops and duplicates; an edge that closes a cycle in a walk in the given order is reversed.
   function opened(count, edges) {
     const after = Array.from({ length: count }, () => []), seen = new Set(), links = [];
     for (const [from, to] of edges) {
@@ -94,7 +95,7 @@
     return [before, after];
   }
 
-  // Each layer in the order of its neighbours' mean places; the best of some sweeps to and fro.
+  // Sorts each layer by the mean positions of its neighbours; returns the best of several sweeps in both directions.
   function uncrossed(layers, links, count) {
     const [before, after] = neighbours(links, count);
     const current = layers.map((layer) => [...layer]), place = new Int32Array(count), in_ = new Int32Array(count);
@@ -116,7 +117,7 @@
     return best;
   }
 
-  // How many pairs of links between adjacent layers cross, counted with a Fenwick tree.
+  // The number of crossing pairs of links between adjacent layers, counted with a Fenwick tree.
   function crossings(layers, after, in_) {
     let total = 0;
     for (let number = 0; number + 1 < layers.length; number++) {
@@ -146,7 +147,7 @@
     return best;
   }
 
-  // A layer with far more nodes than a window shows, in several blocks side by side; its bends are let go.
+  // Divides a layer with far more nodes than a window shows into several blocks side by side; its bends are dropped.
   function folded(layer, extents, room, across) {
     const real = layer.filter((node) => node < extents.length);
     if (!real.length) return [layer];
@@ -177,7 +178,7 @@
     return placed;
   }
 
-  // Positions in order, apart by the extents, with the least weighted sum of squared distances to the wanted ones.
+  // Positions in order, separated by the extents, with the least weighted sum of squared distances to the wanted ones.
   function nearest(wanted, extents, weights) {
     const offsets = [0], pools = [];
     for (let at = 1; at < extents.length; at++) offsets.push(offsets[at - 1] + (extents[at - 1] + extents[at]) / 2 + BESIDE);
@@ -214,7 +215,7 @@
     return [placed, bends, rows > 1 ? { row: rowOf, block: blockOf, ends } : null];
   }
 
-  // Rounded, with the picture's middle at the origin; `scale` is how much of its size it keeps in the window.
+  // Rounded positions with the centre of the picture at the origin; `scale` is its scale in the window.
   function centred([placed, bends, rows], sizes, room, across) {
     const x = placed.map((at) => across ? at[0] : at[1]), y = placed.map((at) => across ? at[1] : at[0]);
     const ends = (at, axis) => sizes.reduce(([low, high], size, node) => [Math.min(low, at[node] - size[axis] / 2), Math.max(high, at[node] + size[axis] / 2)], [Infinity, -Infinity]);

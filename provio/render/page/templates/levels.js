@@ -1,12 +1,12 @@
-/* A graph and the name of a level in; what that level shows out, as a View: files and processes ("file"), processes alone
- * ("process"), what is inside files ("dataset"), or what was done to each file ("io"). */
+/* Makes the View of a level of a graph: files and processes ("file"), only processes ("process"), objects inside files
+ * ("dataset"), or the I/O activities on each file ("io"). */
 "use strict";
 (() => {
   const { LEADING, DATA } = provioLineage;
   const ofFile = (iri) => iri.split("#", 1)[0];
   const earliest = (times) => times.filter(Boolean).sort()[0], latest = (times) => times.filter(Boolean).sort().at(-1);
 
-  // What a level begins with: `nodes` by their numbers in the graph, edges between these.
+  // The input of a level: `nodes` by their numbers in the graph, and the edges between these.
   class Cut {
     constructor(graph, operations) {
       this.graph = graph;
@@ -19,7 +19,7 @@
       } else this.nodes = [...graph.list];
     }
 
-    // Keeps the edges of which `wanted` is true.
+    // Keeps the edges for which `wanted` is true.
     only(wanted) {
       const { from, to, tie } = this.edges, kept = { from: [], to: [], tie: [] };
       for (let at = 0; at < tie.length; at++) if (wanted(from[at], to[at], tie[at])) { kept.from.push(from[at]); kept.to.push(to[at]); kept.tie.push(tie[at]); }
@@ -33,12 +33,12 @@
 
     isPart(at) { return this.kinds[at] === "part"; }
 
-    // The number of the file that an object is inside of, or of the phase that a finer one is a part of.
+    // The number of the file that contains an object, or of the phase that contains a finer phase.
     upper(at) { return this.graph.number(this.isPart(at) ? ofFile(this.graph.list[at].iri) : this.graph.coarse(at)); }
   }
 
-  // Each object inside a file, and each finer phase, gives way to the file and the phase; where that is no node by itself,
-  // it is made of what stands for it.
+  // Replaces each object inside a file by the file, and each finer phase by its phase; a file or phase that is not a node
+  // is created from them.
   function outside(cut) {
     if (!cut.graph.inner) return;
     const { nodes } = cut, instead = new Map(), made = new Set();
@@ -58,7 +58,7 @@
     cut.only((from, to) => from !== to && from >= 0 && to >= 0);
   }
 
-  // A file of which objects are known to have been read or written gives way to these, and a phase to its finer ones.
+  // Replaces a file by its objects that were read or written, and a phase by its finer phases.
   function inside(cut) {
     const { graph, nodes } = cut, { targets } = graph.given, pairs = new provioLineage.Pairs(), held = new Set(), tied = new Set();
     const upper = nodes.slice().map((node, at) => node ? cut.upper(at) : at), coarse = (at) => cut.isPart(at) ? at : upper[at];
@@ -77,7 +77,7 @@
     cut.only((from, to) => nodes[from] && nodes[to]);
   }
 
-  // Processes alone: one is tied to another by what the first wrote and the second read. Phases of one process are one.
+  // Only processes: two are tied if the second read a file that the first wrote. Phases of one process are one node.
   function between(cut) {
     const { graph, nodes, kinds } = cut, { targets } = graph.given;
     const acts = nodes.slice().map((node, at) => !!node && (kinds[at] === "process" || targets.has(node.iri)));
@@ -94,7 +94,7 @@
     cut.only((from, to) => cut.nodes[from] && cut.nodes[to]);
   }
 
-  // What acts that a thing leads to, past things that do not.
+  // The activities that a node leads to, over nodes that are no activities.
   function reaching(cut, acts) {
     const next = new provioLineage.Neighbours(acts.length, cut.edges, false, () => false), seen = new Int32Array(acts.length), known = new Map();
     let walk = 0;
@@ -137,7 +137,7 @@
     return made;
   }
 
-  // What was done stands between a file and the phase that did it.
+  // An I/O activity is between a file and its phase.
   function through(cut) {
     const io = (at) => cut.kinds[at] === "io", phase = new Map(), pairs = new provioLineage.Pairs();
     cut.each((from, to) => { if (io(from) !== io(to) && cut.kinds[io(from) ? to : from] === "process") phase.set(io(from) ? from : to, io(from) ? to : from); });

@@ -1,33 +1,33 @@
-/* The lineage component: one piece for `provio view`, `provio serve` and notebooks. The other files beside
- * this one stand before it in the same script, in the order that provio/render/page/lineage.py has; lineage.css goes with them.
+/* The lineage component of `provio view`, `provio serve` and notebooks. The other files of this folder precede
+ * this one in the same script, in the order in provio/render/page/lineage.py; lineage.css is their style.
  *
  *   provioLineage(element, document, options) → handle
  *
- * element    an empty element; its size is the component's (give it a height).
+ * element    an empty element; the component has its size (set a height).
  * document   a lineage document as `provio lineage --as json` prints it: { target, targets?, nodes, edges, gaps? }.
- *            A node: { iri, type, label } and what is known of path, argv, cwd, host, pid, rank, exitCode, start, end,
+ *            A node: { iri, type, label } and the known ones of path, argv, cwd, host, pid, rank, exitCode, start, end,
  *            size, modified, run, process, program, via, changed …; an edge: { subject, predicate, object }. A node
- *            { type: "Fold", count, … } stands for things that were left out, and `command` says what shows them.
+ *            { type: "Fold", count, … } represents omitted nodes, which `command` shows.
  *            `await provioLineage.unpack(text)` makes a document of the packed text that provio/render/page/compact.py writes.
  * options    level      "file" (default), "process", "dataset" or "io"
- *            levels     those that can be switched to; default: what the document holds
- *            most       beyond so many nodes, groups are folded (1500)
+ *            levels     the available levels; default: those in the document
+ *            most       greatest number of nodes before groups are folded (1500)
  *            expand     async (iri, "backward" | "forward") → document; its nodes and edges are added to the picture
- *            chosen     (node or null) → called when another node is chosen
- *            sparql     (node) → the query that details offer; default: what is said of it, and its neighbours
- *            tabs       false: no time line      tools: false: no bar of search and switches
- *            wholePage  true: keys work wherever the page's focus is, and light or dark is the page's, too
- * handle     add(document)            more nodes and edges; what is there keeps its state
- *            choose(iri or null)      chooses a node, opening what it is folded in
- *            chosen()                 the IRI (or the fold's id) that is chosen, or null
- *            ways(iri)                { back, on }: Sets of IRIs, all ancestors and all descendants at this level
- *            search(text)             the IRIs found, best first
+ *            chosen     (node or null) → called when another node is selected
+ *            sparql     (node) → the query in the details; default: the statements about the node and its neighbours
+ *            tabs       false: no timeline       tools: false: no toolbar
+ *            wholePage  true: keys work in the whole page, and its theme is light or dark, too
+ * handle     add(document)            adds nodes and edges; existing ones keep their state
+ *            choose(iri or null)      selects a node and opens the folds that contain it
+ *            chosen()                 the IRI (or the fold's id) of the selected item, or null
+ *            ways(iri)                { back, on }: Sets of the IRIs of all ancestors and descendants at this level
+ *            search(text)             the found IRIs, the best first
  *            level(name) · tab("graph" | "times") · theme("auto" | "light" | "dark") · fit()
- *            open(id) · close(id)     a fold, by the id that items() gives
- *            items()                  what is drawn: [{ id, iri?, fold?, count, x, y, width, height }], x and y on the page
- *            drawn                    a Promise: the first picture stands
+ *            open(id) · close(id)     opens or closes a fold, by its id of items()
+ *            items()                  the drawn items: [{ id, iri?, fold?, count, x, y, width, height }], x and y on the page
+ *            drawn                    a Promise, resolved when the first picture is drawn
  *
- * All text of a document is set as text, never as markup. Nothing here asks the network; `expand` may.
+ * All text of a document is set as text, never as markup. Only `expand` may make network requests.
  */
 "use strict";
 function provioLineage(element, document_, options = {}) {
@@ -36,7 +36,7 @@ function provioLineage(element, document_, options = {}) {
   const most = options.most || 1500;
   const levels = options.levels || graph.levels();
   let level = levels.includes(options.level) ? options.level : levels[0];
-  const seen = new Map(); // by level, its view and folds
+  const seen = new Map(); // the view and folds of each level
   let view, folds, whole, before, chosen = null;
 
   const root = make("div", { class: "provio-lineage", "data-tab": "graph" });
@@ -55,7 +55,7 @@ function provioLineage(element, document_, options = {}) {
     close: () => choose(null), hold: (id) => folds.holding(id) });
   stage.append(chips);
 
-  // From the document to what is drawn: the level's nodes and edges, folded, laid out, in the picture.
+  // From the document to the picture: the level's nodes and edges are selected, folded, laid out and drawn.
   function redraw(keep) {
     const drawn = folds.visible();
     picture.show(drawn, arrange, keep);
@@ -67,7 +67,7 @@ function provioLineage(element, document_, options = {}) {
     highlight();
   }
 
-  // What a level shows, made once.
+  // The view of a level, computed once.
   function known(name) {
     if (!seen.has(name)) { const view = provioLineage.levelled(graph, name); seen.set(name, { view, folds: new Folds(view, most) }); }
     return seen.get(name);
@@ -188,7 +188,7 @@ function provioLineage(element, document_, options = {}) {
     event.preventDefault();
   }
 
-  // What a search looks in, made while there is nothing else to do.
+  // Prepares the search index while the browser is idle.
   function ready(from) {
     requestIdleCallback((left) => {
       while (from < graph.list.length && left.timeRemaining() > 1) for (const end = from + 100; from < end; from++) if (graph.list[from]) graph.text(graph.list[from]);
@@ -208,7 +208,7 @@ function provioLineage(element, document_, options = {}) {
     key(event);
   }
 
-  // A print is light, and so is the page around.
+  // Printing uses the light theme for the page, too.
   function print(begins) {
     const page = document.documentElement;
     if (begins) whole = options.wholePage || page.dataset.theme === "dark" ? [root, page] : [root];
@@ -222,7 +222,7 @@ function provioLineage(element, document_, options = {}) {
     picture.forPrint(begins);
   }
 
-  // What is listened to outside of the component, as long as it is in the page: who is told of its going is its observer.
+  // Listeners outside of the component, as long as it is in the page; an observer detects its removal.
   let outside = null;
   function attend() {
     if (root.isConnected === (outside !== null)) return;

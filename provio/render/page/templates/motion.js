@@ -1,8 +1,8 @@
-/* A canvas that takes long to paint, and is moved or enlarged, in; what is seen meanwhile out: the last whole picture,
- * moved and enlarged with it. It is painted again when it rests, or where too little of that picture is left to see. */
+/* Shows a canvas that takes long to paint during moving and zooming: the last complete picture is moved and scaled. It is
+ * painted again when the motion ends, or when the picture covers too little of the window. */
 "use strict";
 (() => {
-  const REST = 90, MOST = 1.6, LEFT = 0.5; // milliseconds; how much larger or smaller; how much of the window it covers
+  const REST = 90, MOST = 1.6, LEFT = 0.5; // milliseconds; greatest scale change; least share of the window
 
   class Motion {
     // `whole` paints the whole picture.
@@ -23,13 +23,13 @@
       clearTimeout(this.timer);
     }
 
-    // The whole picture was painted, and stands here.
+    // Stores the complete picture with its position.
     painted(at) {
       this.at = { ...at };
       this.copy = null;
     }
 
-    // Shows what was painted last where it stands by now; false where the whole picture is wanted.
+    // Shows the last picture at the current position; returns false if it must be painted again.
     show(ctx, at, ground, ratio) {
       const { canvas } = this, { width, height } = canvas;
       if (!this.going || !this.at || !width) return false;

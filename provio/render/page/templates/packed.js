@@ -1,5 +1,5 @@
-/* The text that provio/render/page/compact.py writes in; a lineage document out. Its edges are made for whoever asks for them: the
- * graph takes `ends`, where each is said by the places of nodes. */
+/* Decodes the text that provio/render/page/compact.py writes to a lineage document. Its edges are created at the first
+ * access; the graph uses `ends`, pairs of indices of nodes. */
 "use strict";
 provioLineage.unpack = async (text) => {
   const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));

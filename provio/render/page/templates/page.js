@@ -1,4 +1,4 @@
-// Gives the document that the page holds to the lineage component; `given.handle` is for whoever looks on, as tests do.
+// Passes the page's document to the lineage component; `given.handle` is its handle, for tests.
 (async function () {
   "use strict";
   const began = performance.now();

@@ -1,18 +1,18 @@
-/* A picture's nodes and lines, and where it stands, in; pixels on its canvas out. What lies outside of the window is left. */
+/* Paints the nodes and lines of a picture in the window on its canvas. */
 "use strict";
 (() => {
   const { LOOKS, TIES, LEADING, rounded, curved } = provioLineage;
   const LEADS = new Set(TIES.slice(0, LEADING));
 
   class Painting {
-    // `ctx` and `looks`: the canvas and the page's colours; `at`, `nodes`, `edges` …: as the picture has them.
+    // `ctx` and `looks`: the canvas and the page's colours; `at`, `nodes`, `edges` …: members of the picture.
     constructor(ctx, looks, picture) {
       const { at, nodes, edges, routes, bends, across, marks, chosen, letters } = picture;
       Object.assign(this, { ctx, looks, at, nodes, edges, routes, bends, across, marks, chosen, letters });
       this.lines = picture.lines ||= edges.map(({ from, to }, one) => routes[one] ? rounded(routes[one]) : curved(nodes[from], nodes[to], bends[one], across));
     }
 
-    // In a window of so many pixels of the page.
+    // Paints a window of this size in pixels of the page.
     paint(width, height) {
       const { ctx, at: { x, y, scale } } = this;
       const seen = this.seen = { left: -x / scale, top: -y / scale, right: (width - x) / scale, bottom: (height - y) / scale };
@@ -26,7 +26,7 @@
       ctx.globalAlpha = 1;
     }
 
-    // Lines of one look are one stroke; among very many, each is faint, and none is dashed.
+    // Lines of one look are one stroke; if there are very many, each is faint, and none is dashed.
     #paintLines() {
       const order = { dim: 0, plain: 1, back: 2, on: 3 };
       this.many = this.edges.length > 400;
@@ -37,7 +37,7 @@
       this.ctx.setLineDash([]);
     }
 
-    // The lines that are seen, of each tie and look.
+    // The visible lines by tie and look.
     #groups() {
       const groups = new Map(), { seen } = this;
       this.edges.forEach((edge, at) => {

@@ -1,5 +1,5 @@
-/* Pairs of whole numbers in, a number for each pair out, in the order in which they came: a Map that makes no object for
- * any of a hundred thousand edges. Beside it, lists of neighbours in as few arrays. */
+/* Maps pairs of integers to numbers, in the order of insertion, without an object per pair; and lists of neighbours in few
+ * arrays. Both are for hundreds of thousands of edges. */
 "use strict";
 (() => {
   class Pairs {
@@ -25,10 +25,10 @@
       return slot;
     }
 
-    // The number of a pair; -1 of one that is not there.
+    // The number of a pair; -1 for an unknown pair.
     at(a, b) { return this.slots[this.#slot(a, b)]; }
 
-    // The number of a pair, which is there from now on.
+    // The number of a pair; a new pair is added.
     put(a, b) {
       const slot = this.#slot(a, b);
       if (this.slots[slot] >= 0) return this.slots[slot];
@@ -39,9 +39,9 @@
     }
   }
 
-  // Edges in: { from, to, tie }, arrays of the same length; of each node its neighbours out, in the edges' order.
+  // The neighbours of each node, in the order of the edges { from, to, tie } (arrays of the same length).
   class Neighbours {
-    // `back`: those that edges come from; `both(tie)`: whether such an edge goes both ways.
+    // `back`: the sources of edges; `both(tie)`: whether an edge of this tie has both directions.
     constructor(count, { from, to, tie }, back, both) {
       const [here, there] = back ? [to, from] : [from, to];
       this.begin = new Int32Array(count + 1);

@@ -1,10 +1,10 @@
-/* What folds.js says is drawn, in; a canvas that can be moved, enlarged, pointed at and walked by keys, out: painting.js and
- * pointing.js do the one and the other. Drawn here and not by vis-network: at 1,500 nodes a step has to stay below a tenth
- * of a second. Colours are those of lineage.css. */
+/* The canvas with the drawn items of folds.js: painting.js paints it, pointer.js handles the pointer, keys move between
+ * nodes. vis-network is not used: with 1,500 nodes a step must take less than a tenth of a second. The colours are those
+ * of lineage.css. */
 "use strict";
 (() => {
-  const DEAR = 800; // nodes and lines: from here on it is not painted for each frame while it moves
-  const HEIGHT = 46, BUSY = 8; // a program of more processes than this is not drawn: each process bears its name
+  const SLOW = 800; // nodes and lines: from this number on it is not painted for each frame while it moves
+  const HEIGHT = 46, BUSY = 8; // a program with more processes than this is not drawn: each process has its name
 
   class Picture {
     constructor(stage, calls) {
@@ -25,12 +25,12 @@
       new ResizeObserver(() => this.size()).observe(stage);
     }
 
-    // Pixels of the canvas for one of the page: paper shows finer ones.
+    // Pixels of the canvas per pixel of the page: printing uses more.
     get ratio() { return (devicePixelRatio || 1) * (this.printing ? 2 : 1); }
 
     get ctx() { return this.canvas.getContext("2d", { alpha: false }); }
 
-    // `keep`: stay where the picture is; an id: so that this one stays in its place; false: show it all.
+    // `keep`: true: keep the position of the picture; an id: keep the position of this item; false: show everything.
     show(drawn, arrange, keep) {
       const old = typeof keep === "string" ? this.nodes.find((node) => node.id === keep) || this.nodes.find((node) => keep.startsWith(node.id)) : null;
       this.#take(drawn);
@@ -51,7 +51,7 @@
       this.draw();
     }
 
-    // Nodes with their sizes, and the lines between them; without the programs that very many processes ran.
+    // The nodes with their sizes, and the lines between them, without the programs of very many processes.
     #take(drawn) {
       const all = drawn.items.map((id) => drawn.item(id)), ties = new Int32Array(all.length);
       for (const { from, to, tie } of drawn.edges) if (tie === "program") { ties[from]++; ties[to]++; }
@@ -87,7 +87,7 @@
         count: node.item.count, x: box.left + x + node.x * scale, y: box.top + y + node.y * scale, width: node.width * scale, height: node.height * scale }));
     }
 
-    // `painted`: where nothing paints it before it is seen.
+    // `painted`: called if it must be painted before it is shown.
     size(painted = true) {
       const { clientWidth: width, clientHeight: height } = this.stage, { ratio } = this;
       if (!width || !height || this.printing) return;
@@ -116,7 +116,7 @@
       this.#move();
     }
 
-    // Moves the picture so that a node is seen; `legible`: large enough to read, too.
+    // Moves the picture so that a node is visible; `legible`: and large enough to read.
     into(id, legible) {
       const node = this.nodes.find((one) => one.id === id);
       if (!node) return;
@@ -131,7 +131,7 @@
       this.draw();
     }
 
-    // The nearest node along the data's way, or beside.
+    // The nearest node in the direction of the data, or in the same layer.
     next(id, [along, beside]) {
       if (!this.nodes.length) return null;
       const from = this.nodes.findIndex((node) => node.id === id);
@@ -156,7 +156,7 @@
       return this.nodes.find((node) => Math.abs(px - node.x) <= node.width / 2 + more && Math.abs(py - node.y) <= node.height / 2 + more);
     }
 
-    // Before a print and after it: as fine as paper is.
+    // Before and after printing: sets the resolution.
     forPrint(begins) {
       if (begins === this.printing) return;
       this.printing = begins;
@@ -171,7 +171,7 @@
     }
 
     #move() {
-      if (this.nodes.length + this.edges.length < DEAR) return this.draw();
+      if (this.nodes.length + this.edges.length < SLOW) return this.draw();
       this.motion.go();
       this.#soon();
     }

@@ -1,12 +1,12 @@
-/* Nodes that a line ties in, as a curve, out; and rows of a wrapped picture in; the ways of its lines between the nodes out: beside a block, along the gap between two rows
- * and, past a row, along the left margin. What leaves one node goes side by side with nothing but its own. */
+/* The curve of a line between two nodes. In a picture with several rows, a line runs next to a block, in the gap between
+ * two rows and, past a row, along the left margin; only lines of the same node share a path. */
 "use strict";
 (() => {
   const BESIDE = 32, GAP = 24, MARGIN = 22, LANE = 4, ROUND = 10;
 
   /* nodes: { x, y, width, height }; edges: [[from, to]]; rows: for each node the number of its row, `block` the left and
    * right side and the number of its block in it, `ends` the top and the low side of each row. Out: for each edge its
-   * points, or undefined where nothing lies between. */
+   * points, or undefined if nothing is between them. */
   function routed(nodes, edges, { row, block, ends }) {
     const left = Math.min(...nodes.map((node) => node.x - node.width / 2)) - MARGIN;
     const lanes = new Map();
@@ -22,7 +22,7 @@
     });
   }
 
-  // Points as numbers that bezierCurveTo has, its corners rounded.
+  // Points as arguments of bezierCurveTo, with rounded corners.
   function rounded(points) {
     const line = [...points[0]];
     const straight = (x, y) => { const [fx, fy] = line.slice(-2); line.push(fx, fy, x, y, x, y); };
@@ -37,7 +37,7 @@
     return line;
   }
 
-  // From side to side, past the layers between through the points that the layout kept free: numbers as bezierCurveTo has.
+  // From side to side, through the points that the layout kept free in the layers between: arguments of bezierCurveTo.
   function curved(a, b, bends, along) {
     const points = along ? bends.filter(([x]) => (x - a.x) * (x - b.x) < 0) : bends.filter(([, y]) => (y - a.y) * (y - b.y) < 0);
     if (points.length) {

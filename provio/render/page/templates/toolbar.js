@@ -1,14 +1,14 @@
-/* What can be switched in; the bar of search, tabs, levels, zoom, folds and light out. */
+/* The toolbar: search, tabs, levels, zoom, folds and theme. */
 "use strict";
 (() => {
   const LEVELS = {
     file: ["Files", "Files and processes (l: next)"],
-    process: ["Processes", "What flowed from process to process (l: next)"],
-    dataset: ["Datasets", "What is inside files (l: next)"],
-    io: ["I/O", "What was done to each file (l: next)"],
+    process: ["Processes", "Data flow from process to process (l: next)"],
+    dataset: ["Datasets", "Objects inside files (l: next)"],
+    io: ["I/O", "I/O activities on each file (l: next)"],
   };
 
-  // An element with attributes; children are text or elements, and text stays text.
+  // Returns an element with attributes; children are text or elements, text is never markup.
   const make = (tag, attributes = {}, ...children) => {
     const made = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
@@ -16,7 +16,7 @@
     return made;
   };
 
-  // `shown`: { seek: the box of search, tabs, levels, level, hidden }; `calls`: what each switch does.
+  // `shown`: { seek: the search box, tabs, levels, level, hidden }; `calls`: the action of each switch.
   function toolbar(shown, calls) {
     const button = (name, title, action, more = {}) => {
       const one = make("button", { type: "button", title, ...more }, name);
@@ -38,7 +38,7 @@
     return made;
   }
 
-  // Shows which one of a group is in force.
+  // Marks the active button of a group.
   function press(bar, label, id) {
     for (const one of bar.querySelectorAll(`[aria-label="${label}"] button`)) one.setAttribute("aria-pressed", one.dataset.id === id);
   }

@@ -1,12 +1,12 @@
-/* What a level shows in: nodes and edges by their numbers in the graph. All ancestors and descendants of a node out, what a
- * search finds, and what is said of each. */
+/* The nodes and edges of a level, by their numbers in the graph: ancestors and descendants of a node, search, and the texts
+ * of each node. */
 "use strict";
 (() => {
   const { LEADING, Neighbours, TIES } = provioLineage;
   const SAME = TIES.indexOf("same");
   const ofFile = (iri) => iri.split("#", 1)[0];
 
-  // What a walk came to: places in the view's list; `has` tells it of an IRI.
+  // The result of a walk: indices of the view's list; `has` tests an IRI.
   class Reached {
     constructor(view, places, mask) {
       Object.assign(this, { view, places, mask, size: places.length });
@@ -32,12 +32,12 @@
       this.described = new Map();
     }
 
-    // Where a node stands in the list; -1 for what this level does not show.
+    // The index of a node in the list; -1 for a node that this level does not show.
     place(iri) { return this.spots[this.graph.index.get(iri)] ?? -1; }
 
     has(iri) { return this.place(iri) >= 0; }
 
-    // All that leads to these nodes and all that they lead to; a process that only carries what is not there is neither.
+    // The ancestors and descendants of these nodes, without processes that only carry data of absent nodes.
     ways(starts) {
       if (starts.length === 1 && this.last?.start === starts[0]) return this.last;
       const back = this.#reach(starts, this.before, this.after), on = this.#reach(starts, this.after, this.before);
@@ -58,7 +58,7 @@
       return new Reached(this, places.subarray(0, known).filter((at) => mask[at]), mask);
     }
 
-    // Takes out the processes that nothing met is beyond of, unless a thing led there.
+    // Removes the processes beyond which the walk found nothing, unless an entity led there.
     #drop(places, mask, begins, next, back) {
       const tied = (ways, at, wanted) => {
         for (let edge = ways.begin[at]; edge < ways.begin[at + 1]; edge++) if (ways.tie[edge] < LEADING && mask[ways.other[edge]] && wanted(ways.other[edge])) return true;
@@ -73,7 +73,7 @@
       }
     }
 
-    // What stands for a node that this level does not show.
+    // The node that represents a node that this level does not show.
     instead(iri) {
       if (this.has(iri)) return iri;
       const node = this.graph.node(iri);

@@ -1,10 +1,10 @@
-/* What is typed in; the list of what is found out, and the one that is taken. */
+/* The search box with its list of results. */
 "use strict";
 (() => {
   const MOST = 12;
 
   class Seeking {
-    // `calls`: search (text → IRIs), item (IRI → what is shown of it), take (IRI), leave.
+    // `calls`: search (text → IRIs), item (IRI → its texts), take (IRI), leave.
     constructor(calls) {
       const { make } = provioLineage;
       this.calls = calls;

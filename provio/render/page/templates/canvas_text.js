@@ -1,9 +1,9 @@
-/* The colours of the page's style in, as a canvas wants them, out; and a text in, how wide it is and as much of it as fits. */
+/* The colours of the page's style for a canvas; the width of texts, and texts cut to a width. */
 "use strict";
 (() => {
-  const known = new WeakMap(); // of each component on a page: one may be light, another dark
+  const known = new WeakMap(); // for each component on a page: one may be light, another dark
 
-  // The colours as the page's style has them now, for a canvas knows no variables.
+  // The current colours of the page's style; a canvas does not know CSS variables.
   provioLineage.looks = (place, anew) => {
     const root = place.closest(".provio-lineage") || place;
     if (anew || !known.has(root)) {
@@ -28,7 +28,7 @@
       return width;
     }
 
-    // As much of a text as fits, cut in the middle, so that an extension is seen.
+    // A text cut in the middle to a width, so that a file extension stays visible.
     fitted(ctx, font, text, room) {
       if (this.measure(ctx, font, text) <= room) return text;
       const key = font + room + "\n" + text;

@@ -1,4 +1,4 @@
-/* Mouse, pen and fingers over a picture in; what is moved, enlarged, chosen and opened out, and a word on what lies below. */
+/* Handles mouse, pen and touch on a picture: move, zoom, select, open, and a tooltip for the item below. */
 "use strict";
 (() => {
   class Pointing {

@@ -1,5 +1,5 @@
-/* A graph in; when each of its processes ran, out: a canvas with a row for each, those of one program together where they
- * are many, as long as they took. The wheel scrolls, and with Ctrl enlarges the time; a click chooses. */
+/* The timeline of a graph: a canvas with a bar for each process, as long as it ran; the processes of a program share a row
+ * if there are many. The wheel scrolls, and zooms with Ctrl; a click selects. */
 "use strict";
 (() => {
   const ROW = 24, HEAD = 26, MANY = 200, MOST = 5000;
@@ -34,7 +34,7 @@
       this.fit();
     }
 
-    // Rows: each process, or a program with all of its own where there are many.
+    // The rows: each process, or a program with all its processes if there are many.
     #rows() {
       if (this.all.length <= MANY) return this.all.map((one) => ({ one, name: one.name }));
       const programs = new Map();
@@ -80,7 +80,7 @@
       canvas.addEventListener("pointerdown", (event) => { canvas.setPointerCapture(event.pointerId); down = { at: at(event), moved: false }; });
       canvas.addEventListener("pointermove", (event) => {
         const [x, y] = at(event);
-        if (!down) { canvas.title = this.#said(y > HEAD ? this.#row(y) : undefined); return; }
+        if (!down) { canvas.title = this.#title(y > HEAD ? this.#row(y) : undefined); return; }
         if (!down.moved && Math.hypot(x - down.at[0], y - down.at[1]) < 4) return;
         const by = (down.at[0] - x) / (this.stage.clientWidth - this.names) * (this.until - this.from);
         this.from += by;
@@ -115,7 +115,7 @@
 
     #is(row) { return this.at ? row === this.at : row.one && (row.one.id === this.chosen || row.one.iri === this.chosen || row.one.id === this.of?.process); }
 
-    #said(row) {
+    #title(row) {
       const { took, moment } = provioLineage;
       return row?.one ? `${row.one.name}  ${moment(row.one.node.start)}, ${took(row.one.node.start, row.one.node.end)}` : row ? `${row.name} ×${row.all.length}` : "";
     }
@@ -182,7 +182,7 @@
       ctx.beginPath();
       ctx.rect(this.names, y, width, ROW);
       ctx.clip();
-      const until = {}; // of very many, those are left that lie where one of the same colour was painted
+      const until = {}; // of very many bars, those are omitted that would cover one of the same colour
       for (const one of row.one ? [row.one] : row.all) {
         const left = this.x(one.start), wide = Math.max(2, this.x(one.end) - left);
         const marked = one.iri === this.chosen ? "--text" : this.ways?.back.has(one.iri) ? "--back" : this.ways?.on.has(one.iri) ? "--on" : "--process";
@@ -194,10 +194,10 @@
       }
       ctx.globalAlpha = 1;
       if (row.one) {
-        const said = provioLineage.took(row.one.node.start, row.one.node.end), right = this.x(row.one.end) + 6;
+        const took = provioLineage.took(row.one.node.start, row.one.node.end), right = this.x(row.one.end) + 6;
         ctx.fillStyle = looks["--quiet"];
         ctx.font = `11px ${looks.face}`;
-        if (right + ctx.measureText(said).width < width - 4) ctx.fillText(said, right, y + ROW / 2);
+        if (right + ctx.measureText(took).width < width - 4) ctx.fillText(took, right, y + ROW / 2);
       }
       ctx.restore();
     }
@@ -229,7 +229,7 @@
     }
   }
 
-  // One, two or five times a power of ten in milliseconds; from a minute on what clocks count in.
+  // One, two or five times a power of ten in milliseconds; from a minute on, the units of clocks.
   function nice(step) {
     if (step > 30000) return [60000, 120000, 300000, 600000, 1800000, 3600000, 7200000, 21600000, 86400000].find((one) => one >= step) || 86400000 * Math.ceil(step / 86400000);
     const power = 10 ** Math.floor(Math.log10(step));

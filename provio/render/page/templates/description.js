@@ -1,4 +1,4 @@
-/* A node in; what people want to see of it out: its name, a second line, where it is, and rows of facts. */
+/* The texts of a node: its name, a second line, its folder, and rows of facts. */
 "use strict";
 (() => {
   const { local, visible, quote, words, bytes, moment, took, modified, kindOf, KIND_NAMES } = provioLineage;
@@ -21,7 +21,7 @@
   }
 
   function facts(graph, node, program, given) {
-    const via = { carried: "carried: read earlier by the same process", control: "control: of what launched it", code: "code: of a program that ran" };
+    const via = { carried: "carried: read earlier by the same process", control: "control: of a process that launched it", code: "code: of a program that ran" };
     const elapsed = node.elapsed !== undefined ? `${(node.elapsed / 1e6).toLocaleString("en")} ms` : "";
     return [
       ["Path", node.path], ["Program", program && (program.path || program.label)], ["Command", given.map(quote).join(" ")], ["Source", node.source],

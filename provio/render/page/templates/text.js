@@ -1,4 +1,4 @@
-/* Names, times, sizes and command lines as a document has them in; as people read them, out. */
+/* Formats names, times, sizes and command lines of a document as text for people. */
 "use strict";
 (() => {
   const local = (iri) => iri.slice(Math.max(iri.lastIndexOf("#"), iri.lastIndexOf("/")) + 1);
@@ -27,13 +27,13 @@
     if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;
     return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
   };
-  // Milliseconds, with the microseconds that Date leaves out.
+  // Milliseconds, with the microseconds that Date omits.
   const instant = (time) => {
     if (!time) return NaN;
     const [, head, part = ""] = /^(.*?)(\.\d+)?Z?$/.exec(time);
     return Date.parse(head + "Z") + (part ? Number("0" + part) * 1000 : 0);
   };
-  // When the version was written that an IRI names: by inode, birth, modification in nanoseconds and size.
+  // The modification time in the IRI of a version, which has inode, birth, modification (ns) and size.
   const modified = (iri) => {
     const [, time] = /\/version\/[^#]*\/\d+\.-?\d+\.(\d{4,13})\d{6}\.[^#/]*$/.exec(iri) || [];
     return time ? new Date(Number(time)).toISOString() : undefined;
