@@ -1,4 +1,4 @@
-"""`provio checkpoint verify` and `best` on what trainings do: folders put into place, links, equal and odd values."""
+"""`provio checkpoint verify` and `best` with typical trainings: renamed folders, links, equal and odd values."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ for number, value in enumerate((0.5, 0.5, float("nan"), float("inf"), 10, 9, "hi
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Project:
-    """A training that saves folders, and one of which only the configurations' numbers are asked."""
+    """A training that saves folders, and one of which only the numbers of the configurations are tested."""
     project = new_project(tmp_path_factory.mktemp("trained"))
     for name, program in (("train.py", TRAINING), ("values.py", VALUES)):
         (project.path / name).write_text(program)
@@ -58,7 +58,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Project:
 
 
 def differing(project: Project, path: str, *arguments: str, **settings: object) -> tuple[list[str], str]:
-    """The keys in which a checkpoint differs from such a file, and what is said of it beside."""
+    """Return the keys in which a checkpoint differs from such a file, and the note about it."""
     (project.path / "own.json").write_text(json.dumps(settings))
     done = project.provio("checkpoint", "verify", path, "own.json", "--as", "json", *arguments, code=None)
     rows = json.loads(done.stdout)
@@ -72,8 +72,8 @@ def differing(project: Project, path: str, *arguments: str, **settings: object) 
                        ("ck-6", 4), ("ck-4", 5), ("ck-4/parts/b", 5), ("link", 7), ("ck-5", 5)],
 )  # fmt: skip
 def test_a_folder_is_what_it_holds_now(trained: Project, path: str, size: int) -> None:
-    """However it came to its name: moved into place after it was said, put where another was, through a link; one
-    that is gone is what was saved there."""
+    """A checkpoint moved into place after its declaration, over another, or saved through a link is found; a missing
+    one counts as it was saved."""
     keys, said = differing(trained, path, "--partial", size=size)
     assert keys == [] and "is not" not in said and "not all" not in said
     assert differing(trained, path, "--partial", size=size + 1)[0] == ["size"]
@@ -81,7 +81,7 @@ def test_a_folder_is_what_it_holds_now(trained: Project, path: str, size: int) -
 
 @pytest.mark.slow
 def test_a_folder_that_is_no_longer_whole(trained: Project) -> None:
-    """It is told of; a folder of many checkpoints is none of them."""
+    """A note reports it; a folder of many checkpoints is not itself a checkpoint."""
     keys, said = differing(trained, "ck-8", "--partial", size=8)
     assert keys == [] and "ck-8: not all that was saved there is there as it was" in said
     assert "no checkpoint is recorded" in trained.provio("checkpoint", "verify", ".", "own.json", code=3).stderr
@@ -98,7 +98,7 @@ def test_a_folder_that_is_no_longer_whole(trained: Project) -> None:
      ({}, ["deep", "deep.layers.0", "deep.layers.1", "deep.none", "deep.rate"])],
 )  # fmt: skip
 def test_nested_missing_and_other_types(trained: Project, deep: object, keys: list[str]) -> None:
-    """Numbers are numbers in whatever type and however deep; a key that is now a section, or gone, differs."""
+    """Numbers are equal in any type and at any depth; a key that is now a section, or is missing, differs."""
     assert differing(trained, "ck-7", size="7.0", deep=deep)[0] == keys
 
 
@@ -107,7 +107,7 @@ def test_nested_missing_and_other_types(trained: Project, deep: object, keys: li
     ("way", "numbers"), [("--max", [3, 4, 5, 8, 0, 1, 7, 2]), ("--min", [7, 0, 1, 8, 5, 4, 3, 2])]
 )  # fmt: skip
 def test_equal_infinite_and_no_values(trained: Project, way: str, numbers: list[int]) -> None:
-    """Equal ones in the order of time; 10 is more than 9; NaN comes last both ways; what is no number was not taken."""
+    """Equal values by time; 10 is more than 9; NaN comes last both ways; values that are no numbers are omitted."""
     found = json.loads(trained.provio("best", "reward", way, "--as", "json").stdout)
     assert [row["settings"]["number"] for row in found] == numbers
     assert found[-1]["value"] == "NaN"

@@ -1,4 +1,4 @@
-"""`provio best`, `checkpoint`, `diff`, `vocab`: which configuration gave what, which checkpoint fits which."""
+"""`provio best`, `checkpoint`, `diff`, `vocab`: the results of configurations, and the checkpoints that fit them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from provio.trace.redact import Redaction
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Project:
-    """Two trainings by other values, a run that goes by one value after the other, and one that said nothing."""
+    """Two trainings with different values, a run that uses one value after the other, and one without declarations."""
     project = new_project(tmp_path_factory.mktemp("told"))
     home = Home(project.path / ".provio")
     for number, (size, rate) in enumerate(((9, 1e-3), (256, 0.01)), 1):
@@ -67,7 +67,7 @@ def test_what_is_not_the_same(one: comparison.Value, other: comparison.Value) ->
 
 
 def test_ten_is_more_than_nine() -> None:
-    """Also as text; what is no number is the last."""
+    """Also as text; a value that is not a number comes last."""
     every: list[comparison.Value] = ["10", 9, "x", float("nan"), 9.5]
     assert sorted(every, key=comparison.rank)[:3] == [9, 9.5, "10"]
 
@@ -145,7 +145,7 @@ CONFIGURATIONS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(CONFIGURATIONS))
 def test_a_checkpoint_and_its_own_configuration(told: Project, name: str) -> None:
-    """In every format, whatever a number looks like; in an INI file, whatever section it is in."""
+    """In every format, for any notation of a number; in an INI file, in any section."""
     (told.path / name).write_text(CONFIGURATIONS[name])
     assert told.provio("checkpoint", "verify", "/data/ckpt/2.pt", name).stdout == (
         f"/data/ckpt/2.pt was saved with {name} (args 2)\n"
@@ -184,7 +184,7 @@ def test_a_checkpoint_and_another_configuration(told: Project) -> None:
 
 @pytest.mark.slow
 def test_in_what_two_runs_differ(told: Project) -> None:
-    """Each as it was at its end; a run that said nothing is not compared."""
+    """Each in its last state; a run without declarations is not compared."""
     assert rows(told, "diff", "train1", "train2", code=1) == [
         {"configuration": "args", "key": "lr", "first": 0.001, "second": 0.01},
         {"configuration": "args", "key": "train.batch_size", "first": 9, "second": 256},
@@ -196,7 +196,7 @@ def test_in_what_two_runs_differ(told: Project) -> None:
 
 @pytest.mark.slow
 def test_words_are_listed(project: Project) -> None:
-    """Provio's, and those of the user's own files below what they lie below."""
+    """Provio's terms, and the user's own terms below them."""
     (project.path / "own.ttl").write_text(
         "@prefix lab: <https://lab.example/terms#> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n"
         '@prefix p: <https://w3id.org/provio/ns#> . lab:F1 rdfs:subClassOf p:Metric ; rdfs:comment "Harmonic." .\n'
@@ -225,7 +225,7 @@ provio.checkpoint("model.pt", step=2, metrics={"loss": 0.5})
 
 @pytest.mark.slow
 def test_of_real_trainings(project: Project) -> None:
-    """Two of a program: which was better, what its checkpoint fits, in what they differ; the file that is there now."""
+    """Two trainings of a program: the better one, the fit of its checkpoint, their differences, the current file."""
     (project.path / "train.py").write_text(PROGRAM)
     for batch in ("2", "4"):
         project.provio("run", "--quiet", "--name", f"batch{batch}", "--", sys.executable, "train.py", batch)

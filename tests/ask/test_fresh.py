@@ -1,4 +1,4 @@
-"""Answers are fresh: what a run that goes on closed half a second ago is in them, whatever the times of files tell."""
+"""Answers are fresh: they contain data that a run in progress closed half a second ago, for any times of files."""
 
 from __future__ import annotations
 

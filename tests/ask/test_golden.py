@@ -26,7 +26,7 @@ SHOWN = 60  # lines of a difference
 
 @pytest.fixture(scope="module")
 def now(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with all answers as they are now, asked once for all workers."""
+    """Return a folder with all current answers, made once for all workers."""
     return made_once(tmp_path_factory, "golden", ask)
 
 

@@ -34,7 +34,7 @@ EACH = [pytest.param(name, case, id=f"{name}-{number}") for name in CASES for nu
 
 @pytest.fixture(scope="module")
 def stories(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Home]:
-    """The home of each story, told and merged once."""
+    """Return the home of each story, recorded and merged once."""
     known: dict[str, Home] = {}
 
     def home(name: str) -> Home:
@@ -83,7 +83,7 @@ def test_each_gives_its_golden_answer(name: str, case: dict[str, Any], stories: 
 
 
 def assert_same_of_many(reader: Store, case: dict[str, Any]) -> None:
-    """What is looked up of a run of few processes is what is read of one of many."""
+    """Looking up a run of few processes gives the same as reading one of many."""
     question = named("io-timeline")
     assert question
     text = bound(question, case["values"], reader).text
@@ -115,7 +115,7 @@ def assert_golden(project: Project, stories: Callable[[str], Home], url: str) ->
 
 
 def forget(home: Home, settings: schema.Config) -> None:
-    """Take the story's runs off the server, and what follows from them."""
+    """Remove the story's runs, and the conclusions from them, from the server."""
     from provio.store import open_writer
 
     with open_writer(home, settings, wait=True) as writer:

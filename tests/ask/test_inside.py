@@ -1,4 +1,4 @@
-"""Questions about datasets and attributes, of traces that are told: each at the level of objects and of files."""
+"""Queries on datasets and attributes, on synthetic traces: at the level of objects and at that of files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from provio.store import open_reader, open_writer
 
 
 class Folder:
-    """A project of traces that are told, asked as people ask it."""
+    """A project of synthetic traces, queried through the command line."""
 
     def __init__(self, project: Project) -> None:
         self.project, self.path = project, project.path
@@ -39,7 +39,7 @@ class Folder:
         return self.told[-1].process(*argv)
 
     def ask(self, *arguments: str | bytes, code: int = 0) -> subprocess.CompletedProcess[str]:
-        """Ask provio, in the folder; all that was told is written first."""
+        """Run provio in the folder, after writing the traces so far."""
         for run in self.told:
             if not run.folder.exists():
                 run.write()
@@ -51,7 +51,7 @@ class Folder:
         return json.loads(answer)  # type: ignore[no-any-return]
 
     def found(self, *arguments: str) -> dict[str, str]:
-        """The entities of an answer but those that were asked about, each with how it is tied."""
+        """Return the entities of an answer except its targets, each with its tie."""
         document = self.lineage(*arguments)
         return {
             os.path.relpath(node["path"], self.path): node["via"]
@@ -66,7 +66,7 @@ def folder(project: Project) -> Folder:
 
 
 def made(folder: Folder) -> Folder:
-    """in.h5 → out.h5, of two datasets each; then /b is written anew; then both are read, each for a file."""
+    """in.h5 → out.h5, of two datasets each; then /b is replaced; then both are read, each for one file."""
     process = folder.run("python3", "make.py")
     source, out = process.h5(folder.file("in.h5")), process.h5(folder.file("out.h5"), "w")
     source.read("/a")
@@ -86,7 +86,7 @@ def made(folder: Folder) -> Folder:
 
 @pytest.mark.slow
 def test_a_dataset_through_runs_and_updates(folder: Folder) -> None:
-    """What was not touched by an update comes from before it; what was replaced, from the update alone."""
+    """Objects that an update left unchanged come from before it; a replaced object comes only from the update."""
     made(folder)
     assert folder.found("out.h5#/a") == {"out.h5#/a": "data", "in.h5#/a": "data"}
     assert folder.found("out.h5#/b") == {"settings.txt": "data"}
@@ -97,7 +97,7 @@ def test_a_dataset_through_runs_and_updates(folder: Folder) -> None:
 
 @pytest.mark.slow
 def test_a_plain_file_through_datasets(folder: Folder) -> None:
-    """At the level of datasets a file comes from what was read for it, at that of files from all of the file."""
+    """At the level of datasets a file comes from the objects read for it, at that of files from the complete file."""
     made(folder)
     assert folder.found("a.csv", "--level", "dataset") == {"out.h5#/a": "data", "in.h5#/a": "data"}
     assert folder.found("b.csv", "--level", "dataset") == {
@@ -113,7 +113,7 @@ def test_a_plain_file_through_datasets(folder: Folder) -> None:
 
 @pytest.mark.slow
 def test_forward(folder: Folder) -> None:
-    """What a dataset was made into, through its unchanged content in a later version."""
+    """The products of a dataset, through its unchanged content in a later version."""
     made(folder)
     assert folder.found("--forward", "in.h5#/a") == {
         "out.h5#/a": "data",
@@ -145,7 +145,7 @@ def test_many_datasets_are_shown_with_what_was_carried_once(folder: Folder) -> N
 
 @pytest.mark.slow
 def test_what_took_the_file_as_a_whole(folder: Folder) -> None:
-    """A program that only read the bytes has all that is inside, and what is inside leads to it."""
+    """A program that only read the bytes used all objects inside, and these lead to it."""
     process = made(folder).run("sha256sum", "out.h5")
     process.plain(folder.file("out.h5")).read()
     process.plain(folder.file("sums"), "w").write()
@@ -173,15 +173,15 @@ def test_what_a_file_holds_and_who_made_each(folder: Folder) -> None:
 
 
 def held(folder: Folder, name: str) -> list[list[str]]:
-    """What `hdf5-objects` says that a file holds: name, kind, who made it, and what of it was copied."""
+    """Return the answer of `hdf5-objects` on a file: name, kind, maker, and origin of copies."""
     answer = rows(folder, "hdf5-objects", "-p", f"path={folder.path}/{name}")
     return [["@".join(filter(None, row[1:3])), row[3], row[6], row[9]] for row in answer]
 
 
 @pytest.mark.slow
 def test_what_a_file_holds_below_a_copied_group(folder: Folder) -> None:
-    """As its source has it, was it made there, kept from an earlier version or copied there; what was deleted is not;
-    of a source that nobody saw, what was copied is said."""
+    """Objects were made there, kept from an earlier version or copied, as in the source; deleted ones are absent;
+    copies from a source that was not observed are listed."""
     process = folder.run("make")
     process.h5(folder.file("a.h5"), "w").write("/g/p", new=True).write("/g/p", "units", new=True).write(
         "/g/q", new=True
@@ -210,7 +210,7 @@ def test_what_a_file_holds_below_a_copied_group(folder: Folder) -> None:
 
 @pytest.mark.slow
 def test_what_a_file_holds_under_a_new_name(folder: Folder) -> None:
-    """What was moved, and what lies in it, is there as made by who made it."""
+    """A moved object, and its members, are listed under the new name with their maker."""
     process = folder.run("make")
     process.h5(folder.file("a.h5"), "w").write("/g/p", new=True).write("/d", new=True).write("/d", "units", new=True)
     folder.run("move").h5(folder.file("a.h5"), "r+").move("/g", "/n").move("/d", "/e")
@@ -253,7 +253,7 @@ def test_one_of_many_datasets_was_made_from_what_lineage_says(folder: Folder) ->
 
 @pytest.mark.slow
 def test_an_object_is_followed_through_any_number_of_versions(folder: Folder) -> None:
-    """A file that was opened for writing thousands of times: what nobody touched since is what the first one made."""
+    """A file that was opened for writing thousands of times: unchanged objects are those of the first version."""
     version = "https://w3id.org/provio/version/v/1.2.{}.4".format
     lines = [f"<{version(n + 1)}> <{PROV}wasRevisionOf> <{version(n)}> .\n" for n in range(10_050)]
     lines.append(f"<{version(0)}#/d> <{PROV}wasGeneratedBy> <urn:test:process> .\n")
@@ -269,7 +269,7 @@ NAMES = ["a#b", "a@b", "50%", "two words", "naïve", "#", "a/b c@d#e", 'q"<>\\']
 
 @pytest.mark.slow
 def test_any_name(folder: Folder) -> None:
-    """Names of datasets, attributes and files, of any signs, are asked as they are written."""
+    """Names of datasets, attributes and files with any characters are used as they are written."""
     process = folder.run()
     source, out = process.h5(folder.file("in.h5")), process.h5(folder.file("a#b@50% c.h5"), "w")
     for number, name in enumerate(NAMES):
@@ -319,7 +319,7 @@ def test_what_is_not_recorded_is_said(folder: Folder) -> None:
 
 @pytest.mark.slow
 def test_a_link_is_followed_and_a_group_is_all_that_lies_in_it(folder: Folder) -> None:
-    """Each is asked like what it stands for."""
+    """A query on a link is a query on its destination."""
     process = folder.run()
     source, out = process.h5(folder.file("in.h5")).read("/x"), process.h5(folder.file("out.h5"), "w")
     out.write("/g/a", new=True).link("/link", "/g/a")
@@ -335,7 +335,7 @@ def test_a_link_is_followed_and_a_group_is_all_that_lies_in_it(folder: Folder) -
 
 @pytest.mark.slow
 def test_a_link_that_leads_nowhere_is_said_to(folder: Folder) -> None:
-    """It is not answered with the file as a whole; one to what an earlier version held is followed."""
+    """It is not replaced by the whole file; a link to an object of an earlier version is followed."""
     process = folder.run()
     process.h5(folder.file("in.h5")).read("/x")
     process.h5(folder.file("out.h5"), "w").write("/a", new=True).link("/link", "/gone")
@@ -346,7 +346,7 @@ def test_a_link_that_leads_nowhere_is_said_to(folder: Folder) -> None:
 
 
 def kept(folder: Folder) -> Folder:
-    """x.h5 is made from three files; then something is put beside that, and some of it taken away."""
+    """x.h5 is made from three files; then an object is added, and some are deleted."""
     for name in "abc":
         process = folder.run("python3", f"{name}.py")
         source = process.h5(folder.file(f"{name}.h5")).read("/s")
@@ -359,7 +359,7 @@ def kept(folder: Folder) -> Folder:
 
 @pytest.mark.slow
 def test_what_a_file_kept_is_among_what_it_holds(folder: Folder) -> None:
-    """The last to write touched one dataset of three: the others, but what it deleted, are asked about too."""
+    """The last writer changed one dataset of three: the others, except the deleted one, can be queried, too."""
     kept(folder)
     assert {"a.h5#/s", "c.h5#/s"} <= folder.found("x.h5", "--level", "dataset").keys()
     assert "b.h5#/s" not in folder.found("x.h5", "--level", "dataset")
@@ -368,7 +368,7 @@ def test_what_a_file_kept_is_among_what_it_holds(folder: Folder) -> None:
 
 @pytest.mark.slow
 def test_what_was_deleted_is_there_no_more(folder: Folder) -> None:
-    """Its name is unknown, with what lay below it; an object lives on under the name that a hard link gave it."""
+    """Its name is unknown, with its members; an object with a second hard link is known by that name."""
     kept(folder)
     assert folder.found("x.h5#/c").keys() == {"x.h5#/g/c", "c.h5#/s"}
     for name in ("/g/b", "/g/c"):
@@ -382,7 +382,7 @@ def test_what_was_deleted_is_there_no_more(folder: Folder) -> None:
 
 @pytest.mark.slow
 def test_what_lies_below_a_copied_group(folder: Folder) -> None:
-    """It is asked about with the file, and is in what took the file as a whole; what lies beside the group is not."""
+    """A query on the file includes it, as does a use of the whole file; objects next to the group are not included."""
     process = folder.run("python3", "make.py")
     source = process.h5(folder.file("in.h5")).read("/s")
     made = process.h5(folder.file("a.h5"), "w").write("/g/p", new=True)
@@ -405,7 +405,7 @@ def test_what_lies_below_a_copied_group(folder: Folder) -> None:
 
 
 def test_who_made_a_dataset(folder: Folder) -> None:
-    """`why` of one that an update left alone names who made it, and what that read."""
+    """`why` of an unchanged object names its maker, and the maker's inputs."""
     made(folder)
     answer = json.loads(folder.ask("why", "out.h5#/a", "--as", "json").stdout)
     assert answer["process"]["argv"] == "python3 make.py"

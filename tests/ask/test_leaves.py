@@ -1,4 +1,4 @@
-"""What is read at once of activities that used very many files is what each of these says when it is looked at."""
+"""A bulk read of activities with very many inputs gives the same as looking up each of them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_leaves_are_what_is_looked_up(project: Project, asked: StoreReader, monk
 
 
 def test_leaves_are_found(project: Project, asked: StoreReader, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file with one name that lies there is a leaf; one that was made, or has two names, or none in UTF-8, is not."""
+    """An existing file with one name is a leaf; a product, or a file with two names or none in UTF-8, is not."""
     maker = lineage(asked, [find_target(asked, str(project.path / "first"))], Scope(depth=1))
     [phase] = {edge["subject"] for edge in maker["edges"] if edge["predicate"].endswith("#used")}
     many(monkeypatch, most=1_000)

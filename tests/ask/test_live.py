@@ -1,4 +1,4 @@
-"""Runs that go on: what they recorded is in every answer, as it is by then, and nothing of it is in the store."""
+"""Runs in progress: every answer includes their records so far, and the store contains none of them."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ threads = [threading.Thread(target=work, args=(int(sys.argv[1]) * 2 + number,)) 
 [thread.start() for thread in threads]
 [thread.join() for thread in threads]
 """
-WAITS = "cat a > b; read < end; cat b > c"  # until somebody writes there
-# What the two ways to say of which state a graph is: the hash of the files, and where the index has it.
+WAITS = "cat a > b; read < end; cat b > c"  # until data are written there
+# The two statements of a graph's state: the hash of the files, and its name in the index.
 NAMED = re.compile(r"contentHash|/derived|ontology/classes")
 
 
 @pytest.fixture
 def waiting(project: Project) -> Iterator[Project]:
-    """A run that goes on, beside one that has ended."""
+    """A run in progress, next to one that has ended."""
     project.run("echo 1 > a")
     os.mkfifo(project.path / "end")
     run = start(project, "bash", "-c", WAITS)
@@ -91,7 +91,7 @@ def in_store(project: Project) -> set[str]:
 
 
 def test_it_is_in_answers_and_not_in_the_store(waiting: Project) -> None:
-    """Nor when somebody merges; once it has ended it is, and what questions made meanwhile is gone."""
+    """Nor after another process merged; it is when the run has ended, and then the overlays are deleted."""
     before = in_store(waiting)
     asked = waiting.provio("why", "b")
     assert "cat a" in asked.stdout and re.fullmatch(
@@ -128,7 +128,7 @@ def test_what_was_made_for_one_question_answers_the_next(waiting: Project) -> No
 
 
 def test_what_is_not_known_yet_is_not_said_to_be_unknown(waiting: Project) -> None:
-    """Neither in words nor by the exit code; when the run has ended it is said."""
+    """Neither in words nor by the exit code; when the run has ended, the answer reports it."""
     (waiting.path / "x").write_text("1")
     for words in (["why", "x"], ["lineage", "gone"], ["lineage", "x", "gone"], ["verify", "x"], ["impact", "x"]):
         asked = waiting.provio(*words, code=4)
@@ -143,7 +143,7 @@ def test_what_is_not_known_yet_is_not_said_to_be_unknown(waiting: Project) -> No
 
 
 def test_a_run_of_another_host_is_named_with_its_age(waiting: Project) -> None:
-    """As far as this host can tell it goes on, until nothing was heard of it for an hour."""
+    """As far as this host can determine it is in progress, until it showed no sign of life for an hour."""
     waiting.provio("merge")
     copy = Project(waiting.path.with_name("copy"), waiting.env)
     shutil.copytree(waiting.path, copy.path, symlinks=True, ignore=shutil.ignore_patterns("end"))
@@ -163,7 +163,7 @@ def test_a_run_of_another_host_is_named_with_its_age(waiting: Project) -> None:
 
 @pytest.mark.slow
 def test_where_it_may_not_lie_in_the_record(waiting: Project, tmp_path: Path) -> None:
-    """In a record that others share it is among the temporary files, and is gone when it has answered."""
+    """In a shared record the overlay is among the temporary files, and is deleted after the answer."""
     waiting.provio("runs")
     home, temporary = waiting.path / ".provio", tmp_path / "temporary"
     temporary.mkdir()
@@ -177,7 +177,7 @@ def test_where_it_may_not_lie_in_the_record(waiting: Project, tmp_path: Path) ->
 
 @pytest.mark.slow
 def test_who_asks_is_killed(waiting: Project) -> None:
-    """At many moments; nothing is lost, no process stays behind, and what was half made is taken away."""
+    """At many moments; nothing is lost, no process remains, and partial files are deleted."""
     chance, killed = random.Random(1), 0
     waiting.provio("runs")
     for _ in range(KILLS):
@@ -203,13 +203,13 @@ def test_who_asks_is_killed(waiting: Project) -> None:
 
 
 def graph(project: Project) -> set[str]:
-    """All that a record answers from, but for what names its state."""
+    """Return all files of a record that affect answers, except those that name its state."""
     return {line for line in project.provio("export", "--as", "nquads").stdout.splitlines() if not NAMED.search(line)}
 
 
 @pytest.mark.slow
 def test_it_is_answered_as_a_merge_of_what_is_there_would(project: Project) -> None:
-    """At many moments, the program stopped meanwhile."""
+    """At many moments, while the program is stopped."""
     project.sh("mkdir files; for n in 0 1 2 3 4 5 6 7; do echo $n > files/$n; done; cat files/* > all")
     project.run("cat files/* > all")
     (project.path / "busy.py").write_text(BUSY)
@@ -235,8 +235,8 @@ def test_it_is_answered_as_a_merge_of_what_is_there_would(project: Project) -> N
 
 @pytest.mark.slow
 def test_a_server_answers_with_it(project: Project) -> None:
-    """What was closed before a request is in its answer, by SPARQL and by the page, with no merge. Nothing is read
-    again where nothing was recorded meanwhile."""
+    """The answer, by SPARQL and on the page, includes data closed before the request, with no merge. Nothing is read
+    again if nothing was recorded in between."""
     project.run("echo 1 > a; mkfifo go")
     run = start(project, "bash", "-c", "for n in 1 2 3; do cat a > o$n; read < go; done")
     with serving(project) as site:
@@ -282,7 +282,7 @@ def test_a_damaged_snapshot_is_made_anew(waiting: Project) -> None:
 
 
 def test_what_another_writes_is_left_alone(waiting: Project) -> None:
-    """The list of a run that another process is writing is no part of what is asked."""
+    """The answer does not use the list of a run that another process is writing."""
     name = Home(waiting.path / ".provio").run_folders()[-1].name
     written = waiting.path / ".provio" / "statements" / f"{name}.new.gz"
     written.write_bytes(b"half")
@@ -304,7 +304,7 @@ def test_a_store_made_anew_is_given_what_went_on_when_it_ends(project: Project) 
 
 @pytest.mark.slow
 def test_a_folder_that_lost_its_lock_is_taken_away(waiting: Project) -> None:
-    """It was left by who was killed while it was taken away; one that is young may be begun just now."""
+    """A process was killed while it deleted the overlay; a young overlay may be in use."""
     waiting.provio("runs")
     live = waiting.path / ".provio" / "live"
     old, young = live / "provio-live-0.old", live / "provio-live-0.young"

@@ -1,4 +1,4 @@
-"""Questions that have a name: each says what it asks, its parameters are in its text, and its answer is known."""
+"""Named queries: each has a description, its parameters are in its text, and its answer is known."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMES = [question.name for question in questions()]
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_says_what_it_asks(name: str) -> None:
-    """Title and example are there; the parameters of the header are those of the text, each with what it does."""
+    """Title and example exist; the parameters of the header are those of the text, each with a description."""
     question = named(name)
     assert question
     assert 0 < len(question.title) < 50  # --list shows it whole in 80 columns
@@ -38,7 +38,7 @@ def test_each_says_what_it_asks(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_answer_fits_80_columns(name: str) -> None:
-    """However many columns it has, and whatever stands in them."""
+    """With any number of columns and any content."""
     selected = re.search(r"^SELECT (?:DISTINCT )?(.*) WHERE", find(name).text, re.MULTILINE)
     assert selected
     names = re.findall(r"\?(\w+)(?![^()]*\) AS)", selected[1])
@@ -47,14 +47,14 @@ def test_each_answer_fits_80_columns(name: str) -> None:
 
 
 def test_the_page_of_questions_is_fresh() -> None:
-    """It is what `python -m provio.render.queries` prints; each question is in it."""
+    """It is the output of `python -m provio.render.queries`, and contains each query."""
     written = (FOLDER.parent.parent / "docs" / "queries.md").read_text()
     assert written == page(questions())
     assert all(f"\n## {name}\n" in written for name in NAMES)
 
 
 def test_parameters_are_filled_in_as_terms() -> None:
-    """Integers, IRIs and text; what is text stays text, whatever stands in it."""
+    """Integers, IRIs and text; text stays text with any content."""
     text = "SELECT * { VALUES ?a { UNDEF } VALUES ?b { UNDEF } }"
     assert filled(text, {"a": "3"}) == "SELECT * { VALUES ?a { 3 } VALUES ?b { UNDEF } }"
     assert filled(text, {"b": "<urn:x>"}) == "SELECT * { VALUES ?a { UNDEF } VALUES ?b { <urn:x> } }"
@@ -109,7 +109,7 @@ HOSTILE = [
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("file", "run")])
 @pytest.mark.parametrize("value", HOSTILE)
 def test_no_value_breaks_out_of_its_place(kind: str, value: str) -> None:
-    """Whatever is written for a parameter: it is refused, or becomes one term, and the other place keeps its own."""
+    """Any value of a parameter is refused, or becomes one term, and the other places keep their own."""
     text = f"# parameter: a ({kind}): one\n# parameter: b (text): other\n"
     text += "SELECT * { VALUES ?a { UNDEF } VALUES ?b { UNDEF } }"
     try:
@@ -122,7 +122,7 @@ def test_no_value_breaks_out_of_its_place(kind: str, value: str) -> None:
 
 
 class Nobody:
-    """A store that is not asked."""
+    """A store that no query uses."""
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_types_have_words_and_terms() -> None:
 
 @pytest.mark.slow
 def test_values_stand_behind_the_name(copied: Project) -> None:
-    """In the order of the header, a path from the current folder; `--show` says what there is to fill in."""
+    """In the order of the header, a path from the current folder; `--show` lists the parameters."""
     assert counted(copied, "io-by-file", "one") == counted(copied, "io-by-file", "-p", f"path={copied.path / 'one'}")
     assert counted(copied, "io-by-file", "in", "read")[0][1:] == ["read", "5", "2048"]
     shown = copied.provio("query", "--show", "io-by-file").stdout.splitlines()
@@ -187,8 +187,8 @@ def test_values_stand_behind_the_name(copied: Project) -> None:
 
 @pytest.mark.slow
 def test_own_questions(copied: Project) -> None:
-    """A folder that the configuration names, beside the file that does; one takes the place of provio's own, which is
-    said; requirements and types count there too."""
+    """A folder in the settings, relative to the settings file; a query there replaces one of provio's own, with a note;
+    required parameters and types are checked there, too."""
     (copied.path / "provio.toml").write_text('queries = ["mine"]\n')
     (copied.path / "mine").mkdir()
     own = (
@@ -213,7 +213,7 @@ def test_own_questions(copied: Project) -> None:
 
 @pytest.mark.slow
 def test_the_list_and_wrong_calls(project: Project) -> None:
-    """`--list` needs no record; a name that is none, and a parameter that is none, are said."""
+    """`--list` needs no record; an unknown name and an unknown parameter are reported."""
     assert [line.split("\t")[0] for line in project.provio("query", "--list").stdout.splitlines()[1:]] == NAMES
     project.watch("true")
     assert "provio query --list" in project.provio("query", "io-by-nothing", code=1).stderr
@@ -228,7 +228,7 @@ def test_the_list_and_wrong_calls(project: Project) -> None:
 
 @pytest.mark.slow
 def test_stale_products_are_those_of_lineage(project: Project) -> None:
-    """Where all is recorded: what was made at any remove from what has changed since; what was made again is none."""
+    """With complete records: all products, direct or not, of changed files are stale; repeated products are not."""
     project.sh("echo 2 > a; echo 1 >> a; echo x > k")
     project.run("sort a > b; cat b k > c; cp a kept; cp k other")
     project.run("sort b > again")
@@ -253,7 +253,7 @@ def test_a_name_that_is_not_utf_8_counts(project: Project, name: str) -> None:
 
 @pytest.mark.slow
 def test_a_table_has_command_lines_as_a_shell_takes_them(project: Project) -> None:
-    """For people alone: what programs read is as it is recorded."""
+    """Only for people: output for programs is unchanged."""
     project.watch("true", "two words")
     assert "  true 'two words'\n" in project.provio("query", "runs-with", "--as", "table").stdout
     assert project.provio("query", "runs-with", "--as", "tsv").stdout.endswith('\t"true two%20words"\n')

@@ -1,4 +1,4 @@
-"""What is read of nodes for lineage: what names tell is what the store says, and both ways of reading say the same."""
+"""The nodes of a lineage: facts in names equal those in the store, and both ways of reading give the same."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def recorded(project: Project) -> tuple[StoreReader, list[str]]:
 
 
 def test_what_a_name_tells_is_what_the_store_says(project: Project) -> None:
-    """Class, size and time of each version, as its IRI says them, stand in the store."""
+    """The class, size and time in the IRI of each version equal those in the store."""
     reader, nodes = recorded(project)
     said = Nodes(reader).of(nodes)
     versions = [iri for iri in nodes if "/version/" in iri]
@@ -37,7 +37,7 @@ def test_what_a_name_tells_is_what_the_store_says(project: Project) -> None:
 
 
 def test_few_nodes_and_many_are_read_alike(project: Project) -> None:
-    """One node looked at by itself says what it says in a query for all."""
+    """A single node has the same properties as in a query for all nodes."""
     reader, nodes = recorded(project)
     together = Nodes(reader).of(nodes)
     assert len(nodes) > FEW

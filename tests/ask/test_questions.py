@@ -1,4 +1,4 @@
-"""Questions about time and scope, asked of real commands: which version, which runs, how far, who, and what next."""
+"""Queries with time and scope on real commands: versions, runs, depth, makers, and products to make again."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ NOW = datetime(2026, 11, 20, 12, 30, 15, tzinfo=UTC)
     ],
 )
 def test_times(monkeypatch: pytest.MonkeyPatch, text: str, found: str) -> None:
-    """What has no zone is local time (here an hour ahead of UTC), and a date is the end of its day."""
+    """A time without a zone is local time (here an hour ahead of UTC), and a date is the end of its day."""
     monkeypatch.setenv("TZ", "Etc/GMT-1")
     time.tzset()
     try:
@@ -92,7 +92,7 @@ def test_times(monkeypatch: pytest.MonkeyPatch, text: str, found: str) -> None:
     "text", ["", "soon", "25:00", "2026-13-01", "tomorrow ago", "-3 days ago", "9999999999 weeks ago"]
 )
 def test_what_is_no_time(project: Project, text: str) -> None:
-    """A bad time is a wrong call that says how to do better."""
+    """A bad time is a usage error with examples of correct times."""
     done = project.provio("lineage", "x", "--at", text, code=2)
     assert done.stderr.startswith("provio: Invalid value for '--at': ")
     assert "say 2026-11-20," in done.stderr
@@ -125,7 +125,7 @@ def test_at_a_time_and_of_a_run(project: Project) -> None:
 
 
 def test_at_follows_names(project: Project) -> None:
-    """A file renamed into place is there from the rename on, not from its writing; one that was deleted is gone."""
+    """A file renamed into place exists from the rename on, not from its writing; a deleted one no longer exists."""
     project.sh("echo 1 > one; echo 2 > two")
     project.watch("cp", "one", "x")
     project.watch("cp", "two", "x.new")
@@ -155,7 +155,7 @@ def test_times_that_were_set_count_from_then(project: Project) -> None:
 
 
 def test_roots(pipeline: Project) -> None:
-    """Only what no recorded program made, with no way between; cut short is no root."""
+    """Only files that no recorded program made, without the paths between; an end by --depth is not a root."""
     document = pipeline.lineage("d", "--roots")
     assert named(pipeline, document) == ["a", "d", "k"]
     assert document["edges"] == []
@@ -171,7 +171,7 @@ def test_roots(pipeline: Project) -> None:
 
 
 def test_paths(pipeline: Project) -> None:
-    """Each way, backward and forward, one a line; cut where asked, and said; the same in JSON."""
+    """Each path, backward and forward, one per line; limited on request, with a note; the same in JSON."""
     ways = ["d ← cat ← a", "d ← cat ← c ← cat ← b ← sort ← a", "d ← cat ← c ← cat ← k"]
     assert pipeline.provio("lineage", "d", "--paths").stdout.splitlines() == ways
     assert pipeline.provio("lineage", "d", "--paths", "--most", "1").stdout.splitlines() == [
@@ -195,7 +195,7 @@ def test_paths(pipeline: Project) -> None:
 
 
 def test_paths_say_how(project: Project) -> None:
-    """What a process carried and what was kept stand on the way; a pipe stands between programs."""
+    """Carried inputs and kept versions are on the path; a pipe is between programs."""
     project.sh("echo 1 > a; echo 2 > b")
     project.watch("python3", "-c", "open('x','w').write(open('a').read()); open('y','w').write(open('b').read())")
     ways = project.provio("lineage", "y", "--paths").stdout.splitlines()
@@ -210,7 +210,7 @@ def test_paths_say_how(project: Project) -> None:
 
 
 def test_paths_through_code(project: Project) -> None:
-    """With --code, what a program was made from is a way too."""
+    """With --code, the origins of a program are a path, too."""
     project.sh("echo 1 > a; printf '#!/bin/sh\\nsort \"$1\"\\n' > template")
     project.run("cat template > tool; chmod +x tool")
     project.run("./tool a > x; true")
@@ -258,7 +258,7 @@ def test_paths_end_where_a_graph_goes_round() -> None:
 
 
 def test_until(pipeline: Project) -> None:
-    """What matches is shown and ends the way there; other ways go on; no match is said."""
+    """A matching file is shown and ends its path; other paths continue; a pattern without a match is reported."""
     assert read(pipeline, "d", "--until", "c") == ["a", "c"]
     assert read(pipeline, "d", "--until", "b", "--until", "[k]") == ["a", "b", "c", "k"]
     assert read(pipeline, "c", "--until", "./b") == ["b", "k"]
@@ -273,7 +273,7 @@ def test_until(pipeline: Project) -> None:
 
 
 def test_several_targets(pipeline: Project) -> None:
-    """One document for all; one target keeps the contract; of an unknown one it is said, the others are answered."""
+    """One document for all; a single target keeps the format; an unknown one is reported, the others are answered."""
     document = pipeline.lineage("b", "k")
     nodes = {node["iri"]: node for node in document["nodes"]}
     assert [nodes[iri]["label"] for iri in document["targets"]] == ["b", "k"]
@@ -292,14 +292,14 @@ def test_several_targets(pipeline: Project) -> None:
 
 
 def test_targets_in_two_projects(pipeline: Project, tmp_path: Path) -> None:
-    """Files of two projects have two records, and are asked about apart."""
+    """Files of two projects have two records, and need separate queries."""
     (tmp_path / "other" / ".provio").mkdir(parents=True)
     done = pipeline.provio("lineage", "b", str(tmp_path / "other" / "x"), code=2)
     assert "ask one at a time" in done.stderr
 
 
 def test_changed_targets_say_so_each(pipeline: Project) -> None:
-    """Of several targets each says itself that it is not what is there."""
+    """With several targets, each has its own note that it is not the current version."""
     pipeline.sh("echo more >> b")
     nodes = {node["label"]: node for node in pipeline.lineage("b", "k")["nodes"]}
     assert nodes["b"]["changed"].startswith("changed since it was recorded at 20")
@@ -308,14 +308,14 @@ def test_changed_targets_say_so_each(pipeline: Project) -> None:
 
 
 def stale(project: Project, target: str, *options: str) -> list[tuple[str, str, str]]:
-    """What is stale: (product, the input it was made from, reason)."""
+    """Return the stale products: (product, input, reason)."""
     document = project.lineage(target, "--stale", *options)
     names = {node["iri"]: node["label"] for node in document["nodes"]}
     return sorted((names[one["product"]], os.path.basename(one["path"]), one["reason"]) for one in document["stale"])
 
 
 def test_stale(pipeline: Project) -> None:
-    """What was made from another version than is there, and what was made from that; forward the same."""
+    """Products of another version than the current one, and their products; forward the same."""
     assert stale(pipeline, "d") == []
     assert "nothing is stale" in pipeline.provio("lineage", "d", "--stale").stdout
     pipeline.sh("echo 3 > k")
@@ -339,7 +339,7 @@ def test_stale(pipeline: Project) -> None:
 
 
 def test_what_is_not_stale(project: Project) -> None:
-    """A renamed or deleted input is not another one; nor is one that the product replaced, or whose times were set."""
+    """A renamed or deleted input is unchanged; so is one that the product replaced, or with only new times."""
     project.sh("echo 1 > a; echo 2 > b; echo 2 > c; echo 3 > t")
     project.run("sort a > x; sort x > y; rm x")
     project.run("sort b > z")
@@ -355,7 +355,7 @@ def test_what_is_not_stale(project: Project) -> None:
 
 
 def test_products_of_earlier_versions(project: Project) -> None:
-    """What was made from an earlier version is stale, and to be made again, also where the newest has its products."""
+    """Products of an earlier version are stale, and to be made again, also if the newest version has products."""
     project.sh("echo 1 > a")
     project.watch("cp", "a", "x")
     project.sh("echo 2 >> a")
@@ -382,7 +382,7 @@ def test_a_pipe_from_a_run_that_was_not_chosen(project: Project) -> None:
 
 
 def test_stale_through_a_pipe(project: Project) -> None:
-    """What came through a pipe is an input of what came out of it."""
+    """The input of a pipe is an input of the products of its output."""
     project.sh("echo 1 > a")
     project.run("cat a | gzip > z")
     project.sh("echo 2 > a")
@@ -429,7 +429,7 @@ def test_queries_of_chosen_runs(pipeline: Project) -> None:
 
 
 def test_why(pipeline: Project) -> None:
-    """The one process: command, place, end, user, what it read, what launched it, the run."""
+    """The one process: command, folder, end, user, inputs, launchers, the run."""
     pipeline.run("cat a | tr 1 2 > e; true")
     reason = json.loads(pipeline.provio("why", "e", "--as", "json").stdout)
     process = {name: reason["process"][name] for name in ("argv", "cwd", "exitCode")}
@@ -460,7 +460,7 @@ def test_why(pipeline: Project) -> None:
 
 
 def test_why_with_more_to_say(project: Project) -> None:
-    """What was kept by an append, what was carried, who else wrote, another key of the content, an earlier version."""
+    """The content kept by an append, carried inputs, other writers, another key of the content, an earlier version."""
     project.sh("echo 1 > a; echo 2 > b")
     project.provio("run", "--quiet", "--name", "first", "--", "sh", "-c", "cat a > log")
     project.run("cat b >> log")
@@ -476,7 +476,7 @@ def test_why_with_more_to_say(project: Project) -> None:
 
 
 def test_why_nobody_made_it(pipeline: Project) -> None:
-    """What no recorded program made: exit 3, and who found it there."""
+    """A file that no recorded program made: exit 3, and its first reader."""
     done = pipeline.provio("why", "k", code=3)
     assert done.stdout == ""
     said = (
@@ -488,14 +488,14 @@ def test_why_nobody_made_it(pipeline: Project) -> None:
 
 
 def impact(project: Project, *files: str, code: int = 0) -> tuple[list[tuple[str, str, str]], list[tuple[str, str]]]:
-    """The steps as (product, state, command), and what is left out as (product, reason)."""
+    """Return the steps as (product, state, command), and the omitted products as (product, reason)."""
     answer = json.loads(project.provio("impact", *files, "--as", "json", code=code).stdout)
     steps = [(os.path.basename(step["path"]), step["state"], step["command"]) for step in answer["steps"]]
     return steps, [(os.path.basename(one["path"]), one["reason"]) for one in answer["leftOut"]]
 
 
 def test_impact(pipeline: Project) -> None:
-    """All that is there and was made from a file, in order, with the commands; gone files where they are needed."""
+    """All existing products of a file, in order, with the commands; missing files if they are needed."""
     b, c, d = ("b", "there", "sort a"), ("c", "there", "cat b k"), ("d", "there", "cat c a")
     assert impact(pipeline, "a") == ([b, c, d], [])
     assert impact(pipeline, "k") == ([c, d], [])
@@ -514,7 +514,7 @@ def test_impact(pipeline: Project) -> None:
 
 
 def test_impact_of_pipes_and_appends(project: Project) -> None:
-    """A pipeline is made again as one; what an append kept comes before it; what was made anew counts."""
+    """A pipeline is repeated as a whole; the content that an append kept comes before it; a repeated product counts."""
     project.sh("echo 1 > a; echo 2 > b")
     project.run("cat a | sort | tr 1 2 > z")
     project.run("cat a > log")
@@ -552,7 +552,7 @@ def test_pages(pipeline: Project) -> None:
 
 
 def test_any_name(project: Project) -> None:
-    """Names of any bytes are asked about, compared and made again like others."""
+    """Names of any bytes can be targets, are compared, and are made again like others."""
     odd = os.fsdecode(b"a\xff \n'\"b")
     (project.path / odd).write_text("1\n")
     project.watch("cp", odd, "out")
@@ -568,7 +568,7 @@ def test_any_name(project: Project) -> None:
 
 
 class Counting:
-    """A reader that counts the questions it is asked."""
+    """A reader that counts its queries."""
 
     def __init__(self, reader: StoreReader) -> None:
         self.reader = reader

@@ -1,4 +1,4 @@
-"""Several records asked as one: what one run wrote and a run of another record read is followed across."""
+"""Queries across records: the output of one run that a run of another record read is followed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from test_remove import holding
 
 @pytest.fixture
 def two(project: Project) -> tuple[Project, Project]:
-    """Two projects, `one` and `two`, the second with the first among its stores: `two` read what `one` wrote."""
+    """Two projects; `two` has `one` in its setting `stores`, and read the output of `one`."""
     (project.path / ".provio").rmdir()
     found = []
     for name in ("one", "two"):
@@ -35,7 +35,7 @@ def quads(project: Project) -> set[str]:
 
 
 def in_one_store(folder: Path, *projects: Project) -> Project:
-    """A project whose one record has copies of the runs of several."""
+    """A project with one record that has copies of the runs of several."""
     (folder / "all" / ".provio" / "runs").mkdir(parents=True)
     for project in projects:
         shutil.copytree(project.path / ".provio" / "runs", folder / "all" / ".provio" / "runs", dirs_exist_ok=True)
@@ -44,7 +44,7 @@ def in_one_store(folder: Path, *projects: Project) -> Project:
 
 @pytest.mark.slow
 def test_lineage_goes_from_one_into_the_other(two: tuple[Project, Project]) -> None:
-    """Both ways; the other record alone knows nothing of it, and none is changed by asking."""
+    """Both ways; the other record alone does not know it, and queries change neither."""
     one, second = two
     one.provio("merge")
     assert second.data("c") == {"../one/b", "../one/a"}
@@ -73,7 +73,7 @@ def test_a_removed_run_is_gone_from_the_store_of_all(two: tuple[Project, Project
 
 @pytest.mark.slow
 def test_it_is_the_same_as_one_record_of_all(two: tuple[Project, Project], tmp_path: Path) -> None:
-    """Not a row of answers: quad for quad what one record of all the runs says, whatever follows from several."""
+    """The quads, not only answers, equal those of one record of all runs, including conclusions from several runs."""
     one, second = two
     one.provio("merge")  # hashes are there from here on
     second.provio("run", "--quiet", "--hash", "--", "sh", "-c", "cat ../one/b > same")
@@ -94,7 +94,7 @@ def test_it_is_the_same_as_one_record_of_all(two: tuple[Project, Project], tmp_p
 
 @pytest.mark.slow
 def test_what_changes_in_one_is_seen(two: tuple[Project, Project], tmp_path: Path) -> None:
-    """A new run, one that is removed, one that both have: each counts once, and is gone when none has it."""
+    """A new run, a removed one, one in both: each counts once, and is removed when no record has it."""
     one, second = two
     assert second.count("?run a provio:Run") == 2
     one.watch("cp", "a", "x")
@@ -154,7 +154,7 @@ def test_one_of_another_user(two: tuple[Project, Project]) -> None:
 
 @pytest.mark.slow
 def test_files_of_both_are_one_answer(two: tuple[Project, Project]) -> None:
-    """Files of records that are asked together are asked together; of others they are not."""
+    """Files of records that are queried together may be targets of one query, others may not."""
     one, second = two
     assert len(second.provio("lineage", "c", "../one/b", "--as", "json").stdout) > 0
     assert "different projects" in one.provio("lineage", "b", "../two/c", code=2).stderr
@@ -162,7 +162,7 @@ def test_files_of_both_are_one_answer(two: tuple[Project, Project]) -> None:
 
 @pytest.mark.slow
 def test_askers_at_once(two: tuple[Project, Project]) -> None:
-    """Several that ask for the first time: each is answered, or told what is not in its answer yet."""
+    """Several concurrent first queries: each is answered, or reports the data that its answer omits."""
     _, second = two
     command = [*provio_command(), "query", "SELECT (COUNT(?run) AS ?n) { ?run a provio:Run }"]
     asked = [
@@ -180,7 +180,7 @@ def test_askers_at_once(two: tuple[Project, Project]) -> None:
 
 @pytest.mark.slow
 def test_an_update_is_of_one_record(two: tuple[Project, Project]) -> None:
-    """Nobody would see it where several are asked: refused, with how to do it all the same."""
+    """An update of combined records would be lost: it is refused, with the way to do it anyway."""
     _, second = two
     text = "INSERT DATA { GRAPH <urn:mine> { <urn:a> <urn:b> 1 } }"
     assert "PROVIO_STORES=" in second.provio("query", "--update", text, code=1).stderr

@@ -1,4 +1,4 @@
-"""`provio verify`: files against what was recorded of them."""
+"""`provio verify`: comparison of files with the record."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def hashed(project: Project) -> Project:
 
 @pytest.mark.slow
 def test_what_is_as_it_was_is_the_same(hashed: Project) -> None:
-    """Asked of everything, of the run, of a file: the same, and exit 0."""
+    """Verifying everything, the run, a file: the same, and exit 0."""
     expected = dict.fromkeys("abc", SAME)
     assert verify(hashed) == verify(hashed, "last") == verify(hashed, "--hash") == expected
     assert verify(hashed, "a") == {"a": SAME}
@@ -44,7 +44,7 @@ def test_what_is_as_it_was_is_the_same(hashed: Project) -> None:
 
 @pytest.mark.slow
 def test_touched_changed_and_missing_are_told_apart(hashed: Project) -> None:
-    """Other times and the same content; another content of the same size; gone."""
+    """Other times and the same content; another content of the same size; missing."""
     hashed.sh("touch a; echo B > b; rm c")
     expected = {"a": TOUCHED, "b": ("changed", ""), "c": ("missing", "")}
     assert verify(hashed, code=1) == verify(hashed, "last", code=1) == expected
@@ -72,7 +72,7 @@ def test_a_copy_put_in_its_place_is_told_by_its_content(hashed: Project) -> None
 
 @pytest.mark.slow
 def test_without_a_hash_other_times_are_a_change(project: Project) -> None:
-    """What cannot be told apart from a change is called one."""
+    """A difference that cannot be distinguished from a change is reported as one."""
     project.run("echo a > a")
     project.sh("touch a")
     assert verify(project, "a", code=1) == {"a": ("changed", "")}
@@ -91,7 +91,7 @@ def test_a_change_that_stat_does_not_tell_is_found_by_content(hashed: Project) -
 
 @pytest.mark.slow
 def test_what_a_later_run_did_is_no_difference_but_for_the_run_itself(project: Project) -> None:
-    """Overwritten, deleted, renamed, a folder renamed: by a recorded run; of what is left all is as it should be."""
+    """Overwritten, deleted, renamed, a folder renamed by a recorded run: all remaining files are as expected."""
     project.run("echo 1 > over; echo 1 > gone; echo 1 > old; mkdir d; echo 1 > d/in; echo 1 > kept; echo t > t; rm t")
     project.run("echo 2 > over; rm gone; mv old new; mv d e")
     assert verify(project) == {"over": SAME, "new": SAME, "e/in": SAME, "kept": SAME}
@@ -109,7 +109,7 @@ def test_what_a_later_run_did_is_no_difference_but_for_the_run_itself(project: P
 
 @pytest.mark.slow
 def test_inputs_are_compared_too_when_everything_is_asked(project: Project) -> None:
-    """A run's own question is about what it wrote."""
+    """Verifying a run covers the files that it wrote."""
     project.sh("echo i > in")
     project.run("cat in > out")
     project.sh("echo more >> in")
@@ -128,14 +128,14 @@ def test_what_is_not_recorded_is_unknown(hashed: Project) -> None:
 
 @pytest.mark.slow
 def test_a_fifo_in_its_place_is_never_opened(hashed: Project) -> None:
-    """Nobody writes to it: to open it would wait for ever."""
+    """A FIFO without a writer: to open it would wait forever."""
     hashed.sh("rm a; mkfifo a")
     assert verify(hashed, "--hash", "a", code=1) == {"a": ("changed", "is no regular file now")}
 
 
 @pytest.mark.slow
 def test_a_name_that_is_not_utf8_is_told_in_json(project: Project) -> None:
-    """As U+FFFD, with the bytes beside it."""
+    """As U+FFFD, with the bytes in another field."""
     os.mkdir(os.fsencode(project.path) + b"/d\xff")
     project.run("echo x > d$'\\xff'/f")
     answer = json.loads(project.provio("verify", "--as", "json", b"d\xff/f").stdout)
@@ -182,7 +182,7 @@ def test_a_file_system_that_is_not_here_is_neither_same_nor_missing(project: Pro
 
 @pytest.mark.slow
 def test_what_was_read_on_its_way_is_not_what_should_be_there(project: Project) -> None:
-    """A log that a reader followed while it was written, and that nobody touched since."""
+    """A log that a reader followed while it was written, and that was not changed since."""
     follow = "tail -c +1 -f log > seen & exec 3< seen; read <&3; for i in 1 2 3; do echo $i >> log; read <&3; done"
     project.sh("mkfifo seen")
     project.run(f"echo 0 > log; {follow}; kill $!; wait")

@@ -40,7 +40,7 @@ Answers = Iterator[tuple[str, str]]
 
 
 def answers(folder: Path) -> dict[str, str]:
-    """Copy the runs into a `.provio` in `folder`, merge them, and ask everything."""
+    """Copy the runs into a `.provio` in `folder`, merge them, and run all queries."""
     runs = folder / ".provio" / "runs"
     runs.mkdir(parents=True)
     for pack in (HERE / "runs").iterdir():
@@ -60,7 +60,7 @@ def _asked(folder: Path, env: dict[str, str], arguments: tuple[str, ...]) -> tup
 
 
 class Asker:
-    """Asks `provio` in a folder, two questions at a time, each in a process of its own."""
+    """Runs `provio` in a folder, two calls at a time, each in a separate process."""
 
     def __init__(self, folder: Path, pool: ProcessPoolExecutor) -> None:
         self.folder, self.pool = folder, pool
@@ -69,11 +69,11 @@ class Asker:
         self.asked = partial(_asked, folder, self.env)
 
     def say(self, *arguments: str) -> tuple[str, int]:
-        """Return what was printed, complaints last, and the exit code."""
+        """Return the output, errors last, and the exit code."""
         return self.asked(arguments)
 
     def each(self, commands: Iterable[tuple[str, ...]]) -> Iterator[tuple[str, str, int]]:
-        """Yield each command line, what it printed, and its exit code."""
+        """Yield each command line, its output, and its exit code."""
         unique = list(dict.fromkeys(commands))
         for arguments, (said, code) in zip(unique, self.pool.map(self.asked, unique), strict=True):
             yield shlex.join(arguments), said, code
@@ -148,7 +148,7 @@ def _options() -> Iterator[tuple[str, ...]]:
 
 
 def of_objects(asker: Asker) -> Answers:
-    """What lies inside HDF5 files."""
+    """Objects inside HDF5 files."""
     objects = [PROJECT + name for name in INSIDE]
     whole = [(PROJECT + name, "--level", "dataset") for name in ("survey.h5", "stack.h5", "stack.txt", "copy.h5")]
     level = [("lineage", *one) for one in whole] + [("lineage", "--forward", *one) for one in whole]
@@ -167,7 +167,7 @@ def of_runs(asker: Asker) -> Answers:
 
 
 def statistics(asker: Asker) -> Answers:
-    """What I/O came to: of all runs in each way, of each run, of runs beside each other."""
+    """Figures of I/O: of all runs with each grouping, of each run, of runs compared with each other."""
     every = [("stats", "--all", "--limit", "0", "--by", way) for way in WAYS]
     pairs = [("stats", "--all", "--limit", "0", "--by", one, "--by", other) for one, other in PAIRS]
     latency = ("stats", RUN["calls"], "--by", "latency")
@@ -180,7 +180,7 @@ def statistics(asker: Asker) -> Answers:
 
 
 def said(asker: Asker) -> Answers:
-    """What programs said of themselves: configurations, metrics, checkpoints."""
+    """Declarations of programs: configurations, metrics, checkpoints."""
     pairs = [(RUN[one], RUN[other]) for one, other in itertools.combinations(("slow", "fast", "long", "stack"), 2)]
     commands: list[tuple[str, ...]] = [("diff", *pair) for pair in pairs]
     commands += [("best", metric) for metric in ("accuracy", "loss", "f1", "nothing")]
@@ -197,7 +197,7 @@ def said(asker: Asker) -> Answers:
 
 
 def kept(asker: Asker) -> Answers:
-    """What is checked: the graphs against the constraints, files that are not there against what is recorded."""
+    """Checks: the graphs against the constraints, missing files against the record."""
     yield "validate.txt", asker.text([("validate",), *(("validate", run) for run in IDS[::4])])
     yield "validate.json", asker.json([("validate",)])
     yield "verify.txt", asker.text([("verify", "--as", "csv"), *(("verify", run, "--as", "csv") for run in IDS[::4])])

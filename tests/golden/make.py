@@ -1,8 +1,8 @@
 """Recorded the runs in `runs/`: an empty folder and `provio` of the first release in, a pack for each run out.
 
 `make.py FOLDER` was called once, as user ada of host node07, in a root of its own (a loop device with ext4, /usr bound
-into it, Python's packages in /opt/venv), with FOLDER /golden/project. It is kept to tell what the runs did. The
-runs, and the answers drawn from them, are never made again: what a later release records is tested elsewhere.
+into it, Python's packages in /opt/venv), with FOLDER /golden/project. It documents how the runs were made. The
+runs, and the answers from them, are never made again: other tests cover the records of later releases.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MPIRUN = ["mpirun", "--oversubscribe", "-n", "2", "bash", "rank.sh"]
 
 
 def provio(*options: str, code: int = 0, **variables: str) -> None:
-    """Record one run: what `provio run` is given."""
+    """Record one run with these arguments of `provio run`."""
     time.sleep(0.1)
     done = subprocess.run(["provio", "run", "--quiet", "--no-merge", *options], env={**os.environ, **variables})
     assert done.returncode == code, (options, done.returncode)
@@ -33,7 +33,7 @@ def shell(script: str) -> None:
 
 
 def inputs() -> None:
-    """What is there before the first run."""
+    """Create the files from before the first run."""
     shutil.copytree(PROGRAMS, ".", dirs_exist_ok=True)
     Path("raw").mkdir()
     Path("raw/west.csv").write_text("".join(f"{number * 37 % 101}\n" for number in range(200)))
@@ -54,7 +54,7 @@ def first() -> None:
 
 
 def again() -> None:
-    """Files of the first runs are read again, changed in place, written anew; one was edited by nobody who was seen."""
+    """Files of the first runs are read again, changed in place, replaced; an unobserved process edited one."""
     provio("--name", "calibrate", "--", "python3", "calibrate.py")
     shell("echo 4 >> stations.csv; cp counts.json copied.json")
     provio("--campaign", "survey", "--name", "prepare", "--", "bash", "prepare.sh")

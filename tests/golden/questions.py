@@ -1,4 +1,4 @@
-"""The questions that have names, asked of the recorded runs with several values of their parameters, and others in
+"""The named queries on the recorded runs with several values of their parameters, and others in
 SPARQL: a store in, the rows as CSV by the names of their files out."""
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TRAINED = [RUN[name] for name in ("slow", "fast", "long", "stack")]
 Cases = Iterable[dict[str, str]]
 Answers = Iterator[tuple[str, str]]
 
-# What the question `tasks` asks, its Tasks found first. The first release takes one and a half
+# The query `tasks`, with its Tasks found first. The first release takes one and a half
 # minutes to answer it of all these runs as it is written, with its parameters too; of one run's graph (`--name`) 0.1 s.
 # Of all runs it counts bytes once for each run that states the name of the version.
 TASKS = """SELECT ?task ?began ?did (SUM(?moved) AS ?bytes) ?path WHERE {
@@ -64,7 +64,7 @@ def _each(parameter: str, values: Iterable[str]) -> list[dict[str, str]]:
 
 
 def _cases() -> dict[str, Cases]:
-    """The values with which each question is asked."""
+    """Return the values for each query."""
     runs, files = _each("run", IDS), [PROJECT + name for name in FILES]
     h5 = [PROJECT + name for name in ("survey.h5", "stack.h5", "copy.h5", "west.csv")]
     apis = _each("api", ("read", "write", "H5Dwrite", "openat", "never"))

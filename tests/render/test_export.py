@@ -34,7 +34,7 @@ def worked(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Iterator[Pro
 @pytest.mark.parametrize("form", sorted(FORMATS))
 @pytest.mark.slow
 def test_prov_reads_every_record(worked: Project, form: str) -> None:
-    """What `prov` reads from an export is what the export says, record by record."""
+    """The records that `prov` reads from an export equal those of the export."""
     data = worked.provio("export", "--as", form).stdout.encode()
     quads = list(pyoxigraph.parse(data, FORMATS[form]))
     assert len(quads) > 300

@@ -35,7 +35,7 @@ def files(folder: str, count: int, **more: object) -> list[Node]:
 
 
 def shown(made: LineageDocument, folder: str | None = None, width: int | None = 80) -> str:
-    """The folded tree, without what is the same in all of them."""
+    """Return the folded tree, without the lines that are the same in all."""
     whole = tree.render(made, width=width, folder=folder, fold=True)
     return whole.removeprefix(HEAD)
 
@@ -54,7 +54,7 @@ def test_a_folder_of_more_than_a_few_files_is_one_line() -> None:
 
 
 def test_folders_are_apart_and_thousands_too() -> None:
-    """Each folder has its line, those below it too, in the place of its first file; ways to files keep them apart."""
+    """Each folder has its line, also subfolders, at the place of its first file; different ties are not combined."""
     inputs = [
         *files("/d/b", 1200),
         *files("/d/b/sub", 7),
@@ -70,7 +70,7 @@ def test_folders_are_apart_and_thousands_too() -> None:
 
 
 def test_a_file_with_more_to_show_keeps_its_line() -> None:
-    """An origin, a gap, a change, a checkpoint: all that stands below a file or beside it; objects inside files."""
+    """An origin, a gap, a change, a checkpoint: all facts below a file or next to it; objects inside files."""
     inputs = files("/d", 12)
     made, noted, changed, saved, *others = inputs
     changed["changed"] = "changed since"
@@ -88,7 +88,7 @@ def test_a_file_with_more_to_show_keeps_its_line() -> None:
 
 
 def test_forward_what_was_made_is_folded() -> None:
-    """What a process made and nobody used is one line; what somebody used has its own, and what came of it below."""
+    """Unused products of a process are one line; a used product has its own line, with its products below."""
     raw, split = file("/d/raw", 0, size=2), phase(1, GATHER, "split raw", START, END)
     made, late, total = files("/d/parts", 8), phase(2, GATHER, "sum", START, END), file("/d/sum", 2, size=4)
     edges = [edge(split, "used", raw), *(edge(one, "wasGeneratedBy", split) for one in made)]
@@ -116,14 +116,14 @@ def test_forward_what_was_made_is_folded() -> None:
     ],
 )
 def test_names_of_folders_fit_and_steer_nothing(folder: str, name: str) -> None:
-    """A folder's name is written as a file's is: cut in its middle, with what a terminal would obey written out."""
+    """A folder's name is formatted like a file's: cut in its middle, with escaped control characters."""
     line = shown(gathered([file(f"{folder}/f{number}", 1) for number in range(6)]))
     assert name in line and line.count("\n") == 1 and text.columns(line.rstrip("\n")) <= 80
     assert line.endswith("6 files\n")
 
 
 def test_folders_that_are_not_utf8_are_told_apart() -> None:
-    """Two names of which only the bytes differ are two lines; a file that is not UTF-8 lies in a folder like others."""
+    """Two names that differ only in their bytes are two lines; a file that is not UTF-8 is in a folder like others."""
     pairs = [("/d/%FF", "/d/\ufffd"), ("/d/%FE", "/d/\ufffd"), ("/d/%C3%A9", "/d/é")]
     inputs = [
         file(f"{path}/f{number}-{encoded[-2:]}", 1, pathEncoded=f"{encoded}/f{number}")
@@ -137,7 +137,7 @@ def test_folders_that_are_not_utf8_are_told_apart() -> None:
 
 
 def test_products_of_one_process_are_folded_in_a_table() -> None:
-    """Of what would have to be made again: one line where one process made files of a folder, one after the other."""
+    """In the impact: one line if one process made the files of a folder one after the other."""
     run = "https://w3id.org/provio/run/0193"
     answer = Impact(
         steps=[
@@ -163,7 +163,7 @@ def test_products_of_one_process_are_folded_in_a_table() -> None:
 
 @pytest.fixture(scope="module")
 def gathers(tmp_path_factory: pytest.TempPathFactory, shim: None) -> Project:
-    """Seven files of a folder, and one beside it, that one process read; it wrote six of another."""
+    """One process read seven files of a folder and one next to it; it wrote six of another."""
     project = new_project(tmp_path_factory.mktemp("gathers"))
     project.sh("mkdir many parts; for n in 1 2 3 4 5 6 7; do echo $n > many/$n; done; echo x > one")
     project.watch("sh", "-c", "cat many/* one > all")
@@ -172,12 +172,12 @@ def gathers(tmp_path_factory: pytest.TempPathFactory, shim: None) -> Project:
 
 
 def plain(said: bytes) -> str:
-    """What a terminal shows: without colours, its line ends as they were written."""
+    """Return the output of a terminal: without colours, with its original line ends."""
     return re.sub(r"\x1b\[[0-9;]*[mK]", "", said.decode()).replace("\r\n", "\n").replace("\r", "")
 
 
 def steady(shown: str) -> str:
-    """Without times and what a machine has of its own."""
+    """Return a text without times and facts of the machine."""
     shown = re.sub(r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC(, \d+ ms)?", "TIME", shown)
     return re.sub(r"\d+ system files? hidden", "N system files hidden", shown)
 
@@ -199,7 +199,7 @@ def test_a_terminal_folds_and_a_pipe_does_not(gathers: Project) -> None:
 
 
 def test_why_show_and_forward_fold(gathers: Project) -> None:
-    """`why` and `show` fold what was read or written, and `lineage --forward` what was made."""
+    """`why` and `show` fold inputs and outputs, and `lineage --forward` products."""
     told = plain(on_a_terminal(gathers, "why", "all", columns=80))
     read = [line for line in steady(told).splitlines() if line.startswith(("read", "   "))]
     assert read == ["read      many/  7 files, 14 B", "          one  2 B, of TIME"]

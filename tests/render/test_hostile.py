@@ -16,7 +16,7 @@ import pytest
 from conftest import Project
 from hostile_names import NAMES
 
-# What a terminal obeys: control characters but line ends and tabs of our own, and marks that turn the writing.
+# Characters with an effect on a terminal: control characters except line ends and tabs, and marks of direction.
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 SPOKEN = {key: name.decode() for key, name in NAMES.items() if key not in ("C1 as a byte", "not UTF-8", "255 bytes")}
 
@@ -87,7 +87,7 @@ def test_no_answer_holds_what_a_terminal_would_obey(recorded: Project, question:
 
 
 def test_every_name_comes_back_as_it_was(recorded: Project) -> None:
-    """From json: the path, or where it is no text, `pathEncoded` beside it."""
+    """Return the path in JSON, or `pathEncoded` next to it if the path is not text."""
     nodes = recorded.lineage("sum", "--all")["nodes"]
     paths = {n["path"].encode() for n in nodes if "path" in n and "pathEncoded" not in n}
     paths |= {unquote_to_bytes(n["pathEncoded"]) for n in nodes if "pathEncoded" in n}
@@ -120,7 +120,7 @@ def test_a_spreadsheet_takes_no_name_for_a_formula(recorded: Project) -> None:
 
 @pytest.mark.slow
 def test_names_are_found_by_name(recorded: Project) -> None:
-    """A campaign, a run and a file of such a name are asked for as they are."""
+    """A campaign, a run and a file with such a name are found by that name."""
     assert recorded.provio("runs", "--campaign", "@SUM(1)", "--name", "=evil").stdout.count("exit 0") == 1
     for key, name in NAMES.items():
         target = os.fsdecode(b"./out/" + name)
@@ -129,7 +129,7 @@ def test_names_are_found_by_name(recorded: Project) -> None:
 
 @pytest.mark.slow
 def test_a_campaign_cannot_end_its_query(recorded: Project) -> None:
-    """What is asked for is a text and no SPARQL."""
+    """An argument is a text and not SPARQL."""
     for text in ('x" } } #', SPOKEN["update"], SPOKEN["backslashes"], SPOKEN["newline"], "\udcff"):
         assert recorded.provio("runs", "--campaign", text, code=3).stdout == ""
         assert recorded.provio("show", text, code=3).stdout == ""
@@ -147,7 +147,7 @@ def test_junit_and_dot_are_what_they_say(recorded: Project) -> None:
 
 @pytest.mark.slow
 def test_the_page_holds_names_as_text(recorded: Project) -> None:
-    """No element but the page's own, whatever the files are called (test_page draws such a page in a browser)."""
+    """The page contains only its own elements, for any names of files (test_page draws such a page in a browser)."""
     output = recorded.path / "page.html"
     recorded.provio("view", "sum", "-o", str(output))
     page = output.read_text(encoding="utf-8")

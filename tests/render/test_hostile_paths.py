@@ -1,4 +1,4 @@
-"""Paths of 4,000 bytes whose folders have hostile names, through every output, on a terminal and in a browser."""
+"""Paths of 4,000 bytes with hostile folder names, through every output, on a terminal and in a browser."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def folder_of_longest(top: bytes) -> bytes:
 
 
 def test_the_longest_path_has_names_that_fit() -> None:
-    """Below a folder whose own path has any length: it depends on the user's name, TMPDIR and the worker."""
+    """Below a folder with a path of any length: it depends on the user's name, TMPDIR and the worker."""
     for length in range(1, LONGEST - LONGEST_NAME):
         path = folder_of_longest(b"/" * length) + b"/deep"
         assert len(path) == LONGEST
@@ -54,7 +54,7 @@ def test_the_longest_path_has_names_that_fit() -> None:
 
 
 def test_sockets_have_names_that_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where TMPDIR has a long path, only the folders of tests lie there."""
+    """If TMPDIR has a long path, only the folders of tests are there."""
     monkeypatch.setattr("tempfile.tempdir", tempfile.tempdir)
     short, long = {"TMPDIR": "/scratch/me"}, {"TMPDIR": "/" + "t" * 199}
     for env in (short, long):
@@ -65,7 +65,7 @@ def test_sockets_have_names_that_fit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Project:
-    """`deep` of the longest path, from which `sum` comes, which `out` beside it comes from; a second run is damaged."""
+    """`deep` with the longest path is the origin of `sum`, and that of `out` next to it; a second run is damaged."""
     project = new_project(tmp_path_factory.mktemp("paths"))
     folder = folder_of_longest(os.fsencode(project.path))
     os.makedirs(folder)
@@ -83,7 +83,7 @@ def deep(project: Project) -> str:
 
 @pytest.mark.parametrize("question", [q for q in QUESTIONS if "junit" not in q], ids=" ".join)
 def test_every_answer_holds_it(recorded: Project, question: list[str]) -> None:
-    """Nothing in it is obeyed, nothing fails; of a file that is asked for by such a path no less."""
+    """No control character takes effect, nothing fails; also if such a path is the target."""
     for target in ("sum", deep(recorded)[:-4] + "out") if "{}" in question else ("",):
         done = recorded.provio(*(part.replace("{}", target) for part in question), code=None)
         assert done.returncode in (0, 1, 3), done.stderr
@@ -111,7 +111,7 @@ def test_its_lineage_is_known(recorded: Project) -> None:
     ids=" ".join,
 )  # fmt: skip
 def test_a_terminal_obeys_none_of_it(recorded: Project, arguments: tuple[str, ...]) -> None:
-    """What provio itself says to a terminal (colour, a line of progress) holds nothing of a name's."""
+    """Return provio's own output to a terminal (colour, a line of progress), without any part of a name."""
     said = on_a_terminal(recorded, *arguments)
     assert said
     assert not [part for part in OBEYED_BYTES if part in said]
@@ -133,7 +133,7 @@ def test_complaints_of_damage_on_a_terminal(recorded: Project, shim: Path) -> No
 
 @pytest.fixture
 def proxy() -> Iterator[tuple[int, list[str]]]:
-    """A proxy on loopback that notes whatever it is asked for."""
+    """A proxy on loopback that records its requests."""
     asked: list[str] = []
 
     class Handler(http.server.BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""What verbs print in rows: the documented columns, of the documented types, in each form."""
+"""The rows of verbs: the documented columns, of the documented types, in each form."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from provio.cli import verbs
 from provio.render.records import TABLES, page, render
 from provio.settings.home import Home
 
-# How each is asked, and whether its JSON is the rows themselves.
+# The call of each, and whether its JSON is the rows themselves.
 ASKED = {
     "runs": (["runs"], True),
     "show": (["show", "last"], True),
@@ -37,7 +37,7 @@ ASKED = {
     "vocab": (["vocab"], True),
 }
 CODES = {"verify": 1, "validate": 1, "doctor": None, "checkpoint verify": 1, "diff": 1}
-# What SPARQL 1.1 says of results; columns that follow from what is summed up together (docs/statistics.md).
+# The SPARQL 1.1 result formats; columns that depend on the groupings (docs/statistics.md).
 OTHER = {"query", "stats"}
 PYTHON: dict[str, Any] = {"text": str, "integer": int, "number": int | float, "boolean": bool, "time": str}
 PYTHON["value"] = str | int | float | list | dict
@@ -45,7 +45,7 @@ PYTHON["value"] = str | int | float | list | dict
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Project:
-    """Two runs, one of them with a name; what the second wrote was changed since; two that are told, of trainings; a
+    """Two runs, one of them with a name; the product of the second was changed since; two synthetic trainings; a
     document that is wrong."""
     project = new_project(tmp_path_factory.mktemp("output"))
     project.sh("echo '=1+1' > a")
@@ -107,12 +107,12 @@ def test_where_json_is_more_than_rows_the_page_says_so(recorded: Project, name: 
 
 
 def test_the_page_is_fresh() -> None:
-    """docs/output.md is what `python -m provio.render.records` prints."""
+    """docs/output.md is the output of `python -m provio.render.records`."""
     assert (Path(__file__).parent.parent.parent / "docs" / "output.md").read_text() == page()
 
 
 def test_whoever_prints_a_table_prints_it_for_programs_too() -> None:
-    """A verb that has `--as table` has json, csv and tsv; its columns are documented, and asked above."""
+    """A verb that has `--as table` has json, csv and tsv; its columns are documented, and tested above."""
     for name in verbs.names():
         command = import_module(f"provio.cli.verbs.{name}").command
         options = [option for option in command.params if "--as" in option.opts]
@@ -124,7 +124,7 @@ def test_whoever_prints_a_table_prints_it_for_programs_too() -> None:
 
 
 def test_values_keep_their_place() -> None:
-    """Whatever they hold: a formula, a line end, a tab, a quote, what a terminal obeys; nothing at all."""
+    """With any content: a formula, a line end, a tab, a quote, control characters; empty."""
     rows = [("=x", "a\tb\nc\\", -1), ('"q", r', "\x1b[31m\u202e", None)]
     assert render("show", rows, "tsv") == 'what\tvalue\tnumber\n=x\ta\\tb\\nc\\\\\t-1\n"q", r\t\\x1b[31m\\u202e\t\n'
     cells = list(csv.reader(io.StringIO(render("show", rows, "csv"), newline="")))

@@ -28,7 +28,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 @pytest.fixture(autouse=True)
 def silent(browser: Browser) -> Iterator[None]:
-    """Whatever a test does, the console says nothing, and nothing is asked of any network."""
+    """During each test the console stays empty, and the page makes no network request."""
     browser.window()
     yield
     assert browser.complaints() == []
@@ -56,7 +56,7 @@ def item(browser: Browser, name: str, **more: object) -> dict:
     ],
 )
 def test_it_is_drawn(browser, make, kinds):
-    """Pixels, not only elements; dark where the system is, and where it is asked for."""
+    """Pixels, not only elements; dark if the system is, and on request."""
     browser.open(render(make(), "title"))
     seen = browser.colours()
     assert {kind for kind in kinds if seen[FILL[kind]] < 100} == set()
@@ -69,7 +69,7 @@ def test_it_is_drawn(browser, make, kinds):
 
 
 def test_a_packed_document_is_the_very_document(browser):
-    """What the page takes out of the packed text is what was put in, hostile names and great numbers included."""
+    """The page unpacks the packed text to the original, including hostile names and large numbers."""
     for document in (documents.wide_document(2100), documents.hostile_document()):
         document["nodes"][0]["start"] = "2026-11-20T08:00:00.000120Z"
         document["nodes"][0]["source"] = "0 00 1 01 " * 700
@@ -88,7 +88,7 @@ def test_a_packed_document_is_the_very_document(browser):
 
 
 def test_search_finds(browser):
-    """By name, path or command; Enter chooses the first, the arrow keys the next; what is folded away is opened."""
+    """By name, path or command; Enter chooses the first, the arrow keys the next; folds with results are opened."""
     browser.open(render(documents.wide_document(), "all.h5"))
     assert "shot-01234.segy" not in names(browser)
     browser.press("/", *"shot-01234")
@@ -106,7 +106,7 @@ def test_search_finds(browser):
 
 
 def test_a_click_shows_details_and_exactly_the_ancestors(browser):
-    """Command line, times, bytes, IRIs and a query; what is drawn strongly is the lineage of what was clicked."""
+    """Command line, times, bytes, IRIs and a query; the lineage of the selected node is highlighted."""
     document = documents.chain_document()
     browser.open(render(document, "xcorr.h5"))
     one = item(browser, "decimate.py", kind="process")
@@ -145,7 +145,7 @@ def test_what_is_carried_is_an_ancestor_and_what_launched_is_none(browser):
 
 
 def test_ancestors_are_those_that_lineage_names(browser, project: Project):
-    """For each file of a recorded run, what the page marks is what `provio lineage` prints, one way and the other."""
+    """For each file of a recorded run, the page marks the nodes of `provio lineage`, backward and forward."""
     (project.path / "in").write_text("3\n1\n2\n")
     project.run(
         "sort in > s; python3 -c \"a = open('in').read(); open('x', 'w').write(a); b = open('s').read(); "
@@ -162,7 +162,7 @@ def test_ancestors_are_those_that_lineage_names(browser, project: Project):
 
 
 def test_folds_open_and_close(browser):
-    """By click, by key and by the button of what is open; a fold says how many; never more than the limit is drawn."""
+    """By click, by key and by the button of an open fold; a fold shows its number; the limit is never exceeded."""
     browser.open(render(documents.wide_document(), "all.h5"))
     assert names(browser) == ["all.h5", "gather.py", "gather.py", "make.py", "make.py", "shots/", "shots/"]
     fold = item(browser, "shots/", count=1805)
@@ -186,7 +186,7 @@ def test_folds_open_and_close(browser):
 
 
 def test_ranks_of_a_record_fold_by_rank(browser, project: Project):
-    """What each rank of a parallel program ran is a fold of its own inside the program's."""
+    """The processes of each rank of a parallel program are a separate fold inside the program's."""
     (project.path / "in").write_text("1")
     job = "OMPI_COMM_WORLD_SIZE=3 OMPI_COMM_WORLD_RANK=$r sh -c 'for i in $(seq 13); do sort in -o o-$r-$i; done'"
     project.run(f"for r in 0 1 2; do export r; {job}; done")
@@ -207,7 +207,7 @@ def test_a_small_graph_folds_when_asked(browser):
 
 
 def test_levels(browser):
-    """Processes alone keep the order of the data; files come back; what is inside files has its own level."""
+    """Processes alone keep the order of the data; files come back; objects inside files have their own level."""
     browser.open(render(documents.chain_document(), "xcorr.h5"))
     browser.ask("document.querySelector('[data-id=process]').click()")
     assert names(browser) == ["decimate.py", "tdms2h5.py", "xcorr.h5", "xcorr.py"]
@@ -270,7 +270,7 @@ def test_keys_walk_along_the_data(browser):
 
 
 def test_it_says_what_it_is_to_a_screen_reader(browser):
-    """Each control has a name; switches say which is pressed."""
+    """Each control has a name; switches show the active button."""
     browser.open(render(documents.chain_document(), "xcorr.h5"))
     controls = "[...document.querySelectorAll('button, input, canvas, [role]')]"
     nameless = f"{controls}.filter((one) => !one.ariaLabel && !one.textContent.trim() && !one.title)"
@@ -280,7 +280,7 @@ def test_it_says_what_it_is_to_a_screen_reader(browser):
 
 
 def test_hostile_names_stay_text(browser):
-    """Nothing runs, no element is made of a name, and details show a name as it is, with what would act written out."""
+    """No script runs, no name becomes an element, and details show names literally, with escaped control characters."""
     document = documents.hostile_document()
     browser.open(render(document, documents.HOSTILE[1]))
     for node in document["nodes"]:
@@ -295,7 +295,7 @@ def test_hostile_names_stay_text(browser):
 
 
 def test_more_is_added_as_one_walks(browser):
-    """What an explorer fetches: nodes and edges join the picture, and what is chosen stays chosen."""
+    """Results of an explorer's request: nodes and edges join the picture, and the selection stays."""
     document = documents.chain_document()
     near = {document["target"]} | {node["iri"] for node in document["nodes"][:3]}
     first = {
@@ -331,7 +331,7 @@ SHAPES = {
 
 
 def overlaps(x, y, sizes):
-    """Pairs of nodes whose boxes touch, by sweeping along x."""
+    """Return pairs of nodes with overlapping boxes, by sweeping along x."""
     boxes = sorted((x[n] - w / 2, x[n] + w / 2, y[n], h) for n, (w, h) in enumerate(sizes))
     active, found = [], 0
     for left, right, at, height in boxes:
@@ -373,7 +373,7 @@ BEHIND = """(() => {
 
 
 def test_lines_between_rows_pass_behind_no_node(browser):
-    """Where a picture is wrapped, and beside what closes a cycle or leaps over many."""
+    """In a wrapped picture, and around edges that close a cycle or skip many layers."""
     browser.open(render(documents.lone_document(), "x"))
     chain = [(n, n + 1) for n in range(29)]
     for edges in (chain, [*chain, (29, 0), (2, 27), (14, 3)], [(n // 3, n) for n in range(1, 30)]):
@@ -385,7 +385,7 @@ def test_lines_between_rows_pass_behind_no_node(browser):
 
 
 def test_a_chain_is_straight(browser):
-    """Files and processes on one line; a light node beside it does not bend it."""
+    """Files and processes on one line; a light node next to it does not bend it."""
     browser.open(render(documents.lone_document(), "x"))
     y = arranged(browser, [(100, 46)] * 4, [(0, 1), (1, 2), (3, 1)], [3])["y"]
     assert max(y[:3]) - min(y[:3]) < 1
@@ -415,7 +415,7 @@ def test_narrow(browser):
 
 
 def test_levels_of_a_record(browser, project: Project):
-    """One page of a run holds its files, processes, datasets and what was done; it begins where it is told to."""
+    """One page of a run contains its files, processes, datasets and I/O activities; it starts with the given level."""
     (project.path / "in").write_text("3\n1\n2\n")
     copy = "import h5py; f = h5py.File('x.h5', 'w'); f['a/b'] = [1, 2]; f.close(); g = h5py.File('x.h5'); "
     project.run(f"sort in > s; python3 -c \"{copy} h = h5py.File('y.h5', 'w'); h['c'] = g['a/b'][:]; h.close()\"")
@@ -437,7 +437,7 @@ def test_levels_of_a_record(browser, project: Project):
     assert not {"x.h5", "y.h5"} & found["dataset"].keys()
     assert {"in", "s"} < found["io"].keys()
     onward = browser.ask("[...given.handle.ways(args[0]).on].length", item(browser, "y.h5")["id"])
-    assert onward == 0  # what opened it and made it stands before it
+    assert onward == 0  # the phase that opened and made it is placed before it
     done = [one for one in browser.ask(ITEMS) if one["kind"] == "io"]
     assert len(done) == found["io"].total() - found["file"].total()
     for arguments, first in (

@@ -38,7 +38,7 @@ def shown(browser: Browser) -> Browser:
 
 
 def printed(browser: Browser) -> tuple[str, set[str]]:
-    """The text of a print, and the colours of what is drawn in it: of fillings (ISO 32000: `rg`), and of pixels where
+    """Return the text of a print, and its colours: of fillings (ISO 32000: `rg`), and of pixels where
     this browser prints a canvas as those."""
     pypdf = pytest.importorskip("pypdf")
     sheet = browser.driver.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"]
@@ -56,7 +56,7 @@ def printed(browser: Browser) -> tuple[str, set[str]]:
 
 
 def inside(resources: Any) -> Iterator[Any]:
-    """What a page draws by its name, and what that does."""
+    """Return an element of a page by its name, and its effect."""
     for entry in resources.get("/XObject", {}).values():
         one = entry.get_object()
         yield one
@@ -65,7 +65,7 @@ def inside(resources: Any) -> Iterator[Any]:
 
 @pytest.mark.parametrize("dark", [False, True])
 def test_a_print_shows_the_graph_and_the_details(browser: Browser, shown: Browser, dark: bool) -> None:
-    """In the colours of paper, whatever the screen is set to; without what nobody can press there."""
+    """In the colours of paper, for any setting of the screen; without buttons, which have no use there."""
     if dark:
         browser.press("d")
     text, colours = printed(browser)
@@ -79,7 +79,7 @@ def test_a_print_shows_the_graph_and_the_details(browser: Browser, shown: Browse
 
 
 def test_two_fingers_enlarge(browser: Browser, shown: Browser) -> None:
-    """What lies between them stays there; one finger moves it, and a tap chooses."""
+    """The point between them stays there; one finger moves it, and a tap selects."""
     touch = lambda kind, *points: browser.driver.execute_cdp_cmd(  # noqa: E731
         "Input.dispatchTouchEvent",
         {"type": kind, "touchPoints": [{"x": x, "y": y, "id": n} for n, (x, y) in enumerate(points)]},
@@ -108,15 +108,15 @@ def test_two_fingers_enlarge(browser: Browser, shown: Browser) -> None:
     assert browser.ask("given.handle.chosen()") == CHOSEN["iri"]
 
 
-# What a button says of a press is there for a moment only, and a press counts as a person's for five seconds (HTML,
-# transient activation): on a busy machine both may be over before a test asks, or before the button is let go.
+# A button reports a press only for a moment, and a press counts as a person's for five seconds (HTML,
+# transient activation): on a busy machine both may be over before a test checks, or before the button is released.
 WATCHED = f"""void (window.presses = [], window.words = [],
     addEventListener("click", () => presses.push(navigator.userActivation.isActive), true),
     new MutationObserver((all) => words.push(all[0].target.textContent)).observe({SPARQL}, {{ childList: true }}))"""
 
 
 def press_to_copy(browser: Browser) -> str:
-    """Press the button until it was a person's press; returns what it says of that."""
+    """Press the button until the press counts as a person's; return the button's report."""
     browser.ask(f"{SPARQL}.scrollIntoView()")
     box = browser.ask(f"(({{ x, y }}) => [x, y])({SPARQL}.getBoundingClientRect())")
     for _ in range(10):
@@ -131,7 +131,7 @@ def press_to_copy(browser: Browser) -> str:
 
 @pytest.mark.parametrize("allowed", [True, False])
 def test_a_query_is_copied(browser: Browser, shown: Browser, allowed: bool) -> None:
-    """What is pasted is what the panel shows, also where a page may not write to the clipboard by itself."""
+    """The pasted text is that of the panel, also if a page may not write to the clipboard directly."""
     permissions = ["clipboardReadWrite", "clipboardSanitizedWrite"]
     browser.driver.execute_cdp_cmd("Browser.grantPermissions", {"permissions": permissions})
     browser.driver.execute_cdp_cmd("Emulation.setFocusEmulationEnabled", {"enabled": True})
@@ -146,7 +146,7 @@ def test_a_query_is_copied(browser: Browser, shown: Browser, allowed: bool) -> N
 
 
 def test_what_is_dear_to_paint_is_painted_whole_when_it_rests(browser: Browser) -> None:
-    """While it moves, what was painted last goes along; afterwards it is what it would be, had it not been moved."""
+    """During a move the last picture moves along; afterwards the picture is the same as without the move."""
     browser.window()
     browser.open(render(documents.wide_document(900), "all.h5"))
     picture = "document.querySelector('canvas.graph')"
@@ -165,7 +165,7 @@ def test_what_is_dear_to_paint_is_painted_whole_when_it_rests(browser: Browser) 
 
 
 def test_a_component_that_goes_lets_go_of_the_page(browser: Browser) -> None:
-    """The explorer and notebooks show one after the other: none is left behind in what the page tells."""
+    """The explorer and notebooks show one after the other: the page keeps no reference to a removed one."""
     browser.window()
     browser.open(render(documents.chain_document(), "xcorr.h5"))
     browser.ask(
@@ -179,7 +179,7 @@ def test_a_component_that_goes_lets_go_of_the_page(browser: Browser) -> None:
         assert listeners(browser, "beforeprint") == 2
         browser.ask("window.one.remove()")
         assert listeners(browser, "beforeprint") == 1
-    browser.ask("document.body.append(window.one)")  # as notebooks do, that move what they show
+    browser.ask("document.body.append(window.one)")  # as in notebooks, which move their output
     assert listeners(browser, "beforeprint") == 2
     browser.ask("window.one.remove()")
 

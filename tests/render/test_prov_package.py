@@ -1,4 +1,4 @@
-"""The graph, read by the package `prov`: every record and every attribute arrives, whatever format it came in.
+"""The graph, read by the package `prov`: every record and every attribute arrives, from each format.
 
 `lost(quads, format)` is what other tests ask of their own graphs: it is empty where nothing was lost.
 """
@@ -61,7 +61,7 @@ def lost(quads: Iterable[Quad], form: str) -> tuple[set[Record], set[Record]]:
 
 
 def records_of_graph(quads: Iterable[Quad]) -> Iterator[Record]:
-    """What a graph says, by the rules of PROV-O."""
+    """Return the records of a graph, by the rules of PROV-O."""
     quads = list(quads)
     elements = {_key(q) for q in quads if q.predicate.value == RDF + "type" and _local(q.object.value) in ELEMENTS}
     for quad in quads:
@@ -81,7 +81,7 @@ def records_of_graph(quads: Iterable[Quad]) -> Iterator[Record]:
 
 
 def records_of_document(document: ProvDocument) -> Iterator[Record]:
-    """What `prov` read."""
+    """Return the records that `prov` read."""
     for graph, container in [("", document), *((b.identifier.uri, b) for b in document.bundles)]:
         for record in container.records:
             yield from _element(graph, record) if isinstance(record, ProvElement) else _relation(graph, record)

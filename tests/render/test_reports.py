@@ -114,7 +114,7 @@ def test_tree_is_as_expected(document, options, expected):
 
 
 def test_carried_forward_goes_through_the_later_phase():
-    """What a later phase of a process made is marked `carried` below the phase that read the file."""
+    """The inputs of a later phase of a process are marked `carried` below the phase that read the file."""
     document = documents.carried_document()
     document["direction"] = "forward"
     document["target"] = next(node["iri"] for node in document["nodes"] if node["label"] == "a")
@@ -137,7 +137,7 @@ def test_no_line_is_wider_than_the_terminal():
 
 
 def test_without_a_width_nothing_is_cut():
-    """What goes to a file or a pipe holds every path whole."""
+    """Output to a file or a pipe contains every path completely."""
     written = tree.render(documents.hostile_document(), width=None)
     assert "x" * 4000 in written
 
@@ -152,7 +152,7 @@ def test_colour_changes_nothing_but_colour():
 
 
 def test_long_chain_goes_on_below():
-    """A chain of 1,000 steps is told whole, in bounded width, without recursion, each file once at the front."""
+    """A chain of 1,000 steps is shown completely, in bounded width, without recursion, each file once at the front."""
     written = tree.render(documents.long_document(1000))
     lines = written.splitlines()
     assert max(map(len, lines)) <= 80
@@ -161,7 +161,7 @@ def test_long_chain_goes_on_below():
 
 
 def test_cycle_ends():
-    """A damaged graph in which a file is its own ancestor is told once."""
+    """In a damaged graph, a file that is its own ancestor is shown once."""
     document = documents.diamond_document()
     nodes = {node["label"]: node for node in document["nodes"]}
     document["edges"].append(documents.edge(nodes["raw.csv"], "wasGeneratedBy", nodes["join"]))
@@ -169,7 +169,7 @@ def test_cycle_ends():
 
 
 def test_table_is_as_expected():
-    """Nodes by depth; what has no depth comes last."""
+    """Nodes by depth; nodes without depth come last."""
     document = documents.carried_document()
     document["hidden"] = 1
     assert (
@@ -272,7 +272,7 @@ ROWS = [
 
 
 def test_rows_as_csv_and_tsv():
-    """As SPARQL 1.1 says: values in CSV, Turtle terms in TSV; what others would obey is defused."""
+    """By SPARQL 1.1: values in CSV, Turtle terms in TSV; formulas and control characters are made harmless."""
     assert rows.render(VARIABLES, ROWS, "csv") == (
         'what,n\r\nhttps://example.org/a,5\r\n"a,""b""\n\\x1b[31m\t",\r\n_:q,12.5\r\n\'=1+1\\,-7\r\n'
     )
@@ -295,7 +295,7 @@ def test_an_oracle_reads_rows(form):
 
 
 def test_rows_of_a_real_query():
-    """What a store answers can be handed in as it is."""
+    """The answer of a store is accepted without conversion."""
     solutions = Store().query('SELECT ?a ?b { VALUES (?a ?b) { (1 "x") (20 UNDEF) } }')
     names = [variable.value for variable in solutions.variables]
     assert rows.render(names, solutions, "table", unicode=False) == " a  b\n--  -\n 1  x\n20\n"
@@ -318,7 +318,7 @@ _:q                    12.5
 
 
 def test_a_table_folds_what_is_said_in_words():
-    """What does not fit goes on in the next line, at a space; after six lines it is cut. An IRI is cut at once."""
+    """A long text continues in the next line, at a space; after six lines it is cut. An IRI is cut at once."""
     said = Literal("it is linked statically: its reads and writes are not recorded")
     shown = rows.render(
         ["why", "of"], [(said, NamedNode("https://example.org/a/b/c")), (Literal("a"), None)], "table", width=36

@@ -60,7 +60,7 @@ def data_of(page: str, name: str) -> list[dict]:
 
 
 def test_page_says_what_the_document_says():
-    """The page holds the document itself, as people may read it, and says in words what it comes to."""
+    """The page contains the document itself in readable form, and a summary in words."""
     document = documents.chain_document()
     page = render(document, "xcorr.h5")
     assert data_of(page, "nodes") == document["nodes"]
@@ -107,7 +107,7 @@ def test_a_page_that_would_fetch_is_refused(bad):
 
 
 def test_hostile_names_stay_text():
-    """The page of hostile names has the elements of the page of plain names; the data keeps what the names say."""
+    """The page of hostile names has the elements of the page of plain names; the data keeps the names."""
     title = documents.HOSTILE[1]
     hostile, plain = documents.hostile_document(), documents.hostile_document()
     for number, node in enumerate(plain["nodes"]):
@@ -186,7 +186,7 @@ def test_a_large_document_is_packed(number):
 
 
 def test_beyond_what_a_page_holds_files_stand_for_many():
-    """Nothing is lost silently: each fold says how many it stands for and how one sees them; the target stays."""
+    """Nothing is omitted silently: each fold shows its number and the way to see its nodes; the target stays."""
     document = documents.wide_document(400)
     short = carried(document, 200)
     folds = [node for node in short["nodes"] if node["type"] == "Fold"]
@@ -200,7 +200,7 @@ def test_beyond_what_a_page_holds_files_stand_for_many():
 
 
 def test_a_page_of_a_file_and_of_a_run(project: Project) -> None:
-    """Each says what it is of."""
+    """Each shows its subject."""
     project.sh("echo 1 > a")
     project.watch("cp", "a", "b")
     for what, title in (("b", "b"), ("last", "cp a b")):
@@ -243,7 +243,7 @@ def test_what_is_swept_is_what_is_looked_up(project: Project, monkeypatch: pytes
 
 @pytest.mark.slow
 def test_a_page_loads_of_pyvis_what_it_needs():
-    """What is left out is there for whoever uses pyvis beside it."""
+    """The removed modules are available to other users of pyvis."""
     code = (
         "import sys; from provio.render.page import lineage; network = lineage.network_class(); "
         "import pyvis.network as one; "

@@ -46,7 +46,7 @@ def of_run(project: Project, name: str) -> Figures:
 
 @pytest.mark.slow
 def test_names_with_commas_and_quotes_are_names(project: Project) -> None:
-    """Of an answer with IRIs that hold commas, of which one cannot tell where they end in CSV."""
+    """With IRIs that contain commas, the cell boundaries in CSV are ambiguous."""
     (project.path / "x,y").mkdir()
     project.run("""echo 1 > a,b.csv; cat a,b.csv > x,y/c,d; cat x,y/c,d > 'q,"uo'""")
     found = {row["file"]: row["bytes_written"] for row in table(project, "--by", "file")}
@@ -62,7 +62,7 @@ def test_names_with_commas_and_quotes_are_names(project: Project) -> None:
 
 @pytest.mark.parametrize("piece", [0, 1, 7, 1000])
 def test_an_answer_that_is_cut_in_pieces_is_whole(piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each row once, in its order, wherever a piece of the text ends; of one without rows, none."""
+    """Each row once, in order, for any size of a piece of the text; none for an answer without rows."""
     monkeypatch.setattr(one_graph, "PIECE", piece)
     store = ox.Store()
     store.load("".join(f"<urn:{'s' * (n % 5)}{n}> <urn:p> {n} .\n" for n in range(50)), format=ox.RdfFormat.TURTLE)
@@ -143,7 +143,7 @@ def test_what_the_kernel_copies_is_one_call(project: Project) -> None:
 
 @pytest.mark.slow
 def test_layers_are_apart(project: Project) -> None:
-    """What HDF5 was asked to write is not added to what it had the C library write."""
+    """The bytes that HDF5 was called to write are not added to those that it wrote through the C library."""
     pytest.importorskip("h5py")
     source = "import h5py, numpy; h5py.File('out.h5', 'w').create_dataset('x', data=numpy.zeros(1000)).file.close()"
     project.watch(sys.executable, "-c", source)
@@ -157,7 +157,7 @@ def test_layers_are_apart(project: Project) -> None:
 
 @pytest.mark.slow
 def test_what_non_blocking_mpi_io_hands_over_is_summed_up() -> None:
-    """It is no part of what calls moved before they returned; the C library's is told by `aio_return`."""
+    """It does not count as moved during the calls; for the C library, `aio_return` records it."""
     moved = Activity("a", "Write", "MPI_File_write_at", 1, 8, 1000, jumped=8, sizes=(1, *[0] * (SIZES - 1)))
     later = [
         Activity("b", "SubmitWrite", "MPI_File_iwrite_at", 2, 16, 10),
@@ -170,7 +170,7 @@ def test_what_non_blocking_mpi_io_hands_over_is_summed_up() -> None:
 
 
 def test_of_many_files_those_that_little_was_done_to_are_left_out() -> None:
-    """What was done to one file counts together, whichever of its versions it was; its other activities count too."""
+    """The calls on one file count together, for all its versions; its other activities count too."""
     recorded = Recorded()
     for number in range(300):
         recorded.files[f"v{number}"] = File("/often" if number % 3 else f"/once/{number}")
@@ -228,7 +228,7 @@ def test_a_run_that_goes_on_is_told(project: Project) -> None:
 
 @pytest.mark.slow
 def test_what_was_switched_off_is_said(project: Project) -> None:
-    """Without durations no time is told, in words or figures, and all else stays; so with other classes."""
+    """Without durations there is no time, in words or figures, and all else stays; so with other classes."""
     (project.path / "in").write_bytes(b"x" * 1_000_000)
     for off in ("duration", "api", "thread", "process", "program", "user"):
         switched = ["run", "--quiet", "--no-merge", "--name", off, "--no-record", off]
@@ -252,7 +252,7 @@ def test_what_was_switched_off_is_said(project: Project) -> None:
 
 @pytest.mark.slow
 def test_which_runs_are_summed_up(project: Project) -> None:
-    """The last one; those named; those of a campaign; all. What is not there, and what contradicts, is said."""
+    """The last run; named runs; those of a campaign; all. Missing runs, and contradictions, are reported."""
     project.sh("head -c 5000 /dev/zero > in")
     for name, campaign in (("one", "c"), ("two", "c"), ("three", "d")):
         project.provio("run", "--quiet", "--name", name, "--campaign", campaign, "--", "cat", "in")
@@ -271,7 +271,7 @@ def test_which_runs_are_summed_up(project: Project) -> None:
 
 @pytest.mark.slow
 def test_order_and_limit(project: Project) -> None:
-    """Sorted as asked; a table says how much it leaves out, and its total is that of all."""
+    """Sorted as requested; a table reports the number of omitted rows, and its total is that of all."""
     for number in range(30):
         (project.path / f"f{number:02}").write_bytes(b"x" * (number + 1))
     project.run("cat f*")
@@ -370,12 +370,12 @@ def test_no_grouping_loses_a_call(watched: Project) -> None:
     assert {group.key for group in found.by("rank")} == {(None,), (0,), (1,), (2,)}
 
 
-# --- how it is said -------------------------------------------------------------------------------------------------
+# --- its text -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
 def test_figures_fit_a_terminal(watched: Project) -> None:
-    """80 columns: no line of any grouping is wider, whatever the names."""
+    """80 columns: no line of any grouping is wider, for any names."""
     for way in ("operation", "file", "process", "size"):
         script = f"stty cols 80; {shutil.which('provio')} stats 'slow rank: shows' --by {way} 2>/dev/null"
         done = subprocess.run(

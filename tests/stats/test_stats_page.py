@@ -77,7 +77,7 @@ def test_what_single_calls_would_tell_is_said(project: Project) -> None:
 @pytest.mark.parametrize("detail", ["op", "call"])
 @pytest.mark.slow
 def test_the_page_is_whole_and_names_stay_text(project: Project, detail: str) -> None:
-    """No script, nothing to fetch, a policy that forbids both; a bar for what each thread read and wrote."""
+    """No script, no requests, a policy that forbids both; a bar for the reads and writes of each thread."""
     (project.path / "in").write_bytes(b"x" * 1000)
     source = "import sys; data = open('in', 'rb').read(); open(sys.argv[1], 'wb').write(data)"
     project.provio("run", "--quiet", "--detail", detail, "--", sys.executable, "-S", "-c", source, HOSTILE)
@@ -148,7 +148,7 @@ def figures_of(project: Project, *options: str) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["oxigraph", "virtuoso"])
 def test_servers_give_the_same_figures(project: Project, request: pytest.FixtureRequest, kind: str) -> None:
-    """What is asked is SPARQL that any server answers."""
+    """The queries are SPARQL that any server answers."""
     server: Server = request.getfixturevalue(kind)
     account(project)
     (project.path / "in").write_bytes(b"x" * 5000)

@@ -1,4 +1,4 @@
-"""Trains a model of one number, and tells provio what it does: `train.py RATE BATCH [EPOCHS]`."""
+"""Trains a model of one number, with declarations for provio: `train.py RATE BATCH [EPOCHS]`."""
 
 import os
 import sys
