@@ -10,7 +10,7 @@ from provio.ask.filters import only_roots
 from provio.ask.lineage import Scope, lineage
 from provio.ask.parameters import bound
 from provio.ask.queries import named
-from provio.ask.query import ask
+from provio.ask.query import execute
 from provio.ask.target import find_target
 from provio.settings.home import Home
 from provio.store import Store, open_reader
@@ -40,5 +40,5 @@ def versions(reader: Store, name: str, project: Project, file: str) -> set[str]:
     """The versions that a question answers with."""
     question = named(name)
     assert question
-    found = ask(reader, bound(question, {"file": str(project.path / file)}, reader).text)
+    found = execute(reader, bound(question, {"file": str(project.path / file)}, reader).text)
     return {row["version"].value for row in found}  # type: ignore[union-attr, index]

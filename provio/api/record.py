@@ -155,7 +155,7 @@ class Store:
         bound = parameters.bound(asked, values, store)
         for note in bound.notes:
             _warn(note)
-        return query.ask(store, bound.text)
+        return query.execute(store, bound.text)
 
     def _in_child(self, arguments: list[str], seconds: float) -> bytes:
         return query_in_child(str(self._home.path), self._url, arguments, seconds)

@@ -17,7 +17,7 @@ from provio.store import Reader
 
 
 @dataclass(frozen=True)
-class Held:
+class VersionAtName:
     """A version that a name held from `since` on; `made` are the runs that made it, `seen` those that know it."""
 
     iri: str
@@ -48,7 +48,9 @@ class _Name:
         return min((one for one in self.went if one[0] >= since), default=None)
 
 
-def held(reader: Reader, files: str, paths: Iterable[str] = (), seen: frozenset[str] = frozenset()) -> list[Held]:
+def versions_at_name(
+    reader: Reader, files: str, paths: Iterable[str] = (), seen: frozenset[str] = frozenset()
+) -> list[VersionAtName]:
     """Return the versions of the files that a SPARQL pattern binds to `?file`, by the time at which the name got
     them.
 
@@ -60,24 +62,28 @@ def held(reader: Reader, files: str, paths: Iterable[str] = (), seen: frozenset[
     moved = {
         version: start for start, _, version, _ in sorted(name.came, key=lambda one: one[0], reverse=True) if version
     }
-    versions = [_held(iri, *of_version, moved.get(iri), name) for iri, of_version in facts.items()]
-    earlier: dict[str, list[Held]] = {}  # each queried once: a log is rotated from the same name repeatedly
+    versions = [_version_at_name(iri, *of_version, moved.get(iri), name) for iri, of_version in facts.items()]
+    earlier: dict[str, list[VersionAtName]] = {}  # each queried once: a log is rotated from the same name repeatedly
     for start, old, version, run in name.came:
         if version is None:
             if old not in earlier:
-                earlier[old] = held(reader, f"?file provio:path {literal(old)} .", [old], seen | name.paths)
+                earlier[old] = versions_at_name(reader, f"?file provio:path {literal(old)} .", [old], seen | name.paths)
             before = [one for one in earlier[old] if one.since <= start]
-            versions += [Held(one.iri, start, name.end(start), frozenset(), frozenset([run])) for one in before[-1:]]
+            versions += [
+                VersionAtName(one.iri, start, name.end(start), frozenset(), frozenset([run])) for one in before[-1:]
+            ]
     return sorted(versions, key=lambda one: (one.since, "~" not in one.iri, one.iri))
 
 
-def _held(iri: str, modified: datetime, of_runs: dict[str, _Facts], moved: datetime | None, name: _Name) -> Held:
+def _version_at_name(
+    iri: str, modified: datetime, of_runs: dict[str, _Facts], moved: datetime | None, name: _Name
+) -> VersionAtName:
     """Return a version with its start: the time at which it was moved to the name, made under it, or first found
     there."""
     made = frozenset(run for run, facts in of_runs.items() if facts.made)
     came = [facts.came for facts in of_runs.values() if facts.came]
     since = moved or max([modified, *([min(came)] if came else [])])
-    return Held(iri, since, name.end(since), made, frozenset(of_runs))
+    return VersionAtName(iri, since, name.end(since), made, frozenset(of_runs))
 
 
 def _facts(reader: Reader, files: str) -> dict[str, tuple[datetime, dict[str, _Facts]]]:
@@ -153,9 +159,9 @@ def all_versions(reader: Reader, text: str, target: Target) -> list[str]:
     return list(dict.fromkeys([target.iri, *(version.iri for version in others)]))
 
 
-def _history(reader: Reader, text: str) -> tuple[list[Held], str | None]:
+def _history(reader: Reader, text: str) -> tuple[list[VersionAtName], str | None]:
     pattern, path = files(text)
-    return held(reader, pattern, [path] if path else []), path
+    return versions_at_name(reader, pattern, [path] if path else []), path
 
 
 def _utc(time: datetime) -> str:

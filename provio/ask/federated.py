@@ -90,18 +90,18 @@ def holds(home: Home, settings: Config, other: Home) -> bool:
 
 def forget_removed(together: Together, settings: Config) -> None:
     """Remove the runs that no source has any more from the store; raises Busy if another process is writing to it."""
-    gone = _noted(together) - together.known
-    if gone:
-        _forget(together, gone, settings, Lock(together, wait=False))
+    removed = _noted(together) - together.known
+    if removed:
+        _forget(together, removed, settings, Lock(together, wait=False))
 
 
 def remove(home: Home, runs: list[str], settings: Config, *, fast: bool, progress: Callable[[str], None]) -> None:
     """Remove runs as `removal.remove` does, and also from the store of all records queried together with `home`."""
     removal.remove(home, runs, settings, fast=fast, progress=progress)
     together = Home(home.path / NAME)
-    held = _noted(together) & set(runs)
-    if held and not fast:  # with `fast` the next query does it
-        _forget(together, held, replace(settings, store=""), Lock(together, wait=True), progress)
+    affected = _noted(together) & set(runs)
+    if affected and not fast:  # with `fast` the next query does it
+        _forget(together, affected, replace(settings, store=""), Lock(together, wait=True), progress)
 
 
 def _noted(together: Home) -> set[str]:

@@ -162,12 +162,12 @@ class _Plan:
 def _sorted(needs: dict[str, list[str]]) -> list[str]:
     """Sort products after their inputs, otherwise in the given order; in a cycle of names the first one comes first."""
     done: dict[str, None] = {}
-    begun: set[str] = set()
+    visited: set[str] = set()
     for first in needs:
         stack = [first]
         while stack:
-            begun.add(stack[-1])
-            following = next((one for one in needs[stack[-1]] if one not in begun), None)
+            visited.add(stack[-1])
+            following = next((one for one in needs[stack[-1]] if one not in visited), None)
             if following is None:
                 done[stack.pop()] = None
             else:

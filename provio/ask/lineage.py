@@ -167,9 +167,9 @@ def find(reader: Reader, targets: Sequence[Target], scope: Scope, others: Iterab
     tied = {iri for iri in walk.entities if strengths.get(iri) == 2 and limit < 2} - coded
     looked = set() if scope.everything else (shown & set(walk.entities)) | tied
     system = noise(reader, looked, walk.edges, walk.known) - made - set(starts)
-    gone = shown & system
-    gone |= _dead_ends(walk, steps, shown - gone)
-    shown -= gone
+    hidden_nodes = shown & system
+    hidden_nodes |= _dead_ends(walk, steps, shown - hidden_nodes)
+    shown -= hidden_nodes
     every = _leaves(walk, strengths)
     leaves = {iri: node for iri, node in every.items() if STRENGTH.index(node["via"]) <= limit}
     weak = [iri for iri, node in every.items() if node["via"] == "control" and iri not in leaves]
@@ -189,7 +189,7 @@ def find(reader: Reader, targets: Sequence[Target], scope: Scope, others: Iterab
         leaf_edges=((one, USED, iri) for one in walk.leaves.keys() & shown for iri in walk.leaves[one]),
         programs=ran,
         gaps=gaps(reader, shown, leaves),
-        hidden=len(gone & walk.entities.keys()),
+        hidden=len(hidden_nodes & walk.entities.keys()),
         control=len(tied - system) + len(weak),
     )
 
@@ -209,9 +209,9 @@ def _leaves(walk: Walk, strengths: dict[str, int]) -> dict[str, Node]:
 
 def _name_targets(nodes: list[Node], targets: Sequence[Target]) -> None:
     """Give each target the path of the query; with several targets, mark those that have changed."""
-    asked = {target.iri: target for target in reversed(targets)}
+    by_iri = {target.iri: target for target in reversed(targets)}
     for node in nodes:
-        target = asked.get(node["iri"])
+        target = by_iri.get(node["iri"])
         if target and target.path:
             node["path"], node["label"] = target.path, label(target.iri, target.path)
         if target and target.changed and len(targets) > 1:
@@ -275,65 +275,65 @@ def _dead_ends(walk: Walk, steps: list[tuple[str, str, int]], shown: set[str]) -
     return dead
 
 
-def answer(asked: Targets, options: dict[str, Any], *, roots: bool, stale: bool) -> LineageDocument:
+def answer(request: Targets, options: dict[str, Any], *, roots: bool, stale: bool) -> LineageDocument:
     """Return the document that answers the query; report the `--until` patterns without a match."""
-    until = _until(asked, options.pop("until"))
-    asked, inside = leveled(asked, options.pop("level"))
+    until = _until(request, options.pop("until"))
+    request, inside = leveled(request, options.pop("level"))
     scope = Scope(**options, until=until, inside=inside)
-    document = lineage(asked.reader, asked.targets, scope, _earlier(asked, scope) if stale else ())
-    if asked.reader.as_of:
-        document["asOf"] = asked.reader.as_of
+    document = lineage(request.reader, request.targets, scope, _earlier(request, scope) if stale else ())
+    if request.reader.as_of:
+        document["asOf"] = request.reader.as_of
     for pattern in until.unmatched if until else ():
         terminal.complain(f"--until {pattern}: no file on the way matches (a pattern with a slash is the whole path's)")
     if roots:
         from provio.ask.filters import only_roots
 
-        return only_roots(asked.reader, document)
+        return only_roots(request.reader, document)
     if stale:
         from provio.ask.filters import contracted
         from provio.ask.stale import only_stale
 
-        return only_stale(asked.reader, contracted(asked.reader, document) if inside else document)
+        return only_stale(request.reader, contracted(request.reader, document) if inside else document)
     return document
 
 
-def leveled(asked: Targets, level: str | None) -> tuple[Targets, bool]:
+def leveled(request: Targets, level: str | None) -> tuple[Targets, bool]:
     """Return the targets at a level, and whether these are objects in files; by default if one of the targets is."""
     from provio.ask.nodes import is_member
 
-    inside = level == "dataset" or any(is_member(target.iri) for target in asked.targets)
+    inside = level == "dataset" or any(is_member(target.iri) for target in request.targets)
     if not inside:
-        return asked, False
+        return request, False
     from provio.ask.object_target import is_group, parts, whole
 
     if level == "file":
-        return replace(asked, targets=[whole(target) for target in asked.targets]), False
+        return replace(request, targets=[whole(target) for target in request.targets]), False
     pairs = [
         (text, part)
-        for text, target in zip(asked.texts, asked.targets, strict=True)
+        for text, target in zip(request.texts, request.targets, strict=True)
         for part in (
-            parts(asked.reader, target)
-            if is_group(asked.reader, target.iri) or (inside and not is_member(target.iri))
+            parts(request.reader, target)
+            if is_group(request.reader, target.iri) or (inside and not is_member(target.iri))
             else [target]
         )
     ]
-    return replace(asked, texts=[text for text, _ in pairs], targets=[part for _, part in pairs]), inside
+    return replace(request, texts=[text for text, _ in pairs], targets=[part for _, part in pairs]), inside
 
 
-def _until(asked: Targets, patterns: tuple[str, ...]) -> Until | None:
+def _until(request: Targets, patterns: tuple[str, ...]) -> Until | None:
     if not patterns:
         return None
     from provio.ask.filters import Until
 
-    return Until(asked.reader, patterns, os.getcwd())
+    return Until(request.reader, patterns, os.getcwd())
 
 
-def _earlier(asked: Targets, scope: Scope) -> list[str]:
+def _earlier(request: Targets, scope: Scope) -> list[str]:
     """Return the earlier versions of the targets' files: products made from them are stale, so the query includes
     them."""
     from provio.ask.earlier import all_versions
 
     if not scope.forward:
         return []
-    pairs = zip(asked.texts, asked.targets, strict=True)
-    return [iri for text, target in pairs for iri in all_versions(asked.reader, text, target)]
+    pairs = zip(request.texts, request.targets, strict=True)
+    return [iri for text, target in pairs for iri in all_versions(request.reader, text, target)]

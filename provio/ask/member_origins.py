@@ -36,8 +36,8 @@ def holders(iri: str) -> Iterator[str]:
     yield version
 
 
-def _is_in(iri: str, gone: Collection[str]) -> bool:
-    return bool(gone) and (iri in gone or any(holder in gone for holder in holders(iri)))
+def _is_in(iri: str, deleted: Collection[str]) -> bool:
+    return bool(deleted) and (iri in deleted or any(holder in deleted for holder in holders(iri)))
 
 
 class Seen:
@@ -117,7 +117,7 @@ class Origins:
             rest = iri[len(holder) :]
             if "#" in holder:
                 stated = self.properties(holder)
-                found = [*stated.get(LEADS_TO, ()), *self._held(holder, stated)]
+                found = [*stated.get(LEADS_TO, ()), *self._previous_forms(holder, stated)]
                 if found:
                     return [one + rest for one in found]
             else:
@@ -130,10 +130,10 @@ class Origins:
 
     def _kept(self, version: str, objects: list[str]) -> list[str]:
         """Return those of the earlier objects that were not deleted or moved when a version was made."""
-        gone = self.properties(version).get(WITHOUT)
-        return [one for one in objects if not _is_in(one, gone)] if gone else objects
+        deleted = self.properties(version).get(WITHOUT)
+        return [one for one in objects if not _is_in(one, deleted)] if deleted else objects
 
-    def _held(self, holder: str, stated: Properties) -> list[str]:
+    def _previous_forms(self, holder: str, stated: Properties) -> list[str]:
         """Return the previous form of a group or dataset as a whole: under another name, or the source of its copy."""
         return [*stated.get(DERIVED, ()), *self._copied(holder)]
 
@@ -145,9 +145,9 @@ class Origins:
     def of_version(self, version: str) -> list[str]:
         """Return the versions whose content a version kept, has under another key, or was copied from."""
         stated = self.properties(version)
-        apart = stated.get(SAME, ())
+        excluded = stated.get(SAME, ())
         found = [*stated.get(PROV + "wasRevisionOf", ()), *stated.get(FROM, ()), *self._copied(version)]
-        found += [other for other in stated.get(ALTERNATE, ()) if other not in apart]
+        found += [other for other in stated.get(ALTERNATE, ()) if other not in excluded]
         found += [
             other for other in self.pointing(version, ALTERNATE) if version not in self.properties(other).get(SAME, ())
         ]
@@ -180,25 +180,29 @@ class Origins:
         found: dict[str, None] = {}
         waiting: list[tuple[str, str, frozenset[str]]] = [(holder, holder, frozenset())]
         seen = Seen((holder, holder))
-        for source, target, gone in waiting:  # grows during the loop
-            more = list(self._before(source, target, gone))
+        for source, target, deleted in waiting:  # grows during the loop
+            more = list(self._before(source, target, deleted))
             for iri in self._members(source):
                 name = target + iri[len(source) :]
-                if not _is_in(iri, gone):
-                    held = self._held(iri, self.properties(iri))
-                    if self._is_part(iri, held):
+                if not _is_in(iri, deleted):
+                    previous = self._previous_forms(iri, self.properties(iri))
+                    if self._is_part(iri, previous):
                         found[name] = None
-                    more += [(one, name, frozenset[str]()) for one in held if "#" in one]
+                    more += [(one, name, frozenset[str]()) for one in previous if "#" in one]
             waiting += [one for one in more if seen.first(one[:2])]
         return sorted(found)
 
-    def _before(self, source: str, target: str, gone: frozenset[str]) -> Iterator[tuple[str, str, frozenset[str]]]:
+    def _before(self, source: str, target: str, deleted: frozenset[str]) -> Iterator[tuple[str, str, frozenset[str]]]:
         """Yield the sources of the content of a version or a group, each with the objects deleted since."""
         stated = self.properties(source)
-        origins = self.of_version(source) if "#" not in source else self._held(source, stated) or self.sources(source)
+        origins = (
+            self.of_version(source)
+            if "#" not in source
+            else self._previous_forms(source, stated) or self.sources(source)
+        )
         without = frozenset(stated.get(WITHOUT, ()))
         for one in origins or ():
-            yield one, target, without | {one + name[len(source) :] for name in gone}
+            yield one, target, without | {one + name[len(source) :] for name in deleted}
 
     def _members(self, holder: str) -> list[str]:
         rows = self.reader.table(f"SELECT DISTINCT ?o {{ <{holder}> <{HAD_MEMBER}>+ ?o }}")
@@ -209,15 +213,21 @@ class Origins:
         """Return whether an object is recorded as a group."""
         return GROUP in self.properties(iri).get(RDF + "type", {})
 
-    def _is_part(self, iri: str, held: list[str]) -> bool:
+    def _is_part(self, iri: str, previous: list[str]) -> bool:
         """Return whether an object is a dataset or an attribute; the previous form decides for one that was only
         moved."""
         types = self.properties(iri).get(RDF + "type", {}).keys()
-        return bool(types & PARTS) or (not types & OTHERS and self.stated(iri) and not any(map(self.is_group, held)))
+        return bool(types & PARTS) or (
+            not types & OTHERS and self.stated(iri) and not any(map(self.is_group, previous))
+        )
 
     def moved_in(self, version: str) -> list[str]:
         """Return the groups of a version that were copied or moved there as a whole."""
-        return [one for one in self._members(version) if self.is_group(one) and self._held(one, self.properties(one))]
+        return [
+            one
+            for one in self._members(version)
+            if self.is_group(one) and self._previous_forms(one, self.properties(one))
+        ]
 
     def later(self, iri: str) -> Iterator[str]:
         """Yield the objects that have their content from this one without a statement of it in the store."""

@@ -198,9 +198,9 @@ def order(node: Node) -> tuple[int, str, str]:
 def programs(reader: Reader, activities: set[str], known: Nodes | None = None) -> tuple[list[Node], list[Edge]]:
     """Return the programs that activities ran, and the ranks associated with them, as nodes, and the edges to them."""
     known = known or Nodes(reader)
-    said = known.of(activities)
-    tied = sorted(iri for iri in activities if ASSOCIATED in said[iri])
-    ran = [(iri, agent) for iri in tied for agent in said[iri][ASSOCIATED]]
+    properties = known.of(activities)
+    tied = sorted(iri for iri in activities if ASSOCIATED in properties[iri])
+    ran = [(iri, agent) for iri in tied for agent in properties[iri][ASSOCIATED]]
     agents = known.of({agent for _, agent in ran})
     ran = [(iri, agent) for iri, agent in ran if not ACTED.isdisjoint(agents[agent].get(TYPE, ()))]
     edges = [Edge(subject=iri, predicate=ASSOCIATED, object=agent) for iri, agent in ran]
@@ -221,15 +221,15 @@ def describe(reader: Reader, iris: set[str], known: Nodes | None = None) -> list
     """Return the nodes of these IRIs with their descriptive properties; `known` holds the properties that were read
     before."""
     known = known or Nodes(reader)
-    said = known.of(iris)
+    properties = known.of(iris)
     wholes = {iri.partition("#")[0] for iri in iris if is_member(iri)}
     known.of(wholes)
-    upper = {_whole(other) for iri in iris | wholes for name in UPPER for other in said[iri].get(name, ())}
+    upper = {_whole(other) for iri in iris | wholes for name in UPPER for other in properties[iri].get(name, ())}
     tasks = {iri: without_task(iri) for iri in upper}
     known.of(upper.union(tasks.values()))
-    classes = {frozenset(said[iri].get(TYPE, ())) for iri in iris | wholes}
+    classes = {frozenset(properties[iri].get(TYPE, ())) for iri in iris | wholes}
     kinds = {types: class_name(types) for types in classes}
-    nodes = [_node(iri, said, tasks, kinds) for iri in iris]
+    nodes = [_node(iri, properties, tasks, kinds) for iri in iris]
     for node in nodes:
         if node["iri"].startswith(CONFIGURATION):
             node["label"] = configuration_summary(reader, node["iri"], node["label"])
@@ -247,23 +247,23 @@ def _whole(iri: str) -> str:
 
 
 def _node(
-    iri: str, said: Mapping[str, Properties], tasks: Mapping[str, str], kinds: Mapping[frozenset[str], str]
+    iri: str, properties: Mapping[str, Properties], tasks: Mapping[str, str], kinds: Mapping[frozenset[str], str]
 ) -> Node:
     """Return a node from its properties; `tasks` maps each Task to its process, `kinds` classes to the name of
     the most specific one."""
-    row = said[iri]
+    row = properties[iri]
     node: dict[str, object] = {}
     for name in UPPER:
         if name in row:
             whole = _whole(min(row[name]))
-            node.update(_fields(said[tasks[whole]]))
+            node.update(_fields(properties[tasks[whole]]))
     if PART_OF in row:
         node["process"] = tasks[whole]
         if whole != node["process"]:
-            node.update(_fields(said[whole]), task=whole, label=_label(whole, said[whole], {}))
+            node.update(_fields(properties[whole]), task=whole, label=_label(whole, properties[whole], {}))
     node.update(_fields(row))
     if is_member(iri):
-        _place(iri, node, _node(iri.partition("#")[0], said, tasks, kinds))
+        _place(iri, node, _node(iri.partition("#")[0], properties, tasks, kinds))
     node["iri"], node["type"] = iri, kinds[frozenset(row.get(TYPE, ()))] or _class_by_name(iri)
     node["label"] = node.get("label") or _label(iri, row, node)
     if "/run/" in iri and (run := RUN.match(iri)):
@@ -336,13 +336,13 @@ def noise(
     A version is a system file if each activity that used or ran it by one of these edges marks it as one.
     """
     known = known or Nodes(reader)
-    said = known.of(entities)
+    properties = known.of(entities)
     uses = [edge for edge in edges if edge[1] in AS_NOISE and edge[2] in entities]
     activities = known.of({subject for subject, _, _ in uses})
-    as_noise: dict[str, bool] = {iri: True for iri in entities if NOISE in said[iri]}
+    as_noise: dict[str, bool] = {iri: True for iri in entities if NOISE in properties[iri]}
     for subject, predicate, object_ in uses:
         found = object_ in activities[subject].get(AS_NOISE[predicate], ())
-        as_noise[object_] = as_noise.get(object_, True) and (found or NOISE in said[object_])
+        as_noise[object_] = as_noise.get(object_, True) and (found or NOISE in properties[object_])
     return {iri for iri, hidden in as_noise.items() if hidden}
 
 

@@ -31,9 +31,9 @@ class Ways:
 
     def starts(self) -> list[str]:
         """Return the targets and the other entities of the query (those of depth 0), each content once."""
-        beside = (iri for iri, node in self.lineage.node.items() if node.get("depth") == 0)
-        asked = [iri for iri in dict.fromkeys([*targets(self.lineage.document), *beside]) if iri in self.lineage.node]
-        return [iri for place, iri in enumerate(asked) if not set(self.same.get(iri, ())) & set(asked[:place])]
+        starts = (iri for iri, node in self.lineage.node.items() if node.get("depth") == 0)
+        found = [iri for iri in dict.fromkeys([*targets(self.lineage.document), *starts]) if iri in self.lineage.node]
+        return [iri for place, iri in enumerate(found) if not set(self.same.get(iri, ())) & set(found[:place])]
 
     def onward(self, iri: str) -> list[tuple[str, ...]]:
         """Return the steps from a node in a fixed order, by name."""
@@ -113,20 +113,20 @@ def _alive(from_activity: Callable[[str], list[str]], lineage: Lineage) -> set[s
 def order(ways: Ways) -> list[str]:
     """Return the nodes that the targets lead to, each after all the nodes that it leads to."""
     done: dict[str, None] = {}
-    begun: set[str] = set()
+    visited: set[str] = set()
     stack: list[tuple[str, Iterator[str]]] = []
     for start in ways.starts():
-        if start not in begun:
-            begun.add(start)
+        if start not in visited:
+            visited.add(start)
             stack.append((start, iter([step[-1] for step in ways.onward(start)])))
         while stack:
             iri, rest = stack[-1]
-            following = next((one for one in rest if one not in begun), None)
+            following = next((one for one in rest if one not in visited), None)
             if following is None:
                 done[iri] = None
                 stack.pop()
             else:
-                begun.add(following)
+                visited.add(following)
                 stack.append((following, iter([step[-1] for step in ways.onward(following)])))
     return list(done)
 

@@ -45,7 +45,7 @@ def find(question: str, folders: Sequence[str] = ()) -> Question:
         raise BadQuery(line) from error
 
 
-def ask(reader: Store, sparql: str, graphs: Sequence[str] | None = None, *, service: bool = False) -> Answer:
+def execute(reader: Store, sparql: str, graphs: Sequence[str] | None = None, *, service: bool = False) -> Answer:
     """Query the union of all runs, or only the named graphs; provio's prefixes need not be declared.
 
     A query that names its graphs itself (FROM, FROM NAMED) runs on these, as far as they are among `graphs`. Raises
@@ -69,7 +69,7 @@ def ask(reader: Store, sparql: str, graphs: Sequence[str] | None = None, *, serv
         if own is None:
             default, named = graphs and [*graphs, *more], graphs
         else:
-            default, named = ([graph for graph in said if graphs is None or graph in graphs] for said in own)
+            default, named = ([graph for graph in stated if graphs is None or graph in graphs] for stated in own)
             default = [*default, *more] if default else default
             wide, sparql = grammar.without_dataset(wide), grammar.without_dataset(sparql)
         try:

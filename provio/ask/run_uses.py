@@ -100,17 +100,17 @@ def path_of(name: tuple[str, str]) -> bytes:
 def names(reader: Reader, versions: Iterable[str]) -> Names:
     """Return the names of these versions."""
     known = Nodes(reader, without=NOT_NAMES)
-    said = known.of(list(versions))
+    properties = known.of(list(versions))
     found = Names({}, {}, {}, {})
     for version in versions:
-        row = said[version]
+        row = properties[version]
         if FILE in row and MODIFIED in row:  # a version without them is a pipe
             found.files[version] = list(row[FILE])
             found.last[version] = _paths(row)
             found.modified[version] = _canonical(next(iter(row[MODIFIED])))
     known.of({file for files in found.files.values() for file in files})
     for file in {file for files in found.files.values() for file in files}:
-        found.paths[file] = next(iter(_paths(said[file])), ("", ""))
+        found.paths[file] = next(iter(_paths(properties[file])), ("", ""))
     return found
 
 

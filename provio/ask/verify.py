@@ -54,7 +54,7 @@ class Removal:
     to: bytes
 
 
-def last_held(reader: Reader, run: str | None = None, paths: Iterable[bytes] = ()) -> list[Recorded]:
+def last_observed(reader: Reader, run: str | None = None, paths: Iterable[bytes] = ()) -> list[Recorded]:
     """Return the last observed version at each name: of all names, of those of one run's files, or of some paths."""
     wanted = list(paths)
     known = _Known(reader, _patterns(reader, run, wanted))
@@ -224,7 +224,7 @@ class Verifier:
     def everything(self) -> Iterator[Finding]:
         """Yield the state of each expected file; files that recorded programs removed are not expected."""
         newest: dict[bytes, Recorded] = {}
-        for one in last_held(self.reader):
+        for one in last_observed(self.reader):
             now, removal = followed(one, self.removals)
             if removal is None and (now.path not in newest or newest[now.path].seen < now.seen):
                 newest[now.path] = now
@@ -232,7 +232,7 @@ class Verifier:
 
     def run(self, run: str) -> Iterator[Finding]:
         """Yield the state of each file that a run wrote and did not remove."""
-        for one in last_held(self.reader, run):
+        for one in last_observed(self.reader, run):
             now, removal = followed(one, self.removals)
             if one.made and not (removal and removal.run == run):
                 yield self._compare(now, removal)
@@ -241,7 +241,7 @@ class Verifier:
         """Return the state of one file."""
         full = os.path.abspath(path)
         names = dict.fromkeys([full, os.path.realpath(full)])
-        found = max(last_held(self.reader, paths=names), key=lambda one: one.seen, default=None)
+        found = max(last_observed(self.reader, paths=names), key=lambda one: one.seen, default=None)
         if found:
             return self._compare(found, removed(found, self.removals))
         version = current_version(full)

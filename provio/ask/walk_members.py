@@ -71,10 +71,10 @@ class MemberWays(Ways):
         self.walk.edges[subject, predicate, object_] = None
 
     def _objects(self, nodes: list[str], *predicates: str) -> set[str]:
-        said, found = self.walk.known.of(nodes), set()
+        properties, found = self.walk.known.of(nodes), set()
         for iri in nodes:
             for predicate in predicates:
-                for object_ in said[iri].get(predicate, ()):
+                for object_ in properties[iri].get(predicate, ()):
                     self._edge(iri, predicate, object_)
                     found.add(object_)
         return found
@@ -89,9 +89,9 @@ class MemberWays(Ways):
         return found
 
     def _makers(self, frontier: list[str]) -> set[str]:
-        said, found = self.walk.known.of(frontier), set()
+        properties, found = self.walk.known.of(frontier), set()
         for iri in frontier:
-            for activity in said[iri].get(MADE_IN, {}) or said[iri].get(GENERATED, {}):
+            for activity in properties[iri].get(MADE_IN, {}) or properties[iri].get(GENERATED, {}):
                 self._edge(iri, GENERATED, activity)
                 found.add(activity)
         return found
@@ -151,8 +151,8 @@ class MemberWays(Ways):
     def _with_parts(self, activities: set[str]) -> set[str]:
         """Return the phases that have finer phases, which are used instead."""
         phases = [one for one in activities if "/phase/" in one and not FINER.search(one)]
-        said = self.walk.known.of(f"{one}/0" for one in phases)
-        return {one for one in phases if PART_OF in said[f"{one}/0"]}
+        properties = self.walk.known.of(f"{one}/0" for one in phases)
+        return {one for one in phases if PART_OF in properties[f"{one}/0"]}
 
     def _later_objects(self, members: list[str]) -> set[str]:
         """Return the later forms of objects, and the versions as a whole that activities used."""

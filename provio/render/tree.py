@@ -287,8 +287,8 @@ class _Tree:
     def _next(self, iri: str) -> list[Step]:
         """Return the steps below a node, the strongest tie first, then by name."""
         if iri not in self.below:
-            leads_on = iri in self.target_set or not self.lineage.is_end(iri, self.forward)
-            self.below[iri] = self._following(iri) if leads_on and iri in self.lineage.node else []
+            continues = iri in self.target_set or not self.lineage.is_end(iri, self.forward)
+            self.below[iri] = self._following(iri) if continues and iri in self.lineage.node else []
         return self.below[iri]
 
     def _following(self, iri: str) -> list[Step]:
@@ -331,7 +331,7 @@ class _Tree:
             if old not in shown:
                 yield Step(old, "part" if old.startswith((iri + "#", iri + "/")) else "revised")
         yield from (Step(first, "same content") for first in self._objects(iri, "contentFrom"))
-        yield from self._beside(iri)
+        yield from self._equal_content(iri)
         yield from (Step(whole, "part") for whole in self._subjects(iri, "hadMember"))
 
     def _uses(self, iri: str) -> Iterator[Step]:
@@ -344,10 +344,10 @@ class _Tree:
             if new not in shown:
                 yield Step(new, "as a whole" if iri.startswith(new + "#") else "revised")
         yield from (Step(copy, "same content") for copy in self._subjects(iri, "contentFrom"))
-        yield from self._beside(iri)
+        yield from self._equal_content(iri)
         yield from (Step(part, "part") for part in self._objects(iri, "hadMember"))
 
-    def _beside(self, iri: str) -> Iterable[Step]:
+    def _equal_content(self, iri: str) -> Iterable[Step]:
         same = chain(self._objects(iri, "alternateOf"), self._subjects(iri, "alternateOf"))
         return (Step(other, "same content") for other in same)
 

@@ -42,7 +42,7 @@ class Figures:
         """Return the totals and the table by operation, as `provio stats` prints them first."""
         from provio.stats import formatting
 
-        return formatting.whole(self)
+        return formatting.overview(self)
 
     def by(self, *ways: str) -> list[Group]:
         """Return a tally for each layer and each value of one of `BY`, or of several, the longest time first."""

@@ -40,8 +40,8 @@ def took(nanoseconds: int) -> str:
 
 def find(recorded: Recorded) -> list[Bottleneck]:
     """Return all findings, the longest time first."""
-    did = calls_by_key(recorded)
-    every = [one for rule in PATTERN_RULES for one in rule(recorded, did)]
+    calls = calls_by_key(recorded)
+    every = [one for rule in PATTERN_RULES for one in rule(recorded, calls)]
     every += [one for rule in PROGRAM_RULES for one in rule(recorded)]
     return sorted(every, key=lambda one: (-one.nanoseconds, one.rule, one.where))
 
@@ -97,19 +97,19 @@ def _add(recorded: Recorded, some: list[Activity], times: Times, name: str) -> N
         sums[1] += sum(one.bytes or 0 for one in on_files)
 
 
-def _slowest(rule: str, behind: str, times: Times) -> Iterator[Bottleneck]:
+def _slowest(rule: str, suffix: str, times: Times) -> Iterator[Bottleneck]:
     if not times:
         return
-    who = max(times, key=lambda name: times[name])
-    spent, moved = times[who]
-    others = [pair for name, pair in times.items() if name != who and pair[1] >= max(1, COMPARABLE * moved)]
+    slowest = max(times, key=lambda name: times[name])
+    spent, moved = times[slowest]
+    others = [pair for name, pair in times.items() if name != slowest and pair[1] >= max(1, COMPARABLE * moved)]
     if not others:
         return
     usual, bytes_of_others = median(pair[0] for pair in others), median(pair[1] for pair in others)
     if spent < SLOWER * usual or spent - usual < SLOWER_BY:
         return
     yield Bottleneck(
-        rule, who + behind,
+        rule, slowest + suffix,
         f"its I/O took {elapsed(spent)} for {binary(moved)}; that of {plural(len(others), 'other')} took "
         f"{elapsed(usual)} for {binary(bytes_of_others)} (medians)",
         "share the work more evenly" if moved > SLOWER * bytes_of_others
@@ -255,9 +255,9 @@ All = dict[tuple[Key, bool], Touched]
 
 def calls_by_key(recorded: Recorded) -> All:
     """Return the calls on files with many calls or bytes, by key and by whether a buffer may have served them."""
-    did = [some for some in recorded.alike if some[0].kind in KINDS and not some[0].errors]
-    busy, found = _busy(recorded, did), All()
-    for some in did:
+    calls = [some for some in recorded.alike if some[0].kind in KINDS and not some[0].errors]
+    busy, found = _busy(recorded, calls), All()
+    for some in calls:
         one = some[0]
         process = recorded.processes.get(one.process or "")
         common = (process.program or "") if process else "", one.kind, one.layer, one.run or ""
@@ -268,11 +268,11 @@ def calls_by_key(recorded: Recorded) -> All:
     return found
 
 
-def _busy(recorded: Recorded, did: list[list[Activity]]) -> dict[str | None, str]:
+def _busy(recorded: Recorded, activities: list[list[Activity]]) -> dict[str | None, str]:
     """Return the names, by target, of the files to which a rule may apply; most of many files are accessed once."""
-    names = {target: named(recorded, target) for target in {one.target for some in did for one in some}}
+    names = {target: named(recorded, target) for target in {one.target for some in activities for one in some}}
     calls, moved = defaultdict[str, int](int), defaultdict[str, int](int)
-    for one in chain.from_iterable(did):
+    for one in chain.from_iterable(activities):
         name = names[one.target]
         calls[name] += one.count or sum(one.sizes or ())
         moved[name] += one.bytes or 0
@@ -280,10 +280,10 @@ def _busy(recorded: Recorded, did: list[list[Activity]]) -> dict[str | None, str
     return {target: name for target, name in names.items() if name in busy}
 
 
-def _of(did: All, *kinds: str) -> dict[Key, Touched]:
+def _of(calls: All, *kinds: str) -> dict[Key, Touched]:
     """Return the calls of some kinds, with and without buffer together."""
     found: dict[Key, Touched] = {}
-    for (key, _), one in did.items():
+    for (key, _), one in calls.items():
         if key[2] in kinds:
             found.setdefault(key, Touched()).join(one)
     return found
@@ -301,9 +301,9 @@ def _where(key: Key) -> str:
     return f"{key[0]} ({key[1]})" if key[1] else key[0]
 
 
-def tiny(_: Recorded, did: All) -> Iterator[Bottleneck]:
+def tiny(_: Recorded, calls: All) -> Iterator[Bottleneck]:
     """Many accesses of at most a kilobyte; `unbuffered` covers those of a few bytes."""
-    for (key, streamed), one in did.items():
+    for (key, streamed), one in calls.items():
         small, every = sum(one.sizes[:2]), one.moving
         few = small < TINY_CALLS or small < TINY_SHARE * every
         if few or streamed or key[2] not in DOES or (one.mean <= ONE_BY_ONE and key[3] != HDF5):
@@ -318,9 +318,9 @@ def tiny(_: Recorded, did: All) -> Iterator[Bottleneck]:
         )  # fmt: skip
 
 
-def unbuffered(_: Recorded, did: All) -> Iterator[Bottleneck]:
+def unbuffered(_: Recorded, calls: All) -> Iterator[Bottleneck]:
     """Accesses of a few bytes, each with a call of the kernel."""
-    for (key, streamed), one in did.items():
+    for (key, streamed), one in calls.items():
         served = streamed and one.time < UNBUFFERED * one.moving
         if key[3] != POSIX or key[2] not in DOES or one.moving < TINY_CALLS or one.mean > ONE_BY_ONE or served:
             continue
@@ -331,9 +331,9 @@ def unbuffered(_: Recorded, did: All) -> Iterator[Bottleneck]:
         )  # fmt: skip
 
 
-def jumps(_: Recorded, did: All) -> Iterator[Bottleneck]:
+def jumps(_: Recorded, calls: All) -> Iterator[Bottleneck]:
     """Calls that do not start at the end of the previous call."""
-    for key, one in _of(did, *DOES).items():
+    for key, one in _of(calls, *DOES).items():
         large = one.mean > JUMP_SIZE
         if key[3] != POSIX or one.moving < JUMPS or one.jumped < JUMPED_SHARE * one.bytes or large or not one.bytes:
             continue
@@ -345,10 +345,10 @@ def jumps(_: Recorded, did: All) -> Iterator[Bottleneck]:
         )  # fmt: skip
 
 
-def again(recorded: Recorded, did: All) -> Iterator[Bottleneck]:
+def again(recorded: Recorded, calls: All) -> Iterator[Bottleneck]:
     """A file that was read completely several times."""
     contents: dict[str, int] = {}
-    read = [(path, one) for path, one in _of_runs(recorded, did, "Read") if one.bytes >= READ_BYTES]
+    read = [(path, one) for path, one in _of_runs(recorded, calls, "Read") if one.bytes >= READ_BYTES]
     for version, content in recorded.contents.items() if read else ():
         if version in recorded.files:
             path = recorded.files[version].path
@@ -366,9 +366,9 @@ def again(recorded: Recorded, did: All) -> Iterator[Bottleneck]:
         )  # fmt: skip
 
 
-def opens(recorded: Recorded, did: All) -> Iterator[Bottleneck]:
+def opens(recorded: Recorded, calls: All) -> Iterator[Bottleneck]:
     """A file that was opened very often."""
-    for path, one in _of_runs(recorded, did, "Open"):
+    for path, one in _of_runs(recorded, calls, "Open"):
         if one.calls < OPENED:
             continue
         yield Bottleneck(
@@ -379,20 +379,20 @@ def opens(recorded: Recorded, did: All) -> Iterator[Bottleneck]:
         )  # fmt: skip
 
 
-def _of_runs(recorded: Recorded, did: All, kind: str) -> Iterator[tuple[str, Touched]]:
+def _of_runs(recorded: Recorded, calls: All, kind: str) -> Iterator[tuple[str, Touched]]:
     """Yield the calls of the C library on each file except system files, for each run."""
     own = {file.path for file in recorded.files.values() if not file.system}
     found: dict[tuple[str, str], Touched] = {}
-    for key, one in _of(did, kind).items():
+    for key, one in _of(calls, kind).items():
         if key[0] in own and key[3] == POSIX:
             found.setdefault((key[0], key[4]), Touched()).join(one)
     return ((path, one) for (path, _), one in found.items())
 
 
-def syncs(_: Recorded, did: All) -> Iterator[Bottleneck]:
+def syncs(_: Recorded, calls: All) -> Iterator[Bottleneck]:
     """Writes that wait for the disk very often."""
-    writes = _of(did, "Write")
-    for key, one in _of(did, "Fsync").items():
+    writes = _of(calls, "Write")
+    for key, one in _of(calls, "Fsync").items():
         wrote = writes.get((key[0], key[1], "Write", key[3], key[4]), Touched()).calls
         if key[3] != POSIX or one.calls < SYNCS or one.calls < SYNCS_TO_WRITES * wrote:
             continue

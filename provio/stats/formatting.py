@@ -57,10 +57,10 @@ def head(figures: Figures, unicode: bool) -> str:
     threads = len({some[0].thread for some in figures.recorded.alike if some[0].thread})
     times = [f"{group.layer} {_time(group.tally)}" for group in figures.totals()]
     processes = len(figures.recorded.processes)
-    who = [plural(processes, "process", "processes")] if processes else []
-    who += [plural(threads, "thread")] if threads else []
+    counts = [plural(processes, "process", "processes")] if processes else []
+    counts += [plural(threads, "thread")] if threads else []
     if times:
-        lines.append(f"{', '.join(who) or 'all processes'} with I/O: {', '.join(times)}")
+        lines.append(f"{', '.join(counts) or 'all processes'} with I/O: {', '.join(times)}")
     else:
         lines.append("no reads or writes were recorded")
     return "".join(printable(line, unicode) + "\n" for line in lines)
@@ -74,7 +74,7 @@ def _time(tally: Tally) -> str:
     return UNKNOWN if time is None else elapsed(time)
 
 
-def whole(figures: Figures, unicode: bool = True) -> str:
+def overview(figures: Figures, unicode: bool = True) -> str:
     """Return the summary and the table by operation, the text of `Figures` in Python."""
     groups, ways = figures.by("operation"), ("operation",)
     listed = table(groups, ways, len(groups), figures.totals(), None, unicode) if groups else ""

@@ -18,7 +18,7 @@ from synthetic_records import STORIES
 
 from provio.ask.parameters import bound
 from provio.ask.queries import named, questions
-from provio.ask.query import ask
+from provio.ask.query import execute
 from provio.base.vocab import RUN_BASE
 from provio.graph.lines import bundle_iri
 from provio.merge.runs import merge
@@ -58,7 +58,7 @@ def answer(reader: Store, name: str, values: dict[str, str]) -> str:
 
 
 def rows_of(reader: Store, text: str) -> str:
-    found = ask(reader, text)
+    found = execute(reader, text)
     names = [variable.value for variable in found.variables]  # type: ignore[union-attr]
     cells = ([row[one] for one in names] for row in found)  # type: ignore[index, union-attr]
     return rows.render(names, cells, "csv").replace("\r\n", "\n")

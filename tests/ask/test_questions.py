@@ -16,7 +16,7 @@ from conftest import Project, provio_command
 
 from provio.ask import paths
 from provio.ask.document import Lineage, LineageDocument
-from provio.ask.earlier import held
+from provio.ask.earlier import versions_at_name
 from provio.base import times
 from provio.base.turtle import literal
 from provio.settings.home import Home
@@ -596,7 +596,7 @@ def test_a_log_that_is_rotated_often_is_asked_by_each_name_once(project: Project
     assert (project.path / "log.3").read_text() == "2\n"
     reader = Counting(StoreReader(Home(project.path / ".provio")))
     path = str(project.path / "log.3")
-    found = held(reader, f"?file provio:path {literal(path)} .", [path])
+    found = versions_at_name(reader, f"?file provio:path {literal(path)} .", [path])
     assert len({one.iri for one in found}) == 3
     assert reader.asked <= 4 * 6
 

@@ -11,7 +11,7 @@ from golden.recorded import FILES, IDS, INSIDE, PROJECT, RUN
 
 from provio.ask.parameters import bound
 from provio.ask.queries import named
-from provio.ask.query import ask
+from provio.ask.query import execute
 from provio.ask.target import find_target
 from provio.base.errors import ProvioError
 from provio.render import rows
@@ -52,7 +52,7 @@ def questions(reader: Store) -> Answers:
 
 def _rows(reader: Store, text: str) -> str:
     """The rows, sorted: those that a question holds for equal have no order of their own."""
-    found = ask(reader, text)
+    found = execute(reader, text)
     names = [variable.value for variable in found.variables]
     printed = rows.render(names, ([row[one] for one in names] for row in found), "csv")
     head, *others = printed.removesuffix("\r\n").split("\r\n")

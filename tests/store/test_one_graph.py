@@ -75,15 +75,15 @@ def test_named_questions_give_the_same_rows(layouts: tuple[str, Store, Store]) -
 def test_the_history_of_names_is_the_same(layouts: tuple[str, Store, Store]) -> None:
     """For all runs, each run, and each path; removed files; the history of each name."""
     _, graphs, one = layouts
-    assert verify.last_held(one) == verify.last_held(graphs) != []
+    assert verify.last_observed(one) == verify.last_observed(graphs) != []
     assert verify.removals(one) == verify.removals(graphs)
     for run in ids(graphs):
-        assert verify.last_held(one, run) == verify.last_held(graphs, run)
+        assert verify.last_observed(one, run) == verify.last_observed(graphs, run)
     for path in paths(graphs):
         asked = [path.encode()]
-        assert verify.last_held(one, paths=asked) == verify.last_held(graphs, paths=asked)
+        assert verify.last_observed(one, paths=asked) == verify.last_observed(graphs, paths=asked)
         pattern = f'?file provio:path "{path}" .'
-        assert earlier.held(one, pattern, [path]) == earlier.held(graphs, pattern, [path]) != []
+        assert earlier.versions_at_name(one, pattern, [path]) == earlier.versions_at_name(graphs, pattern, [path]) != []
 
 
 def test_the_facts_about_versions_are_the_same(layouts: tuple[str, Store, Store]) -> None:

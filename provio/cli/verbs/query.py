@@ -138,7 +138,7 @@ def _answer(asked: Question, values: dict[str, str], which: session.Selection, f
     store = session.reader(parameters.where(asked, values))
     with query.reading():
         bound = parameters.bound(asked, values, store)
-        answer = query.ask(store, bound.text, session.graphs(store, which), service=service)
+        answer = query.execute(store, bound.text, session.graphs(store, which), service=service)
         shown = _shown(answer, form, _command_lines(bound.text))
     paths = [values[one.name] for one in asked.parameters if one.kind == "path" and one.name in values]
     for note in (*bound.notes, *filter(None, (suggestions.of_path(store, path) for path in paths))):
