@@ -1,30 +1,25 @@
 """Recognise secrets: the name of an option or setting in, whether its value is secret out; and remove passwords from
 URLs.
 
-`interceptors/posix/secret.c` uses the same words. `provio/trace/redact.py` uses this module too.
+`interceptors/posix/secret.c` uses the same words (`secret_words.def`), and `provio/trace/redact.py` this module.
 """
 
 from __future__ import annotations
+
+from .shared_tables import KEYS_OF, OF_DATA, OWNERS, SURE, TEXT
 
 TYPE_CHECKING = False  # `typing` and `re` are slow to import
 if TYPE_CHECKING:
     import re
 
 REDACTED = "REDACTED"
-# The value is secret even if it is a number. A number is no token (`pad_token_id 50256`), but may be a password.
-SURE = frozenset(
-    "secret secrets password passwords passwd pwd passphrase passphrases credential credentials apikey apikeys".split()
-)
+# A word of SURE makes a value secret even if it is a number. A number is no token (`pad_token_id 50256`), but may be a
+# password. `key` alone, or after a word of OF_DATA, is a key of data (a sort key, a primary key). `keys` after a word
+# of KEYS_OF is secret. Words of OWNERS before `pass` make it a password; a single digit as the value is the number of a
+# pass of an encoder.
 LONGEST = 64  # bytes; a longer word is not compared
 ENDS_SURE, ENDS = ("password", "passwd", "secret"), ("token",)  # of compound words
-WORDS = SURE | frozenset("token auth authorization bearer cookie".split())
-# `key` alone, or after one of these words, is a key of data (a sort key, a primary key).
-OF_DATA = frozenset(
-    "column dict feature foreign group hash index join lookup map order partition primary row sort".split()
-)
-KEYS_OF = frozenset("access api private secret ssh".split())  # `keys` after one of these is secret
-# Words before `pass` that make it a password. A single digit as the value is the number of a pass of an encoder.
-OWNERS = frozenset("admin cert db database ftp http key login proxy root smtp user".split())
+WORDS = frozenset(SURE + TEXT)
 # Each part has a maximal length: the text may have megabytes, and be made to take long.
 URL = r"(//)([^/?#@\s:'\"]{0,256})(:?)([^/?#\s'\"]{0,4096})@"
 
@@ -56,7 +51,7 @@ def is_secret(name: str, value: str = "", number: bool = False) -> bool:
     words = words_of(name)
     if is_pass(words):
         return len(value) != 1 or not "0" <= value <= "9"
-    sure = not SURE.isdisjoint(words) or _ends(words, ENDS_SURE)
+    sure = not set(SURE).isdisjoint(words) or _ends(words, ENDS_SURE)
     if number or sure:
         return sure
     key = len(words) > 1 and words[-1] == "key" and words[-2] not in OF_DATA

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from provio.base import terminal, turtle
 from provio.base.errors import CannotRecord, ProvioError
 from provio.base.records import replace
+from provio.interceptors.python.shared_tables import LAUNCHERS, STEPS
 from provio.record import driver, implicit_run, run
 from provio.settings import home as homes
 from provio.settings import load
@@ -73,7 +74,7 @@ def _is_first_to_report() -> bool:
     """Return whether no other rank of the same launcher on this host has reported a contradiction: the variables of the
     first rank may agree by chance."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-    step = "".join(os.environ.get(name, "") for name in ranks.STEPS)
+    step = "".join(os.environ.get(name, "") for name in STEPS)
     try:
         launcher, known = ranks.launcher()
         if not known:
@@ -169,8 +170,8 @@ def _publish(recording: Recording, shared: Shared, call: Call, settings: Config)
 def _nested_launcher(program: str) -> str:
     """Return the warning about a rank that starts ranks itself: its rank variable may come from another launcher, and
     contradict those of its own ranks."""
-    name = next((name for _, name, _ in ranks.TABLE if name in os.environ), "")
-    if not name or os.path.basename(program) not in (*ranks.LAUNCHERS, "srun"):
+    name = next((name for _, name, _ in LAUNCHERS if name in os.environ), "")
+    if not name or os.path.basename(program) not in (*ranks.LAUNCHER_PROGRAMS, "srun"):
         return ""
     return f"{name} makes this a rank, and {program} starts ranks: unset {name} if it comes from another launcher"
 

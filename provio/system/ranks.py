@@ -13,29 +13,18 @@ import fcntl
 import os
 import sys
 
+from provio.interceptors.python.shared_tables import BATCH, LAUNCHERS, STEPS
 from provio.system import proc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# Launcher, its variable of the rank, and of the number of ranks. The shim has the same table
-# (interceptors/posix/process.c).
-TABLE = (
-    ("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
-    ("PMIx", "PMIX_RANK", ""),
-    ("PMI", "PMI_RANK", "PMI_SIZE"),
-    ("PALS", "PALS_RANKID", ""),
-    ("Flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE"),
-    ("Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
-)
-BATCH = ("SLURM_JOB_ID", "FLUX_JOB_ID", "PBS_JOBID", "LSB_JOBID", "PALS_APID")
-STEPS = ("PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "PALS_APID", "SLURM_STEP_ID", "FLUX_JOB_ID")
 # The number of a rank among those of its host.
 LOCAL = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PALS_LOCAL_RANKID", "FLUX_TASK_LOCAL_ID", "SLURM_LOCALID")
 # Programs that may be ancestors of a rank, with a shell or two between: one process, or one per host, starts the
 # ranks.
-LAUNCHERS = (
+LAUNCHER_PROGRAMS = (
     "mpirun mpiexec orterun prun orted prterun prte prted mpirun.openmpi mpiexec.openmpi mpiexec.hydra mpirun.mpich "
     "mpiexec.mpich hydra_pmi_proxy hydra_bstrap_pr slurmstepd flux-shell palsd"
 ).split()
@@ -65,7 +54,7 @@ class Rank:
 def of(env: Mapping[str, str]) -> Rank | None:
     """Return the rank of a process with this environment; None if it is not a rank; raises Contradiction."""
     found: list[tuple[str, Rank]] = []
-    for launcher, name, most in TABLE:
+    for launcher, name, most in LAUNCHERS:
         # Slurm numbers every process of a job, the batch script too. Only a process in a step of several tasks is a
         # rank; even that may be a daemon that starts ranks of its own, so other launchers take precedence.
         if name not in env or (launcher == "Slurm" and (found or env.get(most, "1") == "1")):
@@ -115,7 +104,7 @@ def launcher() -> tuple[str, bool]:
     pid = above = os.getppid()
     for _ in range(ABOVE):
         name, parent, tick = _process(above)
-        if name in LAUNCHERS:
+        if name in LAUNCHER_PROGRAMS:
             return f"{boot}.{above}.{tick}", True
         if parent < 2:
             break
@@ -236,7 +225,7 @@ def take_part(words: list[str]) -> None:
 
 def may_join() -> bool:
     """Return whether a launcher set its variables, or the user named a common run."""
-    return bool(os.environ.get("PROVIO_RUN")) or any(name in os.environ for _, name, _ in TABLE)
+    return bool(os.environ.get("PROVIO_RUN")) or any(name in os.environ for _, name, _ in LAUNCHERS)
 
 
 _turns: list[Shared] = []  # files that this process has open; their locks stay held

@@ -19,7 +19,6 @@ import pytest
 from concurrent_runs import start, wait_for
 from conftest import ROOT, Project, new_project, provio_command
 
-from provio.interceptors.python.writer import rank as layer
 from provio.merge import job
 from provio.merge.large import survey
 from provio.merge.runs import merge
@@ -702,6 +701,9 @@ def test_a_rank_loads_next_to_nothing(project: Project) -> None:
         "provio",
         "provio.cli",
         "provio.cli.main",
+        "provio.interceptors",
+        "provio.interceptors.python",
+        "provio.interceptors.python.shared_tables",
         "provio.system",
         "provio.system.proc",
         "provio.system.ranks",
@@ -724,14 +726,3 @@ def test_the_shared_file_of_ranks_belongs_to_the_group_of_the_folder(project: Pr
     (project.path / ".provio").chmod(record)
     assert started(project, "provio run -- true", PMI_RANK="0") == ""
     assert (project.path / ".provio" / "joined").stat().st_mode & 0o7777 == mode
-
-
-def test_all_tables_of_launchers_are_the_same() -> None:
-    """In Python, in the shim, and in the Python interceptors without the shim."""
-    text = (ROOT / "interceptors" / "posix" / "rank.c").read_text(encoding="utf-8")
-    rows = {}
-    for kind, row in re.findall(r"#define (\w+)_NAMES\(name\)((?:.*\\\n)*.*)", text):
-        rows[kind] = tuple(re.findall(r'name\("([^"]*)"\)', row))
-    assert tuple(zip(rows["LAUNCHER"], rows["RANK"], rows["SIZE"], strict=True)) == ranks.TABLE
-    assert (rows["BATCH"], rows["STEP"]) == (ranks.BATCH, ranks.STEPS)
-    assert (layer.RANKS, layer.BATCH, layer.STEPS) == (ranks.TABLE, ranks.BATCH, ranks.STEPS)

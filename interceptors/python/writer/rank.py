@@ -5,17 +5,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from ..shared_tables import BATCH, LAUNCHERS, STEPS
 from . import literals
 
-# As in provio/system/ranks.py: launcher, its variable of the rank, its variable of the number of ranks; the variables
-# that name the job, and those that name the step or the program.
-RANKS = (
-    ("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("PMIx", "PMIX_RANK", ""),
-    ("PMI", "PMI_RANK", "PMI_SIZE"), ("PALS", "PALS_RANKID", ""), ("Flux", "FLUX_TASK_RANK", "FLUX_JOB_SIZE"),
-    ("Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
-)  # fmt: skip
-BATCH = ("SLURM_JOB_ID", "FLUX_JOB_ID", "PBS_JOBID", "LSB_JOBID", "PALS_APID")
-STEPS = ("PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "PALS_APID", "SLURM_STEP_ID", "FLUX_JOB_ID")
 LONGEST_PROGRAM, UNPLAIN = 95, re.compile(r"[^0-9A-Za-z._@:-]")
 ROOM = 256  # for the facts
 
@@ -33,7 +25,7 @@ class Rank(NamedTuple):
 def rank(environment: dict[str, str]) -> Rank | None:
     """Return the rank of this process; None if it is no rank, or if launchers disagree."""
     found: list[tuple[int, str, str]] = []
-    for launcher, word, most in RANKS:
+    for launcher, word, most in LAUNCHERS:
         alone = launcher == "Slurm" and (found or environment.get(most, "1") == "1")
         number = _number(environment.get(word, ""))
         if number is not None and not alone:
