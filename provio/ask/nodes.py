@@ -14,6 +14,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from urllib.parse import unquote, unquote_to_bytes
 
 from provio.ask.document import Edge, Gap, Node
+from provio.base.algorithms import batched
 from provio.base.turtle import instant_text, path_iri
 from provio.base.vocab import NS, PROV, RDF, RDFS, class_name, local_name
 from provio.lineage.identity import BASE, without_task
@@ -68,8 +69,7 @@ _REST = f"||?p=<{RDF}type>&&?o NOT IN(" + ",".join(f"<{iri}>" for iri in _CLASSE
 
 def batches(nodes: Iterable[str]) -> list[list[str]]:
     """Return the nodes in lists short enough for one query."""
-    known = list(nodes)
-    return [known[start : start + BATCH] for start in range(0, len(known), BATCH)]
+    return list(batched(nodes, BATCH))
 
 
 class Nodes:

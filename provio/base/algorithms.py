@@ -1,4 +1,4 @@
-"""Graph algorithms: strongly connected components, and disjoint sets (union-find).
+"""Algorithms: strongly connected components, disjoint sets (union-find), and batches.
 
 The components are computed with R. E. Tarjan's algorithm (Depth-first search and linear graph algorithms, 1972),
 without recursion, because a chain may be long.
@@ -7,10 +7,19 @@ without recursion, because a chain may be long.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from itertools import islice
 from typing import TypeVar
 
 Node = TypeVar("Node", bound=Hashable)
+Item = TypeVar("Item")
+
+
+def batched(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
+    """Yield the items in lists of at most `size`."""
+    rest = iter(items)
+    while batch := list(islice(rest, size)):
+        yield batch
 
 
 def components(onward: Mapping[Node, Iterable[Node]]) -> dict[Node, int]:

@@ -6,10 +6,10 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from functools import cache
-from itertools import islice
 from typing import Any
 
 from provio.ask.document import LineageDocument, Node
+from provio.base.algorithms import batched
 
 ITEMS = 1_000  # in a piece
 _encode = json.JSONEncoder(ensure_ascii=True).encode
@@ -59,7 +59,7 @@ def _edge(edge: tuple[str, str, str]) -> dict[str, str]:
 def _block(items: Iterator[Any]) -> Iterator[str]:
     """Yield a list with one item per line, in pieces of several items."""
     begin = "[\n    "
-    while some := list(islice(items, ITEMS)):
+    for some in batched(items, ITEMS):
         yield begin + ",\n    ".join(map(_dump, some))
         begin = ",\n    "
     yield "[]" if begin[0] == "[" else "\n  ]"

@@ -10,10 +10,11 @@ its first use.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import groupby, islice
+from itertools import groupby
 from typing import NamedTuple
 
 from provio.base import turtle
+from provio.base.algorithms import batched
 from provio.base.vocab import NS, PROV
 from provio.graph.lines import Graph
 from provio.merge.cross_run.facts import CONTENT, nanoseconds
@@ -38,10 +39,8 @@ def iris(names: Iterable[str]) -> Iterator[str]:
 
 
 def batches(terms: Iterable[str]) -> Iterator[str]:
-    """Yield terms, joined in groups of the size of one query."""
-    rest = iter(sorted(terms))
-    while some := " ".join(islice(rest, BATCH)):
-        yield some
+    """Return terms, joined in groups of the size of one query."""
+    return (" ".join(batch) for batch in batched(sorted(terms), BATCH))
 
 
 def uses(store: Writer, variable: str, terms: Iterable[str]) -> Iterator[Use]:
@@ -251,8 +250,7 @@ def _states(store: Writer, things: Iterable[str]) -> tuple[States, States]:
     those that runs found, with the time of their first use (ns since 1970)."""
     made: States = {}
     found: dict[str, dict[str, int]] = {}
-    rest = iter(sorted(things))
-    while some := " ".join(f"<{one}>" for one in islice(rest, BATCH)):
+    for some in batches(iris(things)):
         for row in store.rows(STATES % some):
             if "made" in row:
                 made.setdefault(row["of"], []).append((nanoseconds(row["made"]), row["state"]))

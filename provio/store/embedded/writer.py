@@ -12,13 +12,14 @@ import time
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator
 from functools import cached_property
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
 import pyoxigraph as ox
 
+from provio.base.algorithms import batched
 from provio.base.vocab import NS, PREFIXES, RDF
 from provio.settings.home import Home, share
 from provio.settings.lock import Lock
@@ -364,8 +365,7 @@ class StoreWriter:
         with writing(self.home):
             try:
                 fresh = ox.Store(self.path / folder.name)
-                quads = iter(self.store)
-                while piece := list(islice(quads, PIECE)):
+                for piece in batched(self.store, PIECE):
                     fresh.bulk_extend(piece)
                     done += len(piece)
                     progress(f"removing their terms from the store: {100 * done // total} %")
