@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from told import File, Run
+from synthetic_traces import File, Run
 
+from provio.ask import stale
 from provio.ask.document import LineageDocument
 from provio.ask.lineage import Scope, lineage
 from provio.ask.stale import only_stale
 from provio.ask.target import find_target
-from provio.lineage import current_file
 from provio.merge.runs import merge
 from provio.settings.home import Home
-from provio.store.embedded import StoreReader
+from provio.store.embedded.reader import StoreReader
 
 
 class Told:
@@ -63,8 +63,8 @@ def told(tmp_path: Path) -> Told:
 @pytest.fixture(autouse=True)
 def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing of /data is on this machine."""
-    monkeypatch.setattr(current_file, "version", lambda _: None)
-    monkeypatch.setattr(current_file, "domain_of", lambda _: "here")
+    monkeypatch.setattr(stale, "current_version", lambda _: None)
+    monkeypatch.setattr(stale, "domain_of", lambda _: "here")
 
 
 def test_a_file_of_another_machine_holds_its_newest_recorded_version(told: Told) -> None:
@@ -95,9 +95,9 @@ def test_what_is_here_under_the_name_of_another_machine_does_not_count(
     """A path that holds a version of another storage tells nothing of the recorded file."""
     told.run("sort", "a", out="b")
     other = "https://w3id.org/provio/version/here/1.2.3.4"
-    monkeypatch.setattr(current_file, "version", lambda _: other)
+    monkeypatch.setattr(stale, "current_version", lambda _: other)
     assert told.stale("b") == []
-    monkeypatch.setattr(current_file, "version", lambda path: told.version("a").replace(".4096", ".5"))
+    monkeypatch.setattr(stale, "current_version", lambda path: told.version("a").replace(".4096", ".5"))
     assert told.stale("b") == [("b", "/data/a", "changed", told.version("a").replace(".4096", ".5"))]
 
 
@@ -106,10 +106,10 @@ def test_a_file_that_is_gone_is_looked_through(told: Told, monkeypatch: pytest.M
     told.run("sort", "a", out="b")
     told.run("join", "b", out="c")
     told.run("edit", out="a")
-    monkeypatch.setattr(current_file, "domain_of", lambda _: "node.boot.8%3A1")
+    monkeypatch.setattr(stale, "domain_of", lambda _: "node.boot.8%3A1")
     assert told.stale("c") == []  # a is gone, too
     now = {b"/data/a": told.version("a"), b"/data/c": told.version("c")}
-    monkeypatch.setattr(current_file, "version", now.get)
+    monkeypatch.setattr(stale, "current_version", now.get)
     assert told.stale("c") == [("c", "/data/a", "changed", told.version("a"))]
 
 

@@ -1,7 +1,7 @@
 """All conclusions from runs that are hard to produce with real programs: stories in, whole conclusions out.
 
-`stories/name.txt` has the expected conclusions of the story `name` (lines of `whole.py`). `python test_stories.py NAME…`
-writes these files again; check each changed line against the rules in docs/lineage.md.
+`stories/name.txt` has the expected conclusions of the story `name` (lines of `whole.py`).
+`cd tests && ../.venv/bin/python lineage/test_stories.py NAME…` writes these files again; check each changed line against the rules in docs/lineage.md.
 """
 
 from __future__ import annotations

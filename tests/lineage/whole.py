@@ -12,7 +12,7 @@ from pathlib import Path
 from provio.lineage.conclusions import conclude
 from provio.lineage.identity import Identity
 from provio.lineage.model import Conclusions, Phase, Version
-from provio.trace.post_run import settled
+from provio.trace.post_run import postprocess
 from provio.trace.read import read_run
 from provio.trace.run_facts import Trace
 
@@ -58,7 +58,7 @@ class Names:
 
 def concluded(folder: Path) -> list[str]:
     """Return all that is concluded from a run folder."""
-    trace = settled(read_run(folder))
+    trace = postprocess(read_run(folder))
     found = conclude(trace, Identity(trace))
     names = Names(trace, found)
     lines = [_phase(names, phase) for phases in found.phases.values() for phase in phases]

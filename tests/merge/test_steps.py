@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from told import File, Run
+from synthetic_traces import File, Run
 
 from provio.base.errors import StoreError
 from provio.base.records import replace
@@ -14,11 +14,14 @@ from provio.base.turtle import XSD
 from provio.base.vocab import NS, PROV, RDF, RUN_BASE
 from provio.graph.lines import bundle_iri
 from provio.merge import cross_run, intake, removal
-from provio.merge.cross_run.known import CONTENT, DERIVED
+from provio.merge.cross_run.facts import CONTENT, DERIVED
 from provio.merge.runs import merge
 from provio.settings.home import Home
 from provio.settings.schema import Config
-from provio.store.embedded import StoreReader, StoreWriter, home_new, snapshots
+from provio.store.embedded import snapshots
+from provio.store.embedded.opening import new_store_folder
+from provio.store.embedded.reader import StoreReader
+from provio.store.embedded.writer import StoreWriter
 
 OWN = "urn:own"
 IDS = [f"01a1fe26-0000-7000-8000-{number:012}" for number in range(10)]
@@ -216,16 +219,16 @@ def test_a_rebuilt_store_takes_the_place_of_the_old(home: Home) -> None:
     run = written(home, 1, "a", "b")
     merge(home)
     before, old = quads(home), (home.store / "IDENTITY").read_text()
-    with StoreWriter(home, True, anew=True) as writer:
-        assert (writer.begun, writer.anew) == (True, True)
+    with StoreWriter(home, True, rebuild=True) as writer:
+        assert (writer.is_new, writer.rebuild) == (True, True)
         writer.add(OWN, ["<urn:a> <urn:p> <urn:b> .\n"])
-        assert home_new(home).exists()
+        assert new_store_folder(home).exists()
         assert not home.unfinished.exists()
         assert quads(home) == before
         writer.publish()
-        assert not writer.anew
+        assert not writer.rebuild
         assert {path.name for path in home.path.iterdir()} >= {"store", "snapshots"}
-        assert not (home_new(home).exists() or home.unfinished.exists())
+        assert not (new_store_folder(home).exists() or home.unfinished.exists())
         assert (home.store / "IDENTITY").read_text() != old
         assert quads(home) == {f"<urn:a> <urn:p> <urn:b> <{OWN}>"}
         writer.add(OWN, ["<urn:c> <urn:p> <urn:d> .\n"])  # what is not published is undone
@@ -241,10 +244,10 @@ def test_a_rebuild_that_was_killed_is_begun_again(home: Home) -> None:
     written(home, 1, "a", "b")
     merge(home)
     before = quads(home)
-    with StoreWriter(home, True, anew=True) as writer:
+    with StoreWriter(home, True, rebuild=True) as writer:
         writer.add(OWN, ["<urn:a> <urn:p> <urn:b> .\n"])
-    assert home_new(home).exists()
+    assert new_store_folder(home).exists()
     with StoreWriter(home, True) as writer:
-        assert not (home_new(home).exists() or writer.begun)
+        assert not (new_store_folder(home).exists() or writer.is_new)
         assert not list(writer.statements(OWN))
     assert quads(home) == before

@@ -1,4 +1,4 @@
-"""Copies of the repository for mutants: each has a virtual environment of its own, which shares the caller's packages."""
+"""Copies of the repository for mutants, each with a virtual environment that shares the caller's packages."""
 
 from __future__ import annotations
 

@@ -12,10 +12,10 @@ import pytest
 from provio.system import statx
 from provio.system.statx import Facts
 from provio.trace import liveness, post_run
-from provio.trace.compact_record import Packed
+from provio.trace.fast.compact_record import Packed
 from provio.trace.digests import Digests
 from provio.trace.facts import Event, Opening, Process, Thread
-from provio.trace.post_run import look, settle, statements
+from provio.trace.post_run import inspect, postprocess_host, statements
 from provio.trace.read import read_run
 from provio.trace.run_facts import Trace
 
@@ -84,7 +84,7 @@ def test_an_executable_is_noted_where_it_was_not_changed_since(story: Story) -> 
     for number, (iri, record) in enumerate(cases.items()):
         story.trace.processes[iri] = Process(iri, "node", number, 1, "0", dict(record))
     story.trace.processes["urn:other/"] = Process("urn:other/", "elsewhere", 1, 1, "0", dict(cases["urn:again/"]))
-    assert look(story.trace, "node")
+    assert inspect(story.trace, "node")
     numbers = {"inode": facts.inode, "birthNs": facts.birth, "mtimeNs": facts.mtime, "ctimeNs": facts.ctime}
     noted = {name: str(value) for name, value in (numbers | {"size": 1}).items()} | {"device": facts.device}
     added = {
@@ -92,7 +92,8 @@ def test_an_executable_is_noted_where_it_was_not_changed_since(story: Story) -> 
         for iri, p in story.trace.processes.items()
     }
     assert {iri: record for iri, record in added.items() if iri in cases} == {
-        "urn:before/": noted, "urn:after/": {}, "urn:again/": noted, "urn:gone/": {}, "urn:stated/": {}, "urn:none/": {},
+        "urn:before/": noted, "urn:after/": {}, "urn:again/": noted, "urn:gone/": {}, "urn:stated/": {},
+        "urn:none/": {},
     }  # fmt: skip
     assert "inode" not in story.trace.processes["urn:other/"].record
     assert list(statements(story.trace, "node")) == [
@@ -100,7 +101,7 @@ def test_an_executable_is_noted_where_it_was_not_changed_since(story: Story) -> 
         f":ctimeNs {facts.ctime} ; :size 1 .\n"
         for iri in ("urn:before/", "urn:again/")
     ]
-    assert not look(Trace(story.folder, "id", {}, [], {}, [], [], Digests()), "node")
+    assert not inspect(Trace(story.folder, "id", {}, [], {}, [], [], Digests()), "node")
 
 
 def test_executables_are_not_looked_at_where_files_are_left_out(tmp_path: Path) -> None:
@@ -108,7 +109,7 @@ def test_executables_are_not_looked_at_where_files_are_left_out(tmp_path: Path) 
     story = Story(tmp_path, "op,-file")
     story.made("tool")
     story.process.record["executable"] = str(tmp_path / "tool")
-    assert not look(story.trace, "node")
+    assert not inspect(story.trace, "node")
     assert "inode" not in story.process.record
 
 
@@ -125,20 +126,20 @@ def test_what_was_left_open_is_looked_at(story: Story, monkeypatch: pytest.Monke
     (story.folder / "replaced").rename(story.folder / "kept")
     story.made("replaced")
     now = story.made("plain", "more")
-    assert look(story.trace, "node")
+    assert inspect(story.trace, "node")
     assert [opening.settled for opening in story.process.openings] == [
         now, None, None, None, facts["plain"], None, None,
     ]  # fmt: skip
-    assert not any(opening.passing for opening in story.process.openings)
+    assert not any(opening.provisional for opening in story.process.openings)
     (line,) = (one for one in statements(story.trace, "node") if one.startswith("<urn:p/o0>"))
     assert line == f"<urn:p/o0> :settledMtimeNs {now.mtime} ; :settledCtimeNs {now.ctime} ; :settledSize 4 .\n"
-    assert not look(story.trace, "node")  # nothing new
+    assert not inspect(story.trace, "node")  # nothing new
     asked = []
     monkeypatch.setattr(liveness, "alive", lambda key: asked.append(key) or True)
     story.opens("plain", facts["plain"])
-    assert not look(story.trace, "node")
+    assert not inspect(story.trace, "node")
     last = story.process.openings[-1]
-    assert (last.settled, last.passing, asked) == (now, True, [("7", "70")])
+    assert (last.settled, last.provisional, asked) == (now, True, [("7", "70")])
     assert not [one for one in statements(story.trace, "node") if one.startswith("<urn:p/o7>")]
 
 
@@ -162,7 +163,7 @@ def test_a_renamed_file_is_found(story: Story) -> None:
     (story.folder / "e").rename(story.folder / "f")
     story.event("Rename", 24, "e", "f", folder)
     (story.folder / "d").mkdir()
-    assert look(story.trace, "node")
+    assert inspect(story.trace, "node")
     assert [opening.settled and opening.settled.inode for opening in story.process.openings] == [
         one.facts.inode, two.facts.inode, three.facts.inode, four.facts.inode,
     ]  # fmt: skip
@@ -180,7 +181,7 @@ def test_paths_without_links(story: Story) -> None:
     story.opens("link/x", facts, flags=os.O_RDONLY, unlinked=True)
     story.opens("link/x", facts, flags=os.O_RDONLY, resolved=b"/known")
     story.opens("link/x", facts, flags=os.O_RDONLY, kind="Socket")
-    assert look(story.trace, "node")
+    assert inspect(story.trace, "node")
     real = os.fsencode(story.folder.resolve() / "d" / "x")
     found = [opening.resolved for opening in story.process.openings]
     assert found == [real, real, real, None, None, None, None, b"/known", None]
@@ -209,15 +210,15 @@ def test_hdf5_that_no_layer_told_of_is_named(story: Story, monkeypatch: pytest.M
     container = story.opens("told", facts["told"], flags=both)
     story.process.openings.remove(container)
     story.process.containers.append(container)
-    assert look(story.trace, "node")
+    assert inspect(story.trace, "node")
     why = f"HDF5 is inside the executable {story.folder}/inside: datasets that it wrote are not seen (see docs/hdf5.md)"
-    assert [opening.hidden for opening in story.process.openings] == [why, "", "", "", ""]
-    story.process.openings[0].hidden = ""
+    assert [opening.unseen_reason for opening in story.process.openings] == [why, "", "", "", ""]
+    story.process.openings[0].unseen_reason = ""
     story.process.record["size"] = "99"  # the file that ran was another
-    assert not look(story.trace, "node")
+    assert not inspect(story.trace, "node")
     story.process.record["size"] = str(tool.size)
     story.trace.run["hdf5"] = "off"
-    assert not look(story.trace, "node")
+    assert not inspect(story.trace, "node")
 
 
 def test_what_is_found_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,9 +231,9 @@ def test_what_is_found_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     host = next(iter(trace.processes.values())).host
     before = trace.content_hash
     file = tmp_path / run.name / host / "settled.ttl"
-    settle(trace, "elsewhere")
+    postprocess_host(trace, "elsewhere")
     assert (trace.content_hash, file.exists()) == (before, False)
-    settle(trace, host)
+    postprocess_host(trace, host)
     assert file.read_text() == "@prefix : <https://w3id.org/provio/ns#> .\n" + "".join(statements(trace, host))
     assert trace.content_hash != before
     assert read_run(tmp_path / run.name).content_hash == trace.content_hash
