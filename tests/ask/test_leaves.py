@@ -81,3 +81,19 @@ def test_a_store_that_is_much_larger_is_not_read_through(
     before: LineageDocument = lineage(asked, [find_target(asked, str(project.path / "eighth"))], Scope())
     many(monkeypatch, most=0)
     assert lineage(asked, [find_target(asked, str(project.path / "eighth"))], Scope()) == before
+
+
+def test_many_alternates_are_looked_up(project: Project, asked: StoreReader, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there are too many to read at once, or just as many as may be: the very same answers."""
+    project.watch(sys.executable, "-c", "import os; [os.utime(name, (1, 1)) for name in ('second', 'first')]")
+    project.run("cat first second > after")
+    reader = StoreReader(Home(project.path / ".provio"))
+    before = answers(project, reader)
+    known = walk._few_alternates(reader)
+    assert known is not None
+    count = sum(map(len, known.values()))
+    assert count == 3  # of g, second and first
+    for few in (0, count - 1, count):
+        monkeypatch.setattr(walk, "FEW", few)
+        assert (walk._few_alternates(reader) == known) == (few == count)
+        assert answers(project, reader) == before

@@ -172,3 +172,26 @@ def _mounted(folder: Path, kind: str, name: str, undo: ExitStack) -> None:
     if done.returncode:
         pytest.skip(f"needs the right to mount an overlay: {done.stderr.strip()}")
     undo.callback(subprocess.run, ["umount", "--lazy", folder / name], check=True)
+
+
+def test_a_mount_point_holds_what_lies_below_it_alone() -> None:
+    """`/data` is no folder of `/database`; the nearest mount counts, a mounted folder keeps its place in its storage,
+    and what only seems to be on a device is named by it."""
+    mounts = [
+        {"mountPoint": "/", "root": "/", "device": "1:1", "storageDomain": "disk"},
+        {"mountPoint": "/data", "root": "/", "device": "0:40", "storageDomain": "lab"},
+        {"mountPoint": "/data/deep", "root": "/", "device": "0:40", "storageDomain": "deep lab"},
+        {"mountPoint": "/bound", "root": "/home/ada", "device": "1:1", "storageDomain": "disk"},
+    ]
+    found = Identity(Trace(Path("/"), "a", {"host": "node", "bootId": "b~1"}, mounts, {}, [], [], Digests()))
+    names = {
+        (b"/data/x", "0:40"): "file://lab/x",
+        (b"/data", "0:40"): "file://lab",
+        (b"/database/x", "0:40"): "file://deep%20lab/database/x",
+        (b"/data/deep/x", "0:40"): "file://deep%20lab/x",
+        (b"/data/deeper/x", "0:40"): "file://lab/deeper/x",
+        (b"/bound/x", "1:1"): "file://disk/home/ada/x",
+        (b"/boundless/x", "1:1"): "file://disk/boundless/x",
+        (b"/x", "9:9"): "file://node.b%7E1.9%3A9/x",
+    }
+    assert {key: found.file(*key) for key in names} == names

@@ -1,0 +1,122 @@
+"""Staleness of files of another machine: hand-made traces in, the stale products out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from synthetic_traces import File, Run
+
+from provio.ask import stale
+from provio.ask.document import LineageDocument
+from provio.ask.lineage import Scope, lineage
+from provio.ask.stale import only_stale
+from provio.ask.target import find_target
+from provio.merge.runs import merge
+from provio.settings.home import Home
+from provio.store.embedded.reader import StoreReader
+
+
+class Told:
+    """A record of runs on a host that is not this one."""
+
+    def __init__(self, path: Path) -> None:
+        path.mkdir(mode=0o700)
+        self.home, self.files = Home(path), {name: File(f"/data/{name}") for name in "abcx"}
+        self.number = 0
+
+    def run(self, command: str, *inputs: str, out: str) -> None:
+        """Run a program that reads files and writes one."""
+        self.number += 1
+        run = Run(self.home, self.number, command)
+        process = run.process(command)
+        for name in inputs:
+            process.plain(self.files[name]).read()
+        process.plain(self.files[out], "w").write()
+        run.write()
+        assert merge(self.home).damages == []
+
+    def version(self, name: str) -> str:
+        """The version that a file has by what was recorded last."""
+        file = self.files[name]
+        return f"https://w3id.org/provio/version/node.boot.8%3A1/{file.inode}.{file.birth}.{file.mtime}.{file.size}"
+
+    def stale(self, name: str, forward: bool = False) -> list[tuple[str, str, str, str]]:
+        """What is stale: (product, path of the input, reason, version that is there now)."""
+        document = self.document(name, forward)
+        names = {node["iri"]: node["label"] for node in document["nodes"]}
+        return [
+            (names[one["product"]], one["path"], one["reason"], one.get("present", "")) for one in document["stale"]
+        ]
+
+    def document(self, name: str, forward: bool = False) -> LineageDocument:
+        """The stale part of a file's lineage."""
+        reader = StoreReader(self.home)
+        return only_stale(reader, lineage(reader, [find_target(reader, f"/data/{name}")], Scope(forward=forward)))
+
+
+@pytest.fixture
+def told(tmp_path: Path) -> Told:
+    return Told(tmp_path / ".provio")
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of /data is on this machine."""
+    monkeypatch.setattr(stale, "current_version", lambda _: None)
+    monkeypatch.setattr(stale, "domain_of", lambda _: "here")
+
+
+def test_a_file_of_another_machine_holds_its_newest_recorded_version(told: Told) -> None:
+    """A product is stale where a later version of its input is recorded, and what was made from it is, too."""
+    told.run("sort", "a", out="b")
+    told.run("join", "b", out="c")
+    assert told.stale("c") == []
+    told.run("edit", out="a")
+    expected = [("b", "/data/a", "changed", told.version("a")), ("c", "/data/b", "stale", "")]
+    assert told.stale("c") == expected[1:]  # b is no target, and not here
+    assert told.stale("b") == expected[:1]
+    document = told.document("b")
+    (one,) = document["stale"]
+    node = next(node for node in document["nodes"] if node["label"] == "a")
+    assert one == {
+        "product": document["target"], "input": node["iri"], "path": "/data/a", "reason": "changed",
+        "present": told.version("a"), "recorded": node["modified"],
+    }  # fmt: skip
+    assert sorted(node["label"] for node in document["nodes"]) == ["a", "b", "sort", "sort"]
+    told.run("sort", "a", out="b")
+    assert told.stale("b") == []
+    assert told.stale("c") == [("c", "/data/b", "changed", told.version("b"))]
+
+
+def test_what_is_here_under_the_name_of_another_machine_does_not_count(
+    told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A path that holds a version of another storage tells nothing of the recorded file."""
+    told.run("sort", "a", out="b")
+    other = "https://w3id.org/provio/version/here/1.2.3.4"
+    monkeypatch.setattr(stale, "current_version", lambda _: other)
+    assert told.stale("b") == []
+    monkeypatch.setattr(stale, "current_version", lambda path: told.version("a").replace(".4096", ".5"))
+    assert told.stale("b") == [("b", "/data/a", "changed", told.version("a").replace(".4096", ".5"))]
+
+
+def test_a_file_that_is_gone_is_looked_through(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where its storage is here and the file is not, what it was made from counts for what was made from it."""
+    told.run("sort", "a", out="b")
+    told.run("join", "b", out="c")
+    told.run("edit", out="a")
+    monkeypatch.setattr(stale, "domain_of", lambda _: "node.boot.8%3A1")
+    assert told.stale("c") == []  # a is gone, too
+    now = {b"/data/a": told.version("a"), b"/data/c": told.version("c")}
+    monkeypatch.setattr(stale, "current_version", now.get)
+    assert told.stale("c") == [("c", "/data/a", "changed", told.version("a"))]
+
+
+def test_an_updated_file_is_not_compared_with_itself(told: Told) -> None:
+    """What a product replaced under its own name is none of its inputs."""
+    told.run("sort", "a", "x", out="x")
+    told.run("sort", "x", out="x")
+    assert told.stale("x") == []
+    told.run("edit", out="a")
+    assert told.stale("x") == [("x", "/data/a", "changed", told.version("a"))]  # through the x before

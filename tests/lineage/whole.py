@@ -1,0 +1,98 @@
+"""All that is concluded from a run, as lines of text: a run folder in; versions, phases, copies, segments and gaps out.
+
+A version is called by its file's name, the millisecond of its mtime since the run's start and its size (`x@12+512`); a
+phase by its program and its number (`cat.0`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from provio.lineage.conclusions import conclude
+from provio.lineage.identity import Identity
+from provio.lineage.model import Conclusions, Phase, Version
+from provio.trace.post_run import postprocess
+from provio.trace.read import read_run
+from provio.trace.run_facts import Trace
+
+
+class Names:
+    """Short names of what a run has."""
+
+    def __init__(self, trace: Trace, found: Conclusions) -> None:
+        self.start = int(trace.run["startedNs"])
+        self.known: dict[str, str] = {}
+        for iri, process in trace.processes.items():
+            program = (process.executable or b"?").rpartition(b"/")[2].decode()
+            host = "" if process.host == trace.run.get("host") else f"{process.host}:"
+            number = "" if process.image_number == "0" else f".{process.image_number}"
+            self.known[iri] = f"{host}{program}{number}"
+        for version in [*found.versions.values(), *found.contributions]:
+            name = version.last_name.rpartition(b"/")[2].decode() or str(version.facts.inode)
+            part = version.iri.rpartition("/")[2].partition("~")[2]
+            self.known[version.iri] = f"{name}@{self.time(version.facts.mtime)}+{version.facts.size}"
+            self.known[version.iri] += f"~{self._part(part)}" if part else ""
+        for iri, phases in found.phases.items():
+            for number, phase in enumerate(phases):
+                self.known[phase.iri] = f"{self.known.get(iri, iri)}/{number}"
+        for segment in found.segments:
+            self.known[segment.iri] = f"{segment.channel.rpartition('/')[2]}<{self[segment.generated_by]}>"
+        for copy in found.copies:
+            self.known[copy.iri] = f"{self.known[copy.process.iri]}/copy{copy.iri.rpartition('/')[2]}"
+
+    def _part(self, part: str) -> str:
+        return self.time(int(part)) if part.isdigit() else part
+
+    def time(self, moment: int) -> str:
+        """Milliseconds since the run's start."""
+        return f"{(moment - self.start) / 1e6:g}" if moment else "never"
+
+    def __getitem__(self, iri: str) -> str:
+        return self.known.get(iri, iri.rpartition("/")[2] or iri)
+
+    def all(self, iris: Iterable[str]) -> str:
+        """Names in a row."""
+        return " ".join(sorted(self[iri] for iri in iris)) or "-"
+
+
+def concluded(folder: Path) -> list[str]:
+    """Return all that is concluded from a run folder."""
+    trace = postprocess(read_run(folder))
+    found = conclude(trace, Identity(trace))
+    names = Names(trace, found)
+    lines = [_phase(names, phase) for phases in found.phases.values() for phase in phases]
+    lines += [_version(names, one) for one in [*found.versions.values(), *found.contributions]]
+    for copy in found.copies:
+        span = f"{names.time(copy.start)}..{names.time(copy.end)}"
+        lines.append(
+            f"{names[copy.iri]} {span} used {names.all(copy.used)} launched by {names[copy.launched_by or '-']}"
+        )
+    for one in found.segments:
+        span = f"{names.time(one.first)}..{names.time(one.last)}"
+        lines.append(f"{names[one.iri]} {span} {one.kind}{' noise' if one.noise else ''}")
+    lines += [f"gap of {names[about]}: {reason}" for _, about, reason in found.gaps]
+    for iri, inputs in found.inputs.items():
+        for one in inputs:
+            span = f"{names.time(one.first)}..{names.time(one.last)}"
+            lines.append(f"{names[iri]} read {names[one.version]} {span}{' noise' if one.noise else ''}")
+    return sorted(lines)
+
+
+def _phase(names: Names, phase: Phase) -> str:
+    line = f"{names[phase.iri]} {names.time(phase.start)}..{names.time(phase.end)} used {names.all(phase.used)}"
+    line += f" carried from {names[phase.carried_from]}" if phase.carried_from else ""
+    line += f" launched by {names[phase.launched_by]}" if phase.launched_by else ""
+    return (
+        line
+        + (" continued" if phase.continued else "")
+        + (f" joined {names.all(phase.joined)}" if phase.joined else "")
+    )
+
+
+def _version(names: Names, version: Version) -> str:
+    line = f"{names[version.iri]} by {names[version.generated_by or '-']} seen {names.time(version.seen)}"
+    line += f" revises {names.all(version.revision_of)}" if version.revision_of else ""
+    line += f" retimed from {' '.join(names[iri] for _, iri in version.retimed)}" if version.retimed else ""
+    spans = (f"{path.decode()} {names.time(a)}..{names.time(b)}" for (_, path), (a, b) in version.sightings.items())
+    return line + (" noise" if version.noise else "") + f" named {', '.join(spans) or '-'}"
