@@ -43,7 +43,7 @@ def render(
         for group in left_out
     ]
     if not rows:
-        notes.insert(0, "no existing file was made from it")
+        notes.insert(0, "nothing that is there was made from it")
     here = all(step.get("cwd", folder) == folder for step in impact["steps"])
     kept = [place for place, name in enumerate(COLUMNS) if name != "in" or not here]
     names, cells = [COLUMNS[place] for place in kept], [[row[place] for place in kept] for row in rows]

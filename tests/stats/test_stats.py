@@ -266,7 +266,7 @@ def test_which_runs_are_summed_up(project: Project) -> None:
     assert len(table(project, "--all", "--by", "run")) == 3
     assert "no run 'four'" in project.provio("stats", "four", code=3).stderr
     assert "omit --all" in project.provio("stats", "one", "--all", code=2).stderr
-    assert "stand alone" in project.provio("stats", "--by", "size", "--by", "api", code=2).stderr
+    assert "give one alone" in project.provio("stats", "--by", "size", "--by", "api", code=2).stderr
 
 
 @pytest.mark.slow
