@@ -95,7 +95,7 @@ def test_what_is_no_time(project: Project, text: str) -> None:
     """A bad time is a usage error with examples of correct times."""
     done = project.provio("lineage", "x", "--at", text, code=2)
     assert done.stderr.startswith("provio: Invalid value for '--at': ")
-    assert "say 2026-11-20," in done.stderr
+    assert "use 2026-11-20," in done.stderr
     assert done.stderr.count("\n") == 1
 
 
@@ -121,7 +121,7 @@ def test_at_a_time_and_of_a_run(project: Project) -> None:
     assert re.fullmatch(r"provio: run \S+ neither made nor used \S+/last: provio show \S+ lists its files\n", neither)
     assert "no run 'nope'" in project.provio("lineage", "out", "--run", "nope", code=3).stderr
     both = project.provio("lineage", "out", "--run", "first", "--at", "now", code=2).stderr
-    assert both.startswith("provio: --at and --run both select a version is meant")
+    assert both.startswith("provio: --at and --run both select a version")
 
 
 def test_at_follows_names(project: Project) -> None:
@@ -295,7 +295,7 @@ def test_targets_in_two_projects(pipeline: Project, tmp_path: Path) -> None:
     """Files of two projects have two records, and need separate queries."""
     (tmp_path / "other" / ".provio").mkdir(parents=True)
     done = pipeline.provio("lineage", "b", str(tmp_path / "other" / "x"), code=2)
-    assert "ask one at a time" in done.stderr
+    assert "query one at a time" in done.stderr
 
 
 def test_changed_targets_say_so_each(pipeline: Project) -> None:
@@ -548,7 +548,7 @@ def test_pages(pipeline: Project) -> None:
     pipeline.provio("view", "b", "--run", "join", "-o", "gone.html")
     assert "nope" in pipeline.provio("view", "d", "nope", "-o", "two.html", code=3).stderr
     whole = pipeline.provio("view", "join", "--depth", "2", "-o", "run.html", code=2).stderr
-    assert whole.startswith("provio: a run is drawn as a whole: omit --depth ")
+    assert whole.startswith("provio: a run is drawn as a whole: omit --depth, ")
 
 
 def test_any_name(project: Project) -> None:
