@@ -146,7 +146,7 @@ def test_a_name_goes_to_a_runtime_that_has_it(project: Project, tmp_path: Path) 
     (tmp_path / "podman").unlink()
     assert refused(project, "exec", "none:1", "--", "true", **paths).startswith("provio: ch-run has no image none:1: ")
     (tmp_path / "img" / "none+1").mkdir(parents=True)
-    assert "no such program" in refused(project, "exec", "none:1", "--", "true", **paths)
+    assert "no such executable program" in refused(project, "exec", "none:1", "--", "true", **paths)
 
 
 @pytest.mark.slow
@@ -229,7 +229,7 @@ def test_a_folder_to_bind_at(ordinary: Ordinary, debian: Path) -> None:
 def test_programs_without_a_shim(ordinary: Ordinary, debian: Path) -> None:
     """Missing, or for another machine: refused with the reason."""
     said = ordinary.provio("container", "exec", str(debian), "--", "no-such-program", code=125).stderr
-    assert "no such program" in said and said.count("\n") == 1
+    assert "no such executable program" in said and said.count("\n") == 1
     assert not list(ordinary.path.glob(".provio/runs/*"))
     (ordinary.path / ".provio" / "runs").mkdir(parents=True, exist_ok=True)
     os.chmod(ordinary.path / ".provio", 0o555)

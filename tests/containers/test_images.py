@@ -302,7 +302,7 @@ def program(path: Path, machine: int, loader: bytes = b"") -> Path:
 @pytest.mark.parametrize(
     ("machine", "loader", "said"),
     [(243, b"/lib/ld-linux-riscv64-lp64d.so.1", "built for another machine"),
-     (62, b"/lib/ld64-uClibc.so.0", "there are shims for glibc and musl alone")],
+     (62, b"/lib/ld64-uClibc.so.0", "provio has shims only for glibc and musl")],
     ids=["machine", "C library"],
 )  # fmt: skip
 def test_programs_without_a_shim(project: Project, machine: int, loader: bytes, said: str, needs: object) -> None:

@@ -329,10 +329,9 @@ def test_a_table_folds_what_is_said_in_words():
 why                of
 ─────────────────  ─────────────────
 it is linked       https://example.…
-statically: what
-it reads and
-writes is not
-seen
+statically: its
+reads and writes
+are not recorded
 a
 """
     )
