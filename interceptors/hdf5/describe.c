@@ -1,7 +1,7 @@
 // Reads the properties of an object, once for each opening of its file. It uses data in memory where they are enough.
 // It never reads file metadata where that could need all ranks of a parallel program.
 #include "hdf5.h"
-#include "words.h"
+#include "constants.h"
 
 enum { H5S_SCALAR, H5S_SIMPLE, H5S_NULL };
 enum { H5D_CHUNKED = 2, H5D_VIRTUAL = 3 };

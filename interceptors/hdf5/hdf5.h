@@ -2,7 +2,7 @@
 // flows: library -> handle -> thing (an object of a file) -> description -> links -> the record of a row of
 // calls.def.
 //
-// The rules of ../posix/shim.h are valid here, with one exception: HDF5 must not be called from signal handlers, so
+// The rules of ../posix/raw.h are valid here, with one exception: HDF5 must not be called from signal handlers, so
 // dl* calls are allowed at first use. The interceptor's own calls of the program's HDF5 library happen after the
 // program's call has succeeded, with error reports switched off: the program's error stack was empty then, and is
 // empty again afterwards.
@@ -35,7 +35,7 @@ enum {
     ROW_COUNT,
     BEFORE_OWN = ROW_COUNT - 1,
 #define OWN(name, ...) OWN_##name,
-#include "own.def"
+#include "library.def"
 #undef OWN
     FUNCTION_COUNT
 };
@@ -48,7 +48,7 @@ struct hdf5_types {
 #undef SKIP
 #undef SKIPS
 #define OWN(name, type, parameters) type(*own_##name) parameters;
-#include "own.def"
+#include "library.def"
 #undef OWN
 };
 
@@ -86,7 +86,7 @@ struct quiet {
 void quiet_begin(struct quiet *quiet, struct library *library);
 void quiet_end(struct quiet *quiet);
 
-// ---- thing.c: open files, the objects of files, and handles
+// ---- handles.c: open files, the objects of files, and handles
 
 struct file;
 
@@ -223,7 +223,7 @@ static inline int function_number(const struct call *call) { // among all functi
     return API_COUNT + call->row;
 }
 
-int descriptor_behind(const struct call *call, hid_t access); // python.c: of a file-like object of Python
+int descriptor_behind(const struct call *call, hid_t access); // python_file.c: of a file-like object of Python
 
 // ---- describe.c: the properties of an object, read when it is first opened or created
 

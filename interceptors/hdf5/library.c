@@ -3,8 +3,6 @@
 // process), it would go to the library that the caller is linked with.
 #include "hdf5.h"
 
-#include "../posix/loaded.h"
-
 #include <dlfcn.h>
 #include <link.h>
 
@@ -30,7 +28,7 @@ static const char names[FUNCTION_COUNT][32] = {
 #undef SKIP
 #undef SKIPS
 #define OWN(name, ...) #name,
-#include "own.def"
+#include "library.def"
 #undef OWN
 };
 

@@ -1,6 +1,59 @@
 // Rows of calls.def -> wrappers.
 #include "mpiio.h"
 
+// ---- open files, by their handles
+
+struct open_file {
+    _Atomic uintptr_t file; // 0: free
+    provio_object *object;
+    int64_t begun; // what the first half of a split call asked for
+    handle begun_type;
+    uint64_t begun_at; // 0: none is going on
+};
+
+enum { FILES = 1024 };
+static struct open_file files[FILES];
+
+static inline size_t place_of(uintptr_t file) {
+    return (file >> 4) * 0x9E3779B97F4A7C15 >> 54;
+}
+
+static void file_opened(handle file, provio_object *object) {
+    size_t first = place_of((uintptr_t)file);
+    for (size_t i = 0; i < FILES; i++) {
+        struct open_file *open = &files[(first + i) % FILES];
+        uintptr_t none = 0;
+        if (!atomic_compare_exchange_strong(&open->file, &none, 1)) continue;
+        open->object = object;
+        open->begun_at = 0;
+        atomic_store(&open->file, (uintptr_t)file);
+        return;
+    }
+    provio_release(object);
+    event_gap(API_MPI_File_open,
+              "has more files open through MPI-IO than are told apart: what it does in the others is seen "
+              "of the ranks alone that move the bytes",
+              NULL);
+}
+
+// Files go in any order, so a free place ends no search; most handles stand at their first place.
+static struct open_file *file_find(handle file) {
+    size_t first = place_of((uintptr_t)file);
+    for (size_t i = 0; i < FILES; i++) {
+        struct open_file *open = &files[(first + i) % FILES];
+        if (atomic_load_explicit(&open->file, memory_order_acquire) == (uintptr_t)file) return open;
+    }
+    return NULL;
+}
+
+static void file_forget(struct open_file *open) {
+    provio_release(open->object);
+    open->object = NULL;
+    atomic_store(&open->file, 0);
+}
+
+// ---- rows
+
 static THREAD_LOCAL int depth; // inside a call that is told of: what the library calls itself is part of it
 
 struct call {

@@ -1,8 +1,6 @@
 // The functions of the program's MPI: behind this layer in the global scope, or where the library was loaded privately.
 #include "mpiio.h"
 
-#include "../posix/loaded.h"
-
 #include <dlfcn.h>
 
 static const char names[FUNCTION_COUNT][36] = {

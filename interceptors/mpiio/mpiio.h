@@ -1,7 +1,7 @@
 // The private face of the MPI-IO interceptor, its sections in the order in which one call's data flows:
 // library -> open file -> what a row records.
 //
-// The rules of ../posix/shim.h hold but for one: MPI may not be called from signal handlers, so dlsym(3) is allowed at
+// The rules of ../posix/raw.h hold but for one: MPI may not be called from signal handlers, so dlsym(3) is allowed at
 // first use. All that is asked of the library for itself (how large a type is, how much was read) is local to the rank:
 // no rank waits for another because it is watched.
 #ifndef PROVIO_MPIIO_H
@@ -43,19 +43,5 @@ void *mpi_function(int function); // NULL: the MPI in this process has none of t
 int open_flags(int mode); // as of open(2)
 uint64_t bytes_of(int64_t count, handle type);
 uint64_t bytes_moved(int64_t count, handle type, const void *status);
-
-// ---- file.c: files that this process has open
-
-struct open_file {
-    _Atomic uintptr_t file; // 0: free
-    provio_object *object;
-    int64_t begun; // what the first half of a split call asked for
-    handle begun_type;
-    uint64_t begun_at; // 0: none is going on
-};
-
-void file_opened(handle file, provio_object *object);
-struct open_file *file_find(handle file); // NULL: it is not known
-void file_forget(struct open_file *open);
 
 #endif

@@ -1,5 +1,5 @@
 // The block of one (thread, opening, Task, function), whose counters every call rewrites in place.
-#include "shim.h"
+#include "access.h"
 
 static struct pool accesses = POOL(struct access);
 struct object nobody = {.serial = UINT64_MAX - 1, .kind = ""}, within = {.serial = UINT64_MAX - 2, .kind = ""};

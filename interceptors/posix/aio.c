@@ -1,5 +1,5 @@
 // Asynchronous I/O, aio(7): glibc does it in threads of its own, unseen.
-#include "hand.h"
+#include "rows.h"
 
 #if defined(__GLIBC__)
 #define AIO_ERROR __error_code

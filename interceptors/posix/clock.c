@@ -1,5 +1,5 @@
 // Nanoseconds since 1970 from the time-stamp counter, anchored again and again to the system's clock.
-#include "shim.h"
+#include "process.h"
 
 enum { FIRST_BASELINE = 10000000, LONGEST_LIFE = 1000000000, NANOSECONDS = 1000000000 };
 

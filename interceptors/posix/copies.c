@@ -1,5 +1,5 @@
 // Copies from one descriptor to another inside the kernel.
-#include "hand.h"
+#include "rows.h"
 
 #include <linux/fs.h>
 

@@ -1,5 +1,5 @@
 // Single calls, a block each.
-#include "shim.h"
+#include "event.h"
 
 static void text_api(struct text *text, int api) {
     if (left_out(CLASS_API)) return;
@@ -29,14 +29,6 @@ uint64_t event_begin(struct thread *thread, struct block *block, const char *ter
 void event_end(struct block *block) {
     TEXT(&block->text, " .");
     block_commit(block);
-}
-
-void text_object(struct text *text, const char *property, uint64_t serial) {
-    TEXT(text, " ; ");
-    text_string(text, property);
-    TEXT(text, " <../o");
-    text_number(text, serial);
-    TEXT(text, ">");
 }
 
 // What is known by its name alone counts as a file.

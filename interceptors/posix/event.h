@@ -2,14 +2,13 @@
 #ifndef PROVIO_EVENT_H
 #define PROVIO_EVENT_H
 
-#include "counting.h"
+#include "access.h"
 
 // ---- event.c: single calls, a block each
 
 uint64_t event_begin(struct thread *thread, struct block *block, const char *term, int api, uint64_t started,
                      size_t room);
 void event_end(struct block *block);
-void text_object(struct text *text, const char *property, uint64_t serial); // ` ; property <../o7>`
 void event_rename(int api, const char *term, int fromfd, const char *from, int tofd, const char *to, uint64_t started);
 void event_symbolic(int api, const char *target, int dirfd, const char *path, uint64_t started);
 void event_delete(int api, int dirfd, const char *path, const struct facts *facts, uint64_t started);
@@ -51,7 +50,7 @@ void launch_end(struct launch *launch);
 void launch_returned(void);
 const char *shell_reason(void);
 const char *own_name(void);        // resolve.c: the shim's file
-size_t package_folder(char *room); // environment.c: where the shim lies, or `preload` with it; its length, 0: not known
+size_t package_folder(char *room); // launch.c: where the shim lies, or `preload` with it; its length, 0: not known
 void launch_say(struct launch *launch, int api, const char *shown);
 void launch_failed(struct launch *launch, int api, int error);
 void event_unwatched(struct launch *launch, int api, int pid);
@@ -60,11 +59,7 @@ pid_t forked(int api, pid_t pid, struct thread *thread, uint64_t started); // ch
 void event_gap(int api, const char *reason, const char *path);
 void callers_unloaded(void); // ../hdf5/library.c
 
-extern _Atomic bool python_waits; // python.c: a Python that has not begun yet
-void python_look(void);
-void python_ask(void);
-
-// ---- confine.c: what keeps the shim from its files later on
+// ---- sandbox.c: what keeps the shim from its files later on
 
 extern _Atomic bool confined; // the root, the user or the namespaces were changed
 
@@ -78,5 +73,45 @@ int confine_end(int result);
 void seal_begin(struct sealing *sealing, bool strict);
 void seal_end(struct sealing *sealing, int api, bool done);
 void unseal(void);
+
+#if defined(__GLIBC__)
+enum { OWN_MUSL = false };
+#else
+enum { OWN_MUSL = true };
+#endif
+
+static inline bool begins(const char *text, const char *start) {
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+static inline const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? path : slash + 1;
+}
+
+// ---- executable.c
+
+// What the exec needs beside a reason: the shim taken out of the environment, or the other C library's in its place.
+struct need {
+    bool strip, other_library;
+};
+
+extern const char other_library[]; // the reason that a program has which would need a shim that is not there
+
+// Why the program cannot be watched; NULL: it can, or it will not start. Its first page is read into the room.
+const char *image_reason(char *room, int dirfd, const char *path, int flags, struct need *need);
+
+// ---- launch.c
+
+struct change {
+    bool preload;     // the shim is taken out,
+    const char *shim; // or this one takes its place
+    const char *site; // a folder that comes first where Python looks for modules, or NULL
+};
+
+bool is_watched(char *const envp[]);
+void environment_change(struct launch *launch, char *const envp[], const struct change *change);
+const char *other_shim(char *room); // for the other C library on this machine, beside this one; NULL: there is none
+const char *python_site(char *room, const char *program, char *const envp[]);
 
 #endif

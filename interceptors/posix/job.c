@@ -1,6 +1,6 @@
 // The job of a batch system that this process is part of. Of the run's own job run.ttl says all; of another, which
 // joined the run, its variables are kept in a file beside the thread files, once on each host.
-#include "shim.h"
+#include "process.h"
 
 #include <sys/mman.h>
 

@@ -2,7 +2,51 @@
 #ifndef PROVIO_LIVE_H
 #define PROVIO_LIVE_H
 
-#include "thread.h"
+#include "process.h"
+
+// One instruction, so that a handler between two of them cannot lose a count.
+static inline void add(uint64_t *counter, uint64_t amount) {
+#if defined(__x86_64__)
+    asm volatile("addq %1, %0" : "+m"(*counter) : "er"(amount) : "cc");
+#else
+    __atomic_fetch_add(counter, amount, __ATOMIC_RELAXED);
+#endif
+}
+
+static inline uint64_t next_number(uint64_t *counter) {
+#if defined(__x86_64__)
+    uint64_t amount = 1;
+    asm volatile("xaddq %0, %1" : "+r"(amount), "+m"(*counter)::"cc");
+    return amount + 1;
+#else
+    return __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED) + 1;
+#endif
+}
+
+#if defined(__aarch64__)
+// Before ARMv8.4 a store of 16 bytes may be carried out as two, with a kill or a reader in between: what is whole on
+// every such processor is the exclusive pair.
+static inline void store_whole(char *at, sixteen digits) {
+    uint64_t halves[2], before, behind;
+    uint32_t failed;
+    memcpy(halves, &digits, sizeof halves);
+    asm volatile("1: ldxp %0, %1, %3\n"
+                 "stxp %w2, %4, %5, %3\n"
+                 "cbnz %w2, 1b"
+                 : "=&r"(before), "=&r"(behind), "=&r"(failed), "+Q"(*(sixteen *)at)
+                 : "r"(halves[0]), "r"(halves[1]));
+}
+#else
+static inline void store_whole(char *at, sixteen digits) {
+    *(volatile sixteen *)at = digits;
+}
+#endif
+
+static inline void store_digits(char *digits, uint64_t value) {
+    store_whole(digits, sixteen_digits(value));
+}
+
+#define AS_IT_IS(counter) (*(volatile uint64_t *)&(counter))
 
 // ---- live.c: the live Turtle file
 
@@ -51,8 +95,104 @@ void live_sweep(struct thread *thread);
 void live_gain_ahead(struct thread *thread, uint32_t size);
 void base_return(struct thread *thread);
 bool live_ready(struct thread *thread);
-bool live_is_written(const struct live *live); // its file cannot be mapped: unmapped.c
+bool live_is_written(const struct live *live); // its file cannot be mapped: chunk.c
 void live_write_now(struct live *live);
 bool size_allowed(uint64_t size); // of a file: chunk.c
+
+struct mounts;
+
+enum {
+    FIRST_CHUNK = 4096,
+    KEPT_BACK = 256, // of each chunk, for a Gap
+    CHANGES = 48,    // the first line of a thread file, a comment that holds the number of its changes
+};
+
+struct live {
+    uint32_t ordinal; // k in its name
+    uint32_t next;    // size of the next chunk
+    uint64_t size;
+    struct chunk *_Atomic chunk;
+    _Atomic bool held; // its chunks change, or are written: whoever else needs space takes another file
+    bool silent;
+    bool of_calls; // `….calls.ttl`
+    bool written;  // its file cannot be mapped: see chunk.c
+    long pid;
+    struct live *next_written;
+    uint64_t changes; // blocks that were committed, and closes
+    char *digits;     // of that number in the file; NULL: none
+};
+
+static inline bool live_hold(struct live *live) {
+    return !atomic_exchange(&live->held, true);
+}
+
+static inline void live_release(struct live *live) {
+    atomic_store(&live->held, false);
+}
+
+static inline const char *ending_of(const struct live *live) {
+    return live->of_calls ? ".calls.ttl" : ".ttl";
+}
+
+// live.c: `number` and `ordinal` are of the file's name
+char *file_name(char *room, uint32_t number, uint32_t ordinal, const char *ending);
+bool reserve_or_grow(struct thread *thread, struct live *live, struct block *block, size_t room);
+void gap_write(struct thread *thread, struct live *live, long error);
+extern struct pool lives;
+extern THREAD_LOCAL bool borrowed; // in a vfork's child: it has said its own base in the suspended parent's file
+
+// chunk.c
+long chunk_gain(struct live *live, int fd, size_t need); // 0, or why not
+void chunks_sweep(struct live *live);
+
+bool is_refused(long result);
+long chunk_as_memory(struct live *live, int fd, uint32_t size);
+bool chunk_open_for(struct chunk *chunk, size_t room);
+void live_write(struct live *live);
+
+// header.c
+#define PREFIXES                                                                                                       \
+    "@prefix prov: <http://www.w3.org/ns/prov#> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> . "                 \
+    "@prefix : <https://w3id.org/provio/ns#> ."
+enum { THREAD_ROOM = 128, PREFIX_ROOM = 256 };
+size_t base_room(void);
+size_t process_room(void);
+void text_base(struct text *text, uint32_t pid, uint64_t tick, int64_t number, int ordinal);
+void text_thread(struct text *text, int tid, uint64_t epoch);
+void text_process(struct text *text, const char *image, uint32_t pid, uint64_t tick, uint32_t parent, uint64_t started);
+void text_place(struct text *text, bool own, const char *cwd, size_t cwd_size, const struct mounts *mounts);
+long header_gain(struct live *live, struct thread *thread, int fd, char *room, const char *end);
+
+// live.c
+struct live *calls_begin(struct thread *thread);
+
+// One instruction, without a lock: only this thread and its handlers reserve here.
+static inline uint32_t advance(_Atomic uint32_t *counter, uint32_t amount) {
+#if defined(__x86_64__)
+    asm volatile("xaddl %0, %1" : "+r"(amount), "+m"(*counter)::"cc");
+    return amount;
+#else
+    return atomic_fetch_add_explicit(counter, amount, memory_order_relaxed);
+#endif
+}
+
+// Blocks with counters are aligned to them.
+static inline bool reserve(struct thread *thread, struct live *live, struct block *block, size_t room) {
+    uint32_t size = live->of_calls ? (uint32_t)room + 2 : ((uint32_t)room + 2 + 15) & ~15u;
+    struct chunk *chunk = atomic_load(&live->chunk);
+    if (chunk == NULL || relaxed(chunk->used) + size > chunk->size - KEPT_BACK) return false;
+    *(volatile int *)&thread->depth += 1; // until the commit
+    uint32_t at = advance(&chunk->used, size);
+    if (at + size > chunk->size - KEPT_BACK) {
+        *(volatile int *)&thread->depth -= 1;
+        return false;
+    }
+    char *start = chunk->start + at;
+    *(volatile char *)(start + size - 1) = '\n';
+    if (at > 0) *(volatile char *)(start - 1) = '\n'; // an interrupted reservation before may not have come to it
+    atomic_signal_fence(memory_order_seq_cst);
+    *block = (struct block){{start + 1, start + size - 1}, start, chunk, thread};
+    return true;
+}
 
 #endif

@@ -1,5 +1,5 @@
 // Shared writable maps of files: each keeps its opening whole until the last part of it is gone.
-#include "hand.h"
+#include "rows.h"
 
 enum { FIRST_MAPS = 256, MAP_SLABS = 10, FREE = 0, HELD = 1 }; // states of an address that are none
 

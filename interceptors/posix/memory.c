@@ -1,5 +1,5 @@
 // Memory without malloc: a region to take from and pools of equal items, both lock-free. Nothing is ever unmapped.
-#include "shim.h"
+#include "raw.h"
 
 #include <sys/mman.h>
 

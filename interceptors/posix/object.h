@@ -4,7 +4,7 @@
 
 #include "live.h"
 
-// ---- object.c, table.c: descriptor -> opening
+// ---- object.c: descriptor -> opening
 
 struct facts {
     uint32_t device_major, device_minor, links, mode;
@@ -77,16 +77,16 @@ struct mounts {
     uint64_t space, hash; // the mount namespace and what its table hashes to; 0: not known
     bool other;           // than that of what watches
 };
-void mounts_look(struct mounts *mounts); // mounts.c
+void mounts_look(struct mounts *mounts); // header.c
 void text_mounts(struct text *text, const struct mounts *mounts);
 enum { MOUNTS_ROOM = 64 };
 
-// facts.c
 bool statx_facts(int dirfd, const char *path, int flags, struct facts *facts);
 enum { FACTS_ROOM = 192 }; // what text_facts takes at most
 void text_facts(struct text *text, const struct facts *facts);
+void text_object(struct text *text, const char *property, uint64_t serial); // ` ; property <../o7>`
 
-// closing.c
+// opening.c
 struct closing {
     struct object *object;
     struct facts facts;
@@ -147,5 +147,34 @@ struct map *maps_cut(const void *address, size_t size);
 void maps_restore(struct map *gone);
 void maps_gone(int api, struct map *gone, uint64_t started);
 void maps_after_fork(void);
+
+// ---- between object.c and opening.c
+
+// ---- object.c
+
+struct object *table_set(int fd, struct object *object); // returns what it named before
+bool table_add(int fd, struct object *object);           // false: no room, or another thread looked it up meanwhile
+
+// ---- object.c
+
+extern _Atomic uint64_t serials; // how many openings have a number
+struct object *object_new(void);
+void object_path(struct object *object, const char *path, size_t length);
+void object_free(struct object *object);
+
+// Another thread may close the descriptor at any moment, and what was freed may be another opening by now: until it is
+// held, nothing but an opening's atomics may be looked at.
+static inline bool object_hold(struct object *object) {
+    uint64_t count = atomic_load(&object->references);
+    while (count != 0)
+        if (atomic_compare_exchange_weak(&object->references, &count, count + 1)) return true;
+    return false;
+}
+
+// Whether turns are followed there: asked where the opening may be another one by now, so kept as an atomic of its own.
+static inline void channel_note(struct object *object) {
+    bool channel = S_ISFIFO(object->facts.mode) || S_ISSOCK(object->facts.mode);
+    atomic_store_explicit(&object->channel, channel, memory_order_relaxed);
+}
 
 #endif

@@ -1,5 +1,5 @@
 // Names -> absolute paths: the working directory, another root, what lies in the folders of the record itself.
-#include "shim.h"
+#include "object.h"
 
 static char root[PATH_MAX]; // where chroot has put what the process calls `/`
 static EARLY size_t root_length;

@@ -1,5 +1,5 @@
 // What the supervisor set, this image's identity, and the state of its threads.
-#include "shim.h"
+#include "rows.h"
 
 #include <sys/mman.h>
 
@@ -291,4 +291,24 @@ long process_identify(void) {
     atomic_store(&process.pid, (uint32_t)RAW(getpid, 0));
     atomic_store(&process.tick, tick); // the last: other threads look at it first
     return tick != 0 ? 0 : -EMFILE;    // most likely
+}
+
+// ---- the end of the process
+
+// What a program leaves in the buffer of its standard output, the C library writes after this.
+__attribute__((destructor)) static void last_flush(void) {
+    if (watching()) put_count(STANDARD_OUTPUT);
+    lives_write();
+}
+
+void provio__exit(int status) {
+    lives_write();
+    REAL(_exit)(status);
+    __builtin_unreachable();
+}
+
+void provio__Exit(int status) {
+    lives_write();
+    REAL(_Exit)(status);
+    __builtin_unreachable();
 }

@@ -1,7 +1,6 @@
 // A Python that is watched waits for the libraries whose calls say what it does (../recognising.py): nothing of that is
 // in its environment or on its path, whatever its options are and whoever started it.
-#include "loaded.h"
-#include "shim.h"
+#include "event.h"
 
 #include <dlfcn.h>
 

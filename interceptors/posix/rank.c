@@ -1,5 +1,5 @@
 // Which rank of a parallel program this process is: who starts the ranks numbers them in their environment.
-#include "shim.h"
+#include "process.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #ifndef PROVIO_RECORD_H
 #define PROVIO_RECORD_H
 
-#include "shim.h"
+#include "event.h"
 
 #pragma GCC visibility push(default)
 #include "layer.h"
@@ -42,5 +42,24 @@ static inline uint64_t serial_of(struct thread *thread, provio_object *object) {
     uint64_t serial = atomic_load_explicit(&object->object.serial, memory_order_acquire);
     return likely(serial > serials_of_parent) || serial == 0 ? serial : announce_anew(thread, object, serial);
 }
+
+enum { LONGEST_NAME = 1 << 16, LONGEST_VALUE = 1 << 20, SAID_ROOM = 256 };
+
+// A handle is a Task's number, or a letter in the highest byte and a number.
+bool handle_is_own(uint64_t handle);                                           // not its parent's
+void text_handle(struct text *text, uint64_t handle);                          // `<../g3`
+void text_reference(struct text *text, const char *property, uint64_t handle); // ` ; property <../g3>`
+void text_integer(struct text *text, int64_t value);
+
+struct words {
+    const char *bytes; // NULL: nothing is said
+    size_t size;
+};
+struct words words_cut(const char *bytes, size_t longest); // not within a character
+struct words words_of(const char *bytes);
+size_t words_room(struct words words);
+void text_words(struct text *text, const char *property, const char *encoded, struct words words);
+
+bool key_hides(const char *key, bool number, bool digit); // declared_settings.c
 
 #endif

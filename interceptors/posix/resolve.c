@@ -1,9 +1,59 @@
 // The real functions: for each name of the table, its definition in the first library behind this one. What dlsym(3)
 // would say, without its lock and in a third of its time, so that it can be asked in the middle of a call; and without
 // naming the library that has dlsym, which is another than the C library where that is old.
-#include "shim.h"
+#include "raw.h"
 
 #include <link.h>
+
+// ---- the rows of the tables, as names and classes
+
+#define CHARACTER CALL
+#define VARIADIC CALL
+#define HAND CALL
+#define FRESH CALL
+#define SKIP(name, why)
+#define SKIPS(...)
+#define CALL(name, ...) #name,
+#define HDF5_HAND HDF5
+#define HDF5(name, ...) #name,
+#define MPIIO_HAND MPIIO
+#define MPIIO_LARGE(name, plain, ...) MPIIO(name, __VA_ARGS__)
+#define MPIIO HDF5
+const char api_names[][32] = {
+#include "calls.def"
+#include "../hdf5/calls.def"
+#include "../mpiio/calls.def"
+};
+#undef HDF5
+#undef CALL
+#define CALL(name, ...) sizeof(#name) - 1,
+#define HDF5(name, ...) sizeof(#name) - 1,
+const unsigned char api_lengths[] = {
+#include "calls.def"
+#include "../hdf5/calls.def"
+#include "../mpiio/calls.def"
+};
+#undef HDF5
+#undef CALL
+#undef CHARACTER
+#undef VARIADIC
+#undef HAND
+#undef FRESH
+
+#define CALL(name, type, parameters, arguments, Term, subject, outcome) TERM_##Term,
+#define CHARACTER CALL
+#define VARIADIC(name, type, parameters, last, sibling, arguments, Term, subject, outcome) TERM_##Term,
+#define FIRST_TERM(first, ...) TERM_##first
+#define HAND(name, type, parameters, ...) FIRST_TERM(__VA_ARGS__ __VA_OPT__(, ) IOActivity, ),
+#define FRESH(name, ...) TERM_IOActivity,
+#define HDF5(name, Term, ...) TERM_##Term,
+const char api_terms[][16] = {
+#include "calls.def"
+#include "../hdf5/calls.def"
+#include "../mpiio/calls.def"
+};
+
+// ---- their real functions
 
 // The loader's list, of glibc and of musl. Both weak, for a shim may come into a program of the other C library, by way
 // of a static one: there it does nothing but hand the calls on.

@@ -1,5 +1,5 @@
 // What counters say beyond their sums: the sizes of calls, repositions, the longest call.
-#include "shim.h"
+#include "access.h"
 
 // The sizes of calls that are unlike the first one, and the bytes of calls that did not begin where the last one ended.
 struct spread {

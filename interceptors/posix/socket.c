@@ -1,6 +1,6 @@
 // Which connection a socket is an end of, so that the two ends can be joined: of a local one the inode of the other
 // end, of an Internet one both addresses.
-#include "hand.h"
+#include "rows.h"
 
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>

@@ -1,6 +1,6 @@
 // syscall(2): what its common calls do is recorded as if they had been made by name; of others that do I/O a Gap is
 // left, once a process. Not by calling those functions: unlike them, syscall() is no cancellation point.
-#include "hand.h"
+#include "rows.h"
 
 #include <sched.h>
 #include <sys/prctl.h>

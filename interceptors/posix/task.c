@@ -1,6 +1,6 @@
 // Tasks (provio.h): a thread says what it does now, and what it does belongs there.
-#include "hand.h"
-#include "said.h"
+#include "rows.h"
+#include "record.h"
 
 static EARLY _Atomic uint32_t numbers;
 static EARLY struct thread *_Atomic newest;

@@ -1,5 +1,5 @@
 // Bytes into Turtle: numbers, dates, escaped and percent-encoded literals; paths.
-#include "shim.h"
+#include "process.h"
 
 void text_string(struct text *text, const char *string) {
     text_bytes(text, string, strlen(string));

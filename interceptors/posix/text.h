@@ -2,7 +2,7 @@
 #ifndef PROVIO_TEXT_H
 #define PROVIO_TEXT_H
 
-#include "memory.h"
+#include "raw.h"
 
 // ---- text.c
 
@@ -82,7 +82,7 @@ static inline void text_bytes(struct text *text, const void *bytes, size_t size)
 size_t path_append(char *room, size_t at, const char *path);
 void text_string(struct text *text, const char *string);
 void text_number(struct text *text, uint64_t value);
-void text_real(struct text *text, double value); // real.c
+void text_real(struct text *text, double value); // float_text.c
 bool text_plain(const char *bytes, size_t size);
 size_t name_room(const char *bytes, size_t size);
 // ` ; property "bytes"`, or with `encoded` as the property where the bytes are not UTF-8

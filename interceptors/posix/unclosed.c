@@ -3,7 +3,7 @@
 // A process that is killed leaves its entries. All processes of the run on this host share the list: an entry is
 // claimed by one exchange of its state, so that no two take the same one. What finds no entry is not in it: merge looks
 // at every opening once more.
-#include "live_file.h"
+#include "object.h"
 
 #include "unclosed.h"
 

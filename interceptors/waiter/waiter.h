@@ -21,8 +21,4 @@ enum mode {
 
 bool note_end(const struct told *told, int status);
 
-void put_back_signals(const struct told *told);
-
 void settle_unclosed(const struct told *told);
-
-void merge_later(const struct told *told);

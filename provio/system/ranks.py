@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 # Launcher, its variable of the rank, and of the number of ranks. The shim has the same table
-# (interceptors/posix/process.c).
+# (interceptors/posix/rank.c).
 TABLE = (
     ("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
     ("PMIx", "PMIX_RANK", ""),

@@ -1,7 +1,7 @@
 // Any bytes as a name, an argument and a path: what the shim writes of them must be Turtle, must fit
 // the room that was asked for, and must say those very bytes. Built with libFuzzer, or with its own main: then the
 // files on the command line are the inputs, and a statement of Turtle is printed for each.
-#include "../../interceptors/posix/shim.h"
+#include "../../interceptors/posix/process.h"
 
 #include <stdlib.h>
 

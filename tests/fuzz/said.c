@@ -2,7 +2,7 @@
 // room that was asked for, and be one line of Turtle. Built with libFuzzer, or with its own main: then the files on the
 // command line are the inputs, and what is said of each is printed as a document of Turtle. The rest of the shim is
 // replaced by what stands at the top: a thread that is watched, and blocks of exactly the room that is asked for.
-#include "../../interceptors/posix/said.h"
+#include "../../interceptors/posix/record.h"
 
 #include <stdlib.h>
 

@@ -14,7 +14,7 @@ from posix_trace import POSIX
 
 from provio.interceptors.python.secret_words import REDACTED, hides
 
-PARTS = ("said", "setting", "secret", "real", "text")
+PARTS = ("declarations", "declared_settings", "float_text", "text")
 SOURCES = [ROOT / "tests" / "fuzz" / "said.c", *(POSIX / f"{name}.c" for name in PARTS)]
 TEXTS = [text.replace(b"\0", b"") for text in TRICKY]
 SEEDS = [b"\0".join((text, b"Loss", other, text)) for text, other in zip(TEXTS, TEXTS[1:] + TEXTS[:1], strict=True)]

@@ -5,12 +5,21 @@
 // HDF5_VOL_CONNECTOR=provio. Where the functions are intercepted, or nothing is recorded, it only passes calls
 // through.
 #define _GNU_SOURCE
-#include "pass.h"
-#include "watch.h"
+#include "callbacks.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+// Unrecorded callbacks: each calls the native connector's callback in the calling library.
+#define PASS(name, parameters, arguments)                                                                              \
+    herr_t pass_##name parameters {                                                                                    \
+        struct library *library = LIBRARY;                                                                             \
+        return library->H5VL##name arguments;                                                                          \
+    }
+#include "pass.def"
+#undef PASS
 
 struct recorder recorder;
 int functions[FUNCTIONS];
@@ -26,7 +35,7 @@ static void recorder_find(void) {
 #undef RECORDER
     if (!usable) return;
 #define WATCHED(name, term) functions[FUNCTION_##name] = recorder.provio_function(#name, #term);
-#include "watched.def"
+#include "recorded.def"
 #undef WATCHED
 }
 

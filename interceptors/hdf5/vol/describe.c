@@ -1,5 +1,5 @@
 // Describes a dataset or attribute in the words of the trace: shape, datatype, chunks, filters.
-#include "../words.h"
+#include "../constants.h"
 #include "vol.h"
 #include <stdio.h>
 #include <string.h>

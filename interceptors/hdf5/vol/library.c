@@ -41,7 +41,7 @@ static bool fill_twelve(struct twelve *twelve, void *handle) {
 #define PASS_AT FIND
 #define CALL FIND
 #define CALL_AT FIND
-#include "twelve.def"
+#include "hdf5_1_12.def"
 #undef PASS
 #undef PASS_AT
 #undef CALL

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include "../../posix/layer.h"
 
-#include "twelve.h"
+#include "hdf5_1_12.h"
 
 #if H5VL_VERSION != 3
 #error "the connector is built with the headers of HDF5 1.14 or 2.0 (version 3 of HDF5's connector interface)"
@@ -46,7 +46,7 @@ struct recorder {
 
 enum {
 #define WATCHED(name, term) FUNCTION_##name,
-#include "watched.def"
+#include "recorded.def"
 #undef WATCHED
     FUNCTIONS
 };

@@ -1,0 +1,112 @@
+// The loaded objects, one by one.
+#include "rows.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+struct loader loader;
+
+bool loader_ready(void) {
+    loader.dlopen = real_named("dlopen");
+    loader.dlclose = real_named("dlclose");
+    loader.dl_iterate_phdr = real_named("dl_iterate_phdr");
+    return loader.dlopen != NULL && loader.dlclose != NULL && loader.dl_iterate_phdr != NULL;
+}
+
+void *loaded_symbol(void *handle, const char *name) {
+    void *(*look_up)(void *, const char *) = real_named("dlsym");
+    void *found = look_up == NULL ? NULL : look_up(handle, name);
+    char *(*forget)(void) = found == NULL ? real_named("dlerror") : NULL;
+    if (forget != NULL) forget(); // what is not there is not the program's error
+    return found;
+}
+
+// The name of the nth object: it is copied, and opened only after the loader has let go of its list. Another thread's
+// dlopen(3) takes the same two locks in the other order.
+struct nth {
+    unsigned left;
+    char *name; // PATH_ROOM bytes
+};
+
+static int nth_name(struct dl_phdr_info *info, size_t size, void *data) {
+    struct nth *nth = data;
+    (void)size;
+    if (nth->left-- > 0) return 0;
+    size_t length = info->dlpi_name == NULL ? 0 : strlen(info->dlpi_name);
+    if (length >= PATH_ROOM) length = 0;
+    memcpy(nth->name, info->dlpi_name, length);
+    nth->name[length] = '\0';
+    return 1;
+}
+
+static bool object_name(unsigned n, char *name) {
+    struct nth nth = {n, name};
+    return loader.dl_iterate_phdr(nth_name, &nth) != 0;
+}
+
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char _end[] __attribute__((visibility("hidden")));
+
+bool loaded_here(const void *function) {
+    return (const char *)function >= __ehdr_start && (const char *)function < _end;
+}
+
+void *loaded_function(const char *name) {
+    void *found = NULL;
+    char *object = loader_ready() ? pool_take(&scratches) : NULL;
+    for (unsigned n = 0; object != NULL && found == NULL && object_name(n, object); n++) {
+        void *handle = object[0] == '\0' ? NULL : loader.dlopen(object, RTLD_LAZY | RTLD_NOLOAD);
+        if (handle == NULL) continue;
+        found = loaded_symbol(handle, name);
+        if (loaded_here(found)) found = NULL;
+        loader.dlclose(handle);
+    }
+    if (object != NULL) pool_give(&scratches, object);
+    return found;
+}
+
+bool loaded_as(const char *part) {
+    bool found = false;
+    char *object = loader_ready() ? pool_take(&scratches) : NULL;
+    for (unsigned n = 0; object != NULL && !found && object_name(n, object); n++) found = strstr(object, part) != NULL;
+    if (object != NULL) pool_give(&scratches, object);
+    return found;
+}
+
+// ---- dlopen(3)
+
+#if !defined(RTLD_DEEPBIND) // musl has neither, and refuses what it does not know
+enum { RTLD_DEEPBIND = 0, LM_ID_BASE = 0 };
+#endif
+
+static const char deep[] = "is loaded with RTLD_DEEPBIND, past every preload";
+static const char apart[] = "is loaded into a name space of its own, past every preload";
+
+static __attribute__((cold, noinline)) void say_once(_Atomic bool *said, int api, const char *reason,
+                                                     const char *path) {
+    int error = errno;
+    if (watching() && !atomic_exchange(said, true)) event_gap(api, reason, path);
+    errno = error;
+}
+
+// The loader looks where its caller has code looked for (RUNPATH): these end in a jump, which leaves that the program.
+void *provio_dlopen(const char *path, int flags) {
+    static _Atomic bool said;
+    if (unlikely(flags & RTLD_DEEPBIND) && path != NULL && !(flags & RTLD_NOLOAD))
+        say_once(&said, API_dlopen, deep, path);
+    return REAL(dlopen)(path, flags);
+}
+
+int provio_dlclose(void *handle) {
+    int result = REAL(dlclose)(handle);
+    int error = errno;
+    callers_unloaded();
+    errno = error;
+    return result;
+}
+
+void *provio_dlmopen(long space, const char *path, int flags) {
+    static _Atomic bool said;
+    if (space != LM_ID_BASE && path != NULL && !(flags & RTLD_NOLOAD)) say_once(&said, API_dlmopen, apart, path);
+    return REAL(dlmopen)(space, path, flags);
+}
