@@ -61,7 +61,7 @@ void call_end(struct call *call, bool timed) {
 #define FAILED_CLOSED(object) object
 #define DONE_CLOSED(object) closed(&call, object)
 #define FAILED_HERE(object) object
-#define DONE_HERE(object) here(&call, object)
+#define DONE_HERE(object) counted_here(&call, object)
 
 #define ASKED                                                                                                          \
     (struct material) {                                                                                                \
@@ -121,9 +121,9 @@ void call_end(struct call *call, bool timed) {
 #define FAILED_LINK_MOVED(place, from, other, to) place
 #define DONE_LINK_MOVED(place, from, other, to) link_moved(&call, place, from, other, to)
 #define FAILED_LINK_GONE(place, name) place
-#define DONE_LINK_GONE(place, name) link_gone(&call, place, name)
+#define DONE_LINK_GONE(place, name) link_removed(&call, place, name)
 #define FAILED_ATTRIBUTE_GONE(place, object, name) place
-#define DONE_ATTRIBUTE_GONE(place, object, name) attribute_gone(&call, place, object, name)
+#define DONE_ATTRIBUTE_GONE(place, object, name) attribute_removed(&call, place, object, name)
 #define FAILED_ATTRIBUTE_MOVED(place, object, from, to) place
 #define DONE_ATTRIBUTE_MOVED(place, object, from, to) attribute_moved(&call, place, object, from, to)
 #define FAILED_NAMED(object, place, name) object
@@ -179,10 +179,10 @@ void call_end(struct call *call, bool timed) {
     EXPORTED(name, type, parameters)                                                                                   \
     type provio_##name parameters {                                                                                    \
         struct call call;                                                                                              \
-        const bool told = call_begin(&call, ROW_##name, __builtin_return_address(0), WANTED_##Term);                   \
+        const bool recorded = call_begin(&call, ROW_##name, __builtin_return_address(0), WANTED_##Term);               \
         type(*real) parameters = call.hdf5 == NULL ? NULL : ROW(call.hdf5, name);                                      \
         type result = real == NULL ? -1 : real arguments;                                                              \
-        if (!told) return result;                                                                                      \
+        if (!recorded) return result;                                                                                  \
         const enum side side = SIDE_##Term;                                                                            \
         (void)side;                                                                                                    \
         call_end(&call, TIMED_##Term);                                                                                 \

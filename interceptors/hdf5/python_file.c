@@ -17,9 +17,9 @@ static bool is_named(const struct call *call, const void *driver, const char *na
 
 hid_t provio_H5FDregister(const void *driver) {
     struct call call;
-    const bool told = call_begin(&call, ROW_H5FDregister, __builtin_return_address(0), true, false);
+    const bool recorded = call_begin(&call, ROW_H5FDregister, __builtin_return_address(0), true, false);
     hid_t result = call.hdf5 == NULL ? -1 : ROW(call.hdf5, H5FDregister)(driver);
-    if (told) call_end(&call, false);
+    if (recorded) call_end(&call, false);
     if (result > 0 && is_named(&call, driver, "fileobj")) atomic_store(&call.hdf5->file_like, result);
     return result;
 }
@@ -47,9 +47,9 @@ static bool python_find(struct python *python) {
 int descriptor_behind(const struct call *call, hid_t access) {
     hid_t driver = relaxed(call->hdf5->file_like);
     struct python python;
-    if (driver <= 0 || access <= 0 || ASK(call->hdf5, H5Pget_driver, access) != driver) return -1;
-    const void *(*asked)(hid_t) = function_of(call->hdf5, OWN_H5Pget_driver_info);
-    void *object = asked == NULL ? NULL : (void *)asked(access), *type, *value, *trace;
+    if (driver <= 0 || access <= 0 || QUERY(call->hdf5, H5Pget_driver, access) != driver) return -1;
+    const void *(*lookups)(hid_t) = function_of(call->hdf5, OWN_H5Pget_driver_info);
+    void *object = lookups == NULL ? NULL : (void *)lookups(access), *type, *value, *trace;
     if (object == NULL || !python_find(&python)) return -1;
     int kept = errno, state = python.ensure();
     python.fetch(&type, &value, &trace);

@@ -6,9 +6,9 @@
 struct open_file {
     _Atomic uintptr_t file; // 0: free
     provio_object *object;
-    int64_t begun; // what the first half of a split call asked for
-    handle begun_type;
-    uint64_t begun_at; // 0: none is going on
+    int64_t start_time; // what the first half of a split call asked for
+    handle split_type;
+    uint64_t split_started; // 0: none is going on
 };
 
 enum { FILES = 1024 };
@@ -25,7 +25,7 @@ static void file_opened(handle file, provio_object *object) {
         uintptr_t none = 0;
         if (!atomic_compare_exchange_strong(&open->file, &none, 1)) continue;
         open->object = object;
-        open->begun_at = 0;
+        open->split_started = 0;
         atomic_store(&open->file, (uintptr_t)file);
         return;
     }
@@ -105,25 +105,25 @@ static void moved(const struct call *call, handle file, enum side side, int64_t 
         provio_counted(open->object, call->function, started); // it took part, and moved nothing of its own
 }
 
-static void asked_for(const struct call *call, handle file, int64_t count, handle type) {
+static void requested(const struct call *call, handle file, int64_t count, handle type) {
     struct open_file *open = file_find(file);
     uint64_t bytes = bytes_of(count, type);
     if (open != NULL && bytes > 0) provio_submitted(open->object, call->function, bytes, call->started);
 }
 
-static void half_begun(const struct call *call, handle file, int64_t count, handle type) {
+static void split_begin(const struct call *call, handle file, int64_t count, handle type) {
     struct open_file *open = file_find(file);
     if (open == NULL) return;
-    open->begun = count;
-    open->begun_type = type;
-    open->begun_at = call->started;
+    open->start_time = count;
+    open->split_type = type;
+    open->split_started = call->started;
 }
 
-static void half_ended(const struct call *call, handle file, enum side side, const void *status) {
+static void split_end(const struct call *call, handle file, enum side side, const void *status) {
     struct open_file *open = file_find(file);
-    if (open == NULL || open->begun_at == 0) return;
-    moved(call, file, side, open->begun, open->begun_type, status, open->begun_at);
-    open->begun_at = 0;
+    if (open == NULL || open->split_started == 0) return;
+    moved(call, file, side, open->start_time, open->split_type, status, open->split_started);
+    open->split_started = 0;
 }
 
 static void here(const struct call *call, handle file) {
@@ -137,9 +137,9 @@ static void here(const struct call *call, handle file) {
 #define SIDE_SubmitWrite WRITING
 #define SIDE_Fsync WRITING
 #define DONE_MOVED(file, count, type, given) moved(&call, file, side, count, type, STATUS(given), call.started)
-#define DONE_ASKED_FOR(file, count, type) asked_for(&call, file, count, type)
-#define DONE_BEGUN(file, count, type) half_begun(&call, file, count, type)
-#define DONE_ENDED(file, given) half_ended(&call, file, side, STATUS(given))
+#define DONE_REQUESTED(file, count, type) requested(&call, file, count, type)
+#define DONE_BEGUN(file, count, type) split_begin(&call, file, count, type)
+#define DONE_ENDED(file, given) split_end(&call, file, side, STATUS(given))
 #define DONE_HERE(file) here(&call, file)
 
 // ---- one call

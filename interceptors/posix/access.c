@@ -2,7 +2,7 @@
 #include "access.h"
 
 static struct pool accesses = POOL(struct access);
-struct object nobody = {.serial = UINT64_MAX - 1, .kind = ""}, within = {.serial = UINT64_MAX - 2, .kind = ""};
+struct object unknown_object = {.serial = UINT64_MAX - 1, .kind = ""}, within = {.serial = UINT64_MAX - 2, .kind = ""};
 
 enum { FIRST_TABLE = 64 };
 
@@ -101,28 +101,28 @@ void access_forget(struct thread *thread) {
 }
 
 // A thread that came back to a Task has another number than when it left.
-static void own_anew(struct thread *thread, struct access *access) {
+static void take_over(struct thread *thread, struct access *access) {
     for (int i = 0; i < 2; i++)
         atomic_store_explicit(&access->side[i].owner, relaxed(thread->number), memory_order_relaxed);
 }
 
 // Without the names of functions, those of one class are one.
 static bool same_function(const struct counters *counters, int api, const char *term) {
-    if (counters->api == api || !left_out(CLASS_API)) return counters->api == api;
+    if (counters->api == api || !filtered(CLASS_API)) return counters->api == api;
     if (counters->api < 0 || counters->term == NULL || term == NULL)
         return counters->api >= 0 && counters->term == term;
     return strcmp(counters->term, term) == 0;
 }
 
-static struct counters *look_up(struct thread *thread, uint64_t serial, enum side side, int api, uint64_t source,
-                                const char *term) {
+static struct counters *access_look_up(struct thread *thread, uint64_t serial, enum side side, int api, uint64_t source,
+                                       const char *term) {
     if (thread->table == NULL) return NULL;
     uint64_t scope = scope_of(thread);
     for (struct access *access = *place(thread, serial); access != NULL; access = access->next) {
         struct counters *counters = &access->side[side];
         if (counters->serial != serial || counters->source != source || !same_function(counters, api, term)) continue;
         if (access->scope != scope) continue;
-        own_anew(thread, access);
+        take_over(thread, access);
         return counters;
     }
     return NULL;
@@ -130,8 +130,8 @@ static struct counters *look_up(struct thread *thread, uint64_t serial, enum sid
 
 // ---- the blocks
 
-static void text_who_when(struct text *text, struct thread *thread, uint64_t time) {
-    if (!left_out(CLASS_THREAD)) TEXT(text, " ; prov:wasAssociatedWith <>");
+static void text_thread_and_time(struct text *text, struct thread *thread, uint64_t time) {
+    if (!filtered(CLASS_THREAD)) TEXT(text, " ; prov:wasAssociatedWith <>");
     TEXT(text, " ; prov:startedAtTime \"");
     text_date(text, thread, time);
     TEXT(text, "\"^^xsd:dateTime");
@@ -143,12 +143,12 @@ static void text_head(struct text *text, struct thread *thread, uint64_t number,
     text_number(text, number);
     TEXT(text, "> a " TERM_Access);
     text_object(text, property, serial);
-    text_who_when(text, thread, time);
+    text_thread_and_time(text, thread, time);
     text_task(text, scope_of(thread));
 }
 
 void text_counted_api(struct text *text, const char *property, int api) {
-    if (left_out(CLASS_API)) return;
+    if (filtered(CLASS_API)) return;
     TEXT(text, " ; ");
     text_string(text, property);
     TEXT(text, " \"");
@@ -190,8 +190,9 @@ static struct counters *access_begin(struct thread *thread, struct object *objec
 }
 
 struct counters *access_find(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api) {
-    struct counters *counters = look_up(thread, serial, side, api, 0, NULL), *before = relaxed(object->hint[side]);
-    if (side == WRITING && before != NULL && !numbered_so(thread, relaxed(before->owner)) &&
+    struct counters *counters = access_look_up(thread, serial, side, api, 0, NULL),
+                    *before = relaxed(object->hint[side]);
+    if (side == WRITING && before != NULL && !had_number(thread, relaxed(before->owner)) &&
         relaxed(object->put) != NULL)
         atomic_store_explicit(&object->shared, true, memory_order_relaxed);
     if (counters == NULL) counters = access_begin(thread, object, serial, side, api);
@@ -229,7 +230,7 @@ struct counters *access_counted(struct thread *thread, struct object *object, co
                                        "; " TERM_elapsed "      ", "; " TERM_last "         ",
                                        "; " TERM_first "        ", "; " TERM_longest "      "};
     uint64_t serial = relaxed(object->serial), from = source == NULL ? 0 : relaxed(source->serial);
-    struct counters *counters = look_up(thread, serial, READING, api, from, term);
+    struct counters *counters = access_look_up(thread, serial, READING, api, from, term);
     if (counters != NULL) return counters;
     struct access *access;
     struct block block;
@@ -251,7 +252,7 @@ struct counters *access_counted(struct thread *thread, struct object *object, co
     counters->api = (int16_t)api;
     counters->digits = block.text.at + 16;
     for (int i = 0; i < 6; i++)
-        if (!left_out(CLASS_DURATION) || (i != ELAPSED && i != LONGEST)) text_counter(&block.text, labels[i]);
+        if (!filtered(CLASS_DURATION) || (i != ELAPSED && i != LONGEST)) text_counter(&block.text, labels[i]);
     TEXT(&block.text, " .");
     block_commit(&block);
     access_remember(thread, access);
@@ -277,12 +278,12 @@ static struct counters *failure_begin(struct thread *thread, struct object *obje
     TEXT(text, " <f");
     text_number(text, number);
     TEXT(text, "> a " TERM_Failure);
-    if (object != &nobody) {
+    if (object != &unknown_object) {
         TEXT(text, " ; " TERM_object " <../o");
         text_number(text, serial);
         TEXT(text, ">");
     }
-    text_who_when(text, thread, now(thread));
+    text_thread_and_time(text, thread, now(thread));
     text_task(text, scope_of(thread));
     TEXT(text, " ; " TERM_operation " ");
     text_string(text, counters->term);
@@ -302,9 +303,9 @@ void access_failed_with(struct thread *thread, struct object *object, int api, i
     uint64_t error = (uint64_t)number;
     if (detailed(DETAIL_FILE) || object == &ignored) return;
     uint64_t serial = object == NULL ? 0 : relaxed(object->serial);
-    if (serial == 0) serial = relaxed((object = &nobody)->serial); // closed meanwhile, by another thread
+    if (serial == 0) serial = relaxed((object = &unknown_object)->serial); // closed meanwhile, by another thread
     thread->depth++;
-    struct counters *counters = look_up(thread, serial, READING, api, error | AN_ERROR, api_term(api));
+    struct counters *counters = access_look_up(thread, serial, READING, api, error | AN_ERROR, api_term(api));
     if (counters == NULL) counters = failure_begin(thread, object, serial, api, error);
     if (counters != NULL) {
         uint64_t count = next_number(&counters->values[COUNT]);
@@ -334,7 +335,7 @@ void access_touched(struct thread *thread, struct object *object, uint64_t seria
 void account_stream(struct thread *thread, struct object *object, enum side side, int api, uint64_t bytes) {
     uint64_t serial = relaxed(object->serial), offset = relaxed(object->position);
     if (thread == NULL) return;
-    if (unlikely(left_out(CLASS_DURATION)) && !detailed(DETAIL_FILE))
+    if (unlikely(filtered(CLASS_DURATION)) && !detailed(DETAIL_FILE))
         account_lasting(thread, object, serial, side, api, offset, bytes, now(thread), false);
     else if (!detailed(DETAIL_FILE))
         account_timed(thread, object, serial, side, api, offset, bytes, now(thread), false);
@@ -344,7 +345,7 @@ void account_stream(struct thread *thread, struct object *object, enum side side
 }
 
 // A character at which more than last digits change, or the time is read.
-void account_tenth(struct thread *thread, struct object *object, enum side side, int api) {
+void account_carry(struct thread *thread, struct object *object, enum side side, int api) {
     account_untimed(thread, object, side, api, 1);
 }
 
@@ -367,7 +368,7 @@ struct object *put_count(FILE *stream) {
 // False where another thread's access holds the counter.
 bool access_closed(struct thread *thread, struct object *object, uint64_t serial, uint64_t time) {
     struct access *access = object->opening;
-    if (access == NULL || !numbered_so(thread, relaxed(access->side[0].owner)) || access->side[0].serial != serial)
+    if (access == NULL || !had_number(thread, relaxed(access->side[0].owner)) || access->side[0].serial != serial)
         return false;
     if (access->closed == NULL) return false; // its thread ended, and it is this thread's second access by now
     store_digits(access->closed, time - thread->epoch);

@@ -9,12 +9,12 @@
 
 extern uint64_t tasks_of_parent; // what has one of these was begun before the last fork
 uint64_t scope_of(struct thread *thread);
-bool numbered_so(const struct thread *thread, uint32_t number);
+bool had_number(const struct thread *thread, uint32_t number);
 void scopes_begin(struct thread *thread, bool made);
 uint32_t number_next(void);
 void tasks_after_fork(void);
 bool task_is_own(uint64_t task);
-void said_after_fork(void); // declarations.c
+void declarations_after_fork(void); // declarations.c
 void text_task(struct text *text, uint64_t scope);
 static inline size_t task_room(uint64_t scope) {
     return likely(scope == 0) ? 0 : sizeof " ; " TERM_task " <../t>" + digits_at_most(scope);
@@ -63,7 +63,7 @@ struct access {
 #define AN_ERROR ((uint64_t)1 << 63) // in the place of a copy's source
 
 // Whose failures belong to no opening.
-extern struct object nobody, within; // `within`: in the place of a copy's source, of all objects of a file
+extern struct object unknown_object, within; // `within`: in the place of a copy's source, of all objects of a file
 
 struct counters *access_find(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api);
 struct counters *access_counted(struct thread *thread, struct object *object, const char *term, int api,
@@ -81,24 +81,24 @@ static inline void access_failed(struct thread *thread, struct object *object, i
     access_failed_with(thread, object, api, errno, started);
 }
 void account_stream(struct thread *thread, struct object *object, enum side side, int api, uint64_t bytes);
-void account_tenth(struct thread *thread, struct object *object, enum side side, int api);
-void account_otherwise(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api,
-                       uint64_t offset, uint64_t bytes, uint64_t started);
+void account_carry(struct thread *thread, struct object *object, enum side side, int api);
+void account_other_detail(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api,
+                          uint64_t offset, uint64_t bytes, uint64_t started);
 struct access *access_new(struct thread *thread, struct object *object, uint64_t serial, uint64_t number,
                           struct block *block);
 void access_remember(struct thread *thread, struct access *access);
 void counters_begin(struct counters *counters, uint64_t bytes, uint64_t first);
 void sizes_free(struct counters *counters);
-void counters_longer(struct counters *counters, uint64_t elapsed);
-void counters_again(struct counters *counters);
-void counters_spread(struct thread *thread, struct counters *counters, uint64_t bytes, bool consecutive,
-                     uint64_t first);
+void counters_store_longest(struct counters *counters, uint64_t elapsed);
+void counters_store_again(struct counters *counters);
+void counters_note_size(struct thread *thread, struct counters *counters, uint64_t bytes, bool consecutive,
+                        uint64_t first);
 void call_line(struct thread *thread, struct counters *counters, uint64_t count, uint64_t offset, uint64_t bytes,
                uint64_t started, uint64_t elapsed, int error);
 
 // read_write_turns.c: where reading goes on after the process wrote, and writing after it read
 void turn_to(enum side side);
-bool turns_seen(const struct counters *counters);
+bool is_of_channel(const struct counters *counters);
 void turn_follow(struct counters *counters);
 void turn_look(struct thread *thread, struct counters *counters, uint64_t first);
 void turn_end(struct thread *thread, struct counters *counters, uint64_t first);
@@ -129,7 +129,7 @@ static inline void store_grown(volatile char *digits, uint64_t value, bool by_on
 
 // Where the digits of a counter are: without durations there are fewer.
 static inline char *counter_digits(const struct counters *counters, int which) {
-    if (left_out(CLASS_DURATION)) which -= which == EMPTY ? 2 : which > ELAPSED;
+    if (filtered(CLASS_DURATION)) which -= which == EMPTY ? 2 : which > ELAPSED;
     return counters->digits + 32 * which;
 }
 
@@ -181,9 +181,9 @@ static ALWAYS_INLINE uint64_t counters_add(struct thread *thread, struct counter
         counters_store(counters, count);
     else
         counters_store_untimed(counters, count);
-    if (timed && unlikely(elapsed > counters->longest)) counters_longer(counters, elapsed);
+    if (timed && unlikely(elapsed > counters->longest)) counters_store_longest(counters, elapsed);
     if (unlikely(bytes - counters->low >= counters->width || !consecutive))
-        counters_spread(thread, counters, bytes, consecutive, first);
+        counters_note_size(thread, counters, bytes, consecutive, first);
     return count;
 }
 
@@ -198,7 +198,7 @@ static inline void operation_add(struct thread *thread, struct counters *counter
     uint64_t ended = now(thread), left = SIXTEEN_PLACES - 1 - counters->values[BYTES];
     // What a call may be asked for has no limit; a counter has: there it stays.
     uint64_t count = counters_add(thread, counters, counters->next, bytes < left ? bytes : left, started, ended,
-                                  started, !left_out(CLASS_DURATION));
+                                  started, !filtered(CLASS_DURATION));
     if (detailed(DETAIL_CALL)) call_line(thread, counters, count, 0, bytes, started, ended - started, 0);
 }
 
@@ -237,7 +237,7 @@ static inline void account(struct thread *thread, struct object *object, uint64_
     if (likely(detailed(DETAIL_OP)))
         account_timed(thread, object, serial, side, api, offset, bytes, started, false);
     else
-        account_otherwise(thread, object, serial, side, api, offset, bytes, started);
+        account_other_detail(thread, object, serial, side, api, offset, bytes, started);
 }
 
 // The same without durations; `started` 0: not known.
@@ -245,8 +245,8 @@ void account_lasting(struct thread *thread, struct object *object, uint64_t seri
                      uint64_t offset, uint64_t bytes, uint64_t started, bool kept);
 
 // When a call begins: without durations only the first write's moment is asked for.
-static ALWAYS_INLINE uint64_t begun(struct thread *thread, const struct object *object, uint64_t serial,
-                                    enum side side) {
+static ALWAYS_INLINE uint64_t start_time(struct thread *thread, const struct object *object, uint64_t serial,
+                                         enum side side) {
     if (unlikely(detailed(DETAIL_UNTIMED)) && (side == READING || touched(object, serial, side))) return 0;
     return now(thread);
 }
@@ -266,8 +266,8 @@ static inline void account_untimed(struct thread *thread, struct object *object,
     add(&counters->values[BYTES], bytes);
     store_grown(counters->digits, count, true);
     store_digits(counters->digits + 32, AS_IT_IS(counters->values[BYTES]));
-    if (unlikely(count != AS_IT_IS(counters->values[COUNT]))) counters_again(counters);
-    if (unlikely(bytes - counters->low >= counters->width)) counters_spread(thread, counters, bytes, true, 0);
+    if (unlikely(count != AS_IT_IS(counters->values[COUNT]))) counters_store_again(counters);
+    if (unlikely(bytes - counters->low >= counters->width)) counters_note_size(thread, counters, bytes, true, 0);
     *(volatile int *)&thread->depth -= 1;
 }
 
@@ -283,7 +283,7 @@ static ALWAYS_INLINE void account_character(struct object *object, enum side sid
     }
     volatile char *digits = counters->digits;
     if (unlikely(digits[15] == '9' || digits[47] == '9' || (counters->values[COUNT] & 63) < 2)) {
-        account_tenth(thread, object, side, api);
+        account_carry(thread, object, side, api);
         return;
     }
     *(volatile int *)&thread->depth = 1;

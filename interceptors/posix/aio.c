@@ -10,7 +10,7 @@
 static void submitted(int api, const char *term, int fd, size_t size, uint64_t started) {
     struct object *object = object_of(fd);
     bool writes = api == API_aio_write || api == API_aio_write64;
-    bool refused = writes && access_mode(fd) == O_RDONLY; // that it fails is said later
+    bool refused = writes && open_mode(fd) == O_RDONLY; // that it fails is said later
     if (object != &ignored && !refused) count_change(thread_self(), object, term, api, size, started);
 }
 

@@ -28,13 +28,13 @@ void account_lasting(struct thread *thread, struct object *object, uint64_t seri
     account_moment(thread, object, serial, side, api, offset, bytes, started, kept);
 }
 
-void account_otherwise(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api,
-                       uint64_t offset, uint64_t bytes, uint64_t started) {
+void account_other_detail(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api,
+                          uint64_t offset, uint64_t bytes, uint64_t started) {
     if (detailed(DETAIL_UNTIMED))
         account_moment(thread, object, serial, side, api, offset, bytes, started, false);
     else if (detailed(DETAIL_FILE))
         access_touched(thread, object, serial, side, api, side == READING ? now(thread) : started);
-    else if (left_out(CLASS_DURATION))
+    else if (filtered(CLASS_DURATION))
         account_lasting(thread, object, serial, side, api, offset, bytes, started, true);
     else
         account_timed(thread, object, serial, side, api, offset, bytes, started, true);
@@ -87,7 +87,7 @@ void call_line(struct thread *thread, struct counters *counters, uint64_t count,
         at = digits_before(at, (uint64_t)error);
         at = BEFORE(at, ";" TERM_errno " ");
     }
-    if (!left_out(CLASS_DURATION)) {
+    if (!filtered(CLASS_DURATION)) {
         at = digits_before(at, elapsed);
         at = BEFORE(at, ";" TERM_elapsed " ");
     }

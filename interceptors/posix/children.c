@@ -51,7 +51,7 @@ static THREAD_LOCAL uint64_t vfork_started;
 
 void vfork_begin(void) {
     struct thread *thread = watching() ? thread_self() : NULL;
-    if (thread == NULL || relaxed(sealed) || !live_ready(thread)) return;
+    if (thread == NULL || relaxed(under_seccomp) || !live_ready(thread)) return;
     if (vforks++ > 0) return; // a child's own vfork: the memory is lent already
     vfork_started = now(thread);
     child_begin();
@@ -66,7 +66,7 @@ int vfork_end(int api, int pid) {
         self = lender;
         lender = NULL;
         overlay_drop();
-        unseal();
+        seccomp_undo();
         launch_returned();
         base_return(self);
         if (pid > 0) event_child(api, TERM_Fork, pid, NULL, NULL, vfork_started);
@@ -168,7 +168,7 @@ int provio_pclose(FILE *stream) {
 
 // ---- exec
 
-void launch_say(struct launch *launch, int api, const char *shown) {
+void launch_report(struct launch *launch, int api, const char *shown) {
     if (!launch->legible) return;
     launch->event = event_exec(api, shown, launch->argv, launch->reason != NULL);
     event_unwatched(launch, api, 0);
@@ -185,7 +185,7 @@ void launch_failed(struct launch *launch, int api, int error) {
     struct launch launch = {.environment = envp};                                                                      \
     if (watching()) {                                                                                                  \
         launch_begin(&launch, dirfd, path, flags, searched, argv, envp);                                               \
-        launch_say(&launch, API_##name, shown);                                                                        \
+        launch_report(&launch, API_##name, shown);                                                                     \
     }                                                                                                                  \
     int result = call;                                                                                                 \
     launch_failed(&launch, API_##name, errno);                                                                         \

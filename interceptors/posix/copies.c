@@ -69,7 +69,7 @@ ssize_t provio_vmsplice(int fd, const struct iovec *parts, size_t count, unsigne
     struct object *object = watching() ? object_of(fd) : &ignored;
     if (object == &ignored) return REAL(vmsplice)(fd, parts, count, flags);
     struct thread *thread = thread_self();
-    enum side side = access_mode(fd) == O_RDONLY ? READING : WRITING;
+    enum side side = open_mode(fd) == O_RDONLY ? READING : WRITING;
     uint64_t serial = relaxed(object->serial), started = now(thread);
     ssize_t result = REAL(vmsplice)(fd, parts, count, flags);
     if (result >= 0)

@@ -26,7 +26,7 @@ static struct numbers *numbers_of(char letter) {
     }
 }
 
-void said_after_fork(void) {
+void declarations_after_fork(void) {
     struct numbers *all[] = {&configurations, &metrics, &checkpoints, &entities};
     for (unsigned i = 0; i < sizeof all / sizeof *all; i++) all[i]->parents = atomic_load(&all[i]->last);
 }
@@ -64,23 +64,23 @@ void text_reference(struct text *text, const char *property, uint64_t handle) {
 
 // ---- texts
 
-struct words words_cut(const char *bytes, size_t longest) {
-    if (bytes == NULL) return (struct words){NULL, 0};
+struct literal literal_cut(const char *bytes, size_t longest) {
+    if (bytes == NULL) return (struct literal){NULL, 0};
     size_t size = strnlen(bytes, longest), least = size < longest ? size : size - 3;
     while (size > least && (bytes[size] & 0xc0) == 0x80) size--;
-    return (struct words){bytes, size};
+    return (struct literal){bytes, size};
 }
 
-struct words words_of(const char *bytes) {
-    return words_cut(bytes, LONGEST_NAME);
+struct literal literal_of(const char *bytes) {
+    return literal_cut(bytes, LONGEST_NAME);
 }
 
-size_t words_room(struct words words) {
-    return words.bytes == NULL ? 0 : name_room(words.bytes, words.size);
+size_t literal_room(struct literal literal) {
+    return literal.bytes == NULL ? 0 : name_room(literal.bytes, literal.size);
 }
 
-void text_words(struct text *text, const char *property, const char *encoded, struct words words) {
-    if (words.bytes != NULL) text_name(text, property, encoded, words.bytes, words.size);
+void text_literal(struct text *text, const char *property, const char *encoded, struct literal literal) {
+    if (literal.bytes != NULL) text_name(text, property, encoded, literal.bytes, literal.size);
 }
 
 void text_integer(struct text *text, int64_t value) {
@@ -90,47 +90,49 @@ void text_integer(struct text *text, int64_t value) {
 
 // ---- things
 
-struct saying {
+struct declaration {
     struct thread *thread;
     struct block block;
     uint64_t scope;
 };
 
 // ` <../m1> a :Metric ; :startedNs … ; :name "…" ; :kind "…"`
-static bool thing_begin(struct saying *saying, uint64_t handle, const char *term, struct words name, struct words kind,
-                        size_t room) {
-    uint64_t time = now(saying->thread);
-    saying->scope = scope_of(saying->thread);
-    room += SAID_ROOM + task_room(saying->scope) + words_room(name) + words_room(kind);
-    if (!block_begin(saying->thread, &saying->block, room)) return false;
-    struct text *text = &saying->block.text;
+static bool declaration_begin(struct declaration *declaration, uint64_t handle, const char *term, struct literal name,
+                              struct literal kind, size_t room) {
+    uint64_t time = now(declaration->thread);
+    declaration->scope = scope_of(declaration->thread);
+    room += DECLARATION_ROOM + task_room(declaration->scope) + literal_room(name) + literal_room(kind);
+    if (!block_begin(declaration->thread, &declaration->block, room)) return false;
+    struct text *text = &declaration->block.text;
     TEXT(text, " ");
     text_handle(text, handle);
     TEXT(text, "> a ");
     text_string(text, term);
     TEXT_NUMBER(text, TERM_startedNs, time);
-    text_words(text, TERM_name, TERM_nameEncoded, name);
-    text_words(text, TERM_kind, TERM_kindEncoded, kind);
+    text_literal(text, TERM_name, TERM_nameEncoded, name);
+    text_literal(text, TERM_kind, TERM_kindEncoded, kind);
     return true;
 }
 
-static void thing_end(struct saying *saying) {
-    text_task(&saying->block.text, saying->scope);
-    event_end(&saying->block);
+static void thing_end(struct declaration *declaration) {
+    text_task(&declaration->block.text, declaration->scope);
+    event_end(&declaration->block);
 }
 
 uint64_t provio_configuration(const char *name, const char *kind) {
-    struct saying saying = {.thread = left_out(CLASS_CONFIGURATION) ? NULL : hearing()};
-    uint64_t handle = saying.thread == NULL ? 0 : handle_new('g');
-    if (handle == 0 || !thing_begin(&saying, handle, TERM_Configuration, words_of(name), words_of(kind), 0)) return 0;
-    thing_end(&saying);
+    struct declaration declaration = {.thread = filtered(CLASS_CONFIGURATION) ? NULL : recording_thread()};
+    uint64_t handle = declaration.thread == NULL ? 0 : handle_new('g');
+    if (handle == 0 ||
+        !declaration_begin(&declaration, handle, TERM_Configuration, literal_of(name), literal_of(kind), 0))
+        return 0;
+    thing_end(&declaration);
     return handle;
 }
 
 void provio_configuration_end(uint64_t configuration) {
-    struct thread *thread = configuration >> LETTER == 'g' && handle_is_own(configuration) ? hearing() : NULL;
+    struct thread *thread = configuration >> LETTER == 'g' && handle_is_own(configuration) ? recording_thread() : NULL;
     struct block block;
-    if (thread == NULL || !block_begin(thread, &block, SAID_ROOM)) return;
+    if (thread == NULL || !block_begin(thread, &block, DECLARATION_ROOM)) return;
     TEXT(&block.text, " ");
     text_handle(&block.text, configuration);
     TEXT(&block.text, "> " TERM_complete " true");
@@ -138,14 +140,14 @@ void provio_configuration_end(uint64_t configuration) {
 }
 
 uint64_t provio_entity(const char *name, const char *kind, const char *identifier) {
-    struct saying saying = {.thread = left_out(CLASS_ENTITY) ? NULL : hearing()};
-    struct words known = words_of(identifier);
-    uint64_t handle = saying.thread == NULL ? 0 : handle_new('e');
-    if (handle == 0 ||
-        !thing_begin(&saying, handle, TERM_DataObject, words_of(name), words_of(kind), words_room(known)))
+    struct declaration declaration = {.thread = filtered(CLASS_ENTITY) ? NULL : recording_thread()};
+    struct literal known = literal_of(identifier);
+    uint64_t handle = declaration.thread == NULL ? 0 : handle_new('e');
+    if (handle == 0 || !declaration_begin(&declaration, handle, TERM_DataObject, literal_of(name), literal_of(kind),
+                                          literal_room(known)))
         return 0;
-    text_words(&saying.block.text, TERM_identifier, TERM_identifierEncoded, known);
-    thing_end(&saying);
+    text_literal(&declaration.block.text, TERM_identifier, TERM_identifierEncoded, known);
+    thing_end(&declaration);
     return handle;
 }
 
@@ -155,20 +157,20 @@ static void text_step(struct text *text, int64_t step) {
     text_integer(text, step);
 }
 
-static uint64_t checkpoint_said(struct thread *thread, const char *path, size_t length, int64_t step) {
-    struct saying saying = {.thread = thread};
-    const struct words none = {NULL, 0};
+static uint64_t checkpoint_write(struct thread *thread, const char *path, size_t length, int64_t step) {
+    struct declaration declaration = {.thread = thread};
+    const struct literal none = {NULL, 0};
     uint64_t handle = handle_new('c');
-    if (!thing_begin(&saying, handle, TERM_Checkpoint, none, none, 64 + name_room(path, length))) return 0;
-    if (length > 0) TEXT_NAME(&saying.block.text, path, path, length);
-    text_step(&saying.block.text, step);
-    thing_end(&saying);
+    if (!declaration_begin(&declaration, handle, TERM_Checkpoint, none, none, 64 + name_room(path, length))) return 0;
+    if (length > 0) TEXT_NAME(&declaration.block.text, path, path, length);
+    text_step(&declaration.block.text, step);
+    thing_end(&declaration);
     return handle;
 }
 
 // The whole of a path that may be told, to be given back; NULL: there is none.
-static char *path_told(const char *path, size_t *length) {
-    char *room = path == NULL || left_out(CLASS_FILE) ? NULL : pool_take(&scratches);
+static char *path_declared(const char *path, size_t *length) {
+    char *room = path == NULL || filtered(CLASS_FILE) ? NULL : pool_take(&scratches);
     *length = room == NULL ? 0 : path_or_address(room, path);
     if (*length > 0 && !path_ignored(room, *length)) return room;
     if (room != NULL) pool_give(&scratches, room);
@@ -176,13 +178,13 @@ static char *path_told(const char *path, size_t *length) {
 }
 
 uint64_t provio_checkpoint(const char *path, int64_t step) {
-    struct thread *thread = left_out(CLASS_CHECKPOINT) ? NULL : hearing();
+    struct thread *thread = filtered(CLASS_CHECKPOINT) ? NULL : recording_thread();
     size_t length;
     if (thread == NULL) return 0;
-    if (path == NULL) return checkpoint_said(thread, "", 0, step);
-    char *told = path_told(path, &length);
+    if (path == NULL) return checkpoint_write(thread, "", 0, step);
+    char *told = path_declared(path, &length);
     if (told == NULL) return 0;
-    uint64_t handle = checkpoint_said(thread, told, length, step);
+    uint64_t handle = checkpoint_write(thread, told, length, step);
     pool_give(&scratches, told);
     return handle;
 }
@@ -196,11 +198,11 @@ struct metric {
     int64_t integer, step;
 };
 
-static void metric_said(const char *name, const char *kind, const struct metric *metric) {
-    struct saying saying = {.thread = left_out(CLASS_METRIC) ? NULL : hearing()};
-    if (saying.thread == NULL || (metric->of != 0 && !handle_is_own(metric->of))) return;
-    struct text *text = &saying.block.text;
-    if (!thing_begin(&saying, handle_new('m'), TERM_Metric, words_of(name), words_of(kind), 64)) return;
+static void metric_write(const char *name, const char *kind, const struct metric *metric) {
+    struct declaration declaration = {.thread = filtered(CLASS_METRIC) ? NULL : recording_thread()};
+    if (declaration.thread == NULL || (metric->of != 0 && !handle_is_own(metric->of))) return;
+    struct text *text = &declaration.block.text;
+    if (!declaration_begin(&declaration, handle_new('m'), TERM_Metric, literal_of(name), literal_of(kind), 64)) return;
     if (metric->of != 0) text_reference(text, TERM_partOf, metric->of);
     TEXT(text, " ; " TERM_value " ");
     if (metric->whole)
@@ -208,31 +210,32 @@ static void metric_said(const char *name, const char *kind, const struct metric 
     else
         text_real(text, metric->real);
     text_step(text, metric->step);
-    thing_end(&saying);
+    thing_end(&declaration);
 }
 
 void provio_metric(const char *name, const char *kind, double value, int64_t step) {
-    metric_said(name, kind, &(struct metric){.real = value, .step = step});
+    metric_write(name, kind, &(struct metric){.real = value, .step = step});
 }
 
 void provio_metric_integer(const char *name, const char *kind, int64_t value, int64_t step) {
-    metric_said(name, kind, &(struct metric){.whole = true, .integer = value, .step = step});
+    metric_write(name, kind, &(struct metric){.whole = true, .integer = value, .step = step});
 }
 
 void provio_metric_of(uint64_t checkpoint, const char *name, const char *kind, double value, int64_t step) {
-    if (checkpoint != 0) metric_said(name, kind, &(struct metric){.of = checkpoint, .real = value, .step = step});
+    if (checkpoint != 0) metric_write(name, kind, &(struct metric){.of = checkpoint, .real = value, .step = step});
 }
 
 // ---- what was used and generated
 
-static void event_said(const char *term, uint64_t thing, const char *path, size_t length) {
-    struct thread *thread = hearing();
+static void event_declared(const char *term, uint64_t thing, const char *path, size_t length) {
+    struct thread *thread = recording_thread();
     struct block block;
     struct facts facts = {0};
     if (thread == NULL) return;
     uint64_t time = now(thread), number = next_number(&thread->events), scope = scope_of(thread);
     bool found = length > 0 && statx_facts(AT_FDCWD, path, 0, &facts);
-    if (!block_begin(thread, &block, SAID_ROOM + FACTS_ROOM + task_room(scope) + name_room(path, length))) return;
+    if (!block_begin(thread, &block, DECLARATION_ROOM + FACTS_ROOM + task_room(scope) + name_room(path, length)))
+        return;
     struct text *text = &block.text;
     TEXT(text, " <e");
     text_number(text, number);
@@ -248,10 +251,10 @@ static void event_said(const char *term, uint64_t thing, const char *path, size_
 
 static void thing_or_path(const char *term, uint64_t thing, const char *path) {
     size_t length;
-    if (thing != 0 && handle_is_own(thing) && thing >> LETTER != 0) event_said(term, thing, "", 0);
-    char *told = hearing() == NULL ? NULL : path_told(path, &length);
+    if (thing != 0 && handle_is_own(thing) && thing >> LETTER != 0) event_declared(term, thing, "", 0);
+    char *told = recording_thread() == NULL ? NULL : path_declared(path, &length);
     if (told == NULL) return;
-    event_said(term, 0, told, length);
+    event_declared(term, 0, told, length);
     pool_give(&scratches, told);
 }
 

@@ -19,7 +19,7 @@ struct word {
 };
 
 struct part {
-    unsigned words;
+    unsigned literal;
     struct word now, last, before;
     bool sure, other;
 };
@@ -46,7 +46,7 @@ static void word_end(struct part *part) {
     part->before = part->last;
     part->last = *word;
     part->now = none.now;
-    part->words++;
+    part->literal++;
 }
 
 static void word_add(struct word *word, char letter) {
@@ -59,8 +59,8 @@ static bool is(const struct word *word, const char *text) {
 }
 
 static bool is_pass(const struct part *part) {
-    if (part->words == 2) return is(&part->last, " pass ") && strstr(owners, part->before.text) != NULL;
-    if (part->words != 1) return false;
+    if (part->literal == 2) return is(&part->last, " pass ") && strstr(owners, part->before.text) != NULL;
+    if (part->literal != 1) return false;
     if (is(&part->last, " pass ")) return true;
     struct word owner = part->last;
     if (owner.length < 6 || strncmp(owner.text + owner.length - 4, "pass ", 5) != 0) return false;
@@ -70,8 +70,8 @@ static bool is_pass(const struct part *part) {
 
 static bool part_hides(const struct part *part, bool number, bool digit) {
     if (is_pass(part)) return !digit;
-    bool key = part->words > 1 && is(&part->last, " key ") && strstr(of_data, part->before.text) == NULL;
-    bool keys = part->words > 1 && is(&part->last, " keys ") && strstr(keys_of, part->before.text) != NULL;
+    bool key = part->literal > 1 && is(&part->last, " key ") && strstr(of_data, part->before.text) == NULL;
+    bool keys = part->literal > 1 && is(&part->last, " keys ") && strstr(keys_of, part->before.text) != NULL;
     return part->sure || (!number && (part->other || key || keys));
 }
 
@@ -98,16 +98,16 @@ static _Atomic uint64_t settings_made;
 
 // ` <../g1/7> a :Setting ; :partOf <../g1> ; :name "…"`
 static bool setting_begin(struct block *block, uint64_t of, const char *key, size_t room) {
-    struct thread *thread = of != 0 && handle_is_own(of) ? hearing() : NULL;
-    struct words name = words_of(key);
-    if (thread == NULL || !block_begin(thread, block, SAID_ROOM + words_room(name) + room)) return false;
+    struct thread *thread = of != 0 && handle_is_own(of) ? recording_thread() : NULL;
+    struct literal name = literal_of(key);
+    if (thread == NULL || !block_begin(thread, block, DECLARATION_ROOM + literal_room(name) + room)) return false;
     TEXT(&block->text, " ");
     text_handle(&block->text, of);
     TEXT(&block->text, "/");
     text_number(&block->text, atomic_fetch_add(&settings_made, 1) + 1);
     TEXT(&block->text, "> a " TERM_Setting);
     text_reference(&block->text, TERM_partOf, of);
-    text_words(&block->text, TERM_name, TERM_nameEncoded, name);
+    text_literal(&block->text, TERM_name, TERM_nameEncoded, name);
     return true;
 }
 

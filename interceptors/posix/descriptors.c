@@ -130,7 +130,7 @@ int provio_daemon(int keep_folder, int keep_streams) {
     return result;
 }
 
-int access_mode(int fd) {
+int open_mode(int fd) {
     struct object *object = object_kept(fd);
     int mode = object == NULL ? O_RDWR : (int)object->flags & O_ACCMODE;
     object_release(object, 1);

@@ -23,7 +23,7 @@ DIR *provio_opendir(const char *path) {
     struct thread *thread = settings.list && watching() ? thread_self() : NULL;
     uint64_t started = thread == NULL ? 0 : now(thread);
     DIR *result = REAL(opendir)(path);
-    if (unlikely(relaxed(python_waits))) python_ask();
+    if (unlikely(relaxed(python_pending))) python_request();
     if (thread != NULL && result != NULL)
         object_open(API_opendir, dirfd(result), AT_FDCWD, path, O_RDONLY | O_DIRECTORY, started, false);
     else if (thread != NULL)
@@ -50,7 +50,7 @@ static int watched_nftw(int api, int (*real)(const char *, visiting, int, int), 
     int result = real(path, flags & CHANGES_FOLDER ? visit_elsewhere : visit, depth, flags);
     visitor = outer;
     if (flags & CHANGES_FOLDER) cwd_changed();
-    if (result >= 0 && settings.list) event_asked(api, TERM_List, AT_FDCWD, path, started);
+    if (result >= 0 && settings.list) event_lookup(api, TERM_List, AT_FDCWD, path, started);
     return result;
 }
 FORWARD(nftw, int, (const char *path, visiting visit, int depth, int flags), watched_nftw, path, visit, depth, flags)
@@ -62,7 +62,7 @@ static FTS *watched_fts_open(int api, FTS *(*real)(char *const *, int, const voi
     uint64_t started = thread == NULL ? 0 : now(thread);
     FTS *result = real(paths, options, compare);
     for (; thread != NULL && result != NULL && *paths != NULL; paths++)
-        event_asked(api, TERM_List, AT_FDCWD, *paths, started);
+        event_lookup(api, TERM_List, AT_FDCWD, *paths, started);
     return result;
 }
 #if defined(__GLIBC__)

@@ -2,7 +2,7 @@
 #include "event.h"
 
 static void text_api(struct text *text, int api) {
-    if (left_out(CLASS_API)) return;
+    if (filtered(CLASS_API)) return;
     TEXT(text, " ; " TERM_api " \"");
     TEXT_API(text, api);
     TEXT(text, "\"");
@@ -20,7 +20,7 @@ uint64_t event_begin(struct thread *thread, struct block *block, const char *ter
     TEXT(&block->text, "> a ");
     text_string(&block->text, term);
     TEXT_NUMBER(&block->text, TERM_at, started - thread->epoch);
-    if (!left_out(CLASS_DURATION)) TEXT_NUMBER(&block->text, TERM_elapsed, ended - started);
+    if (!filtered(CLASS_DURATION)) TEXT_NUMBER(&block->text, TERM_elapsed, ended - started);
     text_api(&block->text, api);
     text_task(&block->text, scope);
     return number;
@@ -32,10 +32,10 @@ void event_end(struct block *block) {
 }
 
 // What is known by its name alone counts as a file.
-static bool name_left_out(const struct facts *facts) {
-    if (facts == NULL || facts->mode == 0) return left_out(CLASS_FILE);
+static bool name_filtered(const struct facts *facts) {
+    if (facts == NULL || facts->mode == 0) return filtered(CLASS_FILE);
     // Where a folder went tells where its files did.
-    return kind_left_out(facts->mode);
+    return kind_filtered(facts->mode);
 }
 
 void event_rename(int api, const char *term, int fromfd, const char *from, int tofd, const char *to, uint64_t started) {
@@ -48,9 +48,9 @@ void event_rename(int api, const char *term, int fromfd, const char *from, int t
     bool found = statx_facts(tofd, to, AT_SYMLINK_NOFOLLOW, &facts);
     bool wanted = thread != NULL && old_size > 0 && new_size > 0 &&
                   !(path_ignored(old, old_size) && path_ignored(new, new_size)) &&
-                  !name_left_out(found ? &facts : NULL);
+                  !name_filtered(found ? &facts : NULL);
     // What has or had a name that is left out is not named.
-    if (unlikely(settings.limited) && wanted) wanted = !path_left_out(old, old_size) && !path_left_out(new, new_size);
+    if (unlikely(settings.limited) && wanted) wanted = !path_filtered(old, old_size) && !path_filtered(new, new_size);
     if (wanted && event_begin(thread, &block, term, api, started,
                               FACTS_ROOM + name_room(old, old_size) + name_room(new, new_size))) {
         TEXT_NAME(&block.text, from, old, old_size);
@@ -108,7 +108,7 @@ static void event_named(const char *term, int api, int dirfd, const char *path, 
     char *room = pool_take(&scratches);
     size_t size = room == NULL ? 0 : named_path(room, dirfd, path);
     size_t extra = FACTS_ROOM + 64 + (words == NULL ? 0 : word_room(&words[0]) + word_room(&words[1]));
-    bool kept = term[1] == 'L' && term[2] == 'i' && term[3] == 's' ? !left_out(CLASS_DIRECTORY) : !name_left_out(facts);
+    bool kept = term[1] == 'L' && term[2] == 'i' && term[3] == 's' ? !filtered(CLASS_DIRECTORY) : !name_filtered(facts);
     if (thread != NULL && size > 0 && kept && !path_ignored(room, size) &&
         event_begin(thread, &block, term, api, started, extra + name_room(room, size))) {
         TEXT_NAME(&block.text, path, room, size);
@@ -173,7 +173,7 @@ void event_attribute(int api, int dirfd, const char *path, int flags, const char
         event_named(TERM_SetAttribute, api, dirfd, path, started, &facts, (struct word[2]){set});
 }
 
-void event_asked(int api, const char *term, int dirfd, const char *path, uint64_t started) {
+void event_lookup(int api, const char *term, int dirfd, const char *path, uint64_t started) {
     event_named(term, api, dirfd, path, started, NULL, NULL);
 }
 
@@ -186,7 +186,7 @@ void event_pattern(int api, const char *pattern, uint64_t started) {
     while (length > 0 && pattern[length - 1] != '/') length--;
     memcpy(room, pattern, length);
     memcpy(room + length, length == 0 ? "." : "", length == 0 ? 2 : 1);
-    event_asked(api, TERM_List, AT_FDCWD, room, started);
+    event_lookup(api, TERM_List, AT_FDCWD, room, started);
     pool_give(&scratches, room);
 }
 
@@ -244,8 +244,8 @@ void event_unmap(int api, int ordinal, uint64_t map, const struct facts *facts, 
 }
 
 static void text_command(struct text *text, const char *path, char *const argv[]) {
-    if (path != NULL && !left_out(CLASS_PROGRAM)) TEXT_NAME(text, executable, path, strlen(path));
-    if (argv == NULL || left_out(CLASS_PROCESS)) return;
+    if (path != NULL && !filtered(CLASS_PROGRAM)) TEXT_NAME(text, executable, path, strlen(path));
+    if (argv == NULL || filtered(CLASS_PROCESS)) return;
     TEXT(text, " ; " TERM_argv " \"");
     for (int i = 0; argv[i] != NULL; i++) {
         if (i > 0) TEXT(text, " ");

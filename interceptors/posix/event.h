@@ -17,7 +17,7 @@ void event_times(int api, int dirfd, const char *path, int flags, const struct f
 void event_mode(int api, int dirfd, const char *path, int flags, mode_t mode, uint64_t started);
 void event_owner(int api, int dirfd, const char *path, int flags, uid_t owner, gid_t group, uint64_t started);
 void event_attribute(int api, int dirfd, const char *path, int flags, const char *attribute, uint64_t started);
-void event_asked(int api, const char *term, int dirfd, const char *path, uint64_t started);
+void event_lookup(int api, const char *term, int dirfd, const char *path, uint64_t started);
 void event_pattern(int api, const char *pattern, uint64_t started);
 void event_truncate(int api, int fd, const char *path, off64_t length, uint64_t started);
 uint64_t event_map(int api, struct object *object, size_t size, int protection, bool shared, uint64_t started);
@@ -51,7 +51,7 @@ void launch_returned(void);
 const char *shell_reason(void);
 const char *own_name(void);        // resolve.c: the shim's file
 size_t package_folder(char *room); // launch.c: where the shim lies, or `preload` with it; its length, 0: not known
-void launch_say(struct launch *launch, int api, const char *shown);
+void launch_report(struct launch *launch, int api, const char *shown);
 void launch_failed(struct launch *launch, int api, int error);
 void event_unwatched(struct launch *launch, int api, int pid);
 void event_withdraw(struct block *block);
@@ -61,18 +61,18 @@ void callers_unloaded(void); // ../hdf5/library.c
 
 // ---- sandbox.c: what keeps the shim from its files later on
 
-extern _Atomic bool confined; // the root, the user or the namespaces were changed
+extern _Atomic bool sandboxed; // the root, the user or the namespaces were changed
 
-struct sealing {
+struct seccomp_entry {
     struct thread *thread;
     bool strict;
 };
 
-struct thread *confine_begin(void);
-int confine_end(int result);
-void seal_begin(struct sealing *sealing, bool strict);
-void seal_end(struct sealing *sealing, int api, bool done);
-void unseal(void);
+struct thread *sandbox_begin(void);
+int sandbox_end(int result);
+void seccomp_begin(struct seccomp_entry *seccomp_entry, bool strict);
+void seccomp_end(struct seccomp_entry *seccomp_entry, int api, bool done);
+void seccomp_undo(void);
 
 #if defined(__GLIBC__)
 enum { OWN_MUSL = false };

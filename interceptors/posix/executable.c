@@ -95,7 +95,7 @@ static bool gains_rights(const struct file *file) {
     return users[0] != users[1] || groups[0] != groups[1];
 }
 
-static bool go_note(const struct file *file, const ElfW(Phdr) * part) {
+static bool is_go_note(const struct file *file, const ElfW(Phdr) * part) {
     char room[256];
     size_t size = part->p_filesz < sizeof room ? part->p_filesz : sizeof room;
     const char *note = file_part(file, part->p_offset, size, room);
@@ -134,7 +134,7 @@ static const char *native_reason(const struct file *file, const ElfW(Ehdr) * hea
         const char *reason = part.p_type == PT_INTERP ? loader_reason(file, &part, need) : NULL;
         if (reason != NULL) return reason;
         loaded |= part.p_type == PT_INTERP;
-        go |= part.p_type == PT_NOTE && go_note(file, &part);
+        go |= part.p_type == PT_NOTE && is_go_note(file, &part);
     }
     const char *name = base_name(path);
     bool loader = head->e_type == ET_DYN && begins(name, "ld") && strstr(name, ".so") != NULL;

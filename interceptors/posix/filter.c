@@ -18,7 +18,7 @@ static void word_read(const char *word, size_t length) {
 }
 
 // `op`, or with what else is recorded, or is not: `call,-pipe,stat`.
-bool words_read(const char *words) {
+bool options_read(const char *words) {
     static const char *const levels[] = {"file", "op", "call"};
     const char *end = strchrnul(words, ',');
     settings.detail = DETAIL_UNTIMED;
@@ -29,11 +29,11 @@ bool words_read(const char *words) {
         end = strchrnul(++word, ',');
         word_read(word, (size_t)(end - word));
     }
-    if (settings.detail == DETAIL_OP && left_out(CLASS_DURATION)) settings.detail = DETAIL_UNTIMED;
+    if (settings.detail == DETAIL_OP && filtered(CLASS_DURATION)) settings.detail = DETAIL_UNTIMED;
     return true;
 }
 
-bool kind_left_out(uint32_t mode) {
+bool kind_filtered(uint32_t mode) {
     static const unsigned char classes[16] = {[S_IFIFO >> 12] = CLASS_PIPE,
                                               [S_IFCHR >> 12] = CLASS_FILE,
                                               [S_IFBLK >> 12] = CLASS_FILE,
@@ -41,7 +41,7 @@ bool kind_left_out(uint32_t mode) {
                                               [S_IFREG >> 12] = CLASS_FILE,
                                               [S_IFSOCK >> 12] = CLASS_SOCKET,
                                               [0] = CLASS_FILE};
-    return left_out(classes[(mode & S_IFMT) >> 12]);
+    return filtered(classes[(mode & S_IFMT) >> 12]);
 }
 
 // ---- paths
@@ -138,12 +138,12 @@ static unsigned verdict(const char *path, size_t length) {
     return found;
 }
 
-static bool climbs(const char *path, size_t length) {
+static bool has_parent_parts(const char *path, size_t length) {
     return strstr(path, "/../") != NULL || (length > 3 && memcmp(path + length - 3, "/..", 3) == 0);
 }
 
 // `a/../b` is `b`, as far as the name tells.
-static size_t without_climbs(char *path) {
+static size_t remove_parent_parts(char *path) {
     char *to = path;
     for (const char *at = path, *end; *at == '/'; at = end) {
         end = strchrnul(at + 1, '/');
@@ -159,23 +159,23 @@ static size_t without_climbs(char *path) {
     return (size_t)(to - path);
 }
 
-bool path_left_out(const char *path, size_t length) {
-    char *room = climbs(path, length) ? pool_take(&scratches) : NULL;
+bool path_filtered(const char *path, size_t length) {
+    char *room = has_parent_parts(path, length) ? pool_take(&scratches) : NULL;
     if (room == NULL) return verdict(path, length) != INCLUDED;
     memcpy(room, path, length + 1);
-    size_t left = without_climbs(room);
+    size_t left = remove_parent_parts(room);
     unsigned found = verdict(room, left);
     pool_give(&scratches, room);
     return found != INCLUDED;
 }
 
 // By a name that it was opened by (or NULL), and by what it is really called.
-bool descriptor_left_out(int fd, int dirfd, const char *path) {
+bool descriptor_filtered(int fd, int dirfd, const char *path) {
     char *room = pool_take(&scratches);
     if (room == NULL) return false;
     bool unlinked = true;
     size_t length = path == NULL ? 0 : path_join(room, dirfd, path);
-    unsigned found = length == 0 || climbs(room, length) ? 0 : verdict(room, length);
+    unsigned found = length == 0 || has_parent_parts(room, length) ? 0 : verdict(room, length);
     size_t really = path_of_fd(fd, room, &unlinked);
     if (really > 0) found |= verdict(room, really);
     pool_give(&scratches, room);

@@ -120,14 +120,14 @@ void text_base(struct text *text, uint32_t pid, uint64_t tick, int64_t number, i
 }
 
 void text_thread(struct text *text, int tid, uint64_t epoch) {
-    if (left_out(CLASS_THREAD)) {
+    if (filtered(CLASS_THREAD)) {
         TEXT(text, " <> " TERM_epochNs " ");
         text_number(text, epoch);
     } else {
         TEXT(text, " <> a " TERM_Thread);
         TEXT_NUMBER(text, TERM_tid, (uint64_t)tid);
         TEXT_NUMBER(text, TERM_epochNs, epoch);
-        if (!left_out(CLASS_PROGRAM)) TEXT(text, " ; prov:actedOnBehalfOf <../program>");
+        if (!filtered(CLASS_PROGRAM)) TEXT(text, " ; prov:actedOnBehalfOf <../program>");
     }
     TEXT(text, " .");
 }
@@ -148,7 +148,7 @@ static void text_word(struct text *text, const char *said, const char *word) {
 
 void text_process(struct text *text, const char *image, uint32_t pid, uint64_t tick, uint32_t parent,
                   uint64_t started) {
-    bool told = !left_out(CLASS_PROCESS); // else only what ties it to others
+    bool told = !filtered(CLASS_PROCESS); // else only what ties it to others
     TEXT(text, " <../> ");
     if (told) {
         TEXT(text, "a " TERM_Process);
@@ -200,11 +200,11 @@ static void program_look(char *room, size_t most) {
 }
 
 void text_place(struct text *text, bool own, const char *cwd, size_t cwd_size, const struct mounts *mounts) {
-    if (own && program.length > 0 && !left_out(CLASS_PROGRAM)) {
+    if (own && program.length > 0 && !filtered(CLASS_PROGRAM)) {
         TEXT_NAME(text, executable, program.path, program.length);
-        if (program.facts.mode != 0 && !left_out(CLASS_FILE)) text_facts(text, &program.facts);
+        if (program.facts.mode != 0 && !filtered(CLASS_FILE)) text_facts(text, &program.facts);
     }
-    if (cwd_size > 0 && !left_out(CLASS_PROCESS)) TEXT_NAME(text, cwd, cwd, cwd_size);
+    if (cwd_size > 0 && !filtered(CLASS_PROCESS)) TEXT_NAME(text, cwd, cwd, cwd_size);
     text_mounts(text, mounts);
     TEXT(text, " .");
 }
@@ -229,7 +229,7 @@ static void header_write(struct live *live, struct thread *thread, const char *c
         text_process(&block.text, process.forked ? "fork" : "exec", process.pid, process.tick, process.parent,
                      process.started);
         text_place(&block.text, true, cwd, cwd_size, mounts);
-        text_unlike_ranks(&block.text);
+        text_conflicting_ranks(&block.text);
     }
     block_commit(&block);
 }

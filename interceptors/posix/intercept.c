@@ -114,7 +114,7 @@ static int flushed_descriptor(const FILE *stream) {
     const intptr_t before = BEFORE_##subject;                                                                          \
     const bool buffered = BUFFERED_##subject;                                                                          \
     const uint64_t stored = INLINE_##subject;                                                                          \
-    uint64_t where = OFFSET_##subject, started = buffered ? 0 : begun(thread, object, serial, way);                    \
+    uint64_t where = OFFSET_##subject, started = buffered ? 0 : start_time(thread, object, serial, way);               \
     type result = real_call;                                                                                           \
     int64_t bytes = outcome;                                                                                           \
     SEEN_##subject;                                                                                                    \
@@ -237,13 +237,13 @@ static void opened(int api, int fd, bool stream, uint64_t started, int dirfd, co
 
 #define WATCH_Delete(name, type, arguments, subject, outcome)                                                          \
     struct facts facts;                                                                                                \
-    EVENT(name, type, arguments, outcome, DOOMED_##subject, DELETED_##subject)
-#define DOOMED_NAME(dirfd, path) statx_facts(dirfd, path, AT_SYMLINK_NOFOLLOW, &facts)
+    EVENT(name, type, arguments, outcome, BEFORE_DELETE_##subject, DELETED_##subject)
+#define BEFORE_DELETE_NAME(dirfd, path) statx_facts(dirfd, path, AT_SYMLINK_NOFOLLOW, &facts)
 #define DELETED_NAME(dirfd, path) event_delete(api, dirfd, path, &facts, started)
 
-#define DOOMED_SHARED_MEMORY(name)                                                                                     \
+#define BEFORE_DELETE_SHARED_MEMORY(name)                                                                              \
     char path[sizeof SHARED_MEMORY_FOLDER + NAME_MAX];                                                                 \
-    DOOMED_NAME(AT_FDCWD, shared_memory_path(path, name))
+    BEFORE_DELETE_NAME(AT_FDCWD, shared_memory_path(path, name))
 #define DELETED_SHARED_MEMORY(name) DELETED_NAME(AT_FDCWD, path)
 
 #define SHARED_MEMORY_FOLDER "/dev/shm/"
@@ -270,8 +270,8 @@ static const char *shared_memory_path(char *room, const char *name) {
 
 #define WATCH_SetTimes(name, type, arguments, subject, outcome)                                                        \
     struct facts facts;                                                                                                \
-    EVENT(name, type, arguments, outcome, UNSET_##subject, SET_##subject)
-#define UNSET_TIMES(dirfd, path, flags) statx_facts(dirfd, or_itself(path), (flags) | AT_EMPTY_PATH, &facts)
+    EVENT(name, type, arguments, outcome, BEFORE_SET_##subject, SET_##subject)
+#define BEFORE_SET_TIMES(dirfd, path, flags) statx_facts(dirfd, or_itself(path), (flags) | AT_EMPTY_PATH, &facts)
 #define SET_TIMES(dirfd, path, flags) event_times(api, dirfd, path, flags, &facts, started)
 
 #define WATCH_SetMode(name, type, arguments, subject, outcome) EVENT(name, type, arguments, outcome, , SET_##subject)
@@ -284,12 +284,12 @@ static const char *shared_memory_path(char *room, const char *name) {
 // Asking and listing are not recorded unless that is asked for.
 #define WATCH_Stat(name, type, arguments, subject, outcome)                                                            \
     if (likely(!settings.stat)) return REAL(name) arguments;                                                           \
-    EVENT(name, type, arguments, outcome, , ASKED_##subject)
-#define ASKED_NAME(dirfd, path) event_asked(api, TERM_Stat, dirfd, path, started)
+    EVENT(name, type, arguments, outcome, , LOOKED_UP_##subject)
+#define LOOKED_UP_NAME(dirfd, path) event_lookup(api, TERM_Stat, dirfd, path, started)
 #define WATCH_List(name, type, arguments, subject, outcome)                                                            \
     if (likely(!settings.list)) return REAL(name) arguments;                                                           \
     EVENT(name, type, arguments, outcome, , LISTED_##subject)
-#define LISTED_NAME(dirfd, path) event_asked(api, TERM_List, dirfd, path, started)
+#define LISTED_NAME(dirfd, path) event_lookup(api, TERM_List, dirfd, path, started)
 #define LISTED_PATTERN(pattern) event_pattern(api, pattern, started)
 #define LISTED_DIRECTORY(directory) count_list(thread, dirfd(directory), api, 0, started)
 #define LISTED_FD_BYTES(fd, size) count_list(thread, fd, api, (uint64_t)(size), started)

@@ -12,7 +12,7 @@ static const char numbers[JOB_WORDS][6][20] = {
     {"SLURM_ARRAY_TASK_ID", "PBS_ARRAY_INDEX", "PBS_ARRAYID", "LSB_JOBINDEX", "FLUX_JOB_CC"},
 };
 // All that provio/system/jobs.py looks at, but for Grid Engine's: no other names are so plain.
-static const char said[][24] = {
+static const char variables[][24] = {
     "SLURM_JOB_ID",
     "SLURM_ARRAY_TASK_ID",
     "SLURM_JOB_NODELIST",
@@ -60,7 +60,7 @@ static const char said[][24] = {
 };
 static const char lists[][24] = {"PBS_NODEFILE", "LSB_DJOB_HOSTFILE", "COBALT_NODEFILE"};
 
-void job_look(const char *values[JOB_WORDS], const char *name, size_t length, const char *value) {
+void job_match(const char *values[JOB_WORDS], const char *name, size_t length, const char *value) {
     if (length < sizeof "PBS_JOBID" - 1 || length >= sizeof numbers[0][0] || strchr("SPLFC", *name) == NULL) return;
     if (*name == 'L' && strcmp(value, "0") == 0) return; // what LSF says where there is no array
     for (int word = 0; word < JOB_WORDS; word++)
@@ -130,9 +130,9 @@ static void text_job(struct text *text) {
         const char *value = strchrnul(*environment, '=');
         size_t length = (size_t)(value - *environment);
         if (*value == '\0') continue;
-        for (size_t i = 0; i < sizeof said / sizeof *said; i++)
-            if (length == strlen(said[i]) && memcmp(*environment, said[i], length) == 0)
-                text_variable(text, said[i], value + 1, strlen(value + 1));
+        for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+            if (length == strlen(variables[i]) && memcmp(*environment, variables[i], length) == 0)
+                text_variable(text, variables[i], value + 1, strlen(value + 1));
         for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
             if (length == strlen(lists[i]) && memcmp(*environment, lists[i], length) == 0)
                 text_list(text, lists[i], value + 1);
@@ -157,7 +157,7 @@ static long job_create(void) {
 void job_note(void) {
     enum { ROOM = 8 * LARGEST_LIST }; // six characters for one, at most
     struct rlimit limit;
-    if (settings.job[JOB][0] == '\0' || left_out(CLASS_PROCESS) || is_own()) return;
+    if (settings.job[JOB][0] == '\0' || filtered(CLASS_PROCESS) || is_own()) return;
     if (RAW(prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit) == 0 && ROOM > limit.rlim_cur) return; // else SIGXFSZ
     long fd = job_create();
     if (fd < 0) return; // another process has kept it

@@ -99,7 +99,7 @@ static size_t change_room(const struct change *change, const char *variable) {
     return change->shim == NULL ? room : room + libraries * strlen(change->shim);
 }
 
-static bool to_change(const char *variable, const struct change *change) {
+static bool is_changed(const char *variable, const struct change *change) {
     return (change->preload && preloads(variable)) || (change->site != NULL && begins(variable, PYTHON_PATH));
 }
 
@@ -108,14 +108,14 @@ void environment_change(struct launch *launch, char *const envp[], const struct 
     const char *site = change->site;
     size_t count = 2, size = site == NULL ? 0 : strlen(site) + sizeof PYTHON_PATH;
     for (char *const *at = envp; at != NULL && *at != NULL; at++, count++)
-        if (to_change(*at, change)) size += change_room(change, *at);
+        if (is_changed(*at, change)) size += change_room(change, *at);
     if (size == 0 || envp == NULL || !room_take(launch, count * sizeof *envp + size)) return;
     char **copy = (char **)launch->room, **to = copy;
     struct text text = {launch->room + count * sizeof *envp, launch->room + count * sizeof *envp + size};
     const char *path = NULL;
     for (; *envp != NULL; envp++) {
         char *start = text.at;
-        if (!to_change(*envp, change))
+        if (!is_changed(*envp, change))
             *to++ = *envp;
         else if (begins(*envp, PYTHON_PATH))
             path = *envp;
@@ -238,7 +238,7 @@ static bool search(char *room, const char *name) {
 
 static const char *place_reason(void) {
     enum { WRITE_AND_SEARCH = W_OK | X_OK };
-    if (!relaxed(confined)) return NULL;
+    if (!relaxed(sandboxed)) return NULL;
     bool loadable = RAW(faccessat2, AT_FDCWD, (long)own_name(), R_OK, AT_EACCESS) == 0;
     return loadable && RAW(faccessat2, AT_FDCWD, (long)settings.folder, WRITE_AND_SEARCH, AT_EACCESS) == 0
                ? NULL
@@ -275,7 +275,7 @@ void launch_begin(struct launch *launch, int dirfd, const char *path, int flags,
     *launch = (struct launch){.environment = envp, .argv = argv};
     launch->legible = readable_command(path, argv, envp);
     if (!launch->legible) return;
-    if (relaxed(sealed)) {
+    if (relaxed(under_seccomp)) {
         launch->reason = sealed_off;
         environment_change(launch, envp, &(const struct change){true, NULL, NULL});
     } else {
@@ -300,7 +300,7 @@ void launch_returned(void) {
 // A program that has another C library than the shell cannot hand it a shim by this way.
 const char *shell_reason(void) {
     static _Atomic signed char known; // 1: the shell has this C library, -1: another
-    if (relaxed(sealed)) return sealed_off;
+    if (relaxed(under_seccomp)) return sealed_off;
     if (!is_watched(environ)) return bare;
     if (OWN_MUSL && relaxed(known) == 0) {
         struct need need = {false, false};

@@ -8,11 +8,11 @@ struct middle_text {
 };
 
 int provio_recording(void) {
-    return hearing() != NULL;
+    return recording_thread() != NULL;
 }
 
 uint64_t provio_now(void) {
-    struct thread *thread = hearing();
+    struct thread *thread = recording_thread();
     return thread == NULL ? 0 : now(thread);
 }
 
@@ -112,7 +112,7 @@ static void announce_file(struct thread *thread, provio_object *file, uint64_t s
     TEXT_NUMBER(text, TERM_openedNs, started);
     if (function >= 0) {
         text_counted_api(text, TERM_openApi, function);
-        if (!left_out(CLASS_DURATION)) TEXT_NUMBER(text, TERM_openElapsed, elapsed);
+        if (!filtered(CLASS_DURATION)) TEXT_NUMBER(text, TERM_openElapsed, elapsed);
     }
     text_found(&block, &file->object);
 }
@@ -134,7 +134,8 @@ static void announce_member(struct thread *thread, provio_object *member, uint64
     text_found(&block, &member->object);
 }
 
-__attribute__((cold, noinline)) uint64_t announce_anew(struct thread *thread, provio_object *object, uint64_t parents) {
+__attribute__((cold, noinline)) uint64_t announce_again(struct thread *thread, provio_object *object,
+                                                        uint64_t parents) {
     uint64_t file = object->file == NULL ? 0 : serial_of(thread, object->file), serial = serial_next();
     if (!atomic_compare_exchange_strong(&object->object.serial, &parents, serial)) return parents;
     thread->depth++;
@@ -162,7 +163,7 @@ static provio_object *file_new(struct thread *thread, int function, const char *
     file->plain = flags & PROVIO_PLAIN_FILE;
     file->object.unlinked = unlinked;
     uint64_t serial = serial_next();
-    started = began(thread, started, ended);
+    started = clamped_start(thread, started, ended);
     thread->depth++;
     announce_file(thread, file, serial, function, started, ended - started);
     thread->depth--;
@@ -180,9 +181,9 @@ size_t path_or_address(char *room, const char *path) {
 }
 
 provio_object *provio_file(int function, const char *path, unsigned flags, uint64_t started) {
-    struct thread *thread = hearing();
+    struct thread *thread = recording_thread();
     struct facts facts = {0};
-    if (thread == NULL || path == NULL || !function_known(function) || left_out(CLASS_FILE)) return NULL;
+    if (thread == NULL || path == NULL || !function_known(function) || filtered(CLASS_FILE)) return NULL;
     uint64_t ended = now(thread);
     char *room = pool_take(&scratches);
     if (room == NULL) return NULL;
@@ -197,9 +198,9 @@ provio_object *provio_file(int function, const char *path, unsigned flags, uint6
 }
 
 provio_object *provio_file_of(int function, int fd, unsigned flags, uint64_t started) {
-    struct thread *thread = hearing();
+    struct thread *thread = recording_thread();
     struct facts facts;
-    if (thread == NULL || !function_known(function) || left_out(CLASS_FILE)) return NULL;
+    if (thread == NULL || !function_known(function) || filtered(CLASS_FILE)) return NULL;
     uint64_t ended = now(thread);
     if (!statx_facts(fd, "", AT_EMPTY_PATH, &facts)) return NULL;
     char *room = pool_take(&scratches);
@@ -214,7 +215,7 @@ provio_object *provio_file_of(int function, int fd, unsigned flags, uint64_t sta
 }
 
 void provio_file_closed(provio_object *file, uint64_t time) {
-    struct thread *thread = file == NULL ? NULL : hearing();
+    struct thread *thread = file == NULL ? NULL : recording_thread();
     uint64_t serial = thread == NULL ? 0 : serial_of(thread, file);
     if (serial == 0) return;
     const struct facts *opened = &file->object.facts;
@@ -223,7 +224,7 @@ void provio_file_closed(provio_object *file, uint64_t time) {
                     closing.facts.inode == opened->inode && closing.facts.device_major == opened->device_major &&
                     closing.facts.device_minor == opened->device_minor;
     thread->depth++;
-    closing_write(thread, &closing, serial, began(thread, time, now(thread)));
+    closing_write(thread, &closing, serial, clamped_start(thread, time, now(thread)));
     thread->depth--;
 }
 
@@ -232,11 +233,11 @@ void provio_file_closed(provio_object *file, uint64_t time) {
 static const char *kind_of(const char *word) {
     static const char kinds[][12] = {TERM_Group, TERM_Dataset, TERM_Attribute, TERM_Datatype, TERM_NamedLink};
     for (int i = 0; word != NULL && i < (int)(sizeof kinds / sizeof *kinds); i++)
-        if (strcmp(kinds[i] + 1, word) == 0) return left_out(CLASS_GROUP + i) ? NULL : kinds[i];
+        if (strcmp(kinds[i] + 1, word) == 0) return filtered(CLASS_GROUP + i) ? NULL : kinds[i];
     return NULL;
 }
 
-struct saying {
+struct member_property {
     const char *property, *encoded, *value; // encoded: the property where the value is not UTF-8
     const char *beginning;                  // how it is said where the value is plain
     uint32_t begins;
@@ -248,8 +249,8 @@ struct saying {
 enum { SAYINGS = 10, LONGEST_TYPE = 2048 };
 
 // What there is to say; how many that are.
-static int sayings_of(struct saying *sayings, const struct provio_member *member) {
-    const struct saying all[SAYINGS] = {
+static int properties_of(struct member_property *sayings, const struct provio_member *member) {
+    const struct member_property all[SAYINGS] = {
         SAYING(path, pathEncoded, member->path),       SAYING(name, nameEncoded, member->name),
         SAYING(target, targetEncoded, member->target), SAYING(targetFile, targetFileEncoded, member->target_file),
         SAYING(shape, shape, member->shape),           SAYING(maxShape, maxShape, member->max_shape),
@@ -268,25 +269,27 @@ static int sayings_of(struct saying *sayings, const struct provio_member *member
     return count;
 }
 
-static void saying_text(struct text *text, const struct saying *saying) {
-    if (!saying->plain) {
-        text_name(text, saying->property, saying->encoded, saying->value, saying->size);
+static void property_text(struct text *text, const struct member_property *member_property) {
+    if (!member_property->plain) {
+        text_name(text, member_property->property, member_property->encoded, member_property->value,
+                  member_property->size);
         return;
     }
-    text_bytes(text, saying->beginning, saying->begins);
-    text_bytes(text, saying->value, saying->size);
+    text_bytes(text, member_property->beginning, member_property->begins);
+    text_bytes(text, member_property->value, member_property->size);
     TEXT(text, "\"");
 }
 
 // What is said of a member, kept: so much as it takes and no more.
-static provio_object *member_new(const char *kind, const struct saying *sayings, int count, uint64_t element_size) {
+static provio_object *member_new(const char *kind, const struct member_property *sayings, int count,
+                                 uint64_t element_size) {
     size_t room = 64;
     for (int i = 0; i < count; i++) room += 32 + (sayings[i].plain ? 1 : 6) * sayings[i].size;
     bool large = room > PATH_ROOM;
     char *made = large ? arena_take(room) : pool_take(&scratches);
     if (made == NULL) return NULL;
     struct text text = {made, made + room};
-    for (int i = 0; i < count; i++) saying_text(&text, &sayings[i]);
+    for (int i = 0; i < count; i++) property_text(&text, &sayings[i]);
     if (element_size != 0) TEXT_NUMBER(&text, TERM_elementSize, element_size);
     provio_object *member = record_new(kind, (size_t)(text.at - made));
     if (member != NULL) memcpy(member->text, made, member->length = member->room);
@@ -295,12 +298,12 @@ static provio_object *member_new(const char *kind, const struct saying *sayings,
 }
 
 provio_object *provio_member(provio_object *file, const struct provio_member *described) {
-    struct thread *thread = file == NULL ? NULL : hearing();
+    struct thread *thread = file == NULL ? NULL : recording_thread();
     uint64_t in = thread == NULL ? 0 : serial_of(thread, file);
     const char *kind = kind_of(described->kind);
-    struct saying sayings[SAYINGS];
+    struct member_property sayings[SAYINGS];
     if (in == 0 || kind == NULL || described->path == NULL) return NULL;
-    int count = sayings_of(sayings, described);
+    int count = properties_of(sayings, described);
     provio_object *member = member_new(kind, sayings, count, described->element_size);
     if (member == NULL) return NULL;
     member->file = file;
@@ -314,7 +317,7 @@ provio_object *provio_member(provio_object *file, const struct provio_member *de
 
 // A record of its own for each source: a property has one value.
 void provio_virtual(provio_object *dataset, provio_object *source) {
-    struct thread *thread = dataset == NULL || source == NULL ? NULL : hearing();
+    struct thread *thread = dataset == NULL || source == NULL ? NULL : recording_thread();
     struct block block;
     if (thread == NULL) return;
     uint64_t serial = serial_of(thread, dataset), from = serial_of(thread, source);
@@ -331,13 +334,13 @@ void provio_virtual(provio_object *dataset, provio_object *source) {
 }
 
 void provio_replaced(provio_object *object, uint64_t time) {
-    struct thread *thread = object == NULL || relaxed(object->replaced) ? NULL : hearing();
+    struct thread *thread = object == NULL || relaxed(object->replaced) ? NULL : recording_thread();
     struct block block;
     uint64_t serial = thread == NULL ? 0 : serial_of(thread, object);
     if (serial == 0 || atomic_exchange(&object->replaced, true)) return;
     if (!block_begin(thread, &block, 96)) return;
     text_subject(&block.text, serial);
     TEXT(&block.text, " " TERM_replacedNs " ");
-    text_number(&block.text, began(thread, time, now(thread)));
+    text_number(&block.text, clamped_start(thread, time, now(thread)));
     event_end(&block);
 }

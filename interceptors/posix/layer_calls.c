@@ -12,16 +12,16 @@ static inline void move_timed(struct thread *thread, struct object *object, uint
         counters = access_find(thread, object, serial, side, function);
     if (likely(counters != NULL)) {
         uint64_t ended = now(thread), left = SIXTEEN_PLACES - 1 - counters->values[BYTES];
-        started = began(thread, started, ended);
+        started = clamped_start(thread, started, ended);
         uint64_t count = counters_add(thread, counters, counters->next, bytes < left ? bytes : left, started, ended,
-                                      side == READING ? ended : started, !left_out(CLASS_DURATION));
+                                      side == READING ? ended : started, !filtered(CLASS_DURATION));
         if (unlikely(detailed(DETAIL_CALL))) call_line(thread, counters, count, 0, bytes, started, ended - started, 0);
     }
     *(volatile int *)&thread->depth -= 1;
 }
 
 static inline void move(provio_object *object, enum side side, int function, uint64_t bytes, uint64_t started) {
-    struct thread *thread = object == NULL || !function_known(function) ? NULL : hearing();
+    struct thread *thread = object == NULL || !function_known(function) ? NULL : recording_thread();
     uint64_t serial = thread == NULL ? 0 : serial_of(thread, object);
     if (serial == 0) return;
     if (likely(!detailed(DETAIL_FILE)))
@@ -29,7 +29,7 @@ static inline void move(provio_object *object, enum side side, int function, uin
     else if (!touched(&object->object, serial, side)) {
         uint64_t time = now(thread);
         access_touched(thread, &object->object, serial, side, function,
-                       side == READING ? time : began(thread, started, time));
+                       side == READING ? time : clamped_start(thread, started, time));
     }
 }
 
@@ -47,12 +47,12 @@ static inline bool of_all(const provio_object *object, const char *term) {
 }
 
 void provio_counted(provio_object *object, int function, uint64_t started) {
-    struct thread *thread = object == NULL || !function_known(function) ? NULL : hearing();
+    struct thread *thread = object == NULL || !function_known(function) ? NULL : recording_thread();
     if (thread == NULL || serial_of(thread, object) == 0 || detailed(DETAIL_FILE)) return;
     const char *term = api_term(function);
     bool all = of_all(object, term);
     struct object *counted = all ? &object->file->object : &object->object;
-    started = began(thread, started, now(thread));
+    started = clamped_start(thread, started, now(thread));
     thread->depth++;
     struct counters *counters = access_counted(thread, counted, term, function, all ? &within : NULL);
     if (counters != NULL) operation_add(thread, counters, 0, started);
@@ -60,23 +60,24 @@ void provio_counted(provio_object *object, int function, uint64_t started) {
 }
 
 void provio_submitted(provio_object *object, int function, uint64_t bytes, uint64_t started) {
-    struct thread *thread = object == NULL || !function_known(function) ? NULL : hearing();
+    struct thread *thread = object == NULL || !function_known(function) ? NULL : recording_thread();
     if (thread == NULL || serial_of(thread, object) == 0) return;
-    count_change(thread, &object->object, api_term(function), function, bytes, began(thread, started, now(thread)));
+    count_change(thread, &object->object, api_term(function), function, bytes,
+                 clamped_start(thread, started, now(thread)));
 }
 
 void provio_copied(provio_object *source, provio_object *made, int function, uint64_t started) {
-    struct thread *thread = source == NULL || made == NULL || !function_known(function) ? NULL : hearing();
+    struct thread *thread = source == NULL || made == NULL || !function_known(function) ? NULL : recording_thread();
     if (thread == NULL || serial_of(thread, source) == 0 || serial_of(thread, made) == 0) return;
-    event_copy(thread, function, &source->object, &made->object, 0, began(thread, started, now(thread)));
+    event_copy(thread, function, &source->object, &made->object, 0, clamped_start(thread, started, now(thread)));
 }
 
 void provio_failed(provio_object *object, int function, int error, uint64_t started) {
-    struct thread *thread = function_known(function) ? hearing() : NULL;
+    struct thread *thread = function_known(function) ? recording_thread() : NULL;
     if (thread == NULL) return;
     bool known = object != NULL && serial_of(thread, object) != 0;
     access_failed_with(thread, known ? &object->object : NULL, function, error < 0 ? 0 : error,
-                       began(thread, started, now(thread)));
+                       clamped_start(thread, started, now(thread)));
 }
 
 // ---- events
@@ -84,10 +85,10 @@ void provio_failed(provio_object *object, int function, int error, uint64_t star
 // One of an object that is in force; `names` is the room for what is said of it.
 static bool told(struct thread **thread, struct block *block, const char *term, provio_object *object,
                  const char *property, int function, uint64_t started, size_t names) {
-    *thread = object == NULL || !function_known(function) ? NULL : hearing();
+    *thread = object == NULL || !function_known(function) ? NULL : recording_thread();
     uint64_t serial = *thread == NULL ? 0 : serial_of(*thread, object);
     if (serial == 0) return false;
-    started = began(*thread, started, now(*thread));
+    started = clamped_start(*thread, started, now(*thread));
     if (event_begin(*thread, block, term, function, started, 64 + names) == 0) return false;
     text_object(&block->text, property, serial);
     return true;

@@ -14,8 +14,8 @@ bool loader_ready(void) {
 }
 
 void *loaded_symbol(void *handle, const char *name) {
-    void *(*look_up)(void *, const char *) = real_named("dlsym");
-    void *found = look_up == NULL ? NULL : look_up(handle, name);
+    void *(*access_look_up)(void *, const char *) = real_named("dlsym");
+    void *found = access_look_up == NULL ? NULL : access_look_up(handle, name);
     char *(*forget)(void) = found == NULL ? real_named("dlerror") : NULL;
     if (forget != NULL) forget(); // what is not there is not the program's error
     return found;
@@ -82,18 +82,18 @@ enum { RTLD_DEEPBIND = 0, LM_ID_BASE = 0 };
 static const char deep[] = "is loaded with RTLD_DEEPBIND, past every preload";
 static const char apart[] = "is loaded into a name space of its own, past every preload";
 
-static __attribute__((cold, noinline)) void say_once(_Atomic bool *said, int api, const char *reason,
-                                                     const char *path) {
+static __attribute__((cold, noinline)) void report_once(_Atomic bool *reported, int api, const char *reason,
+                                                        const char *path) {
     int error = errno;
-    if (watching() && !atomic_exchange(said, true)) event_gap(api, reason, path);
+    if (watching() && !atomic_exchange(reported, true)) event_gap(api, reason, path);
     errno = error;
 }
 
 // The loader looks where its caller has code looked for (RUNPATH): these end in a jump, which leaves that the program.
 void *provio_dlopen(const char *path, int flags) {
-    static _Atomic bool said;
+    static _Atomic bool reported;
     if (unlikely(flags & RTLD_DEEPBIND) && path != NULL && !(flags & RTLD_NOLOAD))
-        say_once(&said, API_dlopen, deep, path);
+        report_once(&reported, API_dlopen, deep, path);
     return REAL(dlopen)(path, flags);
 }
 
@@ -106,7 +106,7 @@ int provio_dlclose(void *handle) {
 }
 
 void *provio_dlmopen(long space, const char *path, int flags) {
-    static _Atomic bool said;
-    if (space != LM_ID_BASE && path != NULL && !(flags & RTLD_NOLOAD)) say_once(&said, API_dlmopen, apart, path);
+    static _Atomic bool reported;
+    if (space != LM_ID_BASE && path != NULL && !(flags & RTLD_NOLOAD)) report_once(&reported, API_dlmopen, apart, path);
     return REAL(dlmopen)(space, path, flags);
 }

@@ -303,7 +303,7 @@ static bool calls_base(struct thread *thread) {
     return true;
 }
 
-static bool line_begin_anew(struct thread *thread, struct block *block, size_t size) {
+static bool line_begin_slow(struct thread *thread, struct block *block, size_t size) {
     if (thread->calls == NULL && calls_begin(thread) == NULL) return false;
     return calls_base(thread) && reserve_or_grow(thread, thread->calls, block, size);
 }
@@ -311,7 +311,7 @@ static bool line_begin_anew(struct thread *thread, struct block *block, size_t s
 bool line_begin(struct thread *thread, struct block *block, size_t size) {
     struct live *live = thread->calls;
     bool usual = live != NULL && !live->silent && thread->calls_base == (int64_t)thread->ordinal << 32 && !borrowed;
-    return (likely(usual) && reserve(thread, live, block, size)) || line_begin_anew(thread, block, size);
+    return (likely(usual) && reserve(thread, live, block, size)) || line_begin_slow(thread, block, size);
 }
 
 void line_end(struct thread *thread, struct block *block) {

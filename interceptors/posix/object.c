@@ -155,7 +155,7 @@ static struct object *object_meet(int fd) {
     bool named = object->kind != NULL && !S_ISSOCK(object->facts.mode);
     size_t length = room == NULL || !named ? 0 : name_met(fd, room, object);
     bool dropped =
-        object->kind == NULL || kind_left_out(object->facts.mode) || (length > 0 && path_ignored(room, length));
+        object->kind == NULL || kind_filtered(object->facts.mode) || (length > 0 && path_ignored(room, length));
     if (length > 0 && !dropped) object_path(object, room, length);
     if (room != NULL) pool_give(&scratches, room);
     if (dropped) {
@@ -217,11 +217,11 @@ static struct object *object_opened(int api, int fd, int dirfd, const char *path
     if (thread == NULL) return NULL;
     uint64_t elapsed = now(thread) - started;
     struct facts facts;
-    if (unlikely(relaxed(python_waits))) python_ask();
-    if (unlikely(settings.limited) && (path != NULL || dirfd != -1) && descriptor_left_out(fd, dirfd, path))
+    if (unlikely(relaxed(python_pending))) python_request();
+    if (unlikely(settings.limited) && (path != NULL || dirfd != -1) && descriptor_filtered(fd, dirfd, path))
         return table_ignore(fd);
     const char *kind = statx_facts(fd, "", AT_EMPTY_PATH, &facts) ? kind_of(facts.mode) : TERM_File;
-    struct object *object = kind == NULL || kind_left_out(facts.mode) ? NULL : object_new();
+    struct object *object = kind == NULL || kind_filtered(facts.mode) ? NULL : object_new();
     char *room = object == NULL || (path == NULL && dirfd == -1) ? NULL : pool_take(&scratches);
     if (object == NULL) return table_ignore(fd);
     object->kind = kind;

@@ -20,7 +20,7 @@ static bool allowed(const struct object *object, enum side side) {
 
 // Of detail `file` there is the first moment alone.
 unsigned side_counters(enum side side) {
-    return detailed(DETAIL_FILE) ? 1 : (side == READING ? 7 : 6) - 2 * left_out(CLASS_DURATION);
+    return detailed(DETAIL_FILE) ? 1 : (side == READING ? 7 : 6) - 2 * filtered(CLASS_DURATION);
 }
 
 void text_side(struct text *text, struct access *access, enum side side, int api) {
@@ -37,7 +37,7 @@ void text_side(struct text *text, struct access *access, enum side side, int api
     if (detailed(DETAIL_FILE)) {
         access->side[side].digits -= counter_digits(&access->side[side], FIRST) - access->side[side].digits;
         text_bytes(text, counters + COUNTER * FIRST, COUNTER);
-    } else if (left_out(CLASS_DURATION)) {
+    } else if (filtered(CLASS_DURATION)) {
         text_bytes(text, counters, COUNTER * ELAPSED);
         text_bytes(text, counters + COUNTER * LAST, COUNTER * (LONGEST - LAST));
         if (side == READING) text_bytes(text, counters + COUNTER * EMPTY, COUNTER);
@@ -80,7 +80,7 @@ static char *task_before(char *at, uint64_t scope) {
 
 // `. <a1> a :Access …` up to its counters.
 static char *head_before(char *at, const struct opening *opening, struct thread *thread) {
-    bool named = !left_out(CLASS_API);
+    bool named = !filtered(CLASS_API);
     if (named && opening->apis[WRITING] >= 0) {
         at = api_before(at, opening->apis[WRITING]);
         BACK(at, " ; " TERM_writeApi " \"");
@@ -93,7 +93,7 @@ static char *head_before(char *at, const struct opening *opening, struct thread 
     BACK(at, "\"^^xsd:dateTime");
     at = date_before(at, thread, opening->started);
     BACK(at, " ; prov:startedAtTime \"");
-    if (!left_out(CLASS_THREAD)) BACK(at, " ; prov:wasAssociatedWith <>");
+    if (!filtered(CLASS_THREAD)) BACK(at, " ; prov:wasAssociatedWith <>");
     BACK(at, ">");
     at = number_before(at, opening->serial);
     BACK(at, "> a " TERM_Access " ; " TERM_object " <../o");
@@ -132,8 +132,8 @@ static char *opening_before(char *at, const struct opening *opening) {
     if (object->unlinked) BACK(at, " ; " TERM_unlinked " true");
     if (object->inherited) BACK(at, " ; " TERM_inherited " true");
     if (opening->api >= 0) {
-        if (!left_out(CLASS_DURATION)) BACK_NUMBER(at, TERM_openElapsed, opening->elapsed);
-        if (!left_out(CLASS_API)) {
+        if (!filtered(CLASS_DURATION)) BACK_NUMBER(at, TERM_openElapsed, opening->elapsed);
+        if (!filtered(CLASS_API)) {
             at = api_before(at, opening->api);
             BACK(at, " ; " TERM_openApi " \"");
         }

@@ -99,5 +99,5 @@ bool path_ignored(const char *path, size_t length) {
     return below(settings.home, settings.home_length, path, length) ||
            below(settings.folder, settings.folder_length, path, length) ||
            (settings.layer != NULL && below(settings.layer, settings.layer_length, path, length)) ||
-           (unlikely(settings.limited) && path_left_out(path, length));
+           (unlikely(settings.limited) && path_filtered(path, length));
 }

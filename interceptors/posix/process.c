@@ -67,7 +67,7 @@ static bool settings_read(const char *at) {
     size_t size = strlen(at) + 1;
     char *room = arena_take(size), *const end = room + size; // no larger: what starts should touch few pages
     if (field(&at, version, version + sizeof version) == NULL || strcmp(version, "1") != 0) return false;
-    if (field(&at, words, words + sizeof words) == NULL || !words_read(words)) return false;
+    if (field(&at, words, words + sizeof words) == NULL || !options_read(words)) return false;
     if (field(&at, clock, clock + sizeof clock) == NULL) return false;
     const char **const names[] = {&settings.run, &settings.host, &settings.home, &settings.folder};
     for (int i = 0; i < 4; i++) {
@@ -131,7 +131,7 @@ static void preload_restore(char *value) {
 
 static void begin(int count, char **arguments, char **environment) {
     char *preload = NULL;
-    const char *ranks[RANK_LOOKED_FOR] = {NULL}, *job[JOB_WORDS] = {NULL};
+    const char *ranks[RANK_VARIABLES] = {NULL}, *job[JOB_WORDS] = {NULL};
     resolve_begin();
     settings.environment = environment;
     for (; environment != NULL && *environment != NULL; environment++) {
@@ -139,8 +139,8 @@ static void begin(int count, char **arguments, char **environment) {
         size_t length = (size_t)(value - *environment);
         if (*value == '=' && is_word(*environment, length, "PROVIO_TRACE")) settings.watched = settings_read(value + 1);
         if (*value == '=' && is_word(*environment, length, "LD_PRELOAD")) preload = value + 1;
-        if (*value == '=') rank_look(ranks, *environment, length, value + 1);
-        if (*value == '=') job_look(job, *environment, length, value + 1);
+        if (*value == '=') rank_match(ranks, *environment, length, value + 1);
+        if (*value == '=') job_match(job, *environment, length, value + 1);
     }
     if (!settings.watched) return;
     rank_read(ranks);
@@ -152,19 +152,19 @@ static void begin(int count, char **arguments, char **environment) {
     thread_key_take();
     atomic_store(&first_descriptors[0], NULL); // the first use of a page: read before, it would take two page faults
     process.started = wall_clock();
-    python_look();
+    python_detect();
     atomic_store(&process.alive, (uint32_t)settings.detail + 1);
 }
 
 #if defined(__GLIBC__)
 __attribute__((constructor)) static void begin_with(int count, char **arguments, char **environment) {
-    if (at_home()) begin(count, arguments, environment);
+    if (libc_matches()) begin(count, arguments, environment);
 }
 #else
 // musl hands its constructors nothing: /proc says where the kernel laid the arguments out.
 __attribute__((constructor)) static void begin_alone(void) {
     enum { ARGUMENTS = 48 };
-    if (at_home()) begin(0, NULL, environ);
+    if (libc_matches()) begin(0, NULL, environ);
     if (!settings.watched) return;
     settings.arguments = (char *)stat_field(0, ARGUMENTS, NULL);
     settings.arguments_end = (char *)stat_field(0, ARGUMENTS + 1, NULL);
@@ -181,7 +181,7 @@ bool wake(void) {
     objects_after_fork();
     maps_after_fork();
     tasks_after_fork();
-    said_after_fork();
+    declarations_after_fork();
     atomic_store(&process.alive, (uint32_t)settings.detail + 1);
     return true;
 }

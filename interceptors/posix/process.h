@@ -56,7 +56,7 @@ struct process {               // on a page that a fork wipes
     _Atomic uint64_t tick;        // 0: the process has not been named yet
     uint64_t started, known_tick; // the latter: where the fork told it
     uint32_t forked;
-    _Atomic uint64_t said[8];          // system calls that a Gap was left for
+    _Atomic uint64_t reported[8];      // system calls that a Gap was left for
     struct thread *_Atomic idle[IDLE]; // states and files handed on by threads that ended
 };
 
@@ -106,7 +106,7 @@ extern struct settings {
     char *arguments, *arguments_end;
     uint32_t rank, ranked, world_size; // its number in a parallel program, whether it has one; of how many, 0: not said
     const char *launcher;              // who says so
-    const char *unlike[2];             // the variables whose numbers contradict each other; NULL: none do
+    const char *conflicting[2];        // the variables whose numbers contradict each other; NULL: none do
     char program[96];                  // the name of that program, as its launcher gives it; may be none
     char job[JOB_WORDS][48];           // what the batch system calls the job that it is part of; empty: of none
     const char *own_job;               // the run's own; NULL: none
@@ -114,24 +114,24 @@ extern struct settings {
     uint64_t mounts;                   // the mount namespace of what watches; 0: not told
 } settings;
 
-static inline bool left_out(enum class class) {
+static inline bool filtered(enum class class) {
     return unlikely(settings.off >> class & 1);
 }
-enum { RANK_LOOKED_FOR = 22 }; // rank.c
-void rank_look(const char **values, const char *name, size_t length, const char *value);
+enum { RANK_VARIABLES = 22 }; // rank.c
+void rank_match(const char **values, const char *name, size_t length, const char *value);
 void rank_read(const char **values);
 size_t rank_room(void);
 void text_rank(struct text *text);
-void text_unlike_ranks(struct text *text);
+void text_conflicting_ranks(struct text *text);
 bool is_segment(const char *text);
-void job_look(const char *values[JOB_WORDS], const char *name, size_t length, const char *value); // job.c
+void job_match(const char *values[JOB_WORDS], const char *name, size_t length, const char *value); // job.c
 void job_keep(const char *values[JOB_WORDS]);
 void job_note(void);
-bool words_read(const char *words); // filter.c
+bool options_read(const char *words); // filter.c
 bool limit_add(const char *limit, size_t length);
-bool path_left_out(const char *path, size_t length);
-bool descriptor_left_out(int fd, int dirfd, const char *path);
-bool kind_left_out(uint32_t mode);
+bool path_filtered(const char *path, size_t length);
+bool descriptor_filtered(int fd, int dirfd, const char *path);
+bool kind_filtered(uint32_t mode);
 
 extern THREAD_LOCAL struct thread *self;   // NULL: none yet, or in a vfork's child
 extern THREAD_LOCAL struct thread *lender; // in a vfork's child: the thread whose memory it borrows
@@ -140,9 +140,9 @@ extern THREAD_LOCAL enum { HEARD, FORGETS, LEAVES } muted; // children.c: not to
 void vfork_begin(void);
 int vfork_end(int api, int pid);
 
-extern _Atomic bool python_waits; // python.c: a Python that has not begun yet
-void python_look(void);
-void python_ask(void);
+extern _Atomic bool python_pending; // python.c: a Python that has not begun yet
+void python_detect(void);
+void python_request(void);
 
 void text_date(struct text *text, struct thread *thread, uint64_t nanoseconds);
 bool wake(void);
@@ -156,7 +156,7 @@ uint64_t boot_tick(void);
 uint64_t clock_slow(struct thread *thread);
 void clock_stop(struct thread *thread);            // no clock at all from here on: the last time stays
 void clock_without_counter(struct thread *thread); // only by system calls
-void clock_go_on(void);
+void clock_resume(void);
 uint64_t wall_clock(void);
 
 static inline bool watching(void) {

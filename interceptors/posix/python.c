@@ -39,10 +39,10 @@ static bool own_found(void) {
 
 enum { FILE_INPUT = 257 };
 
-EARLY _Atomic bool python_waits;
+EARLY _Atomic bool python_pending;
 
 // Whoever has no Python pays for one look-up of the loader alone.
-void python_look(void) {
+void python_detect(void) {
     static const char folder[] = "interceptors", first[] = "/recognising.py";
     if (Py_IsInitialized == NULL || !own_found()) return;
     char *room = arena_take(strlen(own_name()) + sizeof folder + sizeof first);
@@ -54,7 +54,7 @@ void python_look(void) {
     room[length] = '\0';
     settings.layer = room;
     settings.layer_length = length;
-    atomic_store(&python_waits, true);
+    atomic_store(&python_pending, true);
 }
 
 // Its byte code is read where it lies, but never written: the program's user may not be provio's. What is raised
@@ -90,8 +90,8 @@ static int python_begin(void *unused) {
 }
 
 // Called where a file was opened: the interpreter is asked to make a call of its own when it next can.
-void python_ask(void) {
-    if (lender != NULL || !Py_IsInitialized() || !atomic_exchange(&python_waits, false)) return;
+void python_request(void) {
+    if (lender != NULL || !Py_IsInitialized() || !atomic_exchange(&python_pending, false)) return;
     int error = errno;
     const char *set = getenv("PROVIO_RECOGNISE"), *off = getenv("PROVIO_OFF");
     if ((set == NULL || strcmp(set, "off") != 0) && (off == NULL || *off == '\0'))

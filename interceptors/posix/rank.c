@@ -22,12 +22,12 @@ static const char names[][24] = {ALL(AS_TEXT)};
 static const unsigned char lengths[] = {ALL(AS_LENGTH)};
 static const char *const launchers[] = {LAUNCHER_NAMES(AS_TEXT)};
 enum { RANKS = sizeof launchers / sizeof *launchers, ALONE = RANKS - 1, BATCH = 2 * RANKS, STEP = BATCH + 5 };
-_Static_assert(sizeof lengths == RANK_LOOKED_FOR, "a value for each name");
+_Static_assert(sizeof lengths == RANK_VARIABLES, "a value for each name");
 
 // Of every variable of every process that starts: so what tells most of them apart comes first.
-void rank_look(const char **values, const char *name, size_t length, const char *value) {
+void rank_match(const char **values, const char *name, size_t length, const char *value) {
     if (*name != 'O' && *name != 'P' && *name != 'S' && *name != 'F' && *name != 'L') return;
-    for (size_t i = 0; i < RANK_LOOKED_FOR; i++)
+    for (size_t i = 0; i < RANK_VARIABLES; i++)
         if (length == lengths[i] && memcmp(name, names[i], length) == 0) values[i] = value;
 }
 
@@ -53,7 +53,7 @@ static void program_read(const char **values) {
     const char *job = NULL, *step = NULL;
     for (int i = STEP; i-- > BATCH;)
         if (values[i] != NULL && *values[i] != '\0') job = values[i];
-    for (int i = RANK_LOOKED_FOR; i-- > STEP;)
+    for (int i = RANK_VARIABLES; i-- > STEP;)
         if (values[i] != NULL && *values[i] != '\0') step = values[i];
     if (step == NULL) return;
     size_t at = 0;
@@ -79,7 +79,7 @@ void rank_read(const char **values) {
         settings.ranked = agrees;
         settings.rank = number;
         if (!agrees) {
-            settings.unlike[0] = names[first], settings.unlike[1] = names[i];
+            settings.conflicting[0] = names[first], settings.conflicting[1] = names[i];
             return;
         }
     }
@@ -87,22 +87,22 @@ void rank_read(const char **values) {
 }
 
 size_t rank_room(void) {
-    return settings.ranked || settings.unlike[0] != NULL ? 160 + sizeof settings.program : 0;
+    return settings.ranked || settings.conflicting[0] != NULL ? 160 + sizeof settings.program : 0;
 }
 
 // Of each process that has them: merge says it once.
-void text_unlike_ranks(struct text *text) {
-    if (settings.unlike[0] == NULL || left_out(CLASS_RANK)) return;
+void text_conflicting_ranks(struct text *text) {
+    if (settings.conflicting[0] == NULL || filtered(CLASS_RANK)) return;
     TEXT(text, " <ranks> a " TERM_Gap " ; " TERM_reason " \"");
-    text_string(text, settings.unlike[0]);
+    text_string(text, settings.conflicting[0]);
     TEXT(text, " and ");
-    text_string(text, settings.unlike[1]);
+    text_string(text, settings.conflicting[1]);
     TEXT(text, " contradict each other, so that ranks are not told apart: unset what is left of another launcher\" ; ");
     TEXT(text, TERM_about " <../> .");
 }
 
 void text_rank(struct text *text) {
-    if (!settings.ranked || left_out(CLASS_RANK)) return;
+    if (!settings.ranked || filtered(CLASS_RANK)) return;
     TEXT_NUMBER(text, TERM_rank, settings.rank);
     if (settings.world_size != 0) TEXT_NUMBER(text, TERM_worldSize, settings.world_size);
     TEXT(text, " ; " TERM_launcher " \"");

@@ -1,6 +1,6 @@
-// The lowest layer of the shim: the C library's headers and streams, raw system calls, the real functions of the tables,
-// memory without malloc. The layers above it are a header each: text.h, process.h, live.h, object.h, access.h, event.h,
-// rows.h (wrappers) and record.h (layers above the C library).
+// The lowest layer of the shim: the C library's headers and streams, raw system calls, the real functions of the
+// tables, memory without malloc. The layers above it are a header each: text.h, process.h, live.h, object.h, access.h,
+// event.h, rows.h (wrappers) and record.h (layers above the C library).
 //
 // Rules for every line that can run inside a wrapper: no malloc, no stdio, no lock, no dl* call, nothing printed;
 // system calls of its own are raw, so errno stays as the real call left it and no wrapper is entered twice;
@@ -62,7 +62,7 @@ enum { PAGE = 4096, PATH_ROOM = 8192 };
 
 // ---- raw system calls: the result, or -errno; errno itself is never touched
 
-extern _Atomic bool sealed; // sandbox.c: seccomp was entered, where a system call may be death
+extern _Atomic bool under_seccomp; // sandbox.c: seccomp was entered, where a system call may be death
 
 static inline long raw_call(long number, const long arguments[6]) {
 #if defined(__x86_64__)
@@ -89,7 +89,7 @@ static inline long raw_call(long number, const long arguments[6]) {
 }
 
 static inline long raw(long number, const long arguments[6]) {
-    return unlikely(relaxed(sealed)) ? -EPERM : raw_call(number, arguments);
+    return unlikely(relaxed(under_seccomp)) ? -EPERM : raw_call(number, arguments);
 }
 #define RAW(name, ...) raw(SYS_##name, (const long[6]){__VA_ARGS__})
 
@@ -265,7 +265,7 @@ extern struct tables {
 void *resolve(int api); // resolve.c
 void resolve_begin(void);
 void *real_named(const char *name); // of what is not in the table; NULL: there is none
-bool at_home(void);                 // in a program of the C library that the shim is for
+bool libc_matches(void);            // in a program of the C library that the shim is for
 
 static inline void *real_function(int api) {
     void *known = relaxed(real_functions[api]);

@@ -15,7 +15,7 @@ void turn_to(enum side side) {
 }
 
 // The ends of pipes and connections.
-bool turns_seen(const struct counters *counters) {
+bool is_of_channel(const struct counters *counters) {
     const struct access *access = (const struct access *)(counters - counters->side);
     return relaxed(access->object->channel);
 }

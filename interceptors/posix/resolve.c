@@ -66,7 +66,7 @@ static const struct r_debug *loaded(void) {
     return &_dl_debug_addr == NULL ? NULL : _dl_debug_addr;
 }
 
-bool at_home(void) {
+bool libc_matches(void) {
 #if defined(__GLIBC__)
     return &_r_debug != NULL;
 #else

@@ -29,7 +29,7 @@
 
 // descriptors.c
 int object_doubled(struct object *object, int copy);
-int access_mode(int fd); // of its opening: O_RDONLY, O_WRONLY or O_RDWR
+int open_mode(int fd); // of its opening: O_RDONLY, O_WRONLY or O_RDWR
 void forget_standard(void);
 
 int watched_fclose(int (*real)(FILE *), FILE *stream);

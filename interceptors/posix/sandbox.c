@@ -8,18 +8,18 @@
 
 enum { AHEAD = 1 << 20 };
 
-EARLY _Atomic bool sealed, confined;
+EARLY _Atomic bool under_seccomp, sandboxed;
 static _Atomic bool sealed_by_child; // of vfork, in the memory that it borrowed
 
-static const char under_seccomp[] =
+static const char seccomp_reason[] =
     "entered seccomp, under which the shim makes no system call: files opened from then on are known by name alone, "
     "and what its children do is not seen",
-                  without_time[] =
+                  clock_reason[] =
                       "entered strict seccomp, under which the shim has no clock: times stand still from then on";
 
-struct thread *confine_begin(void) {
+struct thread *sandbox_begin(void) {
     struct thread *thread = watching() ? thread_self() : NULL;
-    if (thread == NULL || relaxed(sealed)) return thread;
+    if (thread == NULL || relaxed(under_seccomp)) return thread;
     thread->depth++;
     live_gain_ahead(thread, AHEAD);
     memory_gain_ahead();
@@ -29,54 +29,56 @@ struct thread *confine_begin(void) {
 
 // ---- seccomp
 
-void seal_begin(struct sealing *sealing, bool strict) {
-    sealing->thread = confine_begin();
-    sealing->strict = strict;
-    if (sealing->thread != NULL && strict) clock_stop(sealing->thread); // the counter itself will be forbidden
+void seccomp_begin(struct seccomp_entry *seccomp_entry, bool strict) {
+    seccomp_entry->thread = sandbox_begin();
+    seccomp_entry->strict = strict;
+    if (seccomp_entry->thread != NULL && strict)
+        clock_stop(seccomp_entry->thread); // the counter itself will be forbidden
 }
 
-void seal_end(struct sealing *sealing, int api, bool done) {
-    if (sealing->thread == NULL) return;
+void seccomp_end(struct seccomp_entry *seccomp_entry, int api, bool done) {
+    if (seccomp_entry->thread == NULL) return;
     if (!done) {
-        if (sealing->strict) clock_go_on();
+        if (seccomp_entry->strict) clock_resume();
         return;
     }
-    if (!settings.time_stamp_counter) clock_stop(sealing->thread); // the system's clock may be a system call
+    if (!settings.time_stamp_counter) clock_stop(seccomp_entry->thread); // the system's clock may be a system call
     if (lender != NULL) atomic_store(&sealed_by_child, true);
-    if (!atomic_exchange(&sealed, true)) event_gap(api, sealing->strict ? without_time : under_seccomp, NULL);
+    if (!atomic_exchange(&under_seccomp, true))
+        event_gap(api, seccomp_entry->strict ? clock_reason : seccomp_reason, NULL);
 }
 
 // In the parent of a vfork: what its child did to itself holds for the child alone.
-void unseal(void) {
+void seccomp_undo(void) {
     if (!relaxed(sealed_by_child)) return;
     atomic_store(&sealed_by_child, false);
-    atomic_store(&sealed, false);
-    clock_go_on();
+    atomic_store(&under_seccomp, false);
+    clock_resume();
 }
 
 int provio_prctl(int option, unsigned long first, unsigned long second, unsigned long third, unsigned long fourth) {
     if (option != PR_SET_SECCOMP && option != PR_SET_TSC) return REAL(prctl)(option, first, second, third, fourth);
-    struct sealing sealing;
+    struct seccomp_entry seccomp_entry;
     struct thread *thread = option == PR_SET_TSC && watching() ? thread_self() : NULL;
     if (thread != NULL && first == PR_TSC_SIGSEGV) clock_without_counter(thread);
-    if (option == PR_SET_SECCOMP) seal_begin(&sealing, first == SECCOMP_MODE_STRICT);
+    if (option == PR_SET_SECCOMP) seccomp_begin(&seccomp_entry, first == SECCOMP_MODE_STRICT);
     int result = REAL(prctl)(option, first, second, third, fourth);
-    if (option == PR_SET_SECCOMP) seal_end(&sealing, API_prctl, result == 0);
+    if (option == PR_SET_SECCOMP) seccomp_end(&seccomp_entry, API_prctl, result == 0);
     return result;
 }
 
 // ---- another root, user, namespace
 
-int confine_end(int result) {
-    if (result == 0 && watching()) atomic_store(&confined, true);
+int sandbox_end(int result) {
+    if (result == 0 && watching()) atomic_store(&sandboxed, true);
     return result;
 }
 
 int provio_chroot(const char *path) {
-    char *room = confine_begin() == NULL ? NULL : pool_take(&scratches);
+    char *room = sandbox_begin() == NULL ? NULL : pool_take(&scratches);
     if (room != NULL) path_join(room, AT_FDCWD, ""); // the folder it works in may lie outside the new root
     size_t size = room == NULL ? 0 : path_join(room, AT_FDCWD, path);
-    int result = confine_end(REAL(chroot)(path));
+    int result = sandbox_end(REAL(chroot)(path));
     if (result == 0 && size > 0 && lender == NULL) root_changed(room, size);
     if (room != NULL) pool_give(&scratches, room);
     return result;
@@ -84,22 +86,22 @@ int provio_chroot(const char *path) {
 
 int provio_unshare(int flags) {
     if ((flags & (CLONE_NEWNS | CLONE_NEWUSER)) == 0) return REAL(unshare)(flags);
-    confine_begin();
-    return confine_end(REAL(unshare)(flags));
+    sandbox_begin();
+    return sandbox_end(REAL(unshare)(flags));
 }
 
 int provio_setns(int fd, int kind) {
-    confine_begin();
-    return confine_end(REAL(setns)(fd, kind));
+    sandbox_begin();
+    return sandbox_end(REAL(setns)(fd, kind));
 }
 
 // Another user may not write where this one could. Nothing is gained for a call that changes nothing.
 #define BECOMES(name, parameters, arguments, user)                                                                     \
     int provio_##name parameters {                                                                                     \
         bool changes = watching() && (user) != (uid_t)-1 && (long)(user) != RAW(geteuid, 0);                           \
-        if (changes) confine_begin();                                                                                  \
+        if (changes) sandbox_begin();                                                                                  \
         int result = REAL(name) arguments;                                                                             \
-        return changes ? confine_end(result) : result;                                                                 \
+        return changes ? sandbox_end(result) : result;                                                                 \
     }
 BECOMES(setuid, (uid_t user), (user), user)
 BECOMES(seteuid, (uid_t user), (user), user)

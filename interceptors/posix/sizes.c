@@ -32,19 +32,19 @@ void counters_begin(struct counters *counters, uint64_t bytes, uint64_t first) {
     if (counters->term == NULL) {
         usual_size(counters, bytes);
         turn_to(counters->side);
-        if (turns_seen(counters)) turn_follow(counters);
+        if (is_of_channel(counters)) turn_follow(counters);
     } else {
         counters->width = UINT64_MAX;
     }
 }
 
-void counters_longer(struct counters *counters, uint64_t elapsed) {
+void counters_store_longest(struct counters *counters, uint64_t elapsed) {
     counters->longest = elapsed;
     store_counter(counters, LONGEST, elapsed);
 }
 
 // Where a handler counted in between: each has added one to the digits, or stored a count of its own.
-void counters_again(struct counters *counters) {
+void counters_store_again(struct counters *counters) {
     uint64_t count;
     do {
         count = AS_IT_IS(counters->values[COUNT]);
@@ -90,8 +90,8 @@ static void spread_add(struct spread *spread, int which, uint64_t amount) {
     } while (stored != AS_IT_IS(*value));
 }
 
-void counters_spread(struct thread *thread, struct counters *counters, uint64_t bytes, bool consecutive,
-                     uint64_t first) {
+void counters_note_size(struct thread *thread, struct counters *counters, uint64_t bytes, bool consecutive,
+                        uint64_t first) {
     if (counters->term != NULL) return;
     if (bytes == 0 && counters->side == READING) {
         store_counter(counters, EMPTY, next_number(&counters->empty));

@@ -54,16 +54,16 @@ static long direct(const struct call *call) {
     return -1;
 }
 
-static bool said_before(unsigned number) {
+static bool already_reported(unsigned number) {
     uint64_t bit = (uint64_t)1 << number % 64;
-    return atomic_fetch_or(&process.said[number / 64 % 8], bit) & bit;
+    return atomic_fetch_or(&process.reported[number / 64 % 8], bit) & bit;
 }
 
-static void say_once(long number) {
+static void report_once(long number) {
     static const char reason[] = "made the system call ", end[] = " by syscall(), which is not recorded";
     char words[96];
     struct text text = {words, words + sizeof words - 1};
-    if (said_before((unsigned)number)) return;
+    if (already_reported((unsigned)number)) return;
     if (number == SYS_io_uring_setup) {
         TEXT(&text, "uses io_uring: what it reads and writes by it is not seen");
     } else if (number == SYS_io_submit || number == SYS_io_setup) {
@@ -180,29 +180,29 @@ static long forking(const struct call *call) {
 static long executing(struct call *call, int dirfd, long path, long argv, long envp, long flags) {
     struct launch launch;
     launch_begin(&launch, dirfd, (const char *)path, (int)flags, false, (char *const *)argv, (char *const *)envp);
-    launch_say(&launch, API_syscall, (const char *)path);
+    launch_report(&launch, API_syscall, (const char *)path);
     *(call->number == SYS_execve ? &call->c : &call->d) = (long)launch.environment;
     long result = direct(call);
     launch_failed(&launch, API_syscall, errno);
     return result;
 }
 
-static long sealing(const struct call *call, bool strict) {
-    struct sealing sealing;
-    seal_begin(&sealing, strict);
+static long seccomp_entry(const struct call *call, bool strict) {
+    struct seccomp_entry seccomp_entry;
+    seccomp_begin(&seccomp_entry, strict);
     long result = direct(call);
-    seal_end(&sealing, API_syscall, result == 0);
+    seccomp_end(&seccomp_entry, API_syscall, result == 0);
     return result;
 }
 
-static long confining(const struct call *call) {
-    confine_begin();
-    return confine_end((int)direct(call));
+static long entering_sandbox(const struct call *call) {
+    sandbox_begin();
+    return sandbox_end((int)direct(call));
 }
 
 static long gap(const struct call *call) {
     long result = direct(call);
-    if (result >= 0) say_once(call->number);
+    if (result >= 0) report_once(call->number);
     return result;
 }
 
@@ -309,9 +309,9 @@ static long processes(struct call *call) {
     case SYS_execveat:
         return executing(call, (int)call->a, call->b, call->c, call->d, call->e);
     case SYS_seccomp: // strict mode, or a filter; other operations only ask
-        return call->a == 0 || call->a == 1 ? sealing(call, call->a == 0) : direct(call);
+        return call->a == 0 || call->a == 1 ? seccomp_entry(call, call->a == 0) : direct(call);
     case SYS_prctl:
-        return call->a == PR_SET_SECCOMP ? sealing(call, call->b == 1) : direct(call);
+        return call->a == PR_SET_SECCOMP ? seccomp_entry(call, call->b == 1) : direct(call);
     case SYS_chroot:
     case SYS_pivot_root:
     case SYS_unshare:
@@ -322,7 +322,7 @@ static long processes(struct call *call) {
 #if defined(SYS_landlock_restrict_self)
     case SYS_landlock_restrict_self:
 #endif
-        return confining(call);
+        return entering_sandbox(call);
     case SYS_mmap: // of a file
         return (call->d & MAP_ANONYMOUS) || (int)call->e < 0 ? direct(call) : gap(call);
     case SYS_ioctl: // FICLONE, FICLONERANGE: a copy of a file
@@ -369,7 +369,7 @@ __attribute__((used)) long provio_syscall_watched(long number, long a, long b, l
 // apart from its parent's.
 __attribute__((used)) void provio_syscall_note(long number, unsigned long flags) {
     bool shared = number != SYS_clone || (flags & (CLONE_VM | CLONE_THREAD)) == CLONE_VM;
-    if (!shared || !watching() || thread_self() == NULL || said_before((unsigned)number)) return;
+    if (!shared || !watching() || thread_self() == NULL || already_reported((unsigned)number)) return;
     event_gap(API_syscall, "makes children by syscall() that share its memory: they are not told apart from it", NULL);
 }
 

@@ -54,13 +54,13 @@ static const char *end_of_line(const char *text, const char *subject) {
     return NULL;
 }
 
-bool note_end(const struct told *told, int status) {
+bool note_end(const struct handoff *handoff, int status) {
     char path[4096], new[4096], said[96];
     struct stat found;
-    if (snprintf(path, sizeof path, "%s/run.ttl", told->run_folder) >= (int)sizeof path) return false;
-    snprintf(new, sizeof new, "%s/run.new", told->run_folder);
+    if (snprintf(path, sizeof path, "%s/run.ttl", handoff->run_folder) >= (int)sizeof path) return false;
+    snprintf(new, sizeof new, "%s/run.new", handoff->run_folder);
     char *text = content(path, &found);
-    const char *cut = text == NULL ? NULL : end_of_line(text, told->subject);
+    const char *cut = text == NULL ? NULL : end_of_line(text, handoff->subject);
     if (cut == NULL) return false;
     unlink(new);
     int fd = open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);

@@ -147,15 +147,16 @@ static bool read_block(int place, const struct unclosed_entry *entry, char block
     return size > 0 && *block == ' ';
 }
 
-static void state(FILE *settled, const struct told *told, const struct unclosed_entry *entry, struct statx *found) {
-    int run = (int)(strchr(told->subject, '>') - told->subject);
-    fprintf(settled, "%.*s/%s/%u.%llu.%u/o%llu> :settledMtimeNs %llu ; :settledCtimeNs %llu ; :settledSize %llu .\n",
-            run, told->subject, strrchr(told->trace_folder, '/') + 1, entry->pid, (unsigned long long)entry->tick,
+static void state(FILE *report, const struct handoff *handoff, const struct unclosed_entry *entry,
+                  struct statx *found) {
+    int run = (int)(strchr(handoff->subject, '>') - handoff->subject);
+    fprintf(report, "%.*s/%s/%u.%llu.%u/o%llu> :settledMtimeNs %llu ; :settledCtimeNs %llu ; :settledSize %llu .\n",
+            run, handoff->subject, strrchr(handoff->trace_folder, '/') + 1, entry->pid, (unsigned long long)entry->tick,
             entry->image, (unsigned long long)entry->serial, nanoseconds(found->stx_mtime),
             nanoseconds(found->stx_ctime), (unsigned long long)found->stx_size);
 }
 
-static bool look_at(int place, const struct unclosed_entry *entry, const struct unclosed_entry *of,
+static bool examine(int place, const struct unclosed_entry *entry, const struct unclosed_entry *of,
                     struct statx *found) {
     char block[BLOCK];
     return read_block(place, entry, block) && look(path_of(block, atomic_load(&entry->state)), of, found);
@@ -164,15 +165,16 @@ static bool look_at(int place, const struct unclosed_entry *entry, const struct 
 // By the name under which it was opened, or one that it was given later.
 static bool find(int place, const struct unclosed_list *list, size_t entries, const struct unclosed_entry *entry,
                  struct statx *found) {
-    if (look_at(place, entry, entry, found)) return true;
+    if (examine(place, entry, entry, found)) return true;
     for (const struct unclosed_entry *moved = list->entry; moved < list->entry + entries; moved++)
         if (atomic_load(&moved->state) == UNCLOSED_MOVED && moved->inode == entry->inode &&
-            look_at(place, moved, entry, found))
+            examine(place, moved, entry, found))
             return true;
     return false;
 }
 
-static int settle(int place, FILE *settled, const struct told *told, const struct unclosed_list *list, size_t entries) {
+static int report_entry(int place, FILE *report, const struct handoff *handoff, const struct unclosed_list *list,
+                        size_t entries) {
     const struct unclosed_entry *before = NULL;
     bool alive = false;
     struct statx found;
@@ -183,7 +185,7 @@ static int settle(int place, FILE *settled, const struct told *told, const struc
         if (before == NULL || before->pid != entry->pid || before->tick != entry->tick) alive = is_alive(entry);
         before = entry;
         if (alive || !find(place, list, entries, entry, &found)) continue;
-        state(settled, told, entry, &found);
+        state(report, handoff, entry, &found);
         stated++;
     }
     return stated;
@@ -204,19 +206,19 @@ static FILE *begin(int place) {
     if (faccessat(place, "settled.ttl", F_OK, AT_SYMLINK_NOFOLLOW) == 0) return NULL;
     unlinkat(place, NEW, 0);
     int fd = openat(place, NEW, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    FILE *settled = fd < 0 ? NULL : fdopen(fd, "w");
-    if (settled != NULL) fprintf(settled, "@prefix : <https://w3id.org/provio/ns#> .\n");
-    return settled;
+    FILE *report = fd < 0 ? NULL : fdopen(fd, "w");
+    if (report != NULL) fprintf(report, "@prefix : <https://w3id.org/provio/ns#> .\n");
+    return report;
 }
 
-void settle_unclosed(const struct told *told) {
+void report_unclosed(const struct handoff *handoff) {
     size_t entries = 0;
-    int place = open(told->trace_folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int place = open(handoff->trace_folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct unclosed_list *list = place < 0 ? NULL : read_list(place, &entries);
-    FILE *settled = entries == 0 ? NULL : begin(place);
-    if (settled != NULL) {
-        int stated = settle(place, settled, told, list, entries);
-        bool whole = fclose(settled) == 0 && stated > 0;
+    FILE *report = entries == 0 ? NULL : begin(place);
+    if (report != NULL) {
+        int stated = report_entry(place, report, handoff, list, entries);
+        bool whole = fclose(report) == 0 && stated > 0;
         if (!whole || renameat(place, NEW, place, "settled.ttl") != 0) unlinkat(place, NEW, 0);
     }
     free(list);

@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 static const char VARIABLE[] = "PROVIO_WAIT";
-static char GO_ON[] = "from provio.record.waiter.run_end import main; main()";
+static char CONTINUE[] = "from provio.record.waiter.run_end import main; main()";
 
 static sigset_t signals(const char *mask) {
     unsigned long long bits = strtoull(mask, NULL, 16);
@@ -44,14 +44,14 @@ static void have_streams(void) {
 }
 
 // Return the descriptor; -1 where what it holds is not what this program knows.
-static int read_told(struct told *told) {
-    const char *variable = getenv(VARIABLE), **fields = (const char **)told;
+static int read_handoff(struct handoff *handoff) {
+    const char *variable = getenv(VARIABLE), **fields = (const char **)handoff;
     struct stat found;
     int fd = variable == NULL ? -1 : atoi(variable);
     if (fd < 0 || fstat(fd, &found) != 0 || found.st_size < 1) return -1;
     char *text = mmap(NULL, (size_t)found.st_size, PROT_READ, MAP_PRIVATE, fd, 0), *at = text;
     if (text == MAP_FAILED) return -1;
-    for (size_t i = 0; i < sizeof *told / sizeof *fields; i++) {
+    for (size_t i = 0; i < sizeof *handoff / sizeof *fields; i++) {
         fields[i] = at;
         at = memchr(at, '\0', (size_t)(text + found.st_size - at));
         if (at++ == NULL || at == text + found.st_size) return -1;
@@ -66,9 +66,9 @@ static bool for_command(const siginfo_t *info) {
     return info->si_signo != SIGCHLD && !(from_terminal && info->si_code > 0);
 }
 
-static int wait_for(const struct told *told) {
-    pid_t pid = atoi(told->pid), ended;
-    sigset_t awaited = signals(told->awaited);
+static int wait_for(const struct handoff *handoff) {
+    pid_t pid = atoi(handoff->pid), ended;
+    sigset_t awaited = signals(handoff->awaited);
     int status = 0;
     while ((ended = waitpid(pid, &status, WNOHANG)) == 0) {
         siginfo_t info;
@@ -77,8 +77,8 @@ static int wait_for(const struct told *told) {
     return ended == pid ? status : 0;
 }
 
-static void put_back_signals(const struct told *told) {
-    sigset_t before = signals(told->before);
+static void put_back_signals(const struct handoff *handoff) {
+    sigset_t before = signals(handoff->before);
     sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
@@ -86,7 +86,7 @@ static void put_back_signals(const struct told *told) {
 
 // It listens at an address that is no file, named after the device and inode of `.provio`, so that the kernel lets the
 // name go with the process, and an unmounted or removed project is in nobody's way (provio/merge/background.py).
-static bool told_of_a_run(const char *home) {
+static bool notify_merge(const char *home) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     struct stat found;
     if (stat(home, &found) != 0) return false;
@@ -96,34 +96,35 @@ static bool told_of_a_run(const char *home) {
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     char message[4200];
     int said = snprintf(message, sizeof message, "run %s", home);
-    bool told = fd >= 0 && said < (int)sizeof message &&
-                sendto(fd, message, (size_t)said, 0, (struct sockaddr *)&address, size) == said;
+    bool handoff = fd >= 0 && said < (int)sizeof message &&
+                   sendto(fd, message, (size_t)said, 0, (struct sockaddr *)&address, size) == said;
     if (fd >= 0) close(fd);
-    return told;
+    return handoff;
 }
 
 // Nothing of the caller's stays open in it: who reads the caller's output sees its end.
-static void start_merge(const struct told *told) {
+static void start_merge(const struct handoff *handoff) {
     setsid();
     int nowhere = open("/dev/null", O_RDWR);
     for (int fd = 0; fd < 3; fd++) dup2(nowhere, fd);
     if (syscall(SYS_close_range, 3, ~0U, 0) != 0)
         for (int fd = 3; fd < 1024; fd++) close(fd);
     if (chdir("/") != 0) _exit(127);
-    execl(told->python, told->python, "-P", "-m", "provio.merge.background", told->home, told->settings, told->checkout,
-          (char *)NULL);
+    execl(handoff->python, handoff->python, "-P", "-m", "provio.merge.background", handoff->home, handoff->settings,
+          handoff->checkout, (char *)NULL);
     _exit(127);
 }
 
-static void merge_later(const struct told *told) {
-    if (told_of_a_run(told->home)) return;
-    put_back_signals(told);
-    if (vfork() == 0) start_merge(told); // this process goes on when that one has let go of all that is in the project
+static void merge_later(const struct handoff *handoff) {
+    if (notify_merge(handoff->home)) return;
+    put_back_signals(handoff);
+    if (vfork() == 0)
+        start_merge(handoff); // this process goes on when that one has let go of all that is in the project
 }
 
 // ---- the end
 
-static void end_as(int status) {
+static void end_with(int status) {
     if (WIFSIGNALED(status)) {
         int number = WTERMSIG(status);
         struct rlimit core;
@@ -142,37 +143,38 @@ static void end_as(int status) {
 }
 
 // Only returns where no Python can be started any more, and says so. Signals wait until that can answer them.
-static void go_on_in_python(const struct told *told, int fd, int status) {
+static void continue_in_python(const struct handoff *handoff, int fd, int status) {
     char numbers[2][16];
     snprintf(numbers[0], sizeof numbers[0], "%d", fd);
     snprintf(numbers[1], sizeof numbers[1], "%d", status);
-    execl(told->python, told->python, "-P", "-c", GO_ON, numbers[0], numbers[1], (char *)NULL);
-    if (*told->word != '\0')
+    execl(handoff->python, handoff->python, "-P", "-c", CONTINUE, numbers[0], numbers[1], (char *)NULL);
+    if (*handoff->word != '\0')
         dprintf(STDERR_FILENO, "provio: the run is recorded, but its end was not processed: cannot start %s (%m)\n",
-                told->python);
+                handoff->python);
 }
 
 // What fails here is tried again in Python.
-static bool finish(const struct told *told, int status) {
-    if (!note_end(told, status) || *told->mode == PYTHON) return false;
-    settle_unclosed(told);
-    put_back_signals(told);
-    if (*told->mode == MERGE) merge_later(told);
-    if (*told->word != '\0' && write(STDERR_FILENO, told->word, strlen(told->word)) < 0) errno = 0; // nobody to be told
+static bool finish(const struct handoff *handoff, int status) {
+    if (!note_end(handoff, status) || *handoff->mode == PYTHON) return false;
+    report_unclosed(handoff);
+    put_back_signals(handoff);
+    if (*handoff->mode == MERGE) merge_later(handoff);
+    if (*handoff->word != '\0' && write(STDERR_FILENO, handoff->word, strlen(handoff->word)) < 0)
+        errno = 0; // nobody to be told
     return true;
 }
 
 int main(void) {
-    struct told told;
-    int fd = read_told(&told);
+    struct handoff handoff;
+    int fd = read_handoff(&handoff);
     if (fd < 0) return 125;
     have_streams();
-    if (*told.mode == SETTLE) return settle_unclosed(&told), 0;
+    if (*handoff.mode == POST_RUN) return report_unclosed(&handoff), 0;
     prctl(PR_SET_NAME, "provio");
-    int status = *told.pid == '0' ? atoi(told.status) : wait_for(&told);
-    if (!finish(&told, status)) {
-        go_on_in_python(&told, fd, status);
-        put_back_signals(&told);
+    int status = *handoff.pid == '0' ? atoi(handoff.status) : wait_for(&handoff);
+    if (!finish(&handoff, status)) {
+        continue_in_python(&handoff, fd, status);
+        put_back_signals(&handoff);
     }
-    end_as(status);
+    end_with(status);
 }

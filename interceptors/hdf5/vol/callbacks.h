@@ -11,37 +11,37 @@
 
 // Recorded callbacks.
 
-void *watch_file_create(const char *, unsigned, hid_t, hid_t, hid_t, void **);
-void *watch_file_open(const char *, unsigned, hid_t, hid_t, void **);
-herr_t watch_file_specific(void *, H5VL_file_specific_args_t *, hid_t, void **);
-herr_t watch_file_close(void *, hid_t, void **);
-void *watch_group_create(void *, const H5VL_loc_params_t *, const char *, hid_t, hid_t, hid_t, hid_t, void **);
-void *watch_group_open(void *, const H5VL_loc_params_t *, const char *, hid_t, hid_t, void **);
-herr_t watch_group_close(void *, hid_t, void **);
-void *watch_datatype_commit(void *, const H5VL_loc_params_t *, const char *, hid_t, hid_t, hid_t, hid_t, hid_t,
+void *record_file_create(const char *, unsigned, hid_t, hid_t, hid_t, void **);
+void *record_file_open(const char *, unsigned, hid_t, hid_t, void **);
+herr_t record_file_specific(void *, H5VL_file_specific_args_t *, hid_t, void **);
+herr_t record_file_close(void *, hid_t, void **);
+void *record_group_create(void *, const H5VL_loc_params_t *, const char *, hid_t, hid_t, hid_t, hid_t, void **);
+void *record_group_open(void *, const H5VL_loc_params_t *, const char *, hid_t, hid_t, void **);
+herr_t record_group_close(void *, hid_t, void **);
+void *record_datatype_commit(void *, const H5VL_loc_params_t *, const char *, hid_t, hid_t, hid_t, hid_t, hid_t,
+                             void **);
+void *record_datatype_open(void *, const H5VL_loc_params_t *, const char *, hid_t, hid_t, void **);
+herr_t record_datatype_close(void *, hid_t, void **);
+void *record_object_open(void *, const H5VL_loc_params_t *, H5I_type_t *, hid_t, void **);
+herr_t record_object_copy(void *, const H5VL_loc_params_t *, const char *, void *, const H5VL_loc_params_t *,
+                          const char *, hid_t, hid_t, hid_t, void **);
+void *record_dataset_create(void *, const H5VL_loc_params_t *, const char *, hid_t, hid_t, hid_t, hid_t, hid_t, hid_t,
                             void **);
-void *watch_datatype_open(void *, const H5VL_loc_params_t *, const char *, hid_t, hid_t, void **);
-herr_t watch_datatype_close(void *, hid_t, void **);
-void *watch_object_open(void *, const H5VL_loc_params_t *, H5I_type_t *, hid_t, void **);
-herr_t watch_object_copy(void *, const H5VL_loc_params_t *, const char *, void *, const H5VL_loc_params_t *,
-                         const char *, hid_t, hid_t, hid_t, void **);
-void *watch_dataset_create(void *, const H5VL_loc_params_t *, const char *, hid_t, hid_t, hid_t, hid_t, hid_t, hid_t,
-                           void **);
-void *watch_dataset_open(void *, const H5VL_loc_params_t *, const char *, hid_t, hid_t, void **);
-herr_t watch_dataset_read(size_t, void *[], hid_t[], hid_t[], hid_t[], hid_t, void *[], void **);
-herr_t watch_dataset_write(size_t, void *[], hid_t[], hid_t[], hid_t[], hid_t, const void *[], void **);
-herr_t watch_dataset_specific(void *, H5VL_dataset_specific_args_t *, hid_t, void **);
-herr_t watch_dataset_close(void *, hid_t, void **);
-void *watch_attr_create(void *, const H5VL_loc_params_t *, const char *, hid_t, hid_t, hid_t, hid_t, hid_t, void **);
-void *watch_attr_open(void *, const H5VL_loc_params_t *, const char *, hid_t, hid_t, void **);
-herr_t watch_attr_read(void *, hid_t, void *, hid_t, void **);
-herr_t watch_attr_write(void *, hid_t, const void *, hid_t, void **);
-herr_t watch_attr_specific(void *, const H5VL_loc_params_t *, H5VL_attr_specific_args_t *, hid_t, void **);
-herr_t watch_attr_close(void *, hid_t, void **);
-herr_t watch_link_create(H5VL_link_create_args_t *, void *, const H5VL_loc_params_t *, hid_t, hid_t, hid_t, void **);
-herr_t watch_link_move(void *, const H5VL_loc_params_t *, void *, const H5VL_loc_params_t *, hid_t, hid_t, hid_t,
-                       void **);
-herr_t watch_link_specific(void *, const H5VL_loc_params_t *, H5VL_link_specific_args_t *, hid_t, void **);
+void *record_dataset_open(void *, const H5VL_loc_params_t *, const char *, hid_t, hid_t, void **);
+herr_t record_dataset_read(size_t, void *[], hid_t[], hid_t[], hid_t[], hid_t, void *[], void **);
+herr_t record_dataset_write(size_t, void *[], hid_t[], hid_t[], hid_t[], hid_t, const void *[], void **);
+herr_t record_dataset_specific(void *, H5VL_dataset_specific_args_t *, hid_t, void **);
+herr_t record_dataset_close(void *, hid_t, void **);
+void *record_attr_create(void *, const H5VL_loc_params_t *, const char *, hid_t, hid_t, hid_t, hid_t, hid_t, void **);
+void *record_attr_open(void *, const H5VL_loc_params_t *, const char *, hid_t, hid_t, void **);
+herr_t record_attr_read(void *, hid_t, void *, hid_t, void **);
+herr_t record_attr_write(void *, hid_t, const void *, hid_t, void **);
+herr_t record_attr_specific(void *, const H5VL_loc_params_t *, H5VL_attr_specific_args_t *, hid_t, void **);
+herr_t record_attr_close(void *, hid_t, void **);
+herr_t record_link_create(H5VL_link_create_args_t *, void *, const H5VL_loc_params_t *, hid_t, hid_t, hid_t, void **);
+herr_t record_link_move(void *, const H5VL_loc_params_t *, void *, const H5VL_loc_params_t *, hid_t, hid_t, hid_t,
+                        void **);
+herr_t record_link_specific(void *, const H5VL_loc_params_t *, H5VL_link_specific_args_t *, hid_t, void **);
 
 // Record the result of an open: the object, one count of the call, the handle. NULL: the call failed.
 void opened(struct call *call, void *made, H5I_type_t type, const char *attribute, bool created);

@@ -2,8 +2,8 @@
 #include "callbacks.h"
 #include <stdio.h>
 
-void *watch_dataset_create(void *object, const H5VL_loc_params_t *where, const char *name, hid_t link, hid_t type,
-                           hid_t space, hid_t creation, hid_t access, hid_t list, void **request) {
+void *record_dataset_create(void *object, const H5VL_loc_params_t *where, const char *name, hid_t link, hid_t type,
+                            hid_t space, hid_t creation, hid_t access, hid_t list, void **request) {
     struct library *library = LIBRARY;
     struct call call = call_begin(library, list, FUNCTION_H5Dcreate2);
     void *made = library->H5VLdataset_create(object, where, library->native, name, link, type, space, creation, access,
@@ -12,8 +12,8 @@ void *watch_dataset_create(void *object, const H5VL_loc_params_t *where, const c
     return made;
 }
 
-void *watch_dataset_open(void *object, const H5VL_loc_params_t *where, const char *name, hid_t access, hid_t list,
-                         void **request) {
+void *record_dataset_open(void *object, const H5VL_loc_params_t *where, const char *name, hid_t access, hid_t list,
+                          void **request) {
     struct library *library = LIBRARY;
     struct call call = call_begin(library, list, FUNCTION_H5Dopen2);
     void *made = library->H5VLdataset_open(object, where, library->native, name, access, list, request);
@@ -23,7 +23,7 @@ void *watch_dataset_open(void *object, const H5VL_loc_params_t *where, const cha
 
 // How many elements a dataset has now.
 static hssize_t elements_of(struct call *call, void *dataset) {
-    hid_t space = ask_dataset(call->hdf5, dataset, H5VL_DATASET_GET_SPACE, call->list);
+    hid_t space = query_dataset(call->hdf5, dataset, H5VL_DATASET_GET_SPACE, call->list);
     if (space < 0) return 0;
     hssize_t found = call->hdf5->H5Sget_simple_extent_npoints(space);
     call->hdf5->H5Sclose(space);
@@ -54,8 +54,8 @@ void moved(struct call *call, size_t count, void *datasets[], hid_t memory[], hi
     }
 }
 
-herr_t watch_dataset_read(size_t count, void *datasets[], hid_t types[], hid_t memory[], hid_t spaces[], hid_t list,
-                          void *to[], void **request) {
+herr_t record_dataset_read(size_t count, void *datasets[], hid_t types[], hid_t memory[], hid_t spaces[], hid_t list,
+                           void *to[], void **request) {
     struct library *library = LIBRARY;
     struct call call = call_begin(library, list, FUNCTION_H5Dread);
     herr_t result =
@@ -64,8 +64,8 @@ herr_t watch_dataset_read(size_t count, void *datasets[], hid_t types[], hid_t m
     return result;
 }
 
-herr_t watch_dataset_write(size_t count, void *datasets[], hid_t types[], hid_t memory[], hid_t spaces[], hid_t list,
-                           const void *from[], void **request) {
+herr_t record_dataset_write(size_t count, void *datasets[], hid_t types[], hid_t memory[], hid_t spaces[], hid_t list,
+                            const void *from[], void **request) {
     struct library *library = LIBRARY;
     struct call call = call_begin(library, list, FUNCTION_H5Dwrite);
     herr_t result =
@@ -88,7 +88,7 @@ void resized(struct call *call, void *dataset, bool done) {
                                 call->started);
 }
 
-herr_t watch_dataset_specific(void *dataset, H5VL_dataset_specific_args_t *what, hid_t list, void **request) {
+herr_t record_dataset_specific(void *dataset, H5VL_dataset_specific_args_t *what, hid_t list, void **request) {
     struct library *library = LIBRARY;
     struct call call = call_begin(library, list, FUNCTION_H5Dset_extent);
     herr_t result = library->H5VLdataset_specific(dataset, library->native, what, list, request);
@@ -96,7 +96,7 @@ herr_t watch_dataset_specific(void *dataset, H5VL_dataset_specific_args_t *what,
     return result;
 }
 
-herr_t watch_dataset_close(void *dataset, hid_t list, void **request) {
+herr_t record_dataset_close(void *dataset, hid_t list, void **request) {
     struct library *library = LIBRARY;
     struct call call = call_begin(library, list, FUNCTION_H5Dclose);
     herr_t result = library->H5VLdataset_close(dataset, library->native, list, request);
@@ -106,8 +106,8 @@ herr_t watch_dataset_close(void *dataset, hid_t list, void **request) {
 
 // ---- attributes
 
-void *watch_attr_create(void *object, const H5VL_loc_params_t *where, const char *name, hid_t type, hid_t space,
-                        hid_t creation, hid_t access, hid_t list, void **request) {
+void *record_attr_create(void *object, const H5VL_loc_params_t *where, const char *name, hid_t type, hid_t space,
+                         hid_t creation, hid_t access, hid_t list, void **request) {
     struct library *library = LIBRARY;
     struct call call = call_begin(library, list, FUNCTION_H5Acreate2);
     void *made =
@@ -116,19 +116,19 @@ void *watch_attr_create(void *object, const H5VL_loc_params_t *where, const char
     return made;
 }
 
-void *watch_attr_open(void *object, const H5VL_loc_params_t *where, const char *name, hid_t access, hid_t list,
-                      void **request) {
+void *record_attr_open(void *object, const H5VL_loc_params_t *where, const char *name, hid_t access, hid_t list,
+                       void **request) {
     struct library *library = LIBRARY;
     struct call call = call_begin(library, list, FUNCTION_H5Aopen);
     void *made = library->H5VLattr_open(object, where, library->native, name, access, list, request);
     char own[1024] = "";
-    if (made != NULL && name == NULL) ask_attribute_name(library, made, own, sizeof own, list); // by its place
+    if (made != NULL && name == NULL) query_attribute_name(library, made, own, sizeof own, list); // by its place
     opened(&call, made, H5I_ATTR, name == NULL ? own : name, false);
     return made;
 }
 
 static uint64_t size_of(struct call *call, void *attribute, uint64_t element) {
-    hid_t space = ask_attribute(call->hdf5, attribute, H5VL_ATTR_GET_SPACE, call->list);
+    hid_t space = query_attribute(call->hdf5, attribute, H5VL_ATTR_GET_SPACE, call->list);
     if (space < 0) return 0;
     hssize_t elements = call->hdf5->H5Sget_simple_extent_npoints(space);
     call->hdf5->H5Sclose(space);
@@ -148,7 +148,7 @@ static void attribute_moved(struct call *call, void *attribute, bool reading, bo
     if (!reading && !known->created) recorder.provio_replaced(known->record, call->started);
 }
 
-herr_t watch_attr_read(void *attribute, hid_t type, void *to, hid_t list, void **request) {
+herr_t record_attr_read(void *attribute, hid_t type, void *to, hid_t list, void **request) {
     struct library *library = LIBRARY;
     struct call call = call_begin(library, list, FUNCTION_H5Aread);
     herr_t result = library->H5VLattr_read(attribute, library->native, type, to, list, request);
@@ -156,7 +156,7 @@ herr_t watch_attr_read(void *attribute, hid_t type, void *to, hid_t list, void *
     return result;
 }
 
-herr_t watch_attr_write(void *attribute, hid_t type, const void *from, hid_t list, void **request) {
+herr_t record_attr_write(void *attribute, hid_t type, const void *from, hid_t list, void **request) {
     struct library *library = LIBRARY;
     struct call call = call_begin(library, list, FUNCTION_H5Awrite);
     herr_t result = library->H5VLattr_write(attribute, library->native, type, from, list, request);
@@ -164,7 +164,7 @@ herr_t watch_attr_write(void *attribute, hid_t type, const void *from, hid_t lis
     return result;
 }
 
-herr_t watch_attr_close(void *attribute, hid_t list, void **request) {
+herr_t record_attr_close(void *attribute, hid_t list, void **request) {
     struct library *library = LIBRARY;
     struct call call = call_begin(library, list, FUNCTION_H5Aclose);
     herr_t result = library->H5VLattr_close(attribute, library->native, list, request);

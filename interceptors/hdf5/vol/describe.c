@@ -71,14 +71,14 @@ static void describe_storage(struct library *library, hid_t list, struct descrip
 }
 
 void describe_dataset(struct library *library, void *dataset, hid_t list, struct description *to) {
-    describe_space(library, ask_dataset(library, dataset, H5VL_DATASET_GET_SPACE, list), true, to);
-    describe_type(library, ask_dataset(library, dataset, H5VL_DATASET_GET_TYPE, list), to);
-    describe_storage(library, ask_dataset(library, dataset, H5VL_DATASET_GET_DCPL, list), to);
+    describe_space(library, query_dataset(library, dataset, H5VL_DATASET_GET_SPACE, list), true, to);
+    describe_type(library, query_dataset(library, dataset, H5VL_DATASET_GET_TYPE, list), to);
+    describe_storage(library, query_dataset(library, dataset, H5VL_DATASET_GET_DCPL, list), to);
 }
 
 void describe_attribute(struct library *library, void *attribute, hid_t list, struct description *to) {
-    describe_space(library, ask_attribute(library, attribute, H5VL_ATTR_GET_SPACE, list), false, to);
-    describe_type(library, ask_attribute(library, attribute, H5VL_ATTR_GET_TYPE, list), to);
+    describe_space(library, query_attribute(library, attribute, H5VL_ATTR_GET_SPACE, list), false, to);
+    describe_type(library, query_attribute(library, attribute, H5VL_ATTR_GET_TYPE, list), to);
 }
 
 // The native connector's tokens are addresses, least significant byte first.

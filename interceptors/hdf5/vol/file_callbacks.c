@@ -20,27 +20,27 @@ void access_end(struct library *library, hid_t list, bool failing) {
     if (failing) library->H5Eset_current_stack(errors);
 }
 
-void *watch_file_create(const char *name, unsigned flags, hid_t creation, hid_t access, hid_t list, void **request) {
+void *record_file_create(const char *name, unsigned flags, hid_t creation, hid_t access, hid_t list, void **request) {
     struct library *library = LIBRARY;
     struct call call = call_begin(library, list, FUNCTION_H5Fcreate);
     hid_t under = native_access(library, access);
     void *made = library->H5VLfile_create(name, flags, creation, under, list, request);
     if (made == NULL)
         failed(&call, NULL);
-    else if (listening())
+    else if (is_recording())
         file_begin(&call, made, name, flags_of(flags, true));
     access_end(library, under, made == NULL);
     return made;
 }
 
-void *watch_file_open(const char *name, unsigned flags, hid_t access, hid_t list, void **request) {
+void *record_file_open(const char *name, unsigned flags, hid_t access, hid_t list, void **request) {
     struct library *library = LIBRARY;
     struct call call = call_begin(library, list, FUNCTION_H5Fopen);
     hid_t under = native_access(library, access);
     void *made = library->H5VLfile_open(name, flags, under, list, request);
     if (made == NULL)
         failed(&call, NULL);
-    else if (listening())
+    else if (is_recording())
         file_begin(&call, made, name, flags_of(flags, false));
     access_end(library, under, made == NULL);
     return made;
@@ -65,7 +65,7 @@ void flushed(struct call *call, void *object, H5I_type_t type) {
     if (file != NULL) recorder.provio_counted(file->record, functions[FUNCTION_H5Fflush], call->started);
 }
 
-herr_t watch_file_specific(void *object, H5VL_file_specific_args_t *what, hid_t list, void **request) {
+herr_t record_file_specific(void *object, H5VL_file_specific_args_t *what, hid_t list, void **request) {
     struct library *library = LIBRARY;
     if (what->op_type == H5VL_FILE_IS_ACCESSIBLE)
         return specific_by_name(library, what, &what->args.is_accessible.fapl_id, list, request);
@@ -73,13 +73,13 @@ herr_t watch_file_specific(void *object, H5VL_file_specific_args_t *what, hid_t 
         return specific_by_name(library, what, &what->args.del.fapl_id, list, request);
     struct call call = call_begin(library, list, FUNCTION_H5Fopen);
     herr_t result = library->H5VLfile_specific(object, library->native, what, list, request);
-    if (result < 0 || !listening()) return result;
+    if (result < 0 || !is_recording()) return result;
     if (what->op_type == H5VL_FILE_REOPEN) reopened(&call, object, *what->args.reopen.file);
     if (what->op_type == H5VL_FILE_FLUSH) flushed(&call, object, what->args.flush.obj_type);
     return result;
 }
 
-herr_t watch_file_close(void *file, hid_t list, void **request) {
+herr_t record_file_close(void *file, hid_t list, void **request) {
     struct library *library = LIBRARY;
     struct call call = call_begin(library, list, FUNCTION_H5Fclose);
     herr_t result = library->H5VLfile_close(file, library->native, list, request);

@@ -7,14 +7,14 @@
 #include <stdarg.h>
 #include <stdbool.h>
 
-typedef herr_t twelve_call(void *object, hid_t connector, int what, hid_t list, void **request, va_list more);
-typedef herr_t twelve_call_at(void *object, const H5VL_loc_params_t *where, hid_t connector, int what, hid_t list,
-                              void **request, va_list more);
+typedef herr_t v1_12_call(void *object, hid_t connector, int what, hid_t list, void **request, va_list more);
+typedef herr_t v1_12_call_at(void *object, const H5VL_loc_params_t *where, hid_t connector, int what, hid_t list,
+                             void **request, va_list more);
 
 // Functions of the library, found by name; each name has the prefix H5VL.
-struct twelve {
-#define PASS(name) twelve_call *name;
-#define PASS_AT(name) twelve_call_at *name;
+struct v1_12 {
+#define PASS(name) v1_12_call *name;
+#define PASS_AT(name) v1_12_call_at *name;
 #define CALL PASS
 #define CALL_AT PASS_AT
 #include "hdf5_1_12.def"
@@ -37,13 +37,13 @@ enum { TWELVE_ATTR_DELETE = 0, TWELVE_ATTR_RENAME = 3 };
 enum { TWELVE_FILE_FLUSH = 0, TWELVE_FILE_REOPEN = 1, TWELVE_FILE_IS_ACCESSIBLE = 4, TWELVE_FILE_DELETE = 5 };
 
 // A callback of the classes below, without and with a location.
-typedef herr_t twelve_asked(void *object, int what, hid_t list, void **request, va_list more);
-typedef herr_t twelve_asked_at(void *object, const H5VL_loc_params_t *where, int what, hid_t list, void **request,
-                               va_list more);
+typedef herr_t v1_12_asked(void *object, int what, hid_t list, void **request, va_list more);
+typedef herr_t v1_12_asked_at(void *object, const H5VL_loc_params_t *where, int what, hid_t list, void **request,
+                              va_list more);
 
 // The callbacks of a connector, in the order of 1.12. Types that are the same in both versions are taken from version
 // 3.
-struct twelve_class {
+struct v1_12_class {
     unsigned version;
     H5VL_class_value_t value;
     const char *name;
@@ -57,9 +57,9 @@ struct twelve_class {
         __typeof__(((H5VL_attr_class_t *)0)->open) open;
         __typeof__(((H5VL_attr_class_t *)0)->read) read;
         __typeof__(((H5VL_attr_class_t *)0)->write) write;
-        twelve_asked *get;
-        twelve_asked_at *specific;
-        twelve_asked *optional;
+        v1_12_asked *get;
+        v1_12_asked_at *specific;
+        v1_12_asked *optional;
         __typeof__(((H5VL_attr_class_t *)0)->close) close;
     } attribute;
     struct {
@@ -68,25 +68,25 @@ struct twelve_class {
         herr_t (*read)(void *dataset, hid_t type, hid_t memory, hid_t space, hid_t list, void *to, void **request);
         herr_t (*write)(void *dataset, hid_t type, hid_t memory, hid_t space, hid_t list, const void *from,
                         void **request);
-        twelve_asked *get, *specific, *optional;
+        v1_12_asked *get, *specific, *optional;
         __typeof__(((H5VL_dataset_class_t *)0)->close) close;
     } dataset;
     struct {
         __typeof__(((H5VL_datatype_class_t *)0)->commit) commit;
         __typeof__(((H5VL_datatype_class_t *)0)->open) open;
-        twelve_asked *get, *specific, *optional;
+        v1_12_asked *get, *specific, *optional;
         __typeof__(((H5VL_datatype_class_t *)0)->close) close;
     } datatype;
     struct {
         __typeof__(((H5VL_file_class_t *)0)->create) create;
         __typeof__(((H5VL_file_class_t *)0)->open) open;
-        twelve_asked *get, *specific, *optional;
+        v1_12_asked *get, *specific, *optional;
         __typeof__(((H5VL_file_class_t *)0)->close) close;
     } file;
     struct {
         __typeof__(((H5VL_group_class_t *)0)->create) create;
         __typeof__(((H5VL_group_class_t *)0)->open) open;
-        twelve_asked *get, *specific, *optional;
+        v1_12_asked *get, *specific, *optional;
         __typeof__(((H5VL_group_class_t *)0)->close) close;
     } group;
     struct {
@@ -94,17 +94,17 @@ struct twelve_class {
                          hid_t list, void **request, va_list more);
         __typeof__(((H5VL_link_class_t *)0)->copy) copy;
         __typeof__(((H5VL_link_class_t *)0)->move) move;
-        twelve_asked_at *get, *specific;
-        twelve_asked *optional;
+        v1_12_asked_at *get, *specific;
+        v1_12_asked *optional;
     } link;
     struct {
         __typeof__(((H5VL_object_class_t *)0)->open) open;
         __typeof__(((H5VL_object_class_t *)0)->copy) copy;
-        twelve_asked_at *get, *specific;
-        twelve_asked *optional;
+        v1_12_asked_at *get, *specific;
+        v1_12_asked *optional;
     } object;
     struct {
-        herr_t (*connector)(void *object, H5VL_get_conn_lvl_t level, const struct twelve_class **class);
+        herr_t (*connector)(void *object, H5VL_get_conn_lvl_t level, const struct v1_12_class **class);
         herr_t (*supported)(void *object, H5VL_subclass_t class, int operation, bool *supported);
     } introspection;
     void (*request[6])(void); // of asynchronous calls; the native connector has none
@@ -115,9 +115,9 @@ struct twelve_class {
         herr_t (*optional)(void *object, void *id, int what, va_list more);
     } blob;
     H5VL_token_class_t token;
-    twelve_asked *optional;
+    v1_12_asked *optional;
 };
 
-extern const struct twelve_class provio_class_of_twelve;
+extern const struct v1_12_class provio_class_of_twelve;
 
 #endif

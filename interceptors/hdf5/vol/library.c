@@ -32,11 +32,11 @@ static int holds(struct dl_phdr_info *object, size_t size, void *data) {
 }
 
 // Find the functions that have other parameters in HDF5 1.12.
-static bool fill_twelve(struct twelve *twelve, void *handle) {
+static bool fill_twelve(struct v1_12 *v1_12, void *handle) {
     bool whole = true;
 #define FIND(name)                                                                                                     \
-    twelve->name = (__typeof__(twelve->name))dlsym(handle, "H5VL" #name);                                              \
-    whole = whole && twelve->name != NULL;
+    v1_12->name = (__typeof__(v1_12->name))dlsym(handle, "H5VL" #name);                                                \
+    whole = whole && v1_12->name != NULL;
 #define PASS FIND
 #define PASS_AT FIND
 #define CALL FIND
@@ -70,7 +70,7 @@ static bool fill(struct library *library, void *handle) {
 #undef FIND
 #undef FUNCTION
 #undef LATER
-    return whole && (!library->is_twelve || fill_twelve(&library->twelve, handle));
+    return whole && (!library->is_twelve || fill_twelve(&library->v1_12, handle));
 }
 
 struct library *library_at(const void *address) {

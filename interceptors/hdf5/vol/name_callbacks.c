@@ -14,8 +14,8 @@ bool place_of(struct call *call, void *object, const H5VL_loc_params_t *where, c
     return length + (size_t)snprintf(path + length, room - length, "/%s", name) + 1 < room;
 }
 
-void *watch_group_create(void *object, const H5VL_loc_params_t *where, const char *name, hid_t link, hid_t creation,
-                         hid_t access, hid_t list, void **request) {
+void *record_group_create(void *object, const H5VL_loc_params_t *where, const char *name, hid_t link, hid_t creation,
+                          hid_t access, hid_t list, void **request) {
     struct library *library = LIBRARY;
     struct call call = call_begin(library, list, FUNCTION_H5Gcreate2);
     void *made = library->H5VLgroup_create(object, where, library->native, name, link, creation, access, list, request);
@@ -23,8 +23,8 @@ void *watch_group_create(void *object, const H5VL_loc_params_t *where, const cha
     return made;
 }
 
-void *watch_group_open(void *object, const H5VL_loc_params_t *where, const char *name, hid_t access, hid_t list,
-                       void **request) {
+void *record_group_open(void *object, const H5VL_loc_params_t *where, const char *name, hid_t access, hid_t list,
+                        void **request) {
     struct library *library = LIBRARY;
     struct call call = call_begin(library, list, FUNCTION_H5Gopen2);
     void *made = library->H5VLgroup_open(object, where, library->native, name, access, list, request);
@@ -32,7 +32,7 @@ void *watch_group_open(void *object, const H5VL_loc_params_t *where, const char 
     return made;
 }
 
-herr_t watch_group_close(void *group, hid_t list, void **request) {
+herr_t record_group_close(void *group, hid_t list, void **request) {
     struct library *library = LIBRARY;
     struct call call = call_begin(library, list, FUNCTION_H5Gclose);
     herr_t result = library->H5VLgroup_close(group, library->native, list, request);
@@ -40,8 +40,8 @@ herr_t watch_group_close(void *group, hid_t list, void **request) {
     return result;
 }
 
-void *watch_datatype_commit(void *object, const H5VL_loc_params_t *where, const char *name, hid_t type, hid_t link,
-                            hid_t creation, hid_t access, hid_t list, void **request) {
+void *record_datatype_commit(void *object, const H5VL_loc_params_t *where, const char *name, hid_t type, hid_t link,
+                             hid_t creation, hid_t access, hid_t list, void **request) {
     struct library *library = LIBRARY;
     struct call call = call_begin(library, list, FUNCTION_H5Tcommit2);
     void *made =
@@ -50,8 +50,8 @@ void *watch_datatype_commit(void *object, const H5VL_loc_params_t *where, const 
     return made;
 }
 
-void *watch_datatype_open(void *object, const H5VL_loc_params_t *where, const char *name, hid_t access, hid_t list,
-                          void **request) {
+void *record_datatype_open(void *object, const H5VL_loc_params_t *where, const char *name, hid_t access, hid_t list,
+                           void **request) {
     struct library *library = LIBRARY;
     struct call call = call_begin(library, list, FUNCTION_H5Topen2);
     void *made = library->H5VLdatatype_open(object, where, library->native, name, access, list, request);
@@ -59,7 +59,7 @@ void *watch_datatype_open(void *object, const H5VL_loc_params_t *where, const ch
     return made;
 }
 
-herr_t watch_datatype_close(void *type, hid_t list, void **request) {
+herr_t record_datatype_close(void *type, hid_t list, void **request) {
     struct library *library = LIBRARY;
     struct call call = call_begin(library, list, FUNCTION_H5Tclose);
     herr_t result = library->H5VLdatatype_close(type, library->native, list, request);
@@ -67,7 +67,7 @@ herr_t watch_datatype_close(void *type, hid_t list, void **request) {
     return result;
 }
 
-void *watch_object_open(void *object, const H5VL_loc_params_t *where, H5I_type_t *type, hid_t list, void **request) {
+void *record_object_open(void *object, const H5VL_loc_params_t *where, H5I_type_t *type, hid_t list, void **request) {
     struct library *library = LIBRARY;
     struct call call = call_begin(library, list, FUNCTION_H5Oopen);
     void *made = library->H5VLobject_open(object, where, library->native, type, list, request);
@@ -77,7 +77,7 @@ void *watch_object_open(void *object, const H5VL_loc_params_t *where, H5I_type_t
 
 // ---- copies
 
-static void close_again(struct call *call, void *object, H5I_type_t type) {
+static void close_object(struct call *call, void *object, H5I_type_t type) {
     struct library *library = call->hdf5;
     if (type == H5I_DATASET) library->H5VLdataset_close(object, library->native, call->list, NULL);
     if (type == H5I_GROUP) library->H5VLgroup_close(object, library->native, call->list, NULL);
@@ -94,19 +94,19 @@ static struct known *known_at(struct call *call, void *object, const H5VL_loc_pa
     void *found = library->H5VLobject_open(object, &there, library->native, &type, call->list, NULL);
     if (found == NULL) return NULL;
     struct known *known = object_known(call, found, type, NULL, created);
-    close_again(call, found, type);
+    close_object(call, found, type);
     return known;
 }
 
-herr_t watch_object_copy(void *from, const H5VL_loc_params_t *where, const char *name, void *to,
-                         const H5VL_loc_params_t *there, const char *new_name, hid_t copying, hid_t link, hid_t list,
-                         void **request) {
+herr_t record_object_copy(void *from, const H5VL_loc_params_t *where, const char *name, void *to,
+                          const H5VL_loc_params_t *there, const char *new_name, hid_t copying, hid_t link, hid_t list,
+                          void **request) {
     struct library *library = LIBRARY;
     struct call call = call_begin(library, list, FUNCTION_H5Ocopy);
     herr_t result =
         library->H5VLobject_copy(from, where, name, to, there, new_name, library->native, copying, link, list, request);
     if (result < 0) failed(&call, NULL);
-    if (result < 0 || !listening()) return result;
+    if (result < 0 || !is_recording()) return result;
     struct known *source = known_at(&call, from, where, name, false);
     struct known *made = known_at(&call, to, there, new_name, true);
     if (source != NULL && made != NULL)
@@ -138,22 +138,22 @@ void renamed(struct call *call, void *object, const H5VL_loc_params_t *where, co
         recorder.provio_renamed(file->record, functions[call->function], path, name, other, call->started);
 }
 
-herr_t watch_link_create(H5VL_link_create_args_t *what, void *object, const H5VL_loc_params_t *where, hid_t creation,
-                         hid_t access, hid_t list, void **request) {
+herr_t record_link_create(H5VL_link_create_args_t *what, void *object, const H5VL_loc_params_t *where, hid_t creation,
+                          hid_t access, hid_t list, void **request) {
     struct library *library = LIBRARY;
     struct call call = call_begin(library, list, FUNCTION_H5Lcreate_soft);
     herr_t result = library->H5VLlink_create(what, object, where, library->native, creation, access, list, request);
-    if (result >= 0 && listening() && what->op_type == H5VL_LINK_CREATE_SOFT)
+    if (result >= 0 && is_recording() && what->op_type == H5VL_LINK_CREATE_SOFT)
         linked(&call, object, where, what->args.soft.target);
     return result;
 }
 
-herr_t watch_link_move(void *from, const H5VL_loc_params_t *where, void *to, const H5VL_loc_params_t *there,
-                       hid_t creation, hid_t access, hid_t list, void **request) {
+herr_t record_link_move(void *from, const H5VL_loc_params_t *where, void *to, const H5VL_loc_params_t *there,
+                        hid_t creation, hid_t access, hid_t list, void **request) {
     struct library *library = LIBRARY;
     struct call call = call_begin(library, list, FUNCTION_H5Lmove);
     herr_t result = library->H5VLlink_move(from, where, to, there, library->native, creation, access, list, request);
-    if (result < 0 || !listening()) return result;
+    if (result < 0 || !is_recording()) return result;
     // Where one side is the place of the other (H5L_SAME_LOC), it has no object, or no type of one.
     H5VL_loc_params_t source = *where, target = *there;
     if (from == NULL || source.obj_type < H5I_FILE) source.obj_type = there->obj_type;
@@ -166,22 +166,22 @@ herr_t watch_link_move(void *from, const H5VL_loc_params_t *where, void *to, con
     return result;
 }
 
-herr_t watch_link_specific(void *object, const H5VL_loc_params_t *where, H5VL_link_specific_args_t *what, hid_t list,
-                           void **request) {
+herr_t record_link_specific(void *object, const H5VL_loc_params_t *where, H5VL_link_specific_args_t *what, hid_t list,
+                            void **request) {
     struct library *library = LIBRARY;
     struct call call = call_begin(library, list, FUNCTION_H5Ldelete);
     herr_t result = library->H5VLlink_specific(object, where, library->native, what, list, request);
-    if (result >= 0 && listening() && what->op_type == H5VL_LINK_DELETE) renamed(&call, object, where, NULL, NULL);
+    if (result >= 0 && is_recording() && what->op_type == H5VL_LINK_DELETE) renamed(&call, object, where, NULL, NULL);
     return result;
 }
 
-herr_t watch_attr_specific(void *object, const H5VL_loc_params_t *where, H5VL_attr_specific_args_t *what, hid_t list,
-                           void **request) {
+herr_t record_attr_specific(void *object, const H5VL_loc_params_t *where, H5VL_attr_specific_args_t *what, hid_t list,
+                            void **request) {
     struct library *library = LIBRARY;
     bool deleting = what->op_type == H5VL_ATTR_DELETE;
     struct call call = call_begin(library, list, deleting ? FUNCTION_H5Adelete : FUNCTION_H5Arename);
     herr_t result = library->H5VLattr_specific(object, where, library->native, what, list, request);
-    if (result < 0 || !listening()) return result;
+    if (result < 0 || !is_recording()) return result;
     if (deleting) renamed(&call, object, where, what->args.del.name, NULL);
     if (what->op_type == H5VL_ATTR_RENAME)
         renamed(&call, object, where, what->args.rename.old_name, what->args.rename.new_name);
