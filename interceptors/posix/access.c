@@ -100,12 +100,6 @@ void access_forget(struct thread *thread) {
     if (thread->mine != NULL) table_sweep(thread, true);
 }
 
-// A thread that came back to a Task has another number than when it left.
-static void take_over(struct thread *thread, struct access *access) {
-    for (int i = 0; i < 2; i++)
-        atomic_store_explicit(&access->side[i].owner, relaxed(thread->number), memory_order_relaxed);
-}
-
 // Without the names of functions, those of one class are one.
 static bool same_function(const struct counters *counters, int api, const char *term) {
     if (counters->api == api || !filtered(CLASS_API)) return counters->api == api;
@@ -122,7 +116,8 @@ static struct counters *access_look_up(struct thread *thread, uint64_t serial, e
         struct counters *counters = &access->side[side];
         if (counters->serial != serial || counters->source != source || !same_function(counters, api, term)) continue;
         if (access->scope != scope) continue;
-        take_over(thread, access);
+        for (int i = 0; i < 2; i++) // a thread that returns to a Task has a new number
+            atomic_store_explicit(&access->side[i].owner, relaxed(thread->number), memory_order_relaxed);
         return counters;
     }
     return NULL;

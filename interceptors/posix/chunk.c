@@ -121,13 +121,9 @@ long chunk_as_memory(struct live *live, int fd, uint32_t size) {
     return start;
 }
 
-static uint32_t reserved_size(size_t room) {
-    return ((uint32_t)room + 2 + 15) & ~15u;
-}
-
 // So much more of it may be used: then it is to be written first.
 bool chunk_open_for(struct chunk *chunk, size_t room) {
-    uint32_t size = relaxed(chunk->used) + reserved_size(room) + KEPT_BACK;
+    uint32_t size = relaxed(chunk->used) + aligned_size(room) + KEPT_BACK;
     if (size > chunk->whole) return false;
     chunk->size = size;
     return true;

@@ -67,8 +67,7 @@ static long table_create(const struct mounts *mounts) {
 
 static void table_keep(const struct mounts *mounts, const char *table, size_t size) {
     size_t room = 512 + strlen(settings.run) + strlen(settings.host) + name_room(table, size);
-    struct rlimit limit;
-    if (RAW(prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit) == 0 && room > limit.rlim_cur) return; // else SIGXFSZ
+    if (!size_allowed(room)) return;
     long fd = table_create(mounts);
     if (fd < 0) return; // another process has kept it
     long start = memory_map(room, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

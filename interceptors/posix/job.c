@@ -1,6 +1,6 @@
 // The job of a batch system that this process is part of. Of the run's own job run.ttl says all; of another, which
 // joined the run, its variables are kept in a file beside the thread files, once on each host.
-#include "process.h"
+#include "live.h"
 
 #include <sys/mman.h>
 
@@ -156,9 +156,8 @@ static long job_create(void) {
 
 void job_note(void) {
     enum { ROOM = 8 * LARGEST_LIST }; // six characters for one, at most
-    struct rlimit limit;
     if (settings.job[JOB][0] == '\0' || filtered(CLASS_PROCESS) || is_own()) return;
-    if (RAW(prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit) == 0 && ROOM > limit.rlim_cur) return; // else SIGXFSZ
+    if (!size_allowed(ROOM)) return;
     long fd = job_create();
     if (fd < 0) return; // another process has kept it
     long start = memory_map(ROOM, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

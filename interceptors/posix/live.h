@@ -177,8 +177,12 @@ static inline uint32_t advance(_Atomic uint32_t *counter, uint32_t amount) {
 }
 
 // Blocks with counters are aligned to them.
+static inline uint32_t aligned_size(size_t room) {
+    return ((uint32_t)room + 2 + 15) & ~15u;
+}
+
 static inline bool reserve(struct thread *thread, struct live *live, struct block *block, size_t room) {
-    uint32_t size = live->of_calls ? (uint32_t)room + 2 : ((uint32_t)room + 2 + 15) & ~15u;
+    uint32_t size = live->of_calls ? (uint32_t)room + 2 : aligned_size(room);
     struct chunk *chunk = atomic_load(&live->chunk);
     if (chunk == NULL || relaxed(chunk->used) + size > chunk->size - KEPT_BACK) return false;
     *(volatile int *)&thread->depth += 1; // until the commit

@@ -173,10 +173,6 @@ static long deleted(const struct call *call, int dirfd, long path) {
     return result;
 }
 
-static long forking(const struct call *call) {
-    return forked(API_syscall, (pid_t)direct(call), call->thread, call->started);
-}
-
 static long executing(struct call *call, int dirfd, long path, long argv, long envp, long flags) {
     struct launch launch;
     launch_begin(&launch, dirfd, (const char *)path, (int)flags, false, (char *const *)argv, (char *const *)envp);
@@ -193,11 +189,6 @@ static long seccomp_entry(const struct call *call, bool strict) {
     long result = direct(call);
     seccomp_end(&seccomp_entry, API_syscall, result == 0);
     return result;
-}
-
-static long entering_sandbox(const struct call *call) {
-    sandbox_begin();
-    return sandbox_end((int)direct(call));
 }
 
 static long gap(const struct call *call) {
@@ -302,7 +293,7 @@ static long processes(struct call *call) {
     switch (call->number) {
 #if defined(__x86_64__)
     case SYS_fork:
-        return forking(call);
+        return forked(API_syscall, (pid_t)direct(call), call->thread, call->started);
 #endif
     case SYS_execve:
         return executing(call, AT_FDCWD, call->a, call->b, call->c, 0);
@@ -322,7 +313,8 @@ static long processes(struct call *call) {
 #if defined(SYS_landlock_restrict_self)
     case SYS_landlock_restrict_self:
 #endif
-        return entering_sandbox(call);
+        sandbox_begin();
+        return sandbox_end((int)direct(call));
     case SYS_mmap: // of a file
         return (call->d & MAP_ANONYMOUS) || (int)call->e < 0 ? direct(call) : gap(call);
     case SYS_ioctl: // FICLONE, FICLONERANGE: a copy of a file

@@ -65,9 +65,17 @@ size_t path_append(char *room, size_t at, const char *path) {
 
 static const char hexadecimal[] = "0123456789ABCDEF";
 
-static void text_percent(struct text *text, unsigned char byte) {
+// Percent encoding keeps printable ASCII except `%`, the quote and the backslash.
+static bool is_unencoded(unsigned char byte) {
+    return byte > ' ' && byte < 0x7f && byte != '%' && byte != '"' && byte != '\\';
+}
+
+static void text_percent_encoded(struct text *text, unsigned char byte) {
     char encoded[3] = {'%', hexadecimal[byte >> 4], hexadecimal[byte & 15]};
-    text_bytes(text, encoded, 3);
+    if (is_unencoded(byte))
+        text_bytes(text, &byte, 1);
+    else
+        text_bytes(text, encoded, 3);
 }
 
 // Printable ASCII without quote and backslash: what a literal holds as it is. Eight bytes at a time.
@@ -137,33 +145,19 @@ void text_name(struct text *text, const char *property, const char *encoded, con
     else if (valid)
         text_escaped(text, bytes, size);
     else
-        for (size_t i = 0; i < size; i++) {
-            if (bytes[i] > ' ' && bytes[i] < 0x7f && bytes[i] != '%' && bytes[i] != '"' && bytes[i] != '\\')
-                text_bytes(text, bytes + i, 1);
-            else
-                text_percent(text, (unsigned char)bytes[i]);
-        }
+        for (size_t i = 0; i < size; i++) text_percent_encoded(text, (unsigned char)bytes[i]);
     TEXT(text, "\"");
-}
-
-static bool kept_in_argument(unsigned char byte) {
-    return byte > ' ' && byte < 0x7f && byte != '%' && byte != '"' && byte != '\\';
 }
 
 size_t argument_room(const char *argument) {
     size_t room = 2;
-    for (; *argument != '\0'; argument++) room += kept_in_argument((unsigned char)*argument) ? 1 : 3;
+    for (; *argument != '\0'; argument++) room += is_unencoded((unsigned char)*argument) ? 1 : 3;
     return room;
 }
 
 void text_argument(struct text *text, const char *argument) {
     if (*argument == '\0') TEXT(text, "%");
-    for (; *argument != '\0'; argument++) {
-        if (kept_in_argument((unsigned char)*argument))
-            text_bytes(text, argument, 1);
-        else
-            text_percent(text, (unsigned char)*argument);
-    }
+    for (; *argument != '\0'; argument++) text_percent_encoded(text, (unsigned char)*argument);
 }
 
 // "2026-11-20T12:15:46". Days to civil date: H. Hinnant, chrono-compatible low-level date algorithms.
