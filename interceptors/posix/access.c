@@ -1,4 +1,4 @@
-// The block of one (thread, opening, Task, function), whose counters every call rewrites in place.
+// The block of one (thread, opening, Task, function); each call rewrites its counters in place.
 #include "access.h"
 
 static struct pool accesses = POOL(struct access);
@@ -54,7 +54,7 @@ static void access_free(struct access *access) {
     pool_give(&accesses, access);
 }
 
-// Drops the accesses of openings that are closed; more room where too many are left.
+// Remove the accesses of closed openings; enlarge the table if too many remain.
 static bool table_sweep(struct thread *thread, bool all) {
     struct access *living = NULL, *next;
     uint32_t count = 0;
@@ -75,7 +75,7 @@ static bool table_sweep(struct thread *thread, bool all) {
         uint32_t limit = thread->table == NULL ? FIRST_TABLE / 2 : 2 * thread->limit;
         struct access **table = arena_take(2 * limit * sizeof *table);
         if (table == NULL) return false;
-        thread->table = table; // the smaller one lies unused from here on: in all less than the new one
+        thread->table = table; // the smaller one stays unused: all of them together are smaller than the new one
         thread->limit = limit;
     }
     memset(thread->table, 0, 2 * thread->limit * sizeof *thread->table);
@@ -84,7 +84,7 @@ static bool table_sweep(struct thread *thread, bool all) {
     return true;
 }
 
-// A handler that interrupted the shim finds the table as it is and leaves it so: its access is only hinted at.
+// A signal handler that interrupted the shim must not change the table: its access is only stored as a hint.
 void access_remember(struct thread *thread, struct access *access) {
     access->chunk->accesses++;
     if (thread->depth > 1) return;
@@ -100,7 +100,7 @@ void access_forget(struct thread *thread) {
     if (thread->mine != NULL) table_sweep(thread, true);
 }
 
-// Without the names of functions, those of one class are one.
+// If names of functions are filtered out, functions of one class count as one.
 static bool same_function(const struct counters *counters, int api, const char *term) {
     if (counters->api == api || !filtered(CLASS_API)) return counters->api == api;
     if (counters->api < 0 || counters->term == NULL || term == NULL)
@@ -123,7 +123,7 @@ static struct counters *access_look_up(struct thread *thread, uint64_t serial, e
     return NULL;
 }
 
-// ---- the blocks
+// ---- blocks
 
 static void text_thread_and_time(struct text *text, struct thread *thread, uint64_t time) {
     if (!filtered(CLASS_THREAD)) TEXT(text, " ; prov:wasAssociatedWith <>");
@@ -151,13 +151,13 @@ void text_counted_api(struct text *text, const char *property, int api) {
     TEXT(text, "\"");
 }
 
-// Spaces up to the next 16 bytes: chunks begin at pages and blocks at multiples of 16.
+// Spaces up to the next multiple of 16: chunks start at pages, blocks at multiples of 16.
 void text_align(struct text *text) {
     text_bytes(text, PADDING, -(uintptr_t)text->at & 15);
 }
 
-// All that stands before the counters of an access whatever it is: each byte of the trace is paid for when its space is
-// gained.
+// The part before the counters, the same for each access. Short, because each byte of the trace costs time when its
+// space is allocated.
 static size_t head_room(uint64_t number, uint64_t serial, int api) {
     static const char form[] =
         " <a> a " TERM_Access " ; " TERM_object " <../o> ; prov:wasAssociatedWith <> ; "
@@ -169,7 +169,7 @@ static struct counters *access_begin(struct thread *thread, struct object *objec
                                      int api) {
     struct block block;
     uint64_t number = next_number(&thread->accesses);
-    if (serial == 0) return NULL; // closed meanwhile, by another thread
+    if (serial == 0) return NULL; // closed by another thread
     size_t room = head_room(number, serial, api) + task_room(scope_of(thread));
     if (!block_begin(thread, &block, room + side_counters(side) * COUNTER + 3)) return NULL;
     struct access *access = access_new(thread, object, serial, number, &block);
@@ -192,14 +192,14 @@ struct counters *access_find(struct thread *thread, struct object *object, uint6
         atomic_store_explicit(&object->shared, true, memory_order_relaxed);
     if (counters == NULL) counters = access_begin(thread, object, serial, side, api);
     if (counters != NULL) {
-        counters->api = (int16_t)api; // without the names of functions it was another's
+        counters->api = (int16_t)api; // if names of functions are filtered out, it was another function's
         atomic_store_explicit(&object->hint[side], counters, memory_order_release);
         if (thread->depth == 1 && api < API_COUNT) thread->predicted[relaxed(object->stream)][side] = (short)api;
     }
     return counters;
 }
 
-// ---- fsync and its like, and copies: counted under a term of their own, with the source of a copy
+// ---- fsync and similar calls, and copies: counted under their own term; copies with their source
 
 static void text_operation(struct text *text, struct thread *thread, const char *term, uint64_t number,
                            const char *property, uint64_t serial) {
@@ -229,7 +229,7 @@ struct counters *access_counted(struct thread *thread, struct object *object, co
     if (counters != NULL) return counters;
     struct access *access;
     struct block block;
-    if (serial == 0) return NULL; // closed meanwhile, by another thread
+    if (serial == 0) return NULL; // closed by another thread
     uint64_t number = next_number(&thread->accesses);
     size_t room = head_room(number, serial, api) + sizeof " ; " TERM_operation " " + strlen(term);
     room += task_room(scope_of(thread));
@@ -254,7 +254,7 @@ struct counters *access_counted(struct thread *thread, struct object *object, co
     return counters;
 }
 
-// ---- calls that failed: counted for each error
+// ---- failed calls: counted for each error
 
 enum { ONE_COUNTER = 2 * COUNTER };
 
@@ -293,12 +293,12 @@ static struct counters *failure_begin(struct thread *thread, struct object *obje
     return counters;
 }
 
-// A call that failed, of an opening or (NULL) of none.
+// A failed call on an opening, or (NULL) on none.
 void access_failed_with(struct thread *thread, struct object *object, int api, int number, uint64_t started) {
     uint64_t error = (uint64_t)number;
     if (detailed(DETAIL_FILE) || object == &ignored) return;
     uint64_t serial = object == NULL ? 0 : relaxed(object->serial);
-    if (serial == 0) serial = relaxed((object = &unknown_object)->serial); // closed meanwhile, by another thread
+    if (serial == 0) serial = relaxed((object = &unknown_object)->serial); // closed by another thread
     thread->depth++;
     struct counters *counters = access_look_up(thread, serial, READING, api, error | AN_ERROR, api_term(api));
     if (counters == NULL) counters = failure_begin(thread, object, serial, api, error);
@@ -310,7 +310,7 @@ void access_failed_with(struct thread *thread, struct object *object, int api, i
     thread->depth--;
 }
 
-// ---- detail `file`: who touched what, and since when
+// ---- detail `file`: the threads that used a file, and their first use
 
 void access_touched(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api,
                     uint64_t time) {
@@ -326,7 +326,7 @@ void access_touched(struct thread *thread, struct object *object, uint64_t seria
     thread->depth--;
 }
 
-// What a stream served, at one of the moments at which its time is read.
+// Calls that a stream served from its buffer, when their time is read.
 void account_stream(struct thread *thread, struct object *object, enum side side, int api, uint64_t bytes) {
     uint64_t serial = relaxed(object->serial), offset = relaxed(object->position);
     if (thread == NULL) return;
@@ -339,13 +339,13 @@ void account_stream(struct thread *thread, struct object *object, enum side side
     object_moved(object, offset + bytes);
 }
 
-// A character at which more than last digits change, or the time is read.
+// A single character whose counters change in more than their last digit, or whose time is read.
 void account_carry(struct thread *thread, struct object *object, enum side side, int api) {
     account_untimed(thread, object, side, api, 1);
 }
 
-// Before a stream is flushed or closed: its opening, or NULL. Who puts bytes inline calls __overflow when there is no
-// room.
+// Count the inline bytes before a stream is flushed or closed. Returns its opening, or NULL. Inline code calls
+// __overflow when the buffer is full.
 struct object *put_count(FILE *stream) {
     int fd = stream_fd(stream);
     bool filled = write_at(stream) > write_base(stream);
@@ -360,12 +360,12 @@ struct object *put_count(FILE *stream) {
     return object;
 }
 
-// False where another thread's access holds the counter.
+// Return false if the counter belongs to another thread's access.
 bool access_closed(struct thread *thread, struct object *object, uint64_t serial, uint64_t time) {
     struct access *access = object->opening;
     if (access == NULL || !had_number(thread, relaxed(access->side[0].owner)) || access->side[0].serial != serial)
         return false;
-    if (access->closed == NULL) return false; // its thread ended, and it is this thread's second access by now
+    if (access->closed == NULL) return false; // its thread ended, and this is the second access of the new owner
     store_digits(access->closed, time - thread->epoch);
     live_changed(thread);
     return true;

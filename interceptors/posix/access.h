@@ -4,10 +4,11 @@
 
 #include "object.h"
 
-// ---- task.c: the Task that a thread is in. One that enters or leaves it gets another number, so what it did before is
-// no longer its own to count on: calls look at nothing more than they do without Tasks.
+// ---- task.c: the Task of a thread
+// A thread that enters or leaves a Task gets a new number, so that it no longer matches its previous counters: calls
+// need no check beyond the one without Tasks.
 
-extern uint64_t tasks_of_parent; // what has one of these was begun before the last fork
+extern uint64_t tasks_of_parent; // Tasks up to this one began before the last fork
 uint64_t scope_of(struct thread *thread);
 bool had_number(const struct thread *thread, uint32_t number);
 void scopes_begin(struct thread *thread, bool made);
@@ -24,27 +25,27 @@ static inline size_t task_room(uint64_t scope) {
 
 enum side { READING, WRITING };
 
-// One direction of an access: its first cache line is what one call touches, of the second it reads the start. After a
-// system call cold lines and cold code are what a wrapper costs.
+// One direction of an access. One call touches its first cache line and reads the start of the second. After a system
+// call, cold cache lines and cold code are the main cost of a wrapper.
 struct counters {
-    _Atomic uint32_t owner; // the thread's number; others look at it, and at nothing else unless it is theirs
+    _Atomic uint32_t owner; // the thread's number; other threads read it, and nothing else unless it is theirs
     int16_t api;            // -1: none
     int16_t side;
     uint64_t serial;
     uint64_t values[4]; // count, bytes, elapsed, last
-    char *digits;       // of the count in the live file; the others follow, each 32 bytes on: see enum digits
-    uint64_t next;      // the offset at which a consecutive call begins
+    char *digits;       // of the count in the live file; the others follow at steps of 32 bytes: see enum digits
+    uint64_t next;      // the offset where a consecutive call would start
 
-    uint64_t low, width; // the sizes that need no counter of their own; width 0: no call had a size yet
+    uint64_t low, width; // the range of sizes that need no counter of their own; width 0: no call had a size yet
     uint64_t longest, empty;
     struct spread *spread; // the sizes of the other calls
-    uint64_t usual;        // what `width` was, where it is 0 so that each call is looked at: see read_write_turns.c
+    uint64_t usual;        // the value of `width` while width is 0 so that each call is examined: read_write_turns.c
     uint64_t turn, turn_last, turn_bytes;
     unsigned turns;
-    uint64_t source;  // of a Copy; of failures, their error
+    uint64_t source;  // of a Copy: its source; of failures: their error
     uint64_t number;  // of the access in its name
-    const char *term; // NULL: as the side says
-    char prefix[16];  // of its calls' lines at detail `call`, ending at the last byte
+    const char *term; // NULL: the default of the side
+    char prefix[16];  // start of the lines of its calls at detail `call`, ending at the last byte
     unsigned prefix_length;
 };
 enum { COUNT, BYTES, ELAPSED, LAST };
@@ -60,10 +61,10 @@ struct access {
     uint64_t scope; // the Task
 };
 
-#define AN_ERROR ((uint64_t)1 << 63) // in the place of a copy's source
+#define AN_ERROR ((uint64_t)1 << 63) // in `source`
 
-// Whose failures belong to no opening.
-extern struct object unknown_object, within; // `within`: in the place of a copy's source, of all objects of a file
+// For failures that belong to no opening.
+extern struct object unknown_object, within; // `within`: in `source`, for all objects of a file
 
 struct counters *access_find(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api);
 struct counters *access_counted(struct thread *thread, struct object *object, const char *term, int api,
@@ -96,7 +97,7 @@ void counters_note_size(struct thread *thread, struct counters *counters, uint64
 void call_line(struct thread *thread, struct counters *counters, uint64_t count, uint64_t offset, uint64_t bytes,
                uint64_t started, uint64_t elapsed, int error);
 
-// read_write_turns.c: where reading goes on after the process wrote, and writing after it read
+// read_write_turns.c: reads that resume after the process wrote, and writes that resume after it read
 void turn_to(enum side side);
 bool is_of_channel(const struct counters *counters);
 void turn_follow(struct counters *counters);
@@ -116,10 +117,10 @@ void text_counted_api(struct text *text, const char *property, int api);
 unsigned side_counters(enum side side);
 void text_side(struct text *text, struct access *access, enum side side, int api);
 
-// ---- What one call costs: its counters, in memory and in the live file. Every wrapper of a read or a write has it
-// inline.
+// ---- the cost of one call: its counters, in memory and in the live file
+// Inline in every wrapper of a read or a write.
 
-// A counter that mostly grows by one: only a last digit changes then, and a byte cannot be torn either.
+// A counter that usually grows by one: only its last digit changes then, and the store of a byte is atomic, too.
 static inline void store_grown(volatile char *digits, uint64_t value, bool by_one) {
     if (likely(by_one && digits[15] != '9'))
         digits[15]++;
@@ -127,13 +128,13 @@ static inline void store_grown(volatile char *digits, uint64_t value, bool by_on
         store_digits((char *)digits, value);
 }
 
-// Where the digits of a counter are: without durations there are fewer.
+// The digits of a counter in the text; without durations there are fewer counters.
 static inline char *counter_digits(const struct counters *counters, int which) {
     if (filtered(CLASS_DURATION)) which -= which == EMPTY ? 2 : which > ELAPSED;
     return counters->digits + 32 * which;
 }
 
-// Without durations the last moment stands where they would.
+// Without durations, the last time takes the place of the duration.
 static ALWAYS_INLINE void counters_store_untimed(struct counters *counters, uint64_t count) {
     store_grown(counters->digits, count, true);
     for (;;) {
@@ -148,9 +149,9 @@ static ALWAYS_INLINE void counters_store_untimed(struct counters *counters, uint
 static ALWAYS_INLINE void counters_store(struct counters *counters, uint64_t count) {
     store_grown(counters->digits, count, true);
     for (;;) {
-        // A loop, for its code is short: most of it is cold after a system call.
+        // A loop, because its code is short: most of it is cold after a system call.
         for (int i = BYTES; i <= LAST; i++) store_digits(counters->digits + 32 * i, AS_IT_IS(counters->values[i]));
-        // Again where a handler counted in between: it may have been overwritten with less.
+        // Repeat if a signal handler counted in between: its larger value may have been overwritten.
         if (likely(count == AS_IT_IS(counters->values[COUNT]))) return;
         count = AS_IT_IS(counters->values[COUNT]);
         store_digits(counters->digits, count);
@@ -161,8 +162,8 @@ static inline void store_counter(struct counters *counters, enum digits which, u
     store_digits(counter_digits(counters, (int)which), value);
 }
 
-// What was read is known from the first return on, what was written from the first call on: `first` says which.
-// Returns which call of these it was.
+// Data read is known from the first return on, data written from the first call on; `first` is the relevant time.
+// Returns the number of this call.
 static ALWAYS_INLINE uint64_t counters_add(struct thread *thread, struct counters *counters, uint64_t offset,
                                            uint64_t bytes, uint64_t started, uint64_t ended, uint64_t first,
                                            const bool timed) {
@@ -187,7 +188,7 @@ static ALWAYS_INLINE uint64_t counters_add(struct thread *thread, struct counter
     return count;
 }
 
-// What both compare before they count on a hint: is it this thread's, this opening's, this function's?
+// Checked before a hint is used: same thread, same opening, same function.
 static inline bool counters_fit(const struct counters *counters, const struct thread *thread, uint64_t serial,
                                 int api) {
     return likely(counters != NULL && relaxed(counters->owner) == relaxed(thread->number) &&
@@ -196,20 +197,20 @@ static inline bool counters_fit(const struct counters *counters, const struct th
 
 static inline void operation_add(struct thread *thread, struct counters *counters, uint64_t bytes, uint64_t started) {
     uint64_t ended = now(thread), left = SIXTEEN_PLACES - 1 - counters->values[BYTES];
-    // What a call may be asked for has no limit; a counter has: there it stays.
+    // The size that a call requests is unlimited, but a counter is limited: it stays at its maximum.
     uint64_t count = counters_add(thread, counters, counters->next, bytes < left ? bytes : left, started, ended,
                                   started, !filtered(CLASS_DURATION));
     if (detailed(DETAIL_CALL)) call_line(thread, counters, count, 0, bytes, started, ended - started, 0);
 }
 
-// Detail `file`: has this thread's doing on this side been said already?
+// Detail `file`: whether this side of this thread is already recorded.
 static ALWAYS_INLINE bool touched(const struct object *object, uint64_t serial, enum side side) {
     const struct counters *counters = relaxed(object->hint[side]);
     return likely(counters != NULL && self != NULL && relaxed(counters->owner) == relaxed(self->number) &&
                   counters->serial == serial && counters->values[COUNT] != 0);
 }
 
-// Then there is nothing to do but the call itself. A thread's number is never used again, nor is it in a child.
+// Then only the call itself remains to be done. The number of a thread is never reused, not even in a child.
 static ALWAYS_INLINE bool nothing_new(int fd, enum side side, int api) {
     const struct thread *thread = self;
     if (likely(!detailed(DETAIL_FILE)) || (unsigned)fd >= 1024 || thread == NULL) return false;
@@ -240,18 +241,18 @@ static inline void account(struct thread *thread, struct object *object, uint64_
         account_other_detail(thread, object, serial, side, api, offset, bytes, started);
 }
 
-// The same without durations; `started` 0: not known.
+// The same without durations; `started` 0: unknown.
 void account_lasting(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api,
                      uint64_t offset, uint64_t bytes, uint64_t started, bool kept);
 
-// When a call begins: without durations only the first write's moment is asked for.
+// The start of a call. Without durations, only the time of the first write is needed.
 static ALWAYS_INLINE uint64_t start_time(struct thread *thread, const struct object *object, uint64_t serial,
                                          enum side side) {
     if (unlikely(detailed(DETAIL_UNTIMED)) && (side == READING || touched(object, serial, side))) return 0;
     return now(thread);
 }
 
-// What a stream serves from its buffer: its time is read only now and then.
+// For calls that a stream serves from its buffer: the time is read only now and then.
 static inline void account_untimed(struct thread *thread, struct object *object, enum side side, int api,
                                    uint64_t bytes) {
     uint64_t serial = relaxed(object->serial);
@@ -271,8 +272,8 @@ static inline void account_untimed(struct thread *thread, struct object *object,
     *(volatile int *)&thread->depth -= 1;
 }
 
-// A single character: nine times in ten two last digits change and nothing else. The depth is stored and not counted
-// up and down, for each call would wait for what the one before stored.
+// For a single character: in nine of ten calls only two last digits change. The depth is stored instead of incremented
+// and decremented, because each call would wait for the store of the previous one.
 static ALWAYS_INLINE void account_character(struct object *object, enum side side, int api) {
     struct thread *thread = self;
     struct counters *counters = relaxed(object->hint[side]);
@@ -294,15 +295,16 @@ static ALWAYS_INLINE void account_character(struct object *object, enum side sid
     *(volatile int *)&thread->depth = 0;
 }
 
-// ---- what the compiler put inline: bytes that a program stores into a stream's buffer itself, without a call. They
-// are counted with the next call on the stream, at its flush and at its close. Threads that share a stream do not do
-// it.
+// ---- bytes that the compiler's inline code stores into a stream's buffer
+// There is no call. The bytes are counted at the next call on the stream, at its flush and at its close. Not for
+// streams that several threads share.
 
 static inline uint64_t put_inline(const struct object *object, const FILE *stream) {
     const char *base = write_base(stream), *end = write_at(stream), *from = relaxed(object->put);
     if (relaxed(object->shared)) return 0;
     if (from == NULL) from = base;
-    return from >= base && from <= end ? (uint64_t)(end - from) : 0; // elsewhere: flushed since, by nobody knows what
+    // elsewhere: the buffer was flushed, how often is unknown
+    return from >= base && from <= end ? (uint64_t)(end - from) : 0;
 }
 
 static inline void put_seen(struct object *object, const FILE *stream) {

@@ -1,7 +1,7 @@
-// Detail `call`: a line for each call, in a file of their own.
+// Detail `call`: a line for each call, in separate files.
 #include "access.h"
 
-// A write that is the first of its function began no earlier than the last one of the function before it ended.
+// The first write of a function starts no earlier than the end of the last write of the previous function.
 static uint64_t write_since(const struct thread *thread, const struct counters *before, uint64_t serial,
                             uint64_t ended) {
     bool known = before != NULL && relaxed(before->owner) == relaxed(thread->number) && before->serial == serial;
@@ -40,7 +40,7 @@ void account_other_detail(struct thread *thread, struct object *object, uint64_t
         account_timed(thread, object, serial, side, api, offset, bytes, started, true);
 }
 
-// ` <a7/r`: what the lines of an access begin with. The number of the call follows.
+// Make ` <a7/r`, the start of the lines of an access. The number of the call follows.
 static void prefix_make(struct counters *counters) {
     static const char sides[] = "rw";
     bool failed = counters->source & AN_ERROR;
@@ -58,10 +58,10 @@ static inline char *label_before(char *end, const char *label, unsigned length) 
     memcpy(end - 16, label, 16);
     return end - length;
 }
-// A label of 16 bytes of which the last ones count.
+// A label of 16 bytes, of which the last `length` ones count.
 #define BEFORE(end, label) label_before(end, &(PADDING label)[sizeof(PADDING label) - 17], sizeof(label) - 1)
 
-// Exactly these digits: what stands before them is another line's.
+// Exactly these digits: the bytes before them belong to another line.
 static inline char *few_digits_before(char *end, uint64_t value) {
     char digits[16], *first = digits_before(digits + 16, value);
     unsigned count = (unsigned)(digits + 16 - first);
@@ -71,7 +71,7 @@ static inline char *few_digits_before(char *end, uint64_t value) {
 
 enum { LABELS = sizeof "> " TERM_offset " ;" TERM_bytes " ;" TERM_at " ;" TERM_elapsed "  ." - 1 };
 
-// Written straight into its place, from its end to its beginning. What it may be too short for becomes spaces.
+// The line is written directly into its place, from the end to the beginning. Unused space becomes spaces.
 void call_line(struct thread *thread, struct counters *counters, uint64_t count, uint64_t offset, uint64_t bytes,
                uint64_t started, uint64_t elapsed, int error) {
     struct block block;

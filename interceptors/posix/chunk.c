@@ -1,16 +1,17 @@
-// The space of a live file: chunks that are gained at its end and mapped, and given back when nothing counts in them.
+// The space of a live file: chunks are added at its end and mapped; they are unmapped when nothing counts in them.
 #include "live.h"
 
 enum {
     LARGEST_CHUNK = 256 * 1024,
-    LARGEST_OF_CALLS = 1024 * 1024, // a chunk costs some 80 us beside its bytes: of a file that grows fast, larger ones
-    LARGEST_WRITTEN = 16 * 1024,    // where all of it is written each time
+    LARGEST_OF_CALLS = 1024 * 1024, // a chunk costs about 80 us plus its bytes: fast-growing files get larger ones
+    LARGEST_WRITTEN = 16 * 1024,    // where the whole chunk is written each time
 };
 
 static struct pool chunks = POOL(struct chunk);
 
-// Pages of `#` and a newline: an iovec that ends behind it ends with it. Four, so that the largest chunk is one write:
-// ext4 lays it out in larger pieces then, and it is a fifth cheaper to gain and to touch.
+// Four pages of `#` and a newline; an iovec for the end of a chunk ends with the newline. Four, so that the largest
+// chunk is a single write: ext4 then allocates larger extents, which makes the chunk a fifth cheaper to add and to
+// touch.
 #define SIXTEEN "################"
 #define QUARTER SIXTEEN SIXTEEN SIXTEEN SIXTEEN SIXTEEN SIXTEEN SIXTEEN SIXTEEN
 #define KIBI QUARTER QUARTER QUARTER QUARTER QUARTER QUARTER QUARTER QUARTER
@@ -18,7 +19,7 @@ static struct pool chunks = POOL(struct chunk);
 enum { FILLING = 4 * PAGE };
 static const char filling[FILLING + 2] = FOUR_KIBI FOUR_KIBI FOUR_KIBI FOUR_KIBI "\n";
 
-// A file that is made larger than that ends the program, unless it handles the signal.
+// Extending a file beyond its size limit kills the program, unless it handles the signal.
 bool size_allowed(uint64_t size) {
     struct rlimit limit;
     return RAW(prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit) != 0 || size <= limit.rlim_cur;
@@ -46,7 +47,7 @@ static long space_gain(int fd, uint64_t offset, uint32_t size) {
 
 static void changes_begin(struct live *live, struct chunk *chunk) {
     chunk->used = CHANGES;
-    chunk->accesses = 1; // it stays mapped
+    chunk->accesses = 1; // the first chunk stays mapped
     live->digits = chunk->start + 16;
     memset(live->digits, '0', 16);
 }
@@ -60,8 +61,8 @@ long chunk_gain(struct live *live, int fd, size_t need) {
     if (chunk == NULL) return -ENOMEM;
     long result = space_gain(fd, live->size, size);
     if (result == 0) result = live->written ? -ENODEV : memory_map(size, MAP_SHARED, fd, (long)live->size);
-    // A child has no use for it, and who has many chunks mostly has them of many children. Not where a child may take
-    // itself for its parent.
+    // A child does not need the chunk, and processes with many chunks often have many children. Not without
+    // MADV_WIPEONFORK, because then a child may not notice the fork.
     if (result > 0 && settings.wipes && atomic_load(&live->chunk) != NULL) RAW(madvise, result, size, MADV_DONTFORK);
     if (is_refused(result)) result = chunk_as_memory(live, fd, size);
     if (result < 0 && result > -PAGE) {
@@ -80,7 +81,7 @@ long chunk_gain(struct live *live, int fd, size_t need) {
     return 0;
 }
 
-// Gives back the chunks in which nothing counts any more. Only called where no handler interrupted the shim.
+// Unmap chunks in which nothing counts. Only called when no signal handler interrupted the shim.
 void chunks_sweep(struct live *live) {
     struct chunk *chunk = live == NULL ? NULL : atomic_load(&live->chunk), *older;
     if (chunk == NULL || chunk->older == NULL || !live_hold(live)) return;
@@ -97,9 +98,9 @@ void chunks_sweep(struct live *live) {
     live_release(live);
 }
 
-// ---- where the file system maps no file
+// ---- file systems that cannot map a file for writing
 
-static EARLY struct live *_Atomic written; // of this process, and of those that it is a fork of
+static EARLY struct live *_Atomic written; // Of this process and of the processes from which it was forked.
 
 bool is_refused(long result) {
     return result == -ENODEV || result == -EINVAL || result == -EOPNOTSUPP || result == -EPERM || result == -EACCES;
@@ -108,7 +109,7 @@ bool is_refused(long result) {
 long chunk_as_memory(struct live *live, int fd, uint32_t size) {
     long start = memory_map(size, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (start < 0 && start > -PAGE) return start;
-    if (RAW(pread64, fd, start, size, (long)live->size) != (long)size) { // it was filled before
+    if (RAW(pread64, fd, start, size, (long)live->size) != (long)size) { // the file was filled before
         memory_unmap((void *)start, size);
         return -EIO;
     }
@@ -121,7 +122,7 @@ long chunk_as_memory(struct live *live, int fd, uint32_t size) {
     return start;
 }
 
-// So much more of it may be used: then it is to be written first.
+// Allow the use of more of the chunk; the part before must have been written to the file.
 bool chunk_open_for(struct chunk *chunk, size_t room) {
     uint32_t size = relaxed(chunk->used) + aligned_size(room) + KEPT_BACK;
     if (size > chunk->whole) return false;
@@ -129,7 +130,7 @@ bool chunk_open_for(struct chunk *chunk, size_t room) {
     return true;
 }
 
-// Of a copy, page by page from the last one: whatever is cut short, no block begins whose end is not there.
+// Write a copy of the chunk, page by page from the last one: if it is interrupted, no block starts without its end.
 static void chunk_write(const struct chunk *chunk, int fd) {
     uint32_t used = (relaxed(chunk->used) + PAGE - 1) & ~(uint32_t)(PAGE - 1);
     bool gap = chunk->start[chunk->whole - KEPT_BACK] != '#';
@@ -145,7 +146,7 @@ static void chunk_write(const struct chunk *chunk, int fd) {
     memory_unmap((void *)copy, size);
 }
 
-// Of what this thread holds.
+// The caller holds `live`.
 void live_write(struct live *live) {
     char *room = pool_take(&scratches);
     if (room == NULL) return;
@@ -161,14 +162,15 @@ bool live_is_written(const struct live *live) {
     return live->written;
 }
 
-// A close is to be seen by readers though nothing may follow it. Where a handler interrupted, that is written later.
+// Readers must see a close even if nothing follows. If a signal handler interrupted the holder, the close is written
+// later.
 void live_write_now(struct live *live) {
     if (!live_hold(live)) return;
     live_write(live);
     live_release(live);
 }
 
-// What another thread does with its own takes it a moment; what a handler interrupted is not waited for.
+// Another thread releases its file soon. A holder that was interrupted by this signal handler is not waited for.
 static bool live_hold_soon(struct live *live) {
     for (int attempt = 0; attempt < 100; attempt++) {
         if (live_hold(live)) return true;
@@ -177,7 +179,7 @@ static bool live_hold_soon(struct live *live) {
     return false;
 }
 
-// A fork has its parent's, and leaves them alone.
+// A forked child has the parent's list, and skips its files.
 void lives_write(void) {
     struct live *live = atomic_load(&written);
     long pid = live == NULL ? 0 : RAW(getpid, 0);

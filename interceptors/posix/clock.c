@@ -1,9 +1,9 @@
-// Nanoseconds since 1970 from the time-stamp counter, anchored again and again to the system's clock.
+// Nanoseconds since 1970 from the time-stamp counter, synchronized regularly with the system's clock.
 #include "process.h"
 
 enum { FIRST_BASELINE = 10000000, LONGEST_LIFE = 1000000000, NANOSECONDS = 1000000000 };
 
-static EARLY _Atomic bool by_system_call, stopped; // the time: only by system calls; not at all. Else by the counter
+static EARLY _Atomic bool by_system_call, stopped; // no counter, only system calls; no clock at all
 static EARLY _Atomic uint64_t stopped_at;
 
 static uint64_t nanoseconds_of(struct timespec time) {
@@ -15,7 +15,7 @@ static uint64_t system_clock(void) {
     if (relaxed(by_system_call))
         RAW(clock_gettime, CLOCK_REALTIME, (long)&time);
     else
-        clock_gettime(CLOCK_REALTIME, &time); // in the vdso: no system call; errno is touched only by a failure
+        clock_gettime(CLOCK_REALTIME, &time); // in the vdso, without a system call; errno changes only on failure
     return nanoseconds_of(time);
 }
 
@@ -23,7 +23,7 @@ uint64_t wall_clock(void) {
     return relaxed(stopped) ? relaxed(stopped_at) : system_clock();
 }
 
-// In the unit and from the clock that the kernel tells the start of a process in; 0: not known.
+// The time now in the unit and clock of the start time in /proc/<pid>/stat; 0: unknown.
 uint64_t boot_tick(void) {
     enum { A_TICK = NANOSECONDS / 100 };
     struct timespec time = {0};
@@ -54,7 +54,7 @@ static uint64_t not_before(struct thread *thread, uint64_t time) {
 }
 
 #if defined(__x86_64__) || defined(__aarch64__)
-// The process's own measurement of the counter, so that a later thread need not measure again.
+// The counter's frequency as this process measured it, so that later threads need not measure again.
 static EARLY _Atomic uint64_t base_ticks, base_time, shared_multiplier;
 
 static uint64_t counter(void) {
@@ -67,7 +67,7 @@ static uint64_t counter(void) {
 #endif
 }
 
-// So many ticks between two readings: the thread was interrupted, which is too vague to anchor to.
+// With more ticks than that between two readings, the thread was interrupted and the reading is too inaccurate.
 static uint64_t longest_reading(void) {
 #if defined(__x86_64__)
     return 4000;
@@ -79,7 +79,7 @@ static uint64_t longest_reading(void) {
 }
 
 static void anchor_at(struct thread *thread, uint64_t ticks, uint64_t time, uint64_t multiplier, uint64_t nanoseconds) {
-    // A turn of four: a handler that anchors anew leaves the one that was interrupted whole.
+    // The anchors are used in turn: a signal handler that sets a new one leaves the interrupted one intact.
     struct anchor *anchor = &thread->anchors[thread->anchor_turn++ % 4];
     *anchor = (struct anchor){ticks, time, multiplier, (nanoseconds << 32) / multiplier};
     atomic_signal_fence(memory_order_release);
@@ -92,7 +92,7 @@ static uint64_t multiplier_since(uint64_t ticks, uint64_t time) {
     if (clamped_start == 0 || from == 0 || ticks <= from || time < clamped_start + FIRST_BASELINE) return 0;
     uint64_t measured = (uint64_t)((double)(time - clamped_start) / (double)(ticks - from) * 4294967296.0);
     if (known == 0 || (measured < known + known / 1000 && measured > known - known / 1000)) return measured;
-    atomic_store(&base_ticks, ticks); // the system's clock was set: its step is not the counter's
+    atomic_store(&base_ticks, ticks); // the system's clock was set, which the counter does not follow
     atomic_store(&base_time, time);
     return known;
 }

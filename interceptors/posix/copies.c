@@ -1,4 +1,4 @@
-// Copies from one descriptor to another inside the kernel.
+// Copies between descriptors inside the kernel.
 #include "rows.h"
 
 #include <linux/fs.h>
@@ -64,7 +64,7 @@ ssize_t provio_tee(int from, int to, size_t size, unsigned flags) {
     return copy_end(&copy, API_tee, REAL(tee)(from, to, size, flags));
 }
 
-// Into a pipe at its write end; at its read end out of it.
+// A transfer into a pipe goes to its write end, one out of it comes from its read end.
 ssize_t provio_vmsplice(int fd, const struct iovec *parts, size_t count, unsigned flags) {
     struct object *object = watching() ? object_of(fd) : &ignored;
     if (object == &ignored) return REAL(vmsplice)(fd, parts, count, flags);
@@ -79,7 +79,7 @@ ssize_t provio_vmsplice(int fd, const struct iovec *parts, size_t count, unsigne
     return result;
 }
 
-// Two files that share what they hold from now on. The argument is looked at when the kernel has found it good.
+// FICLONE: the two files share their content from now on. The argument is read only after the kernel accepted it.
 static int watched_clone(int to, unsigned long request, void *argument) {
     struct thread *thread = thread_self();
     uint64_t started = thread == NULL ? 0 : now(thread);

@@ -1,10 +1,10 @@
-// What a program says of itself beside its Tasks (provio.h): settings, metrics, checkpoints, things that are no files,
-// and what it used and generated without a call that shows it.
+// Data that a program declares through provio.h, except Tasks and settings: configurations, metrics, checkpoints,
+// entities that are no files, and inputs and outputs without a visible call.
 #include "record.h"
 
 enum { LETTER = 56 };
 
-// How many of each there are; what has a number of the parent's was said before the last fork.
+// The number of each kind; numbers up to `parents` were declared before the last fork.
 struct numbers {
     _Atomic uint64_t last;
     uint64_t parents;
@@ -88,7 +88,7 @@ void text_integer(struct text *text, int64_t value) {
     text_number(text, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
 }
 
-// ---- things
+// ---- configurations, checkpoints, entities
 
 struct declaration {
     struct thread *thread;
@@ -168,7 +168,7 @@ static uint64_t checkpoint_write(struct thread *thread, const char *path, size_t
     return handle;
 }
 
-// The whole of a path that may be told, to be given back; NULL: there is none.
+// Return the absolute path, unless it is filtered out; the caller returns the memory to the pool. NULL: none.
 static char *path_declared(const char *path, size_t *length) {
     char *room = path == NULL || filtered(CLASS_FILE) ? NULL : pool_take(&scratches);
     *length = room == NULL ? 0 : path_or_address(room, path);
@@ -225,7 +225,7 @@ void provio_metric_of(uint64_t checkpoint, const char *name, const char *kind, d
     if (checkpoint != 0) metric_write(name, kind, &(struct metric){.of = checkpoint, .real = value, .step = step});
 }
 
-// ---- what was used and generated
+// ---- inputs and outputs
 
 static void event_declared(const char *term, uint64_t thing, const char *path, size_t length) {
     struct thread *thread = recording_thread();

@@ -1,7 +1,7 @@
-// Settings of what a program told of (provio.h): a name and a value of a type.
+// Settings that a program declares through provio.h: a name and a typed value. Values of secrets are not written.
 #include "record.h"
 
-// ---- secrets
+// ---- secrets, recognized by their name as in interceptors/python/secret_words.py
 
 static const char sure_words[] = " secret secrets password passwords passwd pwd passphrase passphrases credential "
                                  "credentials apikey apikeys ";
@@ -11,10 +11,10 @@ static const char of_data[] =
 static const char keys_of[] = " access api private secret ssh ";
 static const char owners[] = " admin cert db database ftp http key login proxy root smtp user ";
 
-enum { LONGEST_WORD = 64 }; // a longer one is none of these
+enum { LONGEST_WORD = 64 }; // longer words are never secret
 
 struct word {
-    unsigned length; // with a space before and behind it
+    unsigned length; // with a space before and after it
     char text[LONGEST_WORD + 4];
 };
 
@@ -25,7 +25,7 @@ struct part {
 };
 static const struct part none = {.now = {1, " "}};
 
-// Whether a word ends so, perhaps joined with another.
+// Whether a word ends with `text`, possibly joined with another word.
 static bool ends_in(const struct word *word, const char *text) {
     size_t length = strlen(text);
     return word->length > length && word->length <= LONGEST_WORD + 1 &&
@@ -39,7 +39,7 @@ static void word_end(struct part *part) {
     part->other |= ends_in(word, "token");
     word->text[word->length] = ' ';
     word->text[word->length + 1] = '\0';
-    if (strchr("abcpst", word->text[1]) != NULL) { // as all of them begin
+    if (strchr("abcpst", word->text[1]) != NULL) { // first letters of all the words
         part->sure |= strstr(sure_words, word->text) != NULL;
         part->other |= strstr(other_words, word->text) != NULL;
     }
@@ -75,7 +75,7 @@ static bool part_hides(const struct part *part, bool number, bool digit) {
     return part->sure || (!number && (part->other || key || keys));
 }
 
-// Whether the value of a setting is to be kept out; `digit`: it is one digit.
+// Whether the value of a setting must be hidden. `digit`: it is a single digit.
 bool key_hides(const char *key, bool number, bool digit) {
     if (key == NULL) return false;
     struct part part = none;
@@ -111,7 +111,7 @@ static bool setting_begin(struct block *block, uint64_t of, const char *key, siz
     return true;
 }
 
-// A secret's name alone is said.
+// Only the name of a secret is recorded.
 static void setting_hidden(uint64_t of, const char *key) {
     struct block block;
     if (!setting_begin(&block, of, key, 64)) return;
@@ -171,7 +171,7 @@ void provio_setting_truth(uint64_t of, const char *key, int value) {
     event_end(&block);
 }
 
-// A word of XML Schema, and a value that can be one of its.
+// Whether `type` is a type name of XML Schema and `value` may be its literal.
 static bool is_typed(const char *value, const char *type) {
     size_t letters = type == NULL ? 0 : strspn(type, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
     if (letters == 0 || letters > 32 || type[letters] != '\0' || value == NULL) return false;

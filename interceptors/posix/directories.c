@@ -1,4 +1,4 @@
-// The working directory, and calls that list folders or walk through them.
+// The working directory, and calls that list or walk directories.
 #include "rows.h"
 
 // ---- the working directory
@@ -31,7 +31,7 @@ DIR *provio_opendir(const char *path) {
     return result;
 }
 
-// Inside the C library nftw and fts change the working directory unseen; nftw says so only to the function it calls.
+// nftw and fts change the working directory inside the C library. nftw tells only its callback.
 static THREAD_LOCAL visiting visitor;
 
 static int visit_elsewhere(const char *path, const void *found, int kind, void *place) {
@@ -71,7 +71,7 @@ static bool changes_folder(const FTS *walk) {
 }
 #else
 static bool changes_folder(const FTS *walk) {
-    return walk != NULL; // as far as is known
+    return walk != NULL; // assume that it does
 }
 #endif
 

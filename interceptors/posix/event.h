@@ -1,4 +1,4 @@
-// What is said call by call: changes of names, processes and what they execute, what can no longer be seen.
+// Events, a block for each call: changes of names, processes and their programs, and gaps in the record.
 #ifndef PROVIO_EVENT_H
 #define PROVIO_EVENT_H
 
@@ -29,18 +29,18 @@ void event_exec_failed(int api, uint64_t exec, int error);
 void event_copy(struct thread *thread, int api, struct object *from, struct object *to, uint64_t bytes,
                 uint64_t started);
 
-// ---- launch.c: what an exec is about to start
+// ---- launch.c: the program that an exec will start
 
 struct launch {
-    char *const *environment; // what is passed on
+    char *const *environment; // for the new program
     char *const *argv;
-    const char *reason; // why it cannot be watched, or NULL
-    char *path;         // of what cannot be watched, absolute
-    char *room;         // of the environment, where it is not the caller's
+    const char *reason; // why it cannot be recorded, or NULL
+    char *path;         // of a program that cannot be recorded, absolute
+    char *room;         // memory of the environment, if it is a copy
     size_t room_size;   // 0: from the pool
     uint32_t path_length;
     bool legible;
-    struct block gap; // withdrawn when the exec fails
+    struct block gap; // withdrawn if the exec fails
     uint64_t event;
 };
 
@@ -49,8 +49,9 @@ void launch_begin(struct launch *launch, int dirfd, const char *path, int flags,
 void launch_end(struct launch *launch);
 void launch_returned(void);
 const char *shell_reason(void);
-const char *own_name(void);        // resolve.c: the shim's file
-size_t package_folder(char *room); // launch.c: where the shim lies, or `preload` with it; its length, 0: not known
+const char *own_name(void); // resolve.c: the shim's file
+// launch.c: the folder that contains the shim or `preload`; returns its length, 0: unknown
+size_t package_folder(char *room);
 void launch_report(struct launch *launch, int api, const char *shown);
 void launch_failed(struct launch *launch, int api, int error);
 void event_unwatched(struct launch *launch, int api, int pid);
@@ -59,7 +60,7 @@ pid_t forked(int api, pid_t pid, struct thread *thread, uint64_t started); // ch
 void event_gap(int api, const char *reason, const char *path);
 void callers_unloaded(void); // ../hdf5/library.c
 
-// ---- sandbox.c: what keeps the shim from its files later on
+// ---- sandbox.c: restrictions that later keep the shim from its files
 
 extern _Atomic bool sandboxed; // the root, the user or the namespaces were changed
 
@@ -91,27 +92,29 @@ static inline const char *base_name(const char *path) {
 
 // ---- executable.c
 
-// What the exec needs beside a reason: the shim taken out of the environment, or the other C library's in its place.
+// The change that the exec needs in addition to a reason: remove the shim from the environment, or replace it by the
+// shim of the other C library.
 struct need {
     bool strip, other_library;
 };
 
-extern const char other_library[]; // the reason that a program has which would need a shim that is not there
+extern const char other_library[]; // the reason for programs that need a shim that is missing
 
-// Why the program cannot be watched; NULL: it can, or it will not start. Its first page is read into the room.
+// Return why the program cannot be recorded; NULL: it can, or it will not start. The first page of its file is read
+// into `room`.
 const char *image_reason(char *room, int dirfd, const char *path, int flags, struct need *need);
 
 // ---- launch.c
 
 struct change {
-    bool preload;     // the shim is taken out,
-    const char *shim; // or this one takes its place
-    const char *site; // a folder that comes first where Python looks for modules, or NULL
+    bool preload;     // the shim is removed,
+    const char *shim; // or replaced by this one
+    const char *site; // a folder to put first in Python's module path, or NULL
 };
 
 bool is_watched(char *const envp[]);
 void environment_change(struct launch *launch, char *const envp[], const struct change *change);
-const char *other_shim(char *room); // for the other C library on this machine, beside this one; NULL: there is none
+const char *other_shim(char *room); // for the other C library on this machine; NULL: there is none
 const char *python_site(char *room, const char *program, char *const envp[]);
 
 #endif

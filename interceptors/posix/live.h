@@ -1,10 +1,10 @@
-// The live Turtle file: blocks that are begun, filled and committed.
+// The live Turtle file of a thread: blocks that are reserved, filled and committed.
 #ifndef PROVIO_LIVE_H
 #define PROVIO_LIVE_H
 
 #include "process.h"
 
-// One instruction, so that a handler between two of them cannot lose a count.
+// One instruction, so that no signal handler can run in the middle and lose a count.
 static inline void add(uint64_t *counter, uint64_t amount) {
 #if defined(__x86_64__)
     asm volatile("addq %1, %0" : "+m"(*counter) : "er"(amount) : "cc");
@@ -24,8 +24,8 @@ static inline uint64_t next_number(uint64_t *counter) {
 }
 
 #if defined(__aarch64__)
-// Before ARMv8.4 a store of 16 bytes may be carried out as two, with a kill or a reader in between: what is whole on
-// every such processor is the exclusive pair.
+// Before ARMv8.4 a store of 16 bytes may be split in two, and a kill or a reader may come in between. The exclusive
+// pair is atomic on every such processor.
 static inline void store_whole(char *at, sixteen digits) {
     uint64_t halves[2], before, behind;
     uint32_t failed;
@@ -51,7 +51,7 @@ static inline void store_digits(char *digits, uint64_t value) {
 // ---- live.c: the live Turtle file
 
 struct chunk {
-    uint32_t size; // that may be used by now
+    uint32_t size; // usable bytes
     _Atomic uint32_t used;
     uint32_t accesses; // that still count in it
     uint32_t whole;
@@ -69,10 +69,10 @@ struct block {
 
 void lives_write(void);
 bool block_begin(struct thread *thread, struct block *block, size_t room);
-// Readers see by a number in the file that it has something new.
+// A number in the file shows readers that something changed.
 void live_changed(const struct thread *thread);
 static inline void block_store(struct block *block) {
-    // A text that filled its room to the end may have been cut: it stays a comment.
+    // A text that fills its space completely may be truncated: it stays a comment.
     if (likely(block->text.at < block->text.end)) __atomic_store_n(block->start, ' ', __ATOMIC_RELEASE);
 }
 static inline void block_commit(struct block *block) {
@@ -80,11 +80,11 @@ static inline void block_commit(struct block *block) {
     live_changed(block->thread);
     *(volatile int *)&block->thread->depth -= 1;
 }
-// Where a block lies in its file.
+// The offset of a block in its file.
 static inline uint64_t block_offset(const struct block *block) {
     return block->chunk->offset + (uint64_t)(block->start - block->chunk->start);
 }
-// What was reserved stays a comment.
+// The reserved space stays a comment.
 static inline void block_drop(struct block *block) {
     block->text.at = block->text.end;
     block_commit(block);
@@ -103,8 +103,8 @@ struct mounts;
 
 enum {
     FIRST_CHUNK = 4096,
-    KEPT_BACK = 256, // of each chunk, for a Gap
-    CHANGES = 48,    // the first line of a thread file, a comment that holds the number of its changes
+    KEPT_BACK = 256, // reserved for a Gap at the end of each chunk
+    CHANGES = 48,    // size of the first line of a thread file: a comment with the number of its changes
 };
 
 struct live {
@@ -112,14 +112,14 @@ struct live {
     uint32_t next;    // size of the next chunk
     uint64_t size;
     struct chunk *_Atomic chunk;
-    _Atomic bool held; // its chunks change, or are written: whoever else needs space takes another file
+    _Atomic bool held; // its chunks are being changed or written; others that need space use another file
     bool silent;
     bool of_calls; // `….calls.ttl`
-    bool written;  // its file cannot be mapped: see chunk.c
+    bool written;  // its file cannot be mapped: chunk.c
     long pid;
     struct live *next_written;
-    uint64_t changes; // blocks that were committed, and closes
-    char *digits;     // of that number in the file; NULL: none
+    uint64_t changes; // number of committed blocks and closes
+    char *digits;     // the digits of `changes` in the file; NULL: none
 };
 
 static inline bool live_hold(struct live *live) {
@@ -134,15 +134,15 @@ static inline const char *ending_of(const struct live *live) {
     return live->of_calls ? ".calls.ttl" : ".ttl";
 }
 
-// live.c: `number` and `ordinal` are of the file's name
+// live.c; `number` and `ordinal` are parts of the file name
 char *file_name(char *room, uint32_t number, uint32_t ordinal, const char *ending);
 bool reserve_or_grow(struct thread *thread, struct live *live, struct block *block, size_t room);
 void gap_write(struct thread *thread, struct live *live, long error);
 extern struct pool lives;
-extern THREAD_LOCAL bool borrowed; // in a vfork's child: it has said its own base in the suspended parent's file
+extern THREAD_LOCAL bool borrowed; // in a child of vfork: the parent's file has the child's base
 
 // chunk.c
-long chunk_gain(struct live *live, int fd, size_t need); // 0, or why not
+long chunk_gain(struct live *live, int fd, size_t need); // 0 or a negative errno
 void chunks_sweep(struct live *live);
 
 bool is_refused(long result);
@@ -166,7 +166,7 @@ long header_gain(struct live *live, struct thread *thread, int fd, char *room, c
 // live.c
 struct live *calls_begin(struct thread *thread);
 
-// One instruction, without a lock: only this thread and its handlers reserve here.
+// One instruction, without a lock: only this thread and its signal handlers reserve here.
 static inline uint32_t advance(_Atomic uint32_t *counter, uint32_t amount) {
 #if defined(__x86_64__)
     asm volatile("xaddl %0, %1" : "+r"(amount), "+m"(*counter)::"cc");
@@ -193,7 +193,7 @@ static inline bool reserve(struct thread *thread, struct live *live, struct bloc
     }
     char *start = chunk->start + at;
     *(volatile char *)(start + size - 1) = '\n';
-    if (at > 0) *(volatile char *)(start - 1) = '\n'; // an interrupted reservation before may not have come to it
+    if (at > 0) *(volatile char *)(start - 1) = '\n'; // an interrupted reservation may not have written it
     atomic_signal_fence(memory_order_seq_cst);
     *block = (struct block){{start + 1, start + size - 1}, start, chunk, thread};
     return true;

@@ -7,7 +7,7 @@
 // ---- clock.c: nanoseconds since 1970
 
 struct anchor {
-    uint64_t ticks, nanoseconds, multiplier, lifetime; // multiplier: nanoseconds << 32 a tick; lifetime in ticks
+    uint64_t ticks, nanoseconds, multiplier, lifetime; // multiplier: nanoseconds << 32 per tick; lifetime in ticks
 };
 
 // ---- process and thread (process.c)
@@ -19,27 +19,27 @@ struct counters;
 enum { SCOPES = 8 };
 
 struct thread {
-    // Of this owner of the state, in the Task that it is in: an access knows by it whether it counts what is done now.
+    // Identifies this owner of the state in its current Task: an access compares it before it counts a call.
     _Atomic uint32_t number;
     _Atomic uint8_t inherited; // the Task is left when it ends: task.c
     uint64_t scope;            // the Task; 0: none
-    struct thread *older;      // of all that were made
+    struct thread *older;      // list of all threads
     struct {
         uint64_t scope;
         uint32_t number;
-    } scopes[SCOPES]; // the numbers it had
-    int depth;        // > 0: inside the shim; what a signal handler then finds must not be freed or moved
+    } scopes[SCOPES]; // previous numbers
+    int depth;        // > 0: inside the shim: a signal handler must not free or move the data in use
     uint64_t latest, epoch;
     struct anchor *anchor;
     struct live *live, *calls;
-    int ordinal;        // K of the base in force, -1 before this owner's first block
-    int64_t calls_base; // whose base is in force in the file of calls
+    int ordinal;        // K of the base in force; -1 before the first block of this owner
+    int64_t calls_base; // the base in force in the file of calls
     int tid;
     unsigned anchor_turn;
-    short predicted[2][2]; // the functions last used: [stream][side]
+    short predicted[2][2]; // the functions used last: [stream][side]
     struct anchor anchors[4] __attribute__((aligned(64)));
     uint64_t accesses, events, failures;
-    uint32_t entries, limit; // accesses in the table, and how many before the dead ones are swept
+    uint32_t entries, limit; // accesses in the table, and the number at which unused ones are removed
     struct access **table;
     struct access *mine;
     uint64_t date_second;
@@ -49,15 +49,15 @@ struct thread {
 enum { IDLE = 64 };
 
 struct process {               // on a page that a fork wipes
-    _Atomic uint32_t alive;    // detail + 1: this image is watched and this memory is its own
+    _Atomic uint32_t alive;    // detail + 1: this process image is recorded and this memory is its own
     _Atomic uint32_t number;   // n + 1
-    _Atomic uint32_t ordinals; // threads that have a file, beyond the first
+    _Atomic uint32_t ordinals; // threads with a file, except the first
     _Atomic uint32_t pid, parent;
-    _Atomic uint64_t tick;        // 0: the process has not been named yet
-    uint64_t started, known_tick; // the latter: where the fork told it
+    _Atomic uint64_t tick;        // 0: the process has not been identified yet
+    uint64_t started, known_tick; // known_tick: the value that fork passed on
     uint32_t forked;
-    _Atomic uint64_t reported[8];      // system calls that a Gap was left for
-    struct thread *_Atomic idle[IDLE]; // states and files handed on by threads that ended
+    _Atomic uint64_t reported[8];      // system calls that already have a Gap
+    struct thread *_Atomic idle[IDLE]; // states and files of ended threads, for reuse
 };
 
 union process_page {
@@ -67,10 +67,10 @@ union process_page {
 extern union process_page page;
 #define process (page.process)
 
-// The last: as `op`, but nothing of how long calls took.
+// The last one: as `op`, but without durations.
 enum detail { DETAIL_FILE, DETAIL_OP, DETAIL_CALL, DETAIL_UNTIMED };
 
-// The classes of record that can be left out, in the order of filter.c's words.
+// The classes of records that can be filtered out, in the order of the names in filter.c.
 enum class {
     CLASS_THREAD,
     CLASS_PROGRAM,
@@ -96,22 +96,23 @@ enum class {
 enum { JOB, JOB_INDEX, JOB_WORDS };
 
 extern struct settings {
-    const char *run, *host, *home, *folder, *layer; // layer: what provio puts into a Python; NULL: this is none
+    const char *run, *host, *home, *folder, *layer; // layer: the folder of the Python layer; NULL: not a Python
     size_t home_length, folder_length, layer_length;
-    bool watched, time_stamp_counter, stat, list; // the last two: classes that are recorded only when asked for
-    bool limited;                                 // there are paths that are left out
+    bool watched, time_stamp_counter, stat, list; // stat, list: classes that are recorded only on request
+    bool limited;                                 // some paths are filtered out
     bool wipes;                                   // the kernel wipes the page of the process in each child
-    uint32_t off;                                 // classes that are left out, a bit each
+    uint32_t off;                                 // a bit for each class that is filtered out
     enum detail detail;
     char *arguments, *arguments_end;
-    uint32_t rank, ranked, world_size; // its number in a parallel program, whether it has one; of how many, 0: not said
-    const char *launcher;              // who says so
-    const char *conflicting[2];        // the variables whose numbers contradict each other; NULL: none do
-    char program[96];                  // the name of that program, as its launcher gives it; may be none
-    char job[JOB_WORDS][48];           // what the batch system calls the job that it is part of; empty: of none
-    const char *own_job;               // the run's own; NULL: none
-    char **environment;                // as the kernel laid it out
-    uint64_t mounts;                   // the mount namespace of what watches; 0: not told
+    // rank: number in a parallel program; ranked: whether it has one; world_size 0: unknown
+    uint32_t rank, ranked, world_size;
+    const char *launcher;       // the launcher that set these values
+    const char *conflicting[2]; // variables whose rank numbers contradict each other; NULL: none
+    char program[96];           // the launcher's name of the parallel program; may be empty
+    char job[JOB_WORDS][48];    // the names of its batch job; empty: no job
+    const char *own_job;        // the job of the run itself; NULL: none
+    char **environment;         // in the kernel's layout
+    uint64_t mounts;            // the mount namespace of `provio run`; 0: unknown
 } settings;
 
 static inline bool filtered(enum class class) {
@@ -133,14 +134,14 @@ bool path_filtered(const char *path, size_t length);
 bool descriptor_filtered(int fd, int dirfd, const char *path);
 bool kind_filtered(uint32_t mode);
 
-extern THREAD_LOCAL struct thread *self;   // NULL: none yet, or in a vfork's child
-extern THREAD_LOCAL struct thread *lender; // in a vfork's child: the thread whose memory it borrows
+extern THREAD_LOCAL struct thread *self;   // NULL: none yet, or in a child of vfork
+extern THREAD_LOCAL struct thread *lender; // in a child of vfork: the thread whose memory it uses
 
-extern THREAD_LOCAL enum { HEARD, FORGETS, LEAVES } muted; // children.c: not to be told apart from another process
+extern THREAD_LOCAL enum { HEARD, FORGETS, LEAVES } muted; // children.c: cannot be distinguished from another process
 void vfork_begin(void);
 int vfork_end(int api, int pid);
 
-extern _Atomic bool python_pending; // python.c: a Python that has not begun yet
+extern _Atomic bool python_pending; // python.c: a Python whose layer has not started yet
 void python_detect(void);
 void python_request(void);
 
@@ -154,8 +155,8 @@ uint64_t child_tick(int pid);
 void child_named(void);
 uint64_t boot_tick(void);
 uint64_t clock_slow(struct thread *thread);
-void clock_stop(struct thread *thread);            // no clock at all from here on: the last time stays
-void clock_without_counter(struct thread *thread); // only by system calls
+void clock_stop(struct thread *thread);            // no clock from here on: the last time stays
+void clock_without_counter(struct thread *thread); // only with system calls from here on
 void clock_resume(void);
 uint64_t wall_clock(void);
 
@@ -163,7 +164,7 @@ static inline bool watching(void) {
     return likely(relaxed(process.alive)) || wake();
 }
 
-// How much is recorded, where watching() said yes.
+// The level of detail; valid after watching() returned true.
 static inline bool detailed(enum detail detail) {
     return relaxed(process.alive) == (uint32_t)detail + 1;
 }

@@ -44,7 +44,7 @@
 #if defined(__GLIBC__)
 #include <fts.h>
 #else
-typedef struct fts FTS; // of a library of its own there
+typedef struct fts FTS; // a separate library in musl systems
 typedef struct ftsent FTSENT;
 typedef off_t off64_t;
 #define ftello64 ftello
@@ -53,7 +53,7 @@ typedef off_t off64_t;
 #define likely(condition) __builtin_expect(!!(condition), 1)
 #define unlikely(condition) __builtin_expect(!!(condition), 0)
 #define relaxed(variable) atomic_load_explicit(&(variable), memory_order_relaxed)
-// On the page of the loader's making, which every start has touched already: for small things that most processes use.
+// In .data, on the page that the loader has touched at each start: for small variables that most processes use.
 #define EARLY __attribute__((section(".data")))
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 #define THREAD_LOCAL __thread __attribute__((tls_model("initial-exec")))
@@ -62,7 +62,7 @@ enum { PAGE = 4096, PATH_ROOM = 8192 };
 
 // ---- raw system calls: the result, or -errno; errno itself is never touched
 
-extern _Atomic bool under_seccomp; // sandbox.c: seccomp was entered, where a system call may be death
+extern _Atomic bool under_seccomp; // sandbox.c: the process entered seccomp, where a system call may kill it
 
 static inline long raw_call(long number, const long arguments[6]) {
 #if defined(__x86_64__)
@@ -93,7 +93,7 @@ static inline long raw(long number, const long arguments[6]) {
 }
 #define RAW(name, ...) raw(SYS_##name, (const long[6]){__VA_ARGS__})
 
-// ---- the inside of a stream
+// ---- the internals of a stream
 
 #if defined(__GLIBC__)
 
@@ -128,13 +128,13 @@ static inline intptr_t buffer_size(const FILE *stream) {
     return stream->_IO_buf_end - stream->_IO_buf_base;
 }
 
-extern FILE _IO_2_1_stdout_; // of the C library: `stdout` may be a stream that was closed, or none
+extern FILE _IO_2_1_stdout_; // the C library's own: `stdout` may be NULL or a closed stream
 #pragma weak _IO_2_1_stdout_
 #define STANDARD_OUTPUT (&_IO_2_1_stdout_)
 
 #else
 
-// musl's struct _IO_FILE as far as it is looked at, which has been so since 1.1.0; no header names it.
+// The beginning of musl's struct _IO_FILE, unchanged since 1.1.0; no header declares it.
 struct stream {
     unsigned flags;
     const char *read_at, *read_end;
@@ -187,7 +187,7 @@ static inline intptr_t buffer_size(const FILE *stream) {
 
 #endif
 
-// ---- resolve.c: the rows of the table, as numbers, names and real functions
+// ---- resolve.c: the rows of the table: numbers, names, real functions
 
 enum {
 #define CALL(name, ...) API_##name,
@@ -217,12 +217,12 @@ enum {
 };
 extern const char api_names[][32];
 extern const unsigned char api_lengths[];
-extern const char api_terms[][16]; // the class of what a call does
+extern const char api_terms[][16]; // the class of the call
 
-// Functions of layers above, registered while the process runs (layer.c): their numbers follow.
+// Functions that layers above register at run time (layer.c); their numbers follow those of the rows.
 enum { REGISTERED = 256 };
 struct function {
-    _Atomic unsigned char length; // 0: not there, or not yet
+    _Atomic unsigned char length; // 0: not registered yet
     _Atomic bool taken;
     char name[62];
     const char *term;
@@ -239,7 +239,7 @@ static inline const char *api_term(int api) {
     return likely(api < API_NAMED) ? api_terms[api] : registered[api - API_NAMED].term;
 }
 
-typedef int (*visiting)(const char *, const void *, int, void *); // of nftw(3)
+typedef int (*visiting)(const char *, const void *, int, void *); // nftw(3)
 
 struct real {
 #define CALL(name, type, parameters, ...) type(*real_##name) parameters;
@@ -253,8 +253,8 @@ struct real {
 #undef SKIPS
 };
 
-// A real function is looked up when it is first called: a process pays for the few names that it uses. The first
-// descriptors lie behind, on the same page: each process uses both, and a page costs it more than ten calls.
+// A real function is looked up at its first call, so that a process pays only for the names that it uses. The first
+// descriptors follow on the same page: each process uses both, and a page fault costs more than ten calls.
 struct object;
 extern struct tables {
     void *_Atomic functions[API_COUNT];
@@ -264,8 +264,8 @@ extern struct tables {
 #define first_descriptors (tables.descriptors)
 void *resolve(int api); // resolve.c
 void resolve_begin(void);
-void *real_named(const char *name); // of what is not in the table; NULL: there is none
-bool libc_matches(void);            // in a program of the C library that the shim is for
+void *real_named(const char *name); // for names that are not in the table; NULL: not found
+bool libc_matches(void);            // whether the program uses the C library for which the shim was built
 
 static inline void *real_function(int api) {
     void *known = relaxed(real_functions[api]);
@@ -273,7 +273,7 @@ static inline void *real_function(int api) {
 }
 #define REAL(name) ((__typeof__(((struct real *)NULL)->real_##name))real_function(API_##name))
 
-// Where it was looked up before.
+// The function, if it was looked up before.
 #define KNOWN(name) ((__typeof__(((struct real *)NULL)->real_##name))relaxed(real_functions[API_##name]))
 
 #define EXPORTED(name, type, parameters, ...)                                                                          \
@@ -281,26 +281,27 @@ static inline void *real_function(int api) {
 
 int mode_flags(const char *mode); // intercept.c
 
-// ---- memory.c: what is taken is never unmapped, so that a stale pointer can always be looked at
+// ---- memory.c: memory is never unmapped, so that a stale pointer can always be read
 
 long memory_map(size_t size, long flags, long fd, long offset); // an address, or -errno
 void memory_unmap(void *start, size_t size);
 
-// A pool's items are whole cache lines; 16 bytes of each are the pool's own, mostly the last ones.
+// A pool's items are whole cache lines. 16 bytes of each, usually the last ones, belong to the pool.
 #define POOL(type) POOL_OF((sizeof(type) + 16 + 63) & ~63u)
 #define POOL_OF(whole)                                                                                                 \
     { .size = (whole), .own = (whole)-16 }
 
 struct pool {
-    _Atomic uint64_t head; // change count << 32 | index + 1 of the first free item: the count defeats reuse in between
+    _Atomic uint64_t head; // change count << 32 | index + 1 of the first free item; the count prevents ABA errors
     _Atomic uint32_t made;
     uint32_t size;
-    int32_t own;             // where its own bytes are, from what is handed out
-    uint32_t lead;           // where what is handed out begins
+    int32_t own;             // offset of the pool's own bytes in an item
+    uint32_t lead;           // offset of the usable part of an item
     char *_Atomic slabs[28]; // slab i holds 1 << i items
 };
 
-// A pool that few processes use is all zeros until then: it takes no room on the pages that every start touches.
+// A pool that few processes use stays all zeros until its first use: it takes no space on the pages that every start
+// touches.
 #define LATER(pool, type) pool_later(pool, (sizeof(type) + 16 + 63) & ~63u)
 static inline struct pool *pool_later(struct pool *pool, uint32_t size) {
     if (unlikely(__atomic_load_n(&pool->size, __ATOMIC_ACQUIRE) == 0)) {
@@ -318,16 +319,16 @@ extern struct pool scratches; // buffers of PATH_ROOM bytes
 
 // ---- libraries.c
 
-// What is among the loaded objects, for layers above the C library: libraries that were loaded privately, past the
-// global scope. Not for signal handlers: the loader's list is locked meanwhile.
+// Loaded libraries, for layers above the C library: also libraries that were loaded privately, outside the global
+// scope. Not for signal handlers, because the loader locks its list.
 
-void *loaded_function(const char *name); // of the first object that leads to one that is not ours; NULL: none does
-void *loaded_symbol(void *handle, const char *name); // as dlsym(3); RTLD_NEXT: behind this library
-bool loaded_here(const void *function);              // whether it is one of ours
-bool loaded_as(const char *part);                    // whether the name of a loaded object's file has that in it
+void *loaded_function(const char *name); // from the first library that finds a function outside the shim; NULL: none
+void *loaded_symbol(void *handle, const char *name); // as dlsym(3); RTLD_NEXT: after the shim
+bool loaded_here(const void *function);              // whether the function is part of the shim
+bool loaded_as(const char *part);                    // whether the file name of a loaded library contains `part`
 
-// The loader's own functions, looked up when they are needed: every start of a process would pay for their names, and
-// for the library of its own that they lie in before glibc 2.34.
+// The loader's own functions, looked up when needed: otherwise every start of a process would pay for these names, and
+// for the separate library that holds them before glibc 2.34.
 struct dl_phdr_info;
 extern struct loader {
     int (*dl_iterate_phdr)(int (*)(struct dl_phdr_info *, size_t, void *), void *);

@@ -1,5 +1,5 @@
-// For the files that hold calls written out by hand: HAND(...) of the table as declarations under the C library's
-// names.
+// For wrappers: the outcome of a call, wide characters, and the declarations of the handwritten ones (HAND(...) in the
+// table) under the C library's names.
 #ifndef PROVIO_ROWS_H
 #define PROVIO_ROWS_H
 
@@ -29,7 +29,7 @@
 
 // descriptors.c
 int object_doubled(struct object *object, int copy);
-int open_mode(int fd); // of its opening: O_RDONLY, O_WRONLY or O_RDWR
+int open_mode(int fd); // O_RDONLY, O_WRONLY or O_RDWR
 void forget_standard(void);
 
 int watched_fclose(int (*real)(FILE *), FILE *stream);
@@ -44,19 +44,19 @@ static inline int64_t length(FILE *stream, const char *line) {
     return amount(stream, line == NULL ? 0 : strlen(line));
 }
 
-// gets drops the newline that it took.
+// gets removes the newline that it read.
 static inline int64_t line_length(FILE *stream, const char *line) {
     return line == NULL ? amount(stream, 0) : (int64_t)strlen(line) + 1;
 }
 
-// What scanf took from the buffer; where it refilled it, only the part behind.
+// The bytes that scanf took from the buffer; after a refill, only those since the refill.
 static inline int64_t consumed(FILE *stream, intptr_t before, int result) {
     const char *start = (const char *)before, *at = read_at(stream);
     if (result == EOF) return amount(stream, 0);
     return at - (start >= read_base(stream) && start <= at ? start : read_base(stream));
 }
 
-// What was put into the buffer behind `before`, where it was not flushed meanwhile.
+// The bytes put into the buffer after `before`, if it was not flushed in between.
 static inline int64_t produced(FILE *stream, intptr_t before) {
     intptr_t put = (intptr_t)write_at(stream) - before;
     return put > 0 && put <= buffer_size(stream) ? put : write_at(stream) - write_base(stream);
@@ -93,12 +93,12 @@ static inline int error_of(int64_t outcome) {
 }
 
 #if defined(__GLIBC__)
-struct wide { // the beginning of glibc's struct _IO_wide_data, which is not in its headers but never changed
+struct wide { // the start of glibc's struct _IO_wide_data, which is in no header but never changed
     const wchar_t *read_ptr, *read_end, *read_base, *write_base, *write_ptr, *write_end;
 };
 
 static inline const struct wide *wide_of(FILE *stream) {
-    return stream_wide(stream) ? (const struct wide *)stream->_wide_data : NULL; // else not wide, or not yet
+    return stream_wide(stream) ? (const struct wide *)stream->_wide_data : NULL; // otherwise not wide, or not yet
 }
 
 static inline intptr_t wide_before(FILE *stream, enum side side) {
@@ -132,7 +132,7 @@ static inline int64_t wide_between(const wchar_t *start, const wchar_t *end) {
     return bytes;
 }
 
-// As consumed(); a stream that only now became wide has read from the start of its buffer.
+// As consumed(). A stream that only now became wide has read from the start of its buffer.
 static inline int64_t wide_taken(FILE *stream, intptr_t before, int result) {
     const struct wide *wide = wide_of(stream);
     if (result == EOF || wide == NULL) return amount(stream, 0);
@@ -140,7 +140,7 @@ static inline int64_t wide_taken(FILE *stream, intptr_t before, int result) {
     return start < wide->read_base ? 0 : wide_between(start, wide->read_ptr);
 }
 
-// What was flushed meanwhile can only be counted in characters.
+// After a flush in between, only the number of characters is known.
 static inline int64_t wide_put(FILE *stream, intptr_t before, int result) {
     const struct wide *wide = wide_of(stream);
     if (result < 0 || wide == NULL) return -1;
