@@ -1,4 +1,5 @@
-// What an exec is about to start, by its file: whether the shim can watch it. Of a script its interpreter is looked at.
+// Reads the file that an exec will start, and decides whether the shim can record it. For a script, its interpreter is
+// read. provio/system/executable.py does the same.
 #include "event.h"
 
 #include <link.h>
@@ -34,7 +35,7 @@ static const char foreign[] = "is built for another machine", fixed[] = "is stat
 
 struct file {
     int fd;
-    long size;   // of what was read
+    long size;   // number of bytes read
     char *bytes; // the first page
     struct statx found;
 };
@@ -57,13 +58,13 @@ static bool file_look(struct file *file, int dirfd, const char *path, int flags)
     return true;
 }
 
-// A part of the file, from its first page where it lies there; else read into `room`.
+// A part of the file: in its first page if possible, otherwise read into `room`.
 static const char *file_part(const struct file *file, uint64_t offset, size_t size, char *room) {
     if (offset + size <= (uint64_t)file->size && offset + size >= size) return file->bytes + offset;
     return RAW(pread64, file->fd, (long)room, (long)size, (long)offset) == (long)size ? room : NULL;
 }
 
-// `#! interpreter argument`: the interpreter, in place.
+// The interpreter of `#! interpreter argument`, in place.
 static char *script_interpreter(struct file *file) {
     if (file->size < 4 || memcmp(file->bytes, "#!", 2) != 0) return NULL;
     char *at = file->bytes + 2, *end = file->bytes + file->size;
@@ -75,7 +76,7 @@ static char *script_interpreter(struct file *file) {
     return start;
 }
 
-// Whether the kernel will say AT_SECURE, under which a loader takes no preload that names a folder.
+// Whether the kernel will set AT_SECURE, with which a loader ignores preloads whose name contains a directory.
 static bool gains_rights(const struct file *file) {
     unsigned users[3] = {0}, groups[3] = {0}, mode = file->found.stx_mode;
     if (RAW(getresuid, (long)&users[0], (long)&users[1], (long)&users[2]) != 0) return false;
@@ -162,7 +163,7 @@ const char *image_reason(char *room, int dirfd, const char *path, int flags, str
     file->bytes = room;
     for (int i = 0; i < SCRIPTS; i++) {
         if (!file_look(file, dirfd, path, flags)) return NULL;
-        if (file->fd < 0) return gains_rights(file) ? privileged : NULL; // it can be run and not be read
+        if (file->fd < 0) return gains_rights(file) ? privileged : NULL; // it is executable but not readable
         const char *next = script_interpreter(file);
         if (next == NULL) reason = elf_reason(file, path, need);
         bool fits = next != NULL && strlen(next) < sizeof interpreter;

@@ -1,11 +1,12 @@
-// What is left out: classes of record, and paths. The supervisor's words -> bits; its folders and globs -> yes or no.
+// The filter of records: classes of record, and paths. In: the options of `provio run`. Out: settings, and yes or no
+// for a path.
 #include "object.h"
 
 static bool is_word(const char *word, size_t length, const char *known) {
     return length == strlen(known) && memcmp(word, known, length) == 0;
 }
 
-// A word of `record`; with `-` before it, of what is left out. Of another release's words nothing is made.
+// A name in the setting `record`; `-` before it filters the class out. Unknown names, of another release, are ignored.
 static void word_read(const char *word, size_t length) {
     static const char classes[][14] = {"thread",        "program", "rank",       "process",  "api",
                                        "duration",      "file",    "directory",  "pipe",     "socket",
@@ -17,7 +18,7 @@ static void word_read(const char *word, size_t length) {
         if (is_word(word + 1, length - 1, classes[i])) settings.off |= 1u << i;
 }
 
-// `op`, or with what else is recorded, or is not: `call,-pipe,stat`.
+// `op`, or with additional or omitted classes: `call,-pipe,stat`.
 bool options_read(const char *words) {
     static const char *const levels[] = {"file", "op", "call"};
     const char *end = strchrnul(words, ',');
@@ -54,9 +55,9 @@ static struct limit {
     bool include, glob;
 } limits[LIMITS];
 static int limit_count;
-static bool only_some; // there are folders or globs that alone are recorded
+static bool only_some; // only paths that match certain folders or globs are recorded
 
-// `-` or `+` and a folder or glob, which stays where it is.
+// `-` or `+` and a folder or glob; the string is not copied.
 bool limit_add(const char *limit, size_t length) {
     if (limit_count == LIMITS || length < 2 || (*limit != '-' && *limit != '+')) return false;
     struct limit *added = &limits[limit_count++];
@@ -72,7 +73,8 @@ static size_t character(const char *at) {
     return length;
 }
 
-// `[a-z]`, `[!a-z]`: behind it where it takes the character, else NULL; one that does not end is a plain `[`.
+// `[a-z]`, `[!a-z]`: return the text after it if it matches the character, else NULL. An unterminated `[` is an
+// ordinary character.
 static const char *set_end(const char *set) {
     const char *at = set + 1 + (set[1] == '!');
     if (*at == ']') at++;
@@ -87,7 +89,7 @@ static bool set_takes(const char *set, const char *end, const char *name, size_t
         const char *last = at;
         if (at[size] == '-' && at + size + 1 < end) last = at + size + 1;
         size_t last_size = character(last);
-        // Of UTF-8 the order of bytes is that of characters.
+        // The byte order of UTF-8 is the order of the characters.
         bool above = length > size || (length == size && memcmp(name, at, size) >= 0);
         bool beneath = length < last_size || (length == last_size && memcmp(name, last, length) <= 0);
         found |= above && beneath;
@@ -96,7 +98,8 @@ static bool set_takes(const char *set, const char *end, const char *name, size_t
     return found != without;
 }
 
-// As Python's fnmatch, but that what ends at a `/` of the name is matched too: a folder is all that is below it.
+// As Python's fnmatch, but a prefix of the name that ends before a `/` may match, too: a folder contains everything
+// below it.
 static bool glob_matches(const char *glob, const char *name) {
     const char *star = NULL, *retry = NULL;
     for (;;) {
@@ -142,7 +145,7 @@ static bool has_parent_parts(const char *path, size_t length) {
     return strstr(path, "/../") != NULL || (length > 3 && memcmp(path + length - 3, "/..", 3) == 0);
 }
 
-// `a/../b` is `b`, as far as the name tells.
+// Turn `a/../b` into `b`, judging by the name alone.
 static size_t remove_parent_parts(char *path) {
     char *to = path;
     for (const char *at = path, *end; *at == '/'; at = end) {
@@ -169,7 +172,7 @@ bool path_filtered(const char *path, size_t length) {
     return found != INCLUDED;
 }
 
-// By a name that it was opened by (or NULL), and by what it is really called.
+// Decide by the name that opened the file (or NULL), and by its real name.
 bool descriptor_filtered(int fd, int dirfd, const char *path) {
     char *room = pool_take(&scratches);
     if (room == NULL) return false;

@@ -1,12 +1,12 @@
-// Numbers of floating point into Turtle: the fewest digits that are read back as the same number, and of those the
-// nearest (R. Giulietti, "The Schubfach way to render doubles", 2021), whatever the locale is.
+// Floating-point numbers in Turtle, independent of the locale: the shortest digits that are read back as the same
+// number, and of those the nearest (R. Giulietti, "The Schubfach way to render doubles", 2021).
 #include "text.h"
 
-enum { WORDS = 16, FIVES = 27 }; // 5^27 is the last power that 64 bits hold
+enum { WORDS = 16, FIVES = 27 }; // 5^27 is the largest power that fits into 64 bits
 
 struct decimal {
     uint64_t digits;
-    int exponent; // of ten
+    int exponent; // base 10
 };
 
 static int floor_log10_of_power_of_2(int power) {
@@ -17,9 +17,9 @@ static int floor_log10_of_3_quarters_of_power_of_2(int power) {
     return (int)(((int64_t)power * 661971961083 - 274743187321) >> 41);
 }
 
-// ---- value * 2^power / 10^tens, cut to a whole number whose lowest bit is set where anything was cut
+// ---- value * 2^power / 10^tens, truncated; the lowest bit is set if a remainder was dropped
 
-// Numbers of many words, the lowest first: for what is very large or very small.
+// Numbers of many words, the lowest first, for very large or very small values.
 static void words_multiply(uint64_t *words, uint64_t by) {
     uint64_t carry = 0;
     for (int i = 0; i < WORDS; i++) {
@@ -81,10 +81,10 @@ static uint64_t scaled(uint64_t value, int power, int tens) {
     return (uint64_t)(product >> -shift) | ((product & (((unsigned __int128)1 << -shift) - 1)) != 0);
 }
 
-// Of `fraction` * 2^`power`.
+// Return the shortest decimal of `fraction` * 2^`power`.
 static struct decimal shortest(uint64_t fraction, int power) {
     bool regular = fraction != (uint64_t)1 << 52 || power == -1074;
-    uint64_t open = fraction & 1, value = fraction * 4; // an even one is read from the ends of its interval, too
+    uint64_t open = fraction & 1, value = fraction * 4; // the interval of an even number includes its ends
     int tens = regular ? floor_log10_of_power_of_2(power) : floor_log10_of_3_quarters_of_power_of_2(power);
     uint64_t lower = scaled(value - (regular ? 2 : 1), power, tens), upper = scaled(value + 2, power, tens);
     uint64_t exact = scaled(value, power, tens), below = exact / 4, tenth = below / 10 * 10;
@@ -99,7 +99,7 @@ static struct decimal shortest(uint64_t fraction, int power) {
     return (struct decimal){down ? below : below + 1, tens};
 }
 
-// `9.3E-1`: one digit before the point, at least one behind it.
+// `9.3E-1`: one digit before the point, at least one after it.
 static void text_decimal(struct text *text, struct decimal decimal) {
     char digits[24];
     while (decimal.digits % 10 == 0 && decimal.digits != 0) {

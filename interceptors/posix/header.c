@@ -1,9 +1,14 @@
-// What a live file says first: its base, the thread, and in the first one of an image the process and its place.
+// The first block of a live file: its base and thread; in the first file of a process image also the process, its
+// program, working directory and mounts.
 #include "object.h"
 
 #include <sys/mman.h>
 
-// ---- the mounts
+// ---- mounts, if the process is in another mount namespace than `provio run`, as in a container
+
+// The process's path names have a meaning outside only together with these mounts. Each mount table is written once, to
+// a file next to the thread files. A table that could not be read or written is named nevertheless, so that merge knows
+// that it is missing.
 
 enum { LARGEST_TABLE = 1 << 20 };
 
@@ -50,7 +55,7 @@ static void text_table(struct text *text, const struct mounts *mounts, const cha
     TEXT(text, " .\n");
 }
 
-// A name that sorts before those of thread files: what they say is read by it.
+// The name sorts before those of thread files, because it is needed to read them.
 static long table_create(const struct mounts *mounts) {
     char *room = pool_take(&scratches);
     if (room == NULL) return -ENOMEM;
@@ -69,7 +74,7 @@ static void table_keep(const struct mounts *mounts, const char *table, size_t si
     size_t room = 512 + strlen(settings.run) + strlen(settings.host) + name_room(table, size);
     if (!size_allowed(room)) return;
     long fd = table_create(mounts);
-    if (fd < 0) return; // another process has kept it
+    if (fd < 0) return; // another process has written it
     long start = memory_map(room, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (start > 0 || start < -PAGE) {
         struct text text = {(char *)start, (char *)start + room};
@@ -84,7 +89,7 @@ void mounts_look(struct mounts *mounts) {
     struct facts facts;
     *mounts = (struct mounts){0};
     if (settings.mounts == 0) return;
-    if (!statx_facts(AT_FDCWD, "/proc/self/ns/mnt", 0, &facts)) facts.inode = 0; // no /proc: who knows
+    if (!statx_facts(AT_FDCWD, "/proc/self/ns/mnt", 0, &facts)) facts.inode = 0; // no /proc: assume another namespace
     if (likely(facts.inode == settings.mounts)) return;
     *mounts = (struct mounts){facts.inode, 0, true};
     long start = memory_map(LARGEST_TABLE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -147,7 +152,7 @@ static void text_word(struct text *text, const char *said, const char *word) {
 
 void text_process(struct text *text, const char *image, uint32_t pid, uint64_t tick, uint32_t parent,
                   uint64_t started) {
-    bool told = !filtered(CLASS_PROCESS); // else only what ties it to others
+    bool told = !filtered(CLASS_PROCESS); // otherwise only the properties that link it to other records
     TEXT(text, " <../> ");
     if (told) {
         TEXT(text, "a " TERM_Process);
@@ -174,15 +179,15 @@ void text_process(struct text *text, const char *image, uint32_t pid, uint64_t t
     TEXT(text, "\"");
 }
 
-// The file that runs, whatever its name leads to by now. A forked image has it from the one that it is a copy of.
+// The file of the program, even if its name now leads to another file. A forked process has it from its parent.
 static EARLY struct program {
-    const char *_Atomic path; // NULL: not looked at yet
+    const char *_Atomic path; // NULL: not read yet
     size_t length;
-    struct facts facts; // mode 0: not known
+    struct facts facts; // mode 0: unknown
 } program;
 
 static void program_look(char *room, size_t most) {
-    static const char gone[] = " (deleted)"; // as /proc says it
+    static const char gone[] = " (deleted)"; // appended by /proc
     size_t tail = sizeof gone - 1;
     if (atomic_load(&program.path) != NULL) return;
     long size = RAW(readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)room, (long)most);
@@ -233,7 +238,7 @@ static void header_write(struct live *live, struct thread *thread, const char *c
     block_commit(&block);
 }
 
-// `room` is where the working directory is read to: behind the name of the file, on the same page.
+// The working directory is read to `room`, after the file name, on the same page.
 long header_gain(struct live *live, struct thread *thread, int fd, char *room, const char *end) {
     if (live->ordinal > 0) {
         size_t size = PREFIX_ROOM + base_room() + THREAD_ROOM;

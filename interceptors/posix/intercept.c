@@ -1,4 +1,4 @@
-// Rows of calls.def -> wrappers.
+// Makes a wrapper from each row of calls.def.
 #include "rows.h"
 
 #define DESCRIPTOR_FD(fd) fd
@@ -11,7 +11,7 @@
 #define DESCRIPTOR_AT(fd, offset) fd
 #define BEFORE_AT(fd, offset) 0
 #define BUFFERED_AT(fd, offset) false
-// At which offset: where the call says it, there; else where the last call ended.
+// The offset: the call's own, or the end of the last call.
 #define OFFSET_FD(fd) relaxed(object->position)
 #define OFFSET_AT(fd, offset) (offset) == -1 ? relaxed(object->position) : (uint64_t)(offset)
 #define OFFSET_STREAM(stream) relaxed(object->position)
@@ -63,7 +63,7 @@
 #define DESCRIPTOR_FLUSHED(stream) flushed_descriptor(stream)
 #define DESCRIPTOR_WIDE(stream) stream_fd(stream)
 #define BEFORE_WIDE(stream) 0
-#define BUFFERED_WIDE(stream) !detailed(DETAIL_CALL) // as of other characters, its time is read only now and then
+#define BUFFERED_WIDE(stream) !detailed(DETAIL_CALL) // as for other characters, the time is read only now and then
 #define DESCRIPTOR_WIDE_LINE(stream) stream_fd(stream)
 #define BEFORE_WIDE_LINE(stream) wide_before(stream, READING)
 #define BUFFERED_WIDE_LINE(stream) false
@@ -80,20 +80,20 @@
 
 enum { USUAL_LINE = 512 };
 
-// Whether a stream can serve so much from its buffer, without any I/O worth timing.
+// Whether a stream can serve `size` bytes from its buffer, without any I/O whose time matters.
 static inline bool in_buffer(FILE *stream, enum side side, size_t size) {
     const char *at = side == READING ? read_at(stream) : write_at(stream);
     const char *end = side == READING ? read_end(stream) : write_end(stream);
     return (size_t)(end - at) >= size && end > at;
 }
 
-// Of what flushes its stream each time.
+// For calls that flush their stream each time.
 static intptr_t file_size(FILE *stream) {
     struct facts facts;
     return statx_facts(stream_fd(stream), "", AT_EMPTY_PATH, &facts) ? (intptr_t)facts.size : 0;
 }
 
-// Of all streams there is none; and one in which nothing ever lay is not used by flushing it.
+// fflush(NULL) is on no stream; flushing a stream whose buffer was never used does not count as use.
 static int flushed_descriptor(const FILE *stream) {
     if (stream == NULL || stream_fd(stream) < 0) return -1;
     struct object *object = object_known(stream_fd(stream));
@@ -141,7 +141,7 @@ static int flushed_descriptor(const FILE *stream) {
 #define SIDE_Read READING
 #define SIDE_Write WRITING
 
-// Many programs flush their streams when they end, used or not: that is no I/O.
+// Many programs flush their streams at the end, used or not: without data that is no I/O.
 static inline bool unwritten(const FILE *stream) {
     return stream == NULL || stream_wide(stream) || write_at(stream) > write_base(stream);
 }
@@ -176,7 +176,7 @@ static inline bool unwritten(const FILE *stream) {
 #define DRAINED_FD_BYTES(fd, size) (void)0
 #define BYTES_FD_BYTES(fd, size) (uint64_t) size
 
-// A reposition is no fact of its own: it tells which calls began where the one before ended.
+// A reposition is not recorded itself. It decides which calls start where the previous one ended.
 #define WATCH_Seek(name, type, arguments, subject, outcome)                                                            \
     struct object *object = watching() ? object_known(DESCRIPTOR_##subject) : NULL;                                    \
     if (object == NULL || object == &ignored) return REAL(name) arguments;                                             \
@@ -197,7 +197,8 @@ static inline bool unwritten(const FILE *stream) {
 #define SOUGHT_FD(fd) (uint64_t) result
 #define SOUGHT_STREAM(stream) stream_position(stream, object)
 
-// Asked for only where offsets are recorded: it may be a system call. Else any other offset than the last.
+// The exact position is read only if offsets are recorded, because that may be a system call. Otherwise a position that
+// differs from the last one suffices.
 static uint64_t stream_position(FILE *stream, const struct object *object) {
     if (!detailed(DETAIL_CALL)) return relaxed(object->position) + ((uint64_t)1 << 40);
     int kept = errno;
@@ -248,13 +249,13 @@ static void opened(int api, int fd, bool stream, uint64_t started, int dirfd, co
 
 #define SHARED_MEMORY_FOLDER "/dev/shm/"
 
-// shm_overview(7): what a name of shared memory is in the file system.
+// The file of a shared memory object: shm_overview(7).
 static const char *shared_memory_path(char *room, const char *name) {
     size_t folder = sizeof SHARED_MEMORY_FOLDER - 1;
     memcpy(room, SHARED_MEMORY_FOLDER, folder);
     while (*name == '/') name++;
     size_t length = strlen(name);
-    if (length > NAME_MAX) length = NAME_MAX; // no such name: the call says so
+    if (length > NAME_MAX) length = NAME_MAX; // no such name exists: the call fails
     memcpy(room + folder, name, length);
     room[folder + length] = '\0';
     return room;
@@ -281,7 +282,7 @@ static const char *shared_memory_path(char *room, const char *name) {
 #define SET_OWNER(dirfd, path, flags, owner, group) event_owner(api, dirfd, path, flags, owner, group, started)
 #define SET_ATTRIBUTE(dirfd, path, flags, attribute) event_attribute(api, dirfd, path, flags, attribute, started)
 
-// Asking and listing are not recorded unless that is asked for.
+// Queries of metadata and listings of directories are recorded only on request.
 #define WATCH_Stat(name, type, arguments, subject, outcome)                                                            \
     if (likely(!settings.stat)) return REAL(name) arguments;                                                           \
     EVENT(name, type, arguments, outcome, , LOOKED_UP_##subject)
@@ -304,7 +305,7 @@ static inline const char *or_itself(const char *path) {
     return path == NULL ? "" : path;
 }
 
-// fopen(3): the flags that a mode stands for.
+// The flags of open(2) for a mode of fopen(3).
 int mode_flags(const char *mode) {
     int flags = *mode == 'r' ? O_RDONLY : *mode == 'w' ? O_WRONLY | O_CREAT | O_TRUNC : O_WRONLY | O_CREAT | O_APPEND;
     for (mode += *mode != '\0'; *mode != '\0' && *mode != ','; mode++) {
@@ -320,7 +321,7 @@ void count_operation(struct thread *thread, struct object *object, const char *t
     if (!detailed(DETAIL_FILE)) count_change(thread, object, term, api, bytes, started);
 }
 
-// What changes an object, or may have, is said at every detail.
+// A call that may have changed an object is recorded at every level of detail.
 void count_change(struct thread *thread, struct object *object, const char *term, int api, uint64_t bytes,
                   uint64_t started) {
     thread->depth++;
@@ -335,7 +336,7 @@ void count_change(struct thread *thread, struct object *object, const char *term
         WATCH_##Term(name, type, arguments, subject, outcome)                                                          \
     }
 
-// Two functions, so that where there is nothing new none of the registers are saved for the counting.
+// Two functions, so that no registers are saved for counting when there is nothing to count.
 #define CHARACTER(name, type, parameters, arguments, Term, subject, outcome)                                           \
     EXPORTED(name, type, parameters)                                                                                   \
     static __attribute__((noinline)) type counted_##name parameters {                                                  \

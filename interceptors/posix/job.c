@@ -1,17 +1,17 @@
-// The job of a batch system that this process is part of. Of the run's own job run.ttl says all; of another, which
-// joined the run, its variables are kept in a file beside the thread files, once on each host.
+// The batch job of this process. The run's own job is described in run.ttl. For another job, whose process joined the
+// run, its variables are written once on each host into a file next to the thread files.
 #include "live.h"
 
 #include <sys/mman.h>
 
 enum { LARGEST_LIST = 64 << 10 };
 
-// The number of a job, and which of an array it is: as provio/system/jobs.py has them.
+// The variables of the job's number and of its index in an array, as in provio/system/jobs.py.
 static const char numbers[JOB_WORDS][6][20] = {
     {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "COBALT_JOBID"},
     {"SLURM_ARRAY_TASK_ID", "PBS_ARRAY_INDEX", "PBS_ARRAYID", "LSB_JOBINDEX", "FLUX_JOB_CC"},
 };
-// All that provio/system/jobs.py looks at, but for Grid Engine's: no other names are so plain.
+// All variables that provio/system/jobs.py reads, except those of Grid Engine, whose names are too common.
 static const char variables[][24] = {
     "SLURM_JOB_ID",
     "SLURM_ARRAY_TASK_ID",
@@ -62,7 +62,7 @@ static const char lists[][24] = {"PBS_NODEFILE", "LSB_DJOB_HOSTFILE", "COBALT_NO
 
 void job_match(const char *values[JOB_WORDS], const char *name, size_t length, const char *value) {
     if (length < sizeof "PBS_JOBID" - 1 || length >= sizeof numbers[0][0] || strchr("SPLFC", *name) == NULL) return;
-    if (*name == 'L' && strcmp(value, "0") == 0) return; // what LSF says where there is no array
+    if (*name == 'L' && strcmp(value, "0") == 0) return; // LSF's value without an array
     for (int word = 0; word < JOB_WORDS; word++)
         for (int i = 0; i < 6 && numbers[word][i][0] != '\0'; i++)
             if (values[word] == NULL && strncmp(numbers[word][i], name, length) == 0 &&
@@ -70,7 +70,7 @@ void job_match(const char *values[JOB_WORDS], const char *name, size_t length, c
                 values[word] = value;
 }
 
-// Kept, for a program may write over its environment; what is no plain word is no such number.
+// Copied, because a program may overwrite its environment. A value with other characters is not a job number.
 void job_keep(const char *values[JOB_WORDS]) {
     for (int word = 0; word < JOB_WORDS; word++) {
         size_t length = values[word] == NULL ? 0 : strlen(values[word]);
@@ -81,7 +81,7 @@ void job_keep(const char *values[JOB_WORDS]) {
     }
 }
 
-// As provio/system/jobs.py names it.
+// The job's key, as in provio/system/jobs.py.
 static void text_key(struct text *text) {
     text_string(text, settings.job[JOB]);
     if (settings.job[JOB_INDEX][0] == '\0') return;
@@ -111,7 +111,8 @@ static void text_variable(struct text *text, const char *name, const char *value
     TEXT(text, " .\n");
 }
 
-// A file with a host a line, which is gone with the job; one that is cut short would say less than there were.
+// A file with a host per line, which the batch system removes with the job. A truncated file is ignored, because it
+// would list too few hosts.
 static void text_list(struct text *text, const char *name, const char *path) {
     long fd = RAW(openat, AT_FDCWD, (long)path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) return;
@@ -139,7 +140,7 @@ static void text_job(struct text *text) {
     }
 }
 
-// A name that sorts before those of thread files, as those of the mounts do.
+// The name sorts before those of thread files, as that of the mounts does.
 static long job_create(void) {
     char *room = pool_take(&scratches);
     if (room == NULL) return -ENOMEM;
@@ -155,11 +156,11 @@ static long job_create(void) {
 }
 
 void job_note(void) {
-    enum { ROOM = 8 * LARGEST_LIST }; // six characters for one, at most
+    enum { ROOM = 8 * LARGEST_LIST }; // at most six characters per byte
     if (settings.job[JOB][0] == '\0' || filtered(CLASS_PROCESS) || is_own()) return;
     if (!size_allowed(ROOM)) return;
     long fd = job_create();
-    if (fd < 0) return; // another process has kept it
+    if (fd < 0) return; // another process has written it
     long start = memory_map(ROOM, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (start > 0 || start < -PAGE) {
         struct text text = {(char *)start, (char *)start + ROOM};

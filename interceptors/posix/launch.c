@@ -1,6 +1,6 @@
-// Before an exec and after it: what cannot be watched is told, and the program gets the environment that suits it. A
-// program that cannot be watched leaves a Gap in the trace of the process that starts it; one whose loader would not
-// take the shim is started without the preload, so that nothing is printed and nothing fails.
+// Before and after an exec: prepares the environment of the program, and records programs that cannot be recorded. Such
+// a program leaves a Gap in the trace of the process that starts it. A program whose loader would reject the shim is
+// started without the preload, so that nothing is printed and nothing fails.
 #include "event.h"
 
 // ---- the environment
@@ -18,7 +18,7 @@
 #define OTHER_KIND "none"
 #endif
 
-// The next library that LD_PRELOAD names, of whatever the loader splits at; NULL: no more.
+// The next library in LD_PRELOAD, split as the loader does; NULL: no more.
 static const char *next_library(const char **at, size_t *length) {
     *at += strspn(*at, " :");
     const char *start = *at;
@@ -54,7 +54,7 @@ bool is_watched(char *const envp[]) {
     return preload && trace;
 }
 
-// The variable with another shim in place of this one, or (NULL) without it; false: nothing is left of it.
+// Write the variable with the shim replaced by `shim`, or (NULL) removed. Return false if no library remains.
 static bool with_shim(struct text *text, const char *variable, const char *shim) {
     const char *at = variable + sizeof PRELOAD - 1;
     bool any = false;
@@ -83,7 +83,7 @@ static bool room_take(struct launch *launch, size_t size) {
 
 #define PYTHON_PATH "PYTHONPATH="
 
-// With the folder first whose sitecustomize waits for h5py; `variable`: as it is, or NULL.
+// Put the folder with provio's sitecustomize (for h5py) first in PYTHONPATH; `variable`: the present value, or NULL.
 static void with_site(struct text *text, const char *folder, const char *variable) {
     TEXT(text, PYTHON_PATH);
     text_bytes(text, folder, strlen(folder));
@@ -103,7 +103,7 @@ static bool is_changed(const char *variable, const struct change *change) {
     return (change->preload && preloads(variable)) || (change->site != NULL && begins(variable, PYTHON_PATH));
 }
 
-// A copy of the environment with other preloads, and with that folder: the caller's own stays as it is.
+// A copy of the environment with a changed preload and PYTHONPATH; the caller's environment stays unchanged.
 void environment_change(struct launch *launch, char *const envp[], const struct change *change) {
     const char *site = change->site;
     size_t count = 2, size = site == NULL ? 0 : strlen(site) + sizeof PYTHON_PATH;
@@ -130,7 +130,7 @@ void environment_change(struct launch *launch, char *const envp[], const struct 
     launch->environment = copy;
 }
 
-// The package's folder, in which the shim lies: or `preload/<kind>`, and that in the folder. Its length; 0: too long.
+// The package's folder, which contains the shim, or `preload/<kind>` with the shim. Returns its length; 0: too long.
 size_t package_folder(char *room) {
     const char *own = own_name();
     size_t length = (size_t)(base_name(own) - own);
@@ -151,12 +151,13 @@ const char *other_shim(char *room) {
     if (length == 0) return NULL;
     memcpy(room + length, place, sizeof place);
     if (RAW(faccessat, AT_FDCWD, (long)room, R_OK) == 0) return room;
-    memcpy(room + length, base_name(place), strlen(base_name(place)) + 1); // of a source build, whose own it is not
+    // a source build: the shim in the package is not this one
+    memcpy(room + length, base_name(place), strlen(base_name(place)) + 1);
     bool own = strcmp(room, own_name()) == 0;
     return !own && RAW(faccessat, AT_FDCWD, (long)room, R_OK) == 0 ? room : NULL;
 }
 
-// Where a Python that the shim will not be in finds the layer for h5py; NULL: it is none, or needs none.
+// The folder with the h5py layer for a Python without the shim; NULL: not a Python, or not needed.
 const char *python_site(char *room, const char *program, char *const envp[]) {
     static const char folder[] = "interceptors/site", wanted[] = "PROVIO_TRACE=";
     bool trace = false;
@@ -180,20 +181,20 @@ static const char bare[] = "was started without the preload, which the program b
                   sealed_off[] = "was started under seccomp, where the shim may make no system call",
                   out_of_reach[] = "was started where the shim or the folder of the trace cannot be reached";
 
-// ---- bad pointers: exec itself makes EFAULT of them
+// ---- invalid pointers: exec itself turns them into EFAULT
 
 struct pages {
-    uintptr_t known[8]; // that can be read
+    uintptr_t known[8]; // readable pages
     unsigned count;
 };
 
-// Whether a page can be read, without the fault that reading it might be: this call looks at what it is given before it
-// finds that there is no such way to change the mask.
+// Whether a page can be read, tested without a page fault: rt_sigprocmask reads its argument before it rejects the
+// invalid operation.
 static bool readable(const void *address, struct pages *pages) {
     uintptr_t page_at = (uintptr_t)address & -(uintptr_t)PAGE;
     for (unsigned i = 0; i < pages->count && i < 8; i++)
         if (pages->known[i] == page_at) return true;
-    if (RAW(rt_sigprocmask, -1, (long)page_at + 8, 0, 8) == -EFAULT) return false; // 0 would be no set at all
+    if (RAW(rt_sigprocmask, -1, (long)page_at + 8, 0, 8) == -EFAULT) return false; // 0 would mean no set
     pages->known[pages->count++ % 8] = page_at;
     return true;
 }
@@ -214,7 +215,7 @@ static bool readable_command(const char *path, char *const argv[], char *const e
 
 // ---- the name
 
-// As execvp finds it: the first file of that name along PATH that may be executed.
+// Search as execvp does: the first executable file of that name along PATH.
 static bool search(char *room, const char *name) {
     const char *at = getenv("PATH");
     size_t length = strlen(name);
@@ -251,7 +252,7 @@ static void launch_look(struct launch *launch, int dirfd, const char *path, int 
     struct change change = {false, NULL, NULL};
     char *room = pool_take(&scratches);
     if (room == NULL) return;
-    char *second = room + PATH_ROOM / 2; // of the two halves
+    char *second = room + PATH_ROOM / 2; // the second half
     bool found = !searched || strchr(path, '/') != NULL;
     if (!found && (found = search(second, path))) path = second;
     if (found) launch->reason = image_reason(room, dirfd, path, flags, &need);
@@ -268,7 +269,7 @@ static void launch_look(struct launch *launch, int dirfd, const char *path, int 
     pool_give(&scratches, room);
 }
 
-static THREAD_LOCAL struct launch lent; // a vfork's child's, which is gone after its exec
+static THREAD_LOCAL struct launch lent; // for a child of vfork, which releases nothing after its exec
 
 void launch_begin(struct launch *launch, int dirfd, const char *path, int flags, bool searched, char *const argv[],
                   char *const envp[]) {
@@ -284,7 +285,7 @@ void launch_begin(struct launch *launch, int dirfd, const char *path, int flags,
     if (lender != NULL) lent = *launch;
 }
 
-// Gives back what the launch took, where this process goes on.
+// Release the memory of the launch, if this process continues.
 void launch_end(struct launch *launch) {
     if (launch->room != NULL && launch->room_size > 0) memory_unmap(launch->room, launch->room_size);
     if (launch->room != NULL && launch->room_size == 0) pool_give(&scratches, launch->room);
@@ -296,8 +297,8 @@ void launch_returned(void) {
     launch_end(&lent);
 }
 
-// What system and popen start is a shell like any other: only its environment says whether it will be watched.
-// A program that has another C library than the shell cannot hand it a shim by this way.
+// system and popen start an ordinary shell; whether it will be recorded depends only on its environment. A program
+// whose C library differs from the shell's cannot pass a suitable shim on.
 const char *shell_reason(void) {
     static _Atomic signed char known; // 1: the shell has this C library, -1: another
     if (relaxed(under_seccomp)) return sealed_off;

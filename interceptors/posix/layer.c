@@ -1,5 +1,4 @@
-// What a layer above the C library says (layer.h): files that it has open, and the objects in them, counted as
-// openings are.
+// Implements layer.h: files opened by a layer above the C library, and objects in them, counted like openings.
 #include "record.h"
 
 static struct pool records, middle_texts;
@@ -33,7 +32,7 @@ static bool function_is(struct function *function, const char *name, size_t leng
     return atomic_load(&function->length) == length && memcmp(function->name, name, length) == 0;
 }
 
-// A place that another thread is filling may get the same name: then it has two numbers.
+// While another thread is filling an entry, the same name may get a second number.
 int provio_function(const char *name, const char *term) {
     size_t length = strlen(name);
     const char *class = term_of(term);
@@ -59,7 +58,8 @@ static bool text_take(provio_object *object, size_t size) {
     else if (size <= 512)
         object->text = pool_take(LATER(&middle_texts, struct middle_text));
     else
-        object->text = size <= PATH_ROOM ? pool_take(&scratches) : arena_take(size); // the last is not given back
+        // memory of arena_take is not released
+        object->text = size <= PATH_ROOM ? pool_take(&scratches) : arena_take(size);
     return object->text != NULL;
 }
 
@@ -97,7 +97,7 @@ static void text_found(struct block *block, const struct object *object) {
     event_end(block);
 }
 
-// An opening without an access: the driver's own calls are counted on the opening that they made.
+// An opening without an access: the driver's own calls are counted on its own opening.
 static void announce_file(struct thread *thread, provio_object *file, uint64_t serial, int function, uint64_t started,
                           uint64_t elapsed) {
     struct block block;
@@ -171,7 +171,7 @@ static provio_object *file_new(struct thread *thread, int function, const char *
     return file;
 }
 
-// The name of what is no file, such as an address of the network, stays as it is.
+// A name that is no path, such as a network address, stays unchanged.
 size_t path_or_address(char *room, const char *path) {
     if (strstr(path, "://") == NULL) return path_join(room, AT_FDCWD, path);
     size_t length = strlen(path);
@@ -228,7 +228,7 @@ void provio_file_closed(provio_object *file, uint64_t time) {
     thread->depth--;
 }
 
-// ---- their objects
+// ---- objects in files
 
 static const char *kind_of(const char *word) {
     static const char kinds[][12] = {TERM_Group, TERM_Dataset, TERM_Attribute, TERM_Datatype, TERM_NamedLink};
@@ -238,8 +238,8 @@ static const char *kind_of(const char *word) {
 }
 
 struct member_property {
-    const char *property, *encoded, *value; // encoded: the property where the value is not UTF-8
-    const char *beginning;                  // how it is said where the value is plain
+    const char *property, *encoded, *value; // encoded: the property if the value is not UTF-8
+    const char *beginning;                  // the text before a value that needs no escapes
     uint32_t begins;
     bool plain;
     size_t size;
@@ -248,7 +248,7 @@ struct member_property {
     { TERM_##name, TERM_##other, value, " ; " TERM_##name " \"", sizeof " ; " TERM_##name " \"" - 1, false, 0 }
 enum { SAYINGS = 10, LONGEST_TYPE = 2048 };
 
-// What there is to say; how many that are.
+// The known properties; returns their number.
 static int properties_of(struct member_property *sayings, const struct provio_member *member) {
     const struct member_property all[SAYINGS] = {
         SAYING(path, pathEncoded, member->path),       SAYING(name, nameEncoded, member->name),
@@ -280,7 +280,7 @@ static void property_text(struct text *text, const struct member_property *membe
     TEXT(text, "\"");
 }
 
-// What is said of a member, kept: so much as it takes and no more.
+// Keep the properties of a member as text, in exactly the space that it needs.
 static provio_object *member_new(const char *kind, const struct member_property *sayings, int count,
                                  uint64_t element_size) {
     size_t room = 64;
@@ -315,7 +315,7 @@ provio_object *provio_member(provio_object *file, const struct provio_member *de
     return member;
 }
 
-// A record of its own for each source: a property has one value.
+// A separate record for each source, because a property has one value.
 void provio_virtual(provio_object *dataset, provio_object *source) {
     struct thread *thread = dataset == NULL || source == NULL ? NULL : recording_thread();
     struct block block;

@@ -1,9 +1,9 @@
-// What a layer above the C library says (layer.h): its calls, counted or an event each.
+// Implements layer.h: the calls of a layer above the C library, counted or as events.
 #include "record.h"
 
 // ---- counted
 
-// What is moved at detail `call` has a line too; its offset is not known.
+// At detail `call`, a transfer also has a line; its offset is unknown.
 static inline void move_timed(struct thread *thread, struct object *object, uint64_t serial, enum side side,
                               int function, uint64_t bytes, uint64_t started) {
     *(volatile int *)&thread->depth += 1;
@@ -41,7 +41,8 @@ void provio_write(provio_object *object, int function, uint64_t bytes, uint64_t 
     move(object, WRITING, function, bytes, started);
 }
 
-// What closes objects is counted once for all of a file: which of them it was is of interest at detail `call` alone.
+// Closes of objects are counted once for all objects of a file; which object was closed is recorded only at detail
+// `call`.
 static inline bool of_all(const provio_object *object, const char *term) {
     return object->file != NULL && strcmp(term, TERM_Close) == 0 && !detailed(DETAIL_CALL);
 }
@@ -82,7 +83,7 @@ void provio_failed(provio_object *object, int function, int error, uint64_t star
 
 // ---- events
 
-// One of an object that is in force; `names` is the room for what is said of it.
+// Begin an event on an object that is in use; `names` is the space for the rest.
 static bool told(struct thread **thread, struct block *block, const char *term, provio_object *object,
                  const char *property, int function, uint64_t started, size_t names) {
     *thread = object == NULL || !function_known(function) ? NULL : recording_thread();

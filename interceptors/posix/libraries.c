@@ -1,4 +1,5 @@
-// The loaded objects, one by one.
+// The loaded libraries, and the calls that load and unload them. A library that is loaded with RTLD_DEEPBIND or into
+// its own namespace bypasses the shim. That is not changed, because the program requested it, but it leaves a Gap.
 #include "rows.h"
 
 #include <dlfcn.h>
@@ -17,12 +18,12 @@ void *loaded_symbol(void *handle, const char *name) {
     void *(*access_look_up)(void *, const char *) = real_named("dlsym");
     void *found = access_look_up == NULL ? NULL : access_look_up(handle, name);
     char *(*forget)(void) = found == NULL ? real_named("dlerror") : NULL;
-    if (forget != NULL) forget(); // what is not there is not the program's error
+    if (forget != NULL) forget(); // a missing symbol is not the program's error
     return found;
 }
 
-// The name of the nth object: it is copied, and opened only after the loader has let go of its list. Another thread's
-// dlopen(3) takes the same two locks in the other order.
+// Copy the name of the nth library. It is opened only after the loader released the lock of its list, because another
+// thread's dlopen(3) takes the same two locks in the opposite order.
 struct nth {
     unsigned left;
     char *name; // PATH_ROOM bytes
@@ -75,7 +76,7 @@ bool loaded_as(const char *part) {
 
 // ---- dlopen(3)
 
-#if !defined(RTLD_DEEPBIND) // musl has neither, and refuses what it does not know
+#if !defined(RTLD_DEEPBIND) // musl has neither, and rejects unknown flags
 enum { RTLD_DEEPBIND = 0, LM_ID_BASE = 0 };
 #endif
 
@@ -89,7 +90,7 @@ static __attribute__((cold, noinline)) void report_once(_Atomic bool *reported, 
     errno = error;
 }
 
-// The loader looks where its caller has code looked for (RUNPATH): these end in a jump, which leaves that the program.
+// The loader searches the RUNPATH of its caller. These wrappers end in a jump, so that the caller is the program.
 void *provio_dlopen(const char *path, int flags) {
     static _Atomic bool reported;
     if (unlikely(flags & RTLD_DEEPBIND) && path != NULL && !(flags & RTLD_NOLOAD))

@@ -1,9 +1,9 @@
-// The live Turtle file of a thread: valid at every instant. docs/trace-format.md says how and why.
+// The live Turtle file of a thread, valid at every instant; described in docs/trace-format.md.
 #include "live.h"
 
 struct pool lives = POOL(struct live);
 
-// ---- the file's name
+// ---- the file name
 
 // `<folder>/<pid>.<tick>.<n>.<k><ending>`
 char *file_name(char *room, uint32_t number, uint32_t ordinal, const char *ending) {
@@ -27,8 +27,8 @@ static long file_create(char *room, uint32_t number, uint32_t ordinal) {
     return RAW(openat, AT_FDCWD, (long)room, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 }
 
-// The first file of an image also claims its number: by exclusive creation against other images of this pid,
-// by compare-and-swap against other threads; who loses the second gives the file its own name.
+// The first file of a process image also claims its number: by exclusive creation against other images of this pid, by
+// compare-and-swap against other threads. A thread that loses the latter renames its file.
 static long file_claim(struct live *live, char *room) {
     uint32_t known = atomic_load(&process.number);
     if (known != 0) {
@@ -52,7 +52,7 @@ static long file_claim(struct live *live, char *room) {
 
 // ---- the number of changes
 
-// Again where a handler changed something in between: its number may have been overwritten with a smaller one.
+// Repeat if a signal handler changed something in between: its larger number may have been overwritten.
 void live_changed(const struct thread *thread) {
     struct live *live = thread->live;
     if (live == NULL || live->digits == NULL) return;
@@ -90,7 +90,7 @@ void gap_write(struct thread *thread, struct live *live, long error) {
     struct chunk *chunk = atomic_load(&live->chunk);
     if (chunk == NULL) return;
     char *start = chunk->start + chunk->whole - KEPT_BACK;
-    if (*start != '#') return; // there is one already
+    if (*start != '#') return; // there is a Gap already
     *(volatile char *)(start - 1) = '\n';
     struct block block = {{start + 1, start + KEPT_BACK - 1}, start, chunk, thread};
     thread->depth++;
@@ -100,7 +100,7 @@ void gap_write(struct thread *thread, struct live *live, long error) {
     block_commit(&block);
 }
 
-// No file at all: a symbolic link needs neither a descriptor nor space for data.
+// If no file can be created, a symbolic link needs neither a descriptor nor space for data.
 static void gap_link(char *room, const char *reason) {
     for (uint32_t number = 0; number < 1000; number++) {
         file_name(room, number, 0, ".gap");
@@ -128,14 +128,14 @@ static struct live *live_begin(struct thread *thread) {
     if (live == NULL) return NULL;
     *live = (struct live){.next = FIRST_CHUNK};
     live->silent = !live_create(live, thread);
-    if (thread->live == before) { // else a handler gave this thread a file meanwhile: that one is in use
+    if (thread->live == before) { // otherwise a signal handler has given this thread a file, which is in use
         thread->live = live;
         thread->ordinal = (int)live->ordinal;
     }
     return thread->live;
 }
 
-// Of what this thread holds, and lets go of.
+// The caller holds `live`; it is released here.
 static bool live_grow(struct thread *thread, struct live *live, size_t need) {
     if (live->written) {
         live_write(live);
@@ -181,7 +181,8 @@ static void gain_ahead(struct live *live, uint32_t size) {
     pool_give(&scratches, room);
 }
 
-// Space for what is written when none can be gained any more: so much, or what there is. Nothing goes silent by it.
+// Add space in advance, for records written when no more can be added: `size` bytes, or less. A failure does not make
+// the thread silent.
 void live_gain_ahead(struct thread *thread, uint32_t size) {
     if (!live_ready(thread)) return;
     gain_ahead(thread->live, size);
@@ -201,7 +202,7 @@ bool reserve_or_grow(struct thread *thread, struct live *live, struct block *blo
     return false;
 }
 
-// A file that another thread handed on: from here on it is this one's.
+// The file of an ended thread, from here on used by this one.
 static void introduce(struct thread *thread) {
     struct block block;
     if (!reserve_or_grow(thread, thread->live, &block, base_room() + THREAD_ROOM)) return;
@@ -211,7 +212,7 @@ static void introduce(struct thread *thread) {
     block_commit(&block);
 }
 
-// In a vfork's child: its own base, in the suspended parent's file.
+// In a child of vfork: its own base, in the file of the suspended parent.
 THREAD_LOCAL bool borrowed;
 
 static void borrow(struct thread *thread) {
@@ -227,7 +228,7 @@ static void borrow(struct thread *thread) {
     block_commit(&block);
 }
 
-// Back in the parent of a vfork.
+// In the parent after vfork.
 void base_return(struct thread *thread) {
     struct block block;
     if (!borrowed || thread->live == NULL) return;
@@ -255,7 +256,7 @@ void live_sweep(struct thread *thread) {
 
 // ---- the file of calls
 
-// The base of the thread, or of a vfork's child in its parent's file.
+// The base of the thread, or of a child of vfork in its parent's file.
 static int64_t calls_base_due(const struct thread *thread) {
     return borrowed ? RAW(getpid, 0) : (int64_t)thread->ordinal << 32;
 }
@@ -267,7 +268,7 @@ static void text_base_of_calls(struct text *text, const struct thread *thread, i
         text_base(text, process.pid, process.tick, relaxed(process.number) - 1, thread->ordinal);
 }
 
-// Beside the thread's file; where a handler interrupts the gaining of space for that one, under an ordinal of its own.
+// Next to the thread's file. If a signal handler interrupts adding space to that one, under an ordinal of its own.
 struct live *calls_begin(struct thread *thread) {
     struct live *live = pool_take(&lives);
     char *room = live == NULL ? NULL : pool_take(&scratches);
@@ -315,7 +316,7 @@ bool line_begin(struct thread *thread, struct block *block, size_t size) {
 }
 
 void line_end(struct thread *thread, struct block *block) {
-    block_store(block); // of another file than the one that tells its changes
+    block_store(block); // the number of changes is in another file
     *(volatile int *)&thread->depth -= 1;
     if (unlikely(block->chunk->older != NULL) && thread->depth == 1) chunks_sweep(thread->calls);
 }

@@ -1,9 +1,9 @@
-// Shared writable maps of files: each keeps its opening whole until the last part of it is gone.
+// Shared writable maps of files: each holds a reference to its opening until its last part is unmapped.
 #include "rows.h"
 
-enum { FIRST_MAPS = 256, MAP_SLABS = 10, FREE = 0, HELD = 1 }; // states of an address that are none
+enum { FIRST_MAPS = 256, MAP_SLABS = 10, FREE = 0, HELD = 1 }; // values of `address` that are no addresses
 
-static EARLY struct map *_Atomic slabs[MAP_SLABS]; // slab i holds 256 << i
+static EARLY struct map *_Atomic slabs[MAP_SLABS]; // slab i has 256 << i entries
 static EARLY _Atomic int followed;
 
 bool maps_any(void) {
@@ -55,7 +55,7 @@ static bool hold(struct map *map, uintptr_t start, uintptr_t end, uintptr_t *add
     *address = relaxed(map->address);
     if (*address <= HELD || *address >= end || *address + map->size <= start) return false;
     if (!atomic_compare_exchange_strong(&map->address, address, HELD)) return false;
-    if (*address + map->size > start) return true; // the size may have been another one's until it was held
+    if (*address + map->size > start) return true; // the size may have been another entry's until now
     atomic_store(&map->address, *address);
     return false;
 }
@@ -74,7 +74,7 @@ bool map_at(const void *address, struct map *found) {
     return false;
 }
 
-// Takes a range out of all maps, before the call: afterwards the addresses may be another map's.
+// Remove a range from all maps before the call, because afterwards another map may have the addresses.
 struct map *maps_cut(const void *address, size_t size) {
     uintptr_t start = (uintptr_t)address, end = start + whole_pages(size), at;
     struct map *gone = NULL;
@@ -94,7 +94,7 @@ struct map *maps_cut(const void *address, size_t size) {
     return gone;
 }
 
-// The call failed.
+// After a failed call.
 void maps_restore(struct map *gone) {
     for (struct map *map = gone, *next; map != NULL; map = next) {
         next = map->next;
@@ -171,7 +171,7 @@ static int watched_munmap(int api, int (*real)(void *, size_t), void *address, s
 FORWARD(munmap, int, (void *address, size_t size), watched_munmap, address, size)
 FORWARD(__munmap, int, (void *address, size_t size), watched_munmap, address, size)
 
-// What a followed map was moved from is followed where it is now; what lay there before is gone.
+// A moved map is followed at its new address; the previous maps there are unmapped.
 void *provio_mremap(void *address, size_t size, size_t new_size, int flags, void *new_address) {
     struct thread *thread = watching() && maps_any() ? thread_self() : NULL;
     if (thread == NULL) return REAL(mremap)(address, size, new_size, flags, new_address);
