@@ -1,4 +1,4 @@
-// Descriptor -> opening: made when it is opened, or met when a descriptor from outside is first used.
+// Descriptor -> opening: made when the file is opened, or at the first use of an inherited or unknown descriptor.
 #include "access.h"
 
 // ---- the facts of a file
@@ -20,7 +20,7 @@ bool statx_facts(int dirfd, const char *path, int flags, struct facts *facts) {
     };
     unsigned major = found.stx_rdev_major;
     if (S_ISCHR(found.stx_mode) && (major == 4 || major == 5 || (major >= 136 && major <= 143)))
-        facts->mode = 0; // a terminal: as little recorded as what has no type
+        facts->mode = 0; // a terminal is not recorded, like files without a type
     return true;
 }
 
@@ -70,7 +70,8 @@ struct object *object_new(void) {
     object->inherited = object->unlinked = false;
     object->connection.family = 0;
     object->connection.peer_inode = object->connection.peer_pid = 0;
-    // Nobody has it yet, and who still has what it was looks at the references first: no barriers but the last one.
+    // No other thread has this opening yet, and threads that still have its previous use check the references first:
+    // only the last store is a barrier.
     atomic_store_explicit(&object->stream, false, memory_order_relaxed);
     atomic_store_explicit(&object->hint[0], NULL, memory_order_relaxed);
     atomic_store_explicit(&object->hint[1], NULL, memory_order_relaxed);
@@ -129,7 +130,7 @@ static struct object *table_ignore(int fd) {
 
 static const char null_device[] = "/dev/null";
 
-// Asking for the name of a descriptor takes three times as long as a look at the device that it most often is.
+// Reading the name of a descriptor takes three times as long as checking for /dev/null, the most frequent device.
 static size_t name_met(int fd, char *room, struct object *object) {
     struct facts facts;
     if (S_ISCHR(object->facts.mode) && statx_facts(AT_FDCWD, null_device, 0, &facts) &&
@@ -141,7 +142,8 @@ static size_t name_met(int fd, char *room, struct object *object) {
     return path_of_fd(fd, room, &object->unlinked);
 }
 
-// A descriptor that came from outside: one look at its name. Held, or NULL where another thread was quicker.
+// Make the opening of an inherited or unknown descriptor. Returns it with a reference, or NULL if another thread was
+// faster.
 static struct object *object_meet(int fd) {
     long flags = RAW(fcntl, fd, F_GETFL);
     struct object *object = flags < 0 ? NULL : object_new();
@@ -173,7 +175,7 @@ static void object_announce(struct thread *thread, struct object *object, int fd
     struct facts facts;
     bool known = statx_facts(fd, "", AT_EMPTY_PATH, &facts) && facts.inode == object->facts.inode;
     if (!atomic_compare_exchange_strong(&object->serial, &none, serial_next())) return;
-    if (known) { // only what changes: the others' threads read the rest
+    if (known) { // only the facts that change: other threads may read the rest
         object->facts.modified = facts.modified;
         object->facts.changed = facts.changed;
         object->facts.size = facts.size;
@@ -184,7 +186,7 @@ static void object_announce(struct thread *thread, struct object *object, int fd
     thread->depth--;
 }
 
-// Known, or looked up now; not announced.
+// Known, or looked up now; not recorded yet.
 struct object *object_held(int fd) {
     struct object *object = NULL;
     for (int attempt = 0; attempt < 4 && object == NULL && muted == HEARD; attempt++)
@@ -204,7 +206,8 @@ struct object *object_slow(int fd) {
 static size_t name_opened(char *room, int fd, int dirfd, const char *path, bool *unlinked) {
     if (path == NULL) return path_of_fd(fd, room, unlinked);
     size_t length = path_join(room, dirfd, path);
-    if (length > 0 && *unlinked && length + 1 < PATH_ROOM) { // O_TMPFILE: the folder, and no name in it
+    // O_TMPFILE: the path is that of the directory, without a name in it
+    if (length > 0 && *unlinked && length + 1 < PATH_ROOM) {
         room[length++] = '/';
         room[length] = '\0';
     }
@@ -260,7 +263,7 @@ void object_pair(int api, const int fds[2], uint64_t started) {
 // ---- the table of descriptors
 
 static struct object *_Atomic *_Atomic more_descriptors[1024];
-static EARLY _Atomic unsigned descriptors; // the highest that was ever known, and one
+static EARLY _Atomic unsigned descriptors; // the highest known descriptor + 1
 
 struct overlay {
     int count;
@@ -287,7 +290,7 @@ static struct object *_Atomic *slot(int fd, bool make) {
     return row == NULL ? NULL : row + fd % 1024;
 }
 
-// What the parent has open, as the child of its vfork sees it: an opening of the child's own.
+// The parent's descriptors as a child of vfork sees them, with the child's own openings.
 static struct object *overlay_copy(int fd, struct object *parents) {
     struct object *copy = object_hold(parents) ? object_new() : NULL;
     if (copy == NULL) return &ignored;
@@ -330,7 +333,7 @@ static struct object *overlay_set(int fd, struct object *object) {
             overlay->entries[i].object = object;
             return before;
         }
-    if (overlay->count == 64) return object; // unknown to the child: found anew if it is used
+    if (overlay->count == 64) return object; // unknown in the child: looked up again if it is used
     overlay->entries[overlay->count].fd = fd;
     overlay->entries[overlay->count++].object = object;
     return NULL;
@@ -339,7 +342,7 @@ static struct object *overlay_set(int fd, struct object *object) {
 struct object *table_set(int fd, struct object *object) {
     if (unlikely(lender != NULL)) return overlay_set(fd, object);
     if (unlikely(muted == LEAVES)) return object;
-    if (unlikely(muted == FORGETS)) { // whichever of the two did it: whoever can be told apart looks anew
+    if (unlikely(muted == FORGETS)) { // parent and child cannot be distinguished: the one that can looks it up again
         object_release(object, 1);
         object = NULL;
     }
@@ -365,18 +368,18 @@ void object_forget(int fd) {
     object_release(table_set(fd, NULL), 1);
 }
 
-// What was held becomes the descriptor's.
+// The caller's reference becomes the descriptor's.
 void object_share(int fd, struct object *object) {
     object_release(table_set(fd, object), 1);
 }
 
-// What a vfork's child opened is in its overlay alone.
+// Openings of a child of vfork are in its overlay only.
 unsigned descriptors_end(void) {
     unsigned end = relaxed(descriptors);
     return lender != NULL && end < 1024 ? 1024 : end;
 }
 
-// In a forked child: the descriptors keep their names, but each is announced anew at its first use.
+// In a forked child: the descriptors keep their openings, but each is recorded again at its first use.
 void objects_after_fork(void) {
     overlay = NULL;
     serials_of_parent = atomic_load(&serials);
@@ -386,7 +389,7 @@ void objects_after_fork(void) {
         if (object == NULL || object == &ignored) continue;
         object->inherited = true;
         object->opening = NULL;
-        object->unclosed = 0; // its parent's
+        object->unclosed = 0; // the parent's entry
         atomic_store(&object->hint[0], NULL);
         atomic_store(&object->hint[1], NULL);
         atomic_store(&object->serial, 0);

@@ -1,8 +1,8 @@
-// An opening and the access it is most likely to have, in one block.
+// The block of an opening and its most likely first access, and the end of an opening.
 //
-// A third of the cost of opening a file is this text, so it is made the quicker way: the path from the block's
-// beginning on, then from the counters back towards it, where numbers need no length beforehand; spaces fill what is
-// left between.
+// This text is a third of the cost of opening a file, so it is written in a fast way: the path forwards from the start
+// of the block, the numbers backwards from the counters, where their length is not needed in advance; spaces fill the
+// gap between.
 #include "access.h"
 
 static const short usual[2][2] = {{API_read, API_write}, {API_fread, API_fwrite}};
@@ -18,7 +18,7 @@ static bool allowed(const struct object *object, enum side side) {
     return mode == O_RDWR || (side == READING ? mode == O_RDONLY : mode == O_WRONLY);
 }
 
-// Of detail `file` there is the first moment alone.
+// Detail `file` has only the first time.
 unsigned side_counters(enum side side) {
     return detailed(DETAIL_FILE) ? 1 : (side == READING ? 7 : 6) - 2 * filtered(CLASS_DURATION);
 }
@@ -102,7 +102,7 @@ static char *head_before(char *at, const struct opening *opening, struct thread 
     return at;
 }
 
-// The three times of a file are often one: the digits of the one behind are copied.
+// The three times of a file are often equal: then the digits of the following one are copied.
 static char *time_before(char *at, uint64_t value, const char *behind, uint64_t same_as) {
     enum { DIGITS = 19 };
     if (value != same_as || value < 1000000000000000000u) return number_before(at, value);
@@ -160,8 +160,8 @@ static void text_named(struct text *text, const struct opening *opening) {
     TEXT(text, "\"");
 }
 
-// All that is written whatever the opening: what a block takes is a matter of bytes, for each byte of the trace is paid
-// for when its space is gained. The padding is what a number before which nothing stands yet may overwrite.
+// The size of the fixed text, exact, because each byte of the trace costs time when its space is allocated. The padding
+// can be overwritten by a number that nothing precedes yet.
 static const size_t opening_form = sizeof(
     "  <../o> a " TERM_FileVersion " ; " TERM_path " \"\" ; " TERM_device " \":\" ; " TERM_inode "  ; " TERM_birthNs
     "  ; " TERM_mtimeNs "  ; " TERM_ctimeNs "  ; " TERM_size "  ; " TERM_flags "  ; " TERM_openedNs "  ; " TERM_openApi
@@ -178,7 +178,7 @@ static size_t opening_room(const struct opening *opening) {
     if (object->path != NULL)
         room += object->plain ? object->path_length : name_room(object->path, object->path_length);
     if (opening->api >= 0) room += api_lengths[opening->api] + digits_at_most(opening->elapsed);
-    if (S_ISSOCK(facts->mode)) room += 160; // two addresses at most
+    if (S_ISSOCK(facts->mode)) room += 160; // at most two addresses
     if (object->inherited) room += sizeof " ; " TERM_inherited " true";
     if (object->unlinked) room += sizeof " ; " TERM_unlinked " true";
     for (int i = 0; i < 2; i++)
@@ -229,13 +229,13 @@ void access_opened(struct thread *thread, struct object *object, int api, uint64
     block_commit(&block);
     access_remember(thread, access);
     bool writable = (object->flags & O_ACCMODE) != O_RDONLY && S_ISREG(object->facts.mode);
-    if (writable && likely(lender == NULL)) // what a vfork's child opens lies in its parent's file
+    if (writable && likely(lender == NULL)) // the opening of a child of vfork is in its parent's file
         unclosed_add(object, thread->live, block_offset(&block));
 }
 
 // ---- the last close
 
-// fstat takes a fifth less than statx, and says all that is asked at a close.
+// fstat is a fifth faster than statx, and returns all facts needed at a close.
 static bool closing_facts(int fd, struct facts *facts) {
     struct stat found;
     if (RAW(fstat, fd, (long)&found) != 0) return false;
@@ -250,7 +250,7 @@ void closing_begin(struct closing *closing, int fd) {
     struct object *object = table_set(fd, NULL);
     *closing = (struct closing){.object = object == &ignored ? NULL : object};
     if (closing->object == NULL) return;
-    // A descriptor's reference becomes ours, so that the opening stays whole until its end is written.
+    // The descriptor's reference becomes the caller's, so that the opening stays valid until its end is written.
     uint64_t before = atomic_fetch_add(&object->references, ((uint64_t)MAP_REFERENCE << 32) - 1);
     closing->last = (uint32_t)before == 1;
     if (closing->last && relaxed(object->serial) != 0 && S_ISREG(object->facts.mode))
@@ -274,7 +274,7 @@ void closing_write(struct thread *thread, struct closing *closing, uint64_t seri
     block_commit(&block);
 }
 
-// After fclose of a stream that was written, its file is looked at by name: the bytes went out inside.
+// After fclose of a written stream, its file is examined by name, because fclose wrote the last bytes.
 void closing_look(struct closing *closing) {
     struct object *object = closing->object;
     closing->known = object->path != NULL && statx_facts(AT_FDCWD, object->path, 0, &closing->facts) &&
@@ -296,7 +296,7 @@ void closing_end(struct closing *closing, bool by_path) {
         bool changed = closing->known &&
                        (closing->facts.modified != object->facts.modified ||
                         closing->facts.changed != object->facts.changed || closing->facts.size != object->facts.size);
-        if (writable && file) turn_to(WRITING); // what was written is finished
+        if (writable && file) turn_to(WRITING); // the process finished its output
         if (!access_closed(thread, object, serial, time) || changed || (writable && file))
             closing_write(thread, closing, serial, time);
         if (object->unclosed != 0) unclosed_remove(object);
@@ -306,7 +306,7 @@ void closing_end(struct closing *closing, bool by_path) {
     object_release(object, (uint64_t)MAP_REFERENCE << 32);
 }
 
-// The close did not happen.
+// The close failed.
 void closing_undo(struct closing *closing, int fd) {
     if (closing->object == NULL) return;
     atomic_fetch_sub(&closing->object->references, ((uint64_t)MAP_REFERENCE << 32) - 1);

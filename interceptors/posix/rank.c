@@ -1,16 +1,16 @@
-// Which rank of a parallel program this process is: who starts the ranks numbers them in their environment.
+// The rank of this process in a parallel program: launchers number ranks in environment variables.
 #include "process.h"
 
 #include <string.h>
 
-// As provio/system/ranks.py has them: the variable of the number, that of how many there are, who says so.
+// The same table as in provio/system/ranks.py: variables of the number and of the number of ranks, and the launcher.
 #define RANK_NAMES(name)                                                                                               \
     name("OMPI_COMM_WORLD_RANK") name("PMIX_RANK") name("PMI_RANK") name("PALS_RANKID") name("FLUX_TASK_RANK")         \
         name("SLURM_PROCID")
 #define SIZE_NAMES(name)                                                                                               \
     name("OMPI_COMM_WORLD_SIZE") name("") name("PMI_SIZE") name("") name("FLUX_JOB_SIZE") name("SLURM_STEP_NUM_TASKS")
 #define LAUNCHER_NAMES(name) name("Open MPI") name("PMIx") name("PMI") name("PALS") name("Flux") name("Slurm")
-// The variables that name the job, and the step of it or the program; of each the first that is there.
+// Variables of the job, and of its step or program; the first that is set counts.
 #define BATCH_NAMES(name) name("SLURM_JOB_ID") name("FLUX_JOB_ID") name("PBS_JOBID") name("LSB_JOBID") name("PALS_APID")
 #define STEP_NAMES(name)                                                                                               \
     name("PMIX_NAMESPACE") name("OMPI_MCA_ess_base_jobid") name("PALS_APID") name("SLURM_STEP_ID") name("FLUX_JOB_ID")
@@ -24,7 +24,7 @@ static const char *const launchers[] = {LAUNCHER_NAMES(AS_TEXT)};
 enum { RANKS = sizeof launchers / sizeof *launchers, ALONE = RANKS - 1, BATCH = 2 * RANKS, STEP = BATCH + 5 };
 _Static_assert(sizeof lengths == RANK_VARIABLES, "a value for each name");
 
-// Of every variable of every process that starts: so what tells most of them apart comes first.
+// Called for every variable of every starting process: the most selective test is first.
 void rank_match(const char **values, const char *name, size_t length, const char *value) {
     if (*name != 'O' && *name != 'P' && *name != 'S' && *name != 'F' && *name != 'L') return;
     for (size_t i = 0; i < RANK_VARIABLES; i++)
@@ -39,7 +39,7 @@ static bool rank_number(const char *value, uint32_t *number) {
     return true;
 }
 
-// Of a name what fits, and can stand in a text as it is.
+// Append the characters that can be written without escapes, up to the available space.
 static size_t name_add(size_t at, const char *value) {
     for (; *value != '\0' && at < sizeof settings.program - 1; value++) {
         bool plain = (*value >= '0' && *value <= '9') || ((*value | 32) >= 'a' && (*value | 32) <= 'z') ||
@@ -61,8 +61,8 @@ static void program_read(const char **values) {
     name_add(at, step);
 }
 
-// Slurm numbers the one process of a job that is none as well, and the daemons of others that start ranks. Where the
-// others do not agree, nobody is believed.
+// Slurm also numbers the single process of a job that is no parallel program, and the daemons of other launchers. If
+// the other variables disagree, none is used.
 void rank_read(const char **values) {
     const char *tasks = values[RANKS + ALONE];
     uint32_t number;
@@ -90,7 +90,7 @@ size_t rank_room(void) {
     return settings.ranked || settings.conflicting[0] != NULL ? 160 + sizeof settings.program : 0;
 }
 
-// Of each process that has them: merge says it once.
+// Written by each process concerned; merge reports it once.
 void text_conflicting_ranks(struct text *text) {
     if (settings.conflicting[0] == NULL || filtered(CLASS_RANK)) return;
     TEXT(text, " <ranks> a " TERM_Gap " ; " TERM_reason " \"");

@@ -1,20 +1,21 @@
-// Turns: where reading goes on after the process wrote, and writing after it read. What one process made of what
-// another told it, message by message, is known by them; the counters alone have a first and a last moment.
+// Turns: an access is divided where a process resumes reading after it wrote, or writing after it read. They show which
+// message a process made from which other message; counters have only a first and a last time.
 #include "access.h"
 
-enum { MOST_TURNS = 1000 }; // of one side of an access: what comes later is its last turn
-enum { ENDED = 1 };         // in the place of a turn: the last read was empty
+enum { MOST_TURNS = 1000 }; // per side of an access; the rest belongs to the last turn
+enum { ENDED = 1 };         // in `turn`: the last read returned nothing
 
-// Odd: the process writes. Only who turns it stores, so that threads that all read, or all write, do not contend.
+// Odd: the process writes. Only a thread that changes the direction stores, so that concurrent readers, or writers, do
+// not contend.
 static _Atomic uint64_t turn = 2;
 
-// A process reads something, or it writes, finishes what it wrote, or hands it on.
+// The process reads; or it writes, finishes its output, or passes it on.
 void turn_to(enum side side) {
     uint64_t seen = relaxed(turn);
     if ((seen & 1) != (uint64_t)side) atomic_compare_exchange_strong(&turn, &seen, seen + 1);
 }
 
-// The ends of pipes and connections.
+// Whether these are counters of a pipe or a connection.
 bool is_of_channel(const struct counters *counters) {
     const struct access *access = (const struct access *)(counters - counters->side);
     return relaxed(access->object->channel);
@@ -26,7 +27,7 @@ static void turn_keep(struct counters *counters) {
     counters->turn_bytes = counters->values[BYTES];
 }
 
-// From here on each call is looked at, for none has a size in a range of width 0.
+// From here on each call is examined, because no size is in a range of width 0.
 void turn_follow(struct counters *counters) {
     if (counters->width != 0) counters->usual = counters->width;
     counters->width = 0;
@@ -49,7 +50,7 @@ static void turn_write(struct thread *thread, struct counters *counters, uint64_
     block_commit(&block);
 }
 
-// A call was counted; `first` is when what it read was known or what it wrote began, 0 where no time was read.
+// A call was counted. `first`: the time when the data read was known, or when the write started; 0: not read.
 void turn_look(struct thread *thread, struct counters *counters, uint64_t first) {
     if (first == 0) {
         first = now(thread);
@@ -61,7 +62,8 @@ void turn_look(struct thread *thread, struct counters *counters, uint64_t first)
     turn_keep(counters);
 }
 
-// A read that returned nothing is no part of the turn before it; what is read after it, the file has grown by.
+// A read that returned nothing does not belong to the turn before it. Data read later was appended to the file in
+// between.
 void turn_end(struct thread *thread, struct counters *counters, uint64_t first) {
     bool known = counters->turn > ENDED && counters->turn_bytes > 0;
     turn_follow(counters);

@@ -1,5 +1,5 @@
-// What keeps the shim from its files later on: seccomp, another root, another user, other namespaces. Before each of
-// them space is gained for what is still to be written; under seccomp the shim makes no system call any more.
+// Restrictions that later keep the shim from its files: seccomp, another root, another user, other namespaces. Before
+// each of them, space is added for the rest of the record. Under seccomp the shim makes no system calls.
 #include "rows.h"
 
 #include <linux/seccomp.h>
@@ -9,7 +9,7 @@
 enum { AHEAD = 1 << 20 };
 
 EARLY _Atomic bool under_seccomp, sandboxed;
-static _Atomic bool sealed_by_child; // of vfork, in the memory that it borrowed
+static _Atomic bool sealed_by_child; // by a child of vfork, in its parent's memory
 
 static const char seccomp_reason[] =
     "entered seccomp, under which the shim makes no system call: files opened from then on are known by name alone, "
@@ -42,13 +42,14 @@ void seccomp_end(struct seccomp_entry *seccomp_entry, int api, bool done) {
         if (seccomp_entry->strict) clock_resume();
         return;
     }
-    if (!settings.time_stamp_counter) clock_stop(seccomp_entry->thread); // the system's clock may be a system call
+    // reading the system's clock may be a system call
+    if (!settings.time_stamp_counter) clock_stop(seccomp_entry->thread);
     if (lender != NULL) atomic_store(&sealed_by_child, true);
     if (!atomic_exchange(&under_seccomp, true))
         event_gap(api, seccomp_entry->strict ? clock_reason : seccomp_reason, NULL);
 }
 
-// In the parent of a vfork: what its child did to itself holds for the child alone.
+// In the parent after vfork: a restriction of the child does not hold for the parent.
 void seccomp_undo(void) {
     if (!relaxed(sealed_by_child)) return;
     atomic_store(&sealed_by_child, false);
@@ -76,7 +77,7 @@ int sandbox_end(int result) {
 
 int provio_chroot(const char *path) {
     char *room = sandbox_begin() == NULL ? NULL : pool_take(&scratches);
-    if (room != NULL) path_join(room, AT_FDCWD, ""); // the folder it works in may lie outside the new root
+    if (room != NULL) path_join(room, AT_FDCWD, ""); // read it now: the working directory may be outside the new root
     size_t size = room == NULL ? 0 : path_join(room, AT_FDCWD, path);
     int result = sandbox_end(REAL(chroot)(path));
     if (result == 0 && size > 0 && lender == NULL) root_changed(room, size);
@@ -95,7 +96,7 @@ int provio_setns(int fd, int kind) {
     return sandbox_end(REAL(setns)(fd, kind));
 }
 
-// Another user may not write where this one could. Nothing is gained for a call that changes nothing.
+// Another user may lack permission to write the files. No space is added if the call changes nothing.
 #define BECOMES(name, parameters, arguments, user)                                                                     \
     int provio_##name parameters {                                                                                     \
         bool changes = watching() && (user) != (uid_t)-1 && (long)(user) != RAW(geteuid, 0);                           \

@@ -1,10 +1,11 @@
-// What counters say beyond their sums: the sizes of calls, repositions, the longest call.
+// The counters of an access besides its sums: sizes of calls, repositions, the longest call.
 #include "access.h"
 
-// The sizes of calls that are unlike the first one, and the bytes of calls that did not begin where the last one ended.
+// The sizes of calls in another class than the first, and the bytes of calls that did not start where the last one
+// ended.
 struct spread {
     uint64_t sizes[10], jumped;
-    char *digits; // of the first size; the others and the bytes follow, each 32 bytes on
+    char *digits; // of the first size; the others and the bytes follow, at steps of 32 bytes
     struct chunk *chunk;
 };
 
@@ -19,7 +20,7 @@ static int size_class(uint64_t bytes) {
     return i;
 }
 
-// The sizes like this one need no counter of their own: they are what the others leave of the count.
+// Sizes in the class of the first call need no counter of their own: they are the rest of the count.
 static void usual_size(struct counters *counters, uint64_t bytes) {
     int class = size_class(bytes);
     if (bytes == 0 && counters->side == READING) return; // the end of a file
@@ -43,7 +44,7 @@ void counters_store_longest(struct counters *counters, uint64_t elapsed) {
     store_counter(counters, LONGEST, elapsed);
 }
 
-// Where a handler counted in between: each has added one to the digits, or stored a count of its own.
+// Repeat if a signal handler counted in between, because its digits may have been overwritten.
 void counters_store_again(struct counters *counters) {
     uint64_t count;
     do {

@@ -1,6 +1,6 @@
-// What the shim and the compiler want of <string.h>, as the shim's own: hidden, so nothing outside is called for it.
-// A sanitizer replaces the C library's by functions with a state of their own, which a handler must not enter twice,
-// and which take the shim's release stores and its threads' handing on for races of the program's.
+// The functions of <string.h> that the shim and the compiler need, hidden. The shim must not call the program's: a
+// sanitizer replaces them by functions with state, which a signal handler must not enter twice, and which report the
+// shim's synchronization between threads as races of the program.
 #include "raw.h"
 
 typedef unsigned char loose16 __attribute__((vector_size(16), aligned(1), may_alias));
@@ -8,7 +8,7 @@ typedef uint64_t loose8 __attribute__((aligned(1), may_alias));
 typedef uint32_t loose4 __attribute__((aligned(1), may_alias));
 typedef uint64_t word __attribute__((may_alias));
 
-// A loop without it would be made a call of the very function that it stands in.
+// Without it, the compiler would replace a loop by a call of the function that contains it.
 #define AS_WRITTEN(pointer) asm volatile("" : "+r"(pointer))
 
 void *memcpy(void *restrict to, const void *restrict from, size_t size) {
@@ -59,7 +59,7 @@ int memcmp(const void *one, const void *other, size_t size) {
     return 0;
 }
 
-// Eight bytes at a time once they are aligned: then what is read beyond the end lies on the same page.
+// Eight bytes at a time when aligned: bytes read beyond the end are then on the same page.
 __attribute__((no_sanitize("address", "thread"))) size_t strlen(const char *string) {
     const uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
     const char *at = string;
@@ -128,4 +128,4 @@ char *(strstr)(const char *string, const char *part) {
     return NULL;
 }
 
-int bcmp(const void *one, const void *other, size_t size) __attribute__((alias("memcmp"))); // clang's choice
+int bcmp(const void *one, const void *other, size_t size) __attribute__((alias("memcmp"))); // used by clang

@@ -1,4 +1,4 @@
-// Tasks (provio.h): a thread says what it does now, and what it does belongs there.
+// Tasks (provio.h): a thread declares its current Task, and its calls belong to that Task.
 #include "rows.h"
 #include "record.h"
 
@@ -7,23 +7,24 @@ static EARLY struct thread *_Atomic newest;
 static EARLY _Atomic uint64_t tasks;
 EARLY uint64_t tasks_of_parent;
 
-// The Tasks that have not ended, a bit each: for those who inherited one.
+// Tasks that have not ended, a bit each: for threads that inherited one.
 enum { ROW = 32 * 1024, ROWS = 8 * 1024 };
 static _Atomic uint64_t *_Atomic running[ROWS];
 
-// What Tasks were within that were begun not long ago.
+// The parents of Tasks that began recently.
 enum { KNOWN = 1024 };
 static struct { _Atomic uint64_t task, within; } nested[KNOWN];
 
-// A thread is left by its Task's end where it has that from who made it, or where another thread ended it: then it is
-// in what that was within. It stays in one in which something was handed to it.
+// How a thread entered its Task. HEIR: inherited from the thread that made it; it leaves the Task when the Task ends.
+// ORPHAN: another thread ended the Task; the thread is then in the parent of the Task. HANDED: it entered with
+// PROVIO_HANDED, and stays in the Task until it leaves.
 enum { ENTERED, HANDED, HEIR, ORPHAN };
 
 bool task_is_own(uint64_t task) {
     return task > tasks_of_parent && task <= relaxed(tasks);
 }
 
-// Where its bit is; NULL: it was never begun, or there is no room.
+// The word of its bit; NULL: the Task did not begin, or there is no memory.
 static _Atomic uint64_t *word_of(uint64_t task, bool begins) {
     if (task / ROW >= ROWS) return NULL;
     _Atomic uint64_t *row = atomic_load(&running[task / ROW]);
@@ -48,7 +49,7 @@ static bool task_stop(uint64_t task) {
 
 uint32_t number_next(void) {
     uint32_t number = atomic_fetch_add(&numbers, 1) + 1;
-    return likely(number != 0) ? number : number_next(); // 0: nobody's
+    return likely(number != 0) ? number : number_next(); // 0: no thread
 }
 
 void scopes_begin(struct thread *thread, bool made) {
@@ -82,7 +83,7 @@ static void scope_set(struct thread *thread, uint64_t scope, uint8_t inherited) 
     thread->depth--;
 }
 
-// What an ended Task was within that goes on still; 0: nothing that is known.
+// The nearest ancestor of an ended Task that is still running; 0: unknown.
 static uint64_t running_ancestor(uint64_t task) {
     do task = relaxed(nested[task % KNOWN].task) == task ? relaxed(nested[task % KNOWN].within) : 0;
     while (task != 0 && !task_is_running(task));
@@ -94,14 +95,14 @@ static void scope_leave(struct thread *thread) {
     scope_set(thread, next, next == 0 ? ENTERED : ORPHAN);
 }
 
-// In a child of vfork: none, for the numbers are its parent's.
+// 0 in a child of vfork, because the numbers are its parent's.
 uint64_t scope_of(struct thread *thread) {
     if (likely(thread->scope == 0)) return 0;
     if (unlikely(relaxed(thread->inherited) > HANDED) && !task_is_running(thread->scope)) scope_leave(thread);
     return unlikely(lender != NULL) ? 0 : thread->scope;
 }
 
-// Was this number, not long ago, that of the thread?
+// Whether the thread had this number recently.
 bool had_number(const struct thread *thread, uint32_t number) {
     if (likely(relaxed(thread->number) == number)) return true;
     for (int i = 0; i < SCOPES; i++)
@@ -116,7 +117,7 @@ void text_task(struct text *text, uint64_t scope) {
     TEXT(text, ">");
 }
 
-// ---- what a layer above says
+// ---- calls of layers above
 
 static bool task_write(struct thread *thread, uint64_t number, const struct provio_task *task) {
     uint64_t within = scope_of(thread), time = now(thread);
@@ -158,7 +159,7 @@ uint64_t provio_task_begin(const struct provio_task *task) {
     return number;
 }
 
-// In what is returned: the thread was made within the Task, and is in it only as long as that goes on.
+// Flag in the returned value: the thread was made within the Task, and leaves it when the Task ends.
 static const uint64_t INHERITED = (uint64_t)1 << 63;
 
 uint64_t provio_task_enter(uint64_t task) {
@@ -168,7 +169,7 @@ uint64_t provio_task_enter(uint64_t task) {
     uint8_t how = relaxed(thread->inherited);
     if (before != 0 && how != ENTERED) before |= how == HANDED ? PROVIO_HANDED : INHERITED;
     scope_set(thread, task_is_own(own) ? own : 0, task & INHERITED ? HEIR : task & PROVIO_HANDED ? HANDED : ENTERED);
-    scope_of(thread); // it may have ended meanwhile
+    scope_of(thread); // the Task may have ended
     return before;
 }
 
@@ -177,7 +178,7 @@ uint64_t provio_task_now(void) {
     return thread == NULL ? 0 : scope_of(thread);
 }
 
-// Who inherited it, or is in it elsewhere, looks anew at its next call.
+// Threads that inherited the Task, or that are in it elsewhere, check it at their next call.
 static void task_leave_others(uint64_t task) {
     for (struct thread *thread = atomic_load(&newest); thread != NULL; thread = thread->older) {
         uint8_t how = relaxed(thread->inherited);
@@ -206,7 +207,7 @@ void provio_task_end(uint64_t task, const char *status) {
     thread->depth--;
 }
 
-// Two calls in one, for layers to which each costs more than what it does.
+// Two calls in one, for layers where each call costs more than its work.
 uint64_t provio_task_in(const char *name, const char *kind) {
     uint64_t task = provio_task_begin(&(struct provio_task){.name = name, .kind = kind});
     if (task != 0) provio_task_enter(task);
@@ -233,7 +234,7 @@ static void *begin_within(void *at) {
     struct thread *thread = recording_thread();
     if (thread != NULL) {
         scope_set(thread, making.scope, HEIR);
-        scope_of(thread); // it may have ended meanwhile
+        scope_of(thread); // the Task may have ended
     }
     return making.function(making.argument);
 }

@@ -1,4 +1,4 @@
-// Bytes into Turtle: numbers, dates, escaped and percent-encoded literals; paths.
+// Writes Turtle: numbers, dates, escaped and percent-encoded literals; joins paths.
 #include "process.h"
 
 void text_string(struct text *text, const char *string) {
@@ -9,14 +9,15 @@ static const char pairs[] = "000102030405060708091011121314151617181920212223242
                             "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
                             "8081828384858687888990919293949596979899";
 
-// How many digits: log10(2) is a little more than 1233 / 4096.
+// Number of digits: log10(2) is slightly more than 1233 / 4096.
 static unsigned digits_of(uint32_t value) {
     static const uint32_t powers[] = {0, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000};
     unsigned guess = (32u - (unsigned)__builtin_clz(value | 1)) * 1233 >> 12;
     return guess + (value >= powers[guess]) + (value == 0 && guess > 0);
 }
 
-// Straight into place, from its end: a copy of what was written in smaller pieces would wait for them.
+// Written directly into place, from the end: a copy of text just written in smaller pieces would have to wait for those
+// stores.
 static void text_short_number(struct text *text, uint32_t value) {
     unsigned count = digits_of(value);
     if (unlikely((size_t)(text->end - text->at) < count)) {
@@ -78,7 +79,7 @@ static void text_percent_encoded(struct text *text, unsigned char byte) {
         text_bytes(text, encoded, 3);
 }
 
-// Printable ASCII without quote and backslash: what a literal holds as it is. Eight bytes at a time.
+// Printable ASCII without quote and backslash, which needs no escapes. Eight bytes at a time.
 bool text_plain(const char *bytes, size_t size) {
     const uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
     for (; size >= 8; bytes += 8, size -= 8) {
@@ -97,7 +98,7 @@ bool text_plain(const char *bytes, size_t size) {
     return true;
 }
 
-// The length of the well-formed UTF-8 sequence at `bytes`, 0 where there is none.
+// The length of the well-formed UTF-8 sequence at `bytes`; 0: not well-formed.
 static size_t sequence(const unsigned char *bytes, size_t size) {
     unsigned char first = bytes[0];
     size_t length = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
@@ -130,7 +131,7 @@ static void text_escaped(struct text *text, const char *bytes, size_t size) {
     }
 }
 
-// Room for text_name: property, quotes and the longest form of each byte.
+// Space for text_name: property, quotes and the longest form of each byte.
 size_t name_room(const char *bytes, size_t size) {
     return 32 + (text_plain(bytes, size) ? size : 6 * size);
 }
@@ -175,7 +176,8 @@ static void second_text(char *room, uint64_t seconds) {
     for (int i = 0; i < 7; i++) memcpy(room + places[i], pairs + parts[i] % 100 * 2, 2);
 }
 
-// xsd:dateTime in UTC, microseconds. The second's text is kept; a handler inside the shim leaves what is kept alone.
+// xsd:dateTime in UTC, microseconds. The text of the second is cached; a signal handler inside the shim does not use
+// the cache.
 void text_date(struct text *text, struct thread *thread, uint64_t nanoseconds) {
     uint64_t second = nanoseconds / 1000000000, micros = nanoseconds / 1000 % 1000000;
     char made[20], *date = thread->depth > 2 ? made : thread->date_text, end[] = ".000000Z";
