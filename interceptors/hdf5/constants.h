@@ -1,5 +1,5 @@
-// The trace's words for numeric constants of HDF5, used by the C layer and by the connector. The Python layer has the
-// same words.
+// Names that the trace uses for numeric constants of HDF5, for the C layer and the connector. The Python layer has the
+// same names.
 #ifndef CONSTANTS_H
 #define CONSTANTS_H
 
@@ -9,7 +9,7 @@ static inline const char *class_word(int class) {
     return class >= 0 && class < (int)(sizeof words / sizeof *words) ? words[class] : "other";
 }
 
-// NULL: a filter without a word.
+// NULL: the filter has no name.
 static inline const char *filter_word(int filter) {
     static const char words[][12] = {"deflate", "shuffle", "fletcher32", "szip", "nbit", "scaleoffset"};
     if (filter == 32000) return "lzf";

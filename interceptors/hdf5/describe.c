@@ -260,7 +260,7 @@ void describe_chunk(const struct call *call, hid_t dataset, struct h5object *h5o
     silence_end(&silence);
 }
 
-// Also announces the object, unless it has no name yet.
+// Also records the object, unless it has no name yet.
 void describe(const struct call *call, hid_t hid, struct h5object *h5object, const struct material *material) {
     struct facts_of of;
     struct library *library = call->hdf5;

@@ -17,7 +17,7 @@ static struct h5object *_Atomic h5object_buckets[H5OBJECTS];
 struct handle *_Atomic handle_buckets[4096];
 _Atomic uint64_t handle_classes[2];
 
-// ---- text of a thing: its path, and the name of an attribute
+// ---- text of an object: its path, and the name of an attribute
 
 static char *text_take(size_t size) {
     return size <= 512         ? pool_take(LATER(&middle_texts, struct middle_text))
@@ -51,7 +51,7 @@ static void h5object_free(struct h5object *h5object) {
     atomic_store_explicit(&h5object->key, 0, memory_order_release);
 }
 
-// ---- things, found by their token if it is known, otherwise by their path
+// ---- objects, found by their token if it is known, otherwise by their path
 
 static uint64_t mixed_word(uint64_t hash, uint64_t word) {
     hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
@@ -161,12 +161,12 @@ struct h5object *h5object_at(struct file *file, const char *path) {
     return NULL;
 }
 
-// Give a nameless thing its first name. It stays in the list of nameless things.
+// Give a nameless object its first name. It stays in the list of nameless objects.
 bool h5object_rename(struct h5object *h5object, const char *path) {
     return h5object->text == NULL && h5object_text(h5object, path, NULL);
 }
 
-// Mark an attribute or a former link as gone: no name leads to it any more.
+// Mark an attribute or a former link as removed: no name leads to it any more.
 void h5object_removed(struct file *file, enum kind kind, const char *path, const char *name) {
     struct h5object *h5object = h5object_find(file, kind, NULL, path, name);
     if (h5object != NULL) atomic_store(&h5object->removed, true);
@@ -182,7 +182,7 @@ static void list_gone(struct file *file, unsigned list, const char *path, size_t
     }
 }
 
-// Mark an object and everything below it as gone. If nothing is below it, only the list of its own path is searched.
+// Mark an object and everything below it as removed. If nothing is below it, only the list of its own path is searched.
 void h5objects_removed(struct file *file, const char *path) {
     size_t length = strlen(path);
     unsigned list = list_of(file, path, false);

@@ -1,11 +1,10 @@
-// The private declarations of the HDF5 interceptor. The sections are in the order in which the data of one call
-// flows: library -> handle -> thing (an object of a file) -> description -> links -> the record of a row of
-// calls.def.
+// The private declarations of the HDF5 interceptor. The sections are in the order in which the data of one call flows:
+// library -> handle -> h5object (an object in a file) -> description -> links -> the record of a row of calls.def.
 //
-// The rules of ../posix/raw.h are valid here, with one exception: HDF5 must not be called from signal handlers, so
-// dl* calls are allowed at first use. The interceptor's own calls of the program's HDF5 library happen after the
-// program's call has succeeded, with error reports switched off: the program's error stack was empty then, and is
-// empty again afterwards.
+// The rules of ../posix/raw.h are valid here, with one exception: HDF5 must not be called from signal handlers, so dl*
+// calls are allowed at first use. The interceptor's own calls of the program's HDF5 library happen after the program's
+// call has succeeded, with error reports switched off: the program's error stack was empty then, and is empty again
+// afterwards.
 #ifndef PROVIO_HDF5_H
 #define PROVIO_HDF5_H
 
@@ -86,7 +85,7 @@ struct silence {
 void silence_begin(struct silence *silence, struct library *library);
 void silence_end(struct silence *silence);
 
-// ---- handles.c: open files, the objects of files, and handles
+// ---- handles.c: open files, the objects in files, and handles
 
 struct file;
 
@@ -96,7 +95,7 @@ enum kind { A_FILE, A_GROUP, A_DATASET, AN_ATTRIBUTE, A_TYPE, A_LINK };
 struct h5object {
     _Atomic uint64_t key;     // 0: free
     struct h5object *next;    // in its bucket; never changes
-    struct h5object *sibling; // of the same file, in the same list of things
+    struct h5object *sibling; // of the same file, in the same list
     struct file *file;
     provio_object *object;
     enum kind kind;
@@ -106,7 +105,7 @@ struct h5object {
     uint64_t element_size, chunk; // chunk: number of elements
     int rank;
     bool created, virtual;
-    _Atomic bool replaced, removed; // gone: the next opening of that name opens another object
+    _Atomic bool replaced, removed; // removed: the next opening of that name opens another object
     uint64_t unrecorded_bytes;      // bytes written before it had a name
     int unrecorded_function;
     uint32_t path_length, name_length;
@@ -122,7 +121,7 @@ struct file {
     unsigned long number;
     provio_object *object;
     struct h5object root;                               // the object of a handle of the file itself
-    struct h5object *_Atomic h5objects[PATH_LISTS + 1]; // by path; the last list: things created without a path
+    struct h5object *_Atomic h5objects[PATH_LISTS + 1]; // by path; the last list: objects created without a path
     _Atomic uint64_t folders[PATH_LISTS / 64]; // a bit for each path that is an ancestor of others, by the same hash
     _Atomic int handles, file_handles, mounts; // handles: of the file and of its objects
     bool strong;                               // closing its last file handle closes its objects too
@@ -132,7 +131,7 @@ struct file {
     _Atomic uint64_t folder;                   // hash of the last folder whose path was found free of links
     _Atomic uint64_t lookups_folder,
         plain;                // hashes: the folder of the last name lookups; a folder that contains no links
-    _Atomic uint32_t lookups; // number of lookups in `asked_in`
+    _Atomic uint32_t lookups; // number of lookups in `lookups_folder`
     char *mount, *path;
     unsigned flags; // flags of open(2)
 };
@@ -142,7 +141,7 @@ struct handle {
     struct handle *next;
     struct library *hdf5;
     struct h5object *h5object;
-    uint64_t key; // the thing's key when the handle was added
+    uint64_t key; // the object's key when the handle was added
     _Atomic int references;
 };
 

@@ -121,7 +121,7 @@ static bool path_queried(const struct call *call, hid_t hid, struct file *file, 
     return found;
 }
 
-// Find or create the thing of an object that has no known thing yet, from the place and name that opened it.
+// Find or create the record of an object that is not known yet, from the place and name that opened it.
 static struct h5object *first_encounter(const struct call *call, hid_t hid, hid_t place, struct h5object *base,
                                         struct file *file, const char *name, bool created,
                                         const struct identity *identity, char *room) {
@@ -209,7 +209,7 @@ void opened(const struct call *call, hid_t hid, hid_t place, const char *name, c
     if (asking) silence_end(&silence);
 }
 
-// A thing without a name gets its first one: announce it now, with the bytes written before.
+// An object without a name gets its first one: record it now, with the bytes written before.
 void named(const struct call *call, hid_t object, hid_t place, const char *name) {
     struct silence silence;
     struct h5object *h5object = h5object_of(call, object), *base = h5object_of(call, place);

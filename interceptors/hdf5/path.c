@@ -138,7 +138,7 @@ static uint64_t folder_of(const char *path, size_t *end) {
     return hash_add(1, path, *end) | 1;
 }
 
-// Follow the links of a path. Return false if an external link is on the path. Most objects are met next to their
+// Follow the links of a path. Return false if an external link is on the path. Most objects are opened next to their
 // siblings, so the last folder is remembered and skipped.
 static bool walk(const struct call *call, struct file *file, hid_t place, char *path, size_t at, bool last,
                  struct rooms *rooms) {

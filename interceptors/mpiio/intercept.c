@@ -1,4 +1,4 @@
-// Rows of calls.def -> wrappers.
+// Makes wrappers from the rows of calls.def, and records the open files.
 #include "mpiio.h"
 
 // ---- open files, by their handles
@@ -6,9 +6,9 @@
 struct open_file {
     _Atomic uintptr_t file; // 0: free
     provio_object *object;
-    int64_t start_time; // what the first half of a split call asked for
+    int64_t split_count; // count of the first half of a split call
     handle split_type;
-    uint64_t split_started; // 0: none is going on
+    uint64_t split_started; // 0: no split call in progress
 };
 
 enum { FILES = 1024 };
@@ -36,7 +36,7 @@ static void file_opened(handle file, provio_object *object) {
               NULL);
 }
 
-// Files go in any order, so a free place ends no search; most handles stand at their first place.
+// Files are closed in any order, so a free entry does not end the search; most handles are at their first position.
 static struct open_file *file_find(handle file) {
     size_t first = place_of((uintptr_t)file);
     for (size_t i = 0; i < FILES; i++) {
@@ -54,12 +54,12 @@ static void file_forget(struct open_file *open) {
 
 // ---- rows
 
-static THREAD_LOCAL int depth; // inside a call that is told of: what the library calls itself is part of it
+static THREAD_LOCAL int depth; // inside a recorded call: the library's own nested calls belong to it
 
 struct call {
     int function, error;
     uint64_t started;
-    _Alignas(16) char status[128]; // where the program wants none: more than any MPI's has
+    _Alignas(16) char status[128]; // if the program passes none: larger than that of any MPI
 };
 
 static bool call_begin(struct call *call, int function) {
@@ -72,7 +72,7 @@ static bool call_begin(struct call *call, int function) {
     return true;
 }
 
-// What the program finds as errno is what the library left, or what was there before.
+// The program finds in errno the library's value, or the previous value if the library left 0.
 static void call_end(struct call *call) {
     int error = errno;
     depth--;
@@ -102,7 +102,7 @@ static void moved(const struct call *call, handle file, enum side side, int64_t 
     else if (side == WRITING && bytes_of(count, type) > 0)
         provio_write(open->object, call->function, bytes_moved(count, type, status), started);
     else
-        provio_counted(open->object, call->function, started); // it took part, and moved nothing of its own
+        provio_counted(open->object, call->function, started); // the rank participated without data of its own
 }
 
 static void requested(const struct call *call, handle file, int64_t count, handle type) {
@@ -114,7 +114,7 @@ static void requested(const struct call *call, handle file, int64_t count, handl
 static void split_begin(const struct call *call, handle file, int64_t count, handle type) {
     struct open_file *open = file_find(file);
     if (open == NULL) return;
-    open->start_time = count;
+    open->split_count = count;
     open->split_type = type;
     open->split_started = call->started;
 }
@@ -122,7 +122,7 @@ static void split_begin(const struct call *call, handle file, int64_t count, han
 static void split_end(const struct call *call, handle file, enum side side, const void *status) {
     struct open_file *open = file_find(file);
     if (open == NULL || open->split_started == 0) return;
-    moved(call, file, side, open->start_time, open->split_type, status, open->split_started);
+    moved(call, file, side, open->split_count, open->split_type, status, open->split_started);
     open->split_started = 0;
 }
 
@@ -144,7 +144,7 @@ static void here(const struct call *call, handle file) {
 
 // ---- one call
 
-enum { NO_MPI = 16 }; // what a call of a function returns that the MPI in this process lacks: an error of any MPI's
+enum { NO_MPI = 16 }; // result of a function that the process's MPI lacks: an error code in every MPI
 
 #define WRAPPER(wrapped, name, otherwise, Term, parameters, arguments, subject)                                        \
     EXPORTED(wrapped, int, parameters)                                                                                 \
@@ -172,9 +172,9 @@ enum { NO_MPI = 16 }; // what a call of a function returns that the MPI in this 
 #define SKIPS(...)
 #include "calls.def"
 
-// ---- by hand
+// ---- handwritten
 
-// A driver may be named before the path: "ufs:/data/x".
+// The path may have the name of a driver before it: "ufs:/data/x".
 static const char *path_of(const char *name) {
     size_t length = 0;
     while (name[length] >= 'a' && name[length] <= 'z') length++;
@@ -202,7 +202,7 @@ static int opened(int (*real)(handle, const char *, int, handle, handle *), hand
 static int closed(int (*real)(handle *), handle *file) {
     struct call call;
     handle before = file == NULL ? NULL : *file;
-    struct open_file *open = file_find(before); // its handle may be another file's as soon as it is closed
+    struct open_file *open = file_find(before); // after the close, another file may get the same handle
     const bool told = call_begin(&call, API_MPI_File_close);
     int result = real == NULL ? NO_MPI : real(file);
     if (!told) return result;

@@ -1,4 +1,4 @@
-// Notes in `run.ttl` that a run ended, and how: as a whole or not at all, as provio/trace/run_folder.py puts a file.
+// Records in `run.ttl` that a run ended, and how. The file is replaced atomically, as in provio/trace/run_folder.py.
 
 #include "waiter.h"
 
@@ -43,7 +43,8 @@ static int say_end(char *said, size_t size, int status) {
     return snprintf(said, size, " ; :endedNs %lld%09ld ; :%s %d", (long long)now.tv_sec, now.tv_nsec, word, number);
 }
 
-// The run is described by one line, which begins with its name and its class and ends in a space and a full stop.
+// Return the end of the line that describes the run: it starts with the run's IRI and class, and ends with a space and
+// a full stop.
 static const char *end_of_line(const char *text, const char *subject) {
     size_t length = strlen(subject);
     for (const char *line = text; line != NULL && *line != '\0';) {

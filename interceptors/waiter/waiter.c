@@ -1,10 +1,10 @@
-// Waits for a command in the place of `provio run`: a descriptor that says all there is to know in, the command's own
-// end out.
+// Waits for a command instead of `provio run`. In: a descriptor with the state of `provio run`. Out: the command's own
+// end.
 //
-// A `provio run` whose command goes on becomes this program by an exec: same process, same children, same descriptors,
-// a tenth of the memory, and an end that costs the machine next to nothing. It passes signals on as `provio run` does,
-// notes the end in `run.ttl`, looks at the files whose close nobody saw, has the background merge started, and becomes
-// Python again where more is to be done: a merge that is waited for, hashes, a shared record.
+// A `provio run` with a running command becomes this program by an exec: same process, same children, same descriptors,
+// a tenth of the memory, and a cheap end. It passes signals on as `provio run` does, records the end in `run.ttl`,
+// examines files without a recorded close, and starts the background merge. It becomes Python again if more is needed:
+// a merge to wait for, hashes, a shared record.
 
 #include "waiter.h"
 
@@ -37,13 +37,13 @@ static sigset_t signals(const char *mask) {
     return set;
 }
 
-// What is opened here is to be nobody's standard stream: a Python whose input is a folder does not begin.
+// Descriptors opened here must not become a standard stream: a Python whose standard input is a folder does not start.
 static void have_streams(void) {
     while (fcntl(STDERR_FILENO, F_GETFD) < 0 || fcntl(STDOUT_FILENO, F_GETFD) < 0 || fcntl(STDIN_FILENO, F_GETFD) < 0)
         if (open("/dev/null", O_RDWR) < 0) return;
 }
 
-// Return the descriptor; -1 where what it holds is not what this program knows.
+// Return the descriptor; -1: its content is malformed.
 static int read_handoff(struct handoff *handoff) {
     const char *variable = getenv(VARIABLE), **fields = (const char **)handoff;
     struct stat found;
@@ -60,7 +60,7 @@ static int read_handoff(struct handoff *handoff) {
     return fd;
 }
 
-// What the kernel sent of the terminal's signals is the terminal's, and for all; what a process sent is passed on.
+// Signals from the terminal reach the command directly; those that a process sent are passed on.
 static bool for_command(const siginfo_t *info) {
     bool from_terminal = info->si_signo == SIGINT || info->si_signo == SIGQUIT;
     return info->si_signo != SIGCHLD && !(from_terminal && info->si_code > 0);
@@ -84,8 +84,8 @@ static void put_back_signals(const struct handoff *handoff) {
 
 // ---- the background merge
 
-// It listens at an address that is no file, named after the device and inode of `.provio`, so that the kernel lets the
-// name go with the process, and an unmounted or removed project is in nobody's way (provio/merge/background.py).
+// The background merge listens at an abstract address, named after the device and inode of `.provio`: the kernel
+// removes it with the process, and it does not block unmounting or removing the project (provio/merge/background.py).
 static bool notify_merge(const char *home) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     struct stat found;
@@ -102,7 +102,7 @@ static bool notify_merge(const char *home) {
     return handoff;
 }
 
-// Nothing of the caller's stays open in it: who reads the caller's output sees its end.
+// None of the caller's descriptors stays open, so that readers of the caller's output see its end.
 static void start_merge(const struct handoff *handoff) {
     setsid();
     int nowhere = open("/dev/null", O_RDWR);
@@ -118,8 +118,7 @@ static void start_merge(const struct handoff *handoff) {
 static void merge_later(const struct handoff *handoff) {
     if (notify_merge(handoff->home)) return;
     put_back_signals(handoff);
-    if (vfork() == 0)
-        start_merge(handoff); // this process goes on when that one has let go of all that is in the project
+    if (vfork() == 0) start_merge(handoff); // this process continues after the child has left the project
 }
 
 // ---- the end
@@ -142,7 +141,7 @@ static void end_with(int status) {
     _exit(WEXITSTATUS(status));
 }
 
-// Only returns where no Python can be started any more, and says so. Signals wait until that can answer them.
+// Returns only if Python cannot be started, after a message. Signals stay blocked until Python can handle them.
 static void continue_in_python(const struct handoff *handoff, int fd, int status) {
     char numbers[2][16];
     snprintf(numbers[0], sizeof numbers[0], "%d", fd);
@@ -153,14 +152,14 @@ static void continue_in_python(const struct handoff *handoff, int fd, int status
                 handoff->python);
 }
 
-// What fails here is tried again in Python.
+// On failure, Python tries again.
 static bool finish(const struct handoff *handoff, int status) {
     if (!note_end(handoff, status) || *handoff->mode == PYTHON) return false;
     report_unclosed(handoff);
     put_back_signals(handoff);
     if (*handoff->mode == MERGE) merge_later(handoff);
     if (*handoff->word != '\0' && write(STDERR_FILENO, handoff->word, strlen(handoff->word)) < 0)
-        errno = 0; // nobody to be told
+        errno = 0; // there is no reader
     return true;
 }
 

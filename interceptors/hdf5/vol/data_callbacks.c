@@ -1,4 +1,4 @@
-// Datasets and attributes: made, opened, read, written, closed.
+// Callbacks of datasets and attributes: create, open, read, write, close.
 #include "callbacks.h"
 #include <stdio.h>
 
@@ -21,7 +21,7 @@ void *record_dataset_open(void *object, const H5VL_loc_params_t *where, const ch
     return made;
 }
 
-// How many elements a dataset has now.
+// The number of elements of a dataset.
 static hssize_t elements_of(struct call *call, void *dataset) {
     hid_t space = query_dataset(call->hdf5, dataset, H5VL_DATASET_GET_SPACE, call->list);
     if (space < 0) return 0;
@@ -30,7 +30,7 @@ static hssize_t elements_of(struct call *call, void *dataset) {
     return found < 0 ? 0 : found;
 }
 
-// What is selected in the file: in a list of properties it is as many as in memory.
+// The size of the selection in the file; equal to that in memory if a property list defines the selection.
 static hid_t selection(hid_t memory, hid_t space) {
     if (space != H5S_PLIST) return space;
     return memory > H5S_PLIST ? memory : H5S_ALL;
@@ -122,7 +122,8 @@ void *record_attr_open(void *object, const H5VL_loc_params_t *where, const char 
     struct call call = call_begin(library, list, FUNCTION_H5Aopen);
     void *made = library->H5VLattr_open(object, where, library->native, name, access, list, request);
     char own[1024] = "";
-    if (made != NULL && name == NULL) query_attribute_name(library, made, own, sizeof own, list); // by its place
+    // the name of an attribute opened by its position
+    if (made != NULL && name == NULL) query_attribute_name(library, made, own, sizeof own, list);
     opened(&call, made, H5I_ATTR, name == NULL ? own : name, false);
     return made;
 }

@@ -1,10 +1,10 @@
-// Describes a dataset or attribute in the words of the trace: shape, datatype, chunks, filters.
+// Describes a dataset or attribute as the trace does: shape, datatype, chunks, filters.
 #include "../constants.h"
 #include "vol.h"
 #include <stdio.h>
 #include <string.h>
 
-// "100 200"; "*" stands for no limit.
+// "100 200"; "*" means unlimited.
 static void numbers(const hsize_t *values, int rank, char *text, size_t room) {
     size_t length = 0;
     text[0] = '\0';

@@ -1,4 +1,5 @@
-// Files: what opens and closes them. Their own access list names this connector; the native one is asked in its place.
+// Callbacks of files: open, close and queries. A file's access list names this connector; the native connector is
+// called in its place.
 #include "callbacks.h"
 #include <fcntl.h>
 
@@ -13,7 +14,7 @@ hid_t native_access(struct library *library, hid_t access) {
     return list;
 }
 
-// A function of the library begins with no errors: those of a failed call are put by meanwhile.
+// A function of the library needs an empty error stack: the errors of a failed call are saved during the call.
 void access_end(struct library *library, hid_t list, bool failing) {
     hid_t errors = failing ? library->H5Eget_current_stack() : H5I_INVALID_HID;
     library->H5Pclose(list);

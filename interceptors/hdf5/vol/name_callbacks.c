@@ -1,8 +1,8 @@
-// Groups, committed datatypes, and what changes names: links, copies, deleted and renamed attributes.
+// Callbacks of groups and committed datatypes, and of changes of names: links, copies, deleted and renamed attributes.
 #include "callbacks.h"
 #include <stdio.h>
 
-// Where a name leads that is given relative to an object.
+// Resolve a name that is relative to an object.
 bool place_of(struct call *call, void *object, const H5VL_loc_params_t *where, const char *name, char *path,
               size_t room) {
     if (name == NULL && where->type == H5VL_OBJECT_BY_NAME) name = where->loc_data.loc_by_name.name;
@@ -127,7 +127,7 @@ void linked(struct call *call, void *object, const H5VL_loc_params_t *where, con
     recorder.provio_release(record);
 }
 
-// The link there, or where a name is given the attribute of what is there, has another name now (NULL: is deleted).
+// Record that a link, or (with a name) an attribute of the object there, has a new name; NULL: was deleted.
 void renamed(struct call *call, void *object, const H5VL_loc_params_t *where, const char *name, const char *other) {
     char path[4096];
     struct file *file = file_of(call, object, where->obj_type);
@@ -154,7 +154,7 @@ herr_t record_link_move(void *from, const H5VL_loc_params_t *where, void *to, co
     struct call call = call_begin(library, list, FUNCTION_H5Lmove);
     herr_t result = library->H5VLlink_move(from, where, to, there, library->native, creation, access, list, request);
     if (result < 0 || !is_recording()) return result;
-    // Where one side is the place of the other (H5L_SAME_LOC), it has no object, or no type of one.
+    // If one side is the location of the other (H5L_SAME_LOC), it has no object, or no object type.
     H5VL_loc_params_t source = *where, target = *there;
     if (from == NULL || source.obj_type < H5I_FILE) source.obj_type = there->obj_type;
     if (to == NULL || target.obj_type < H5I_FILE) target.obj_type = where->obj_type;

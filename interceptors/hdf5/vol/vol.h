@@ -52,7 +52,7 @@ enum {
 };
 
 extern struct recorder recorder; // functions of the shim
-extern int functions[FUNCTIONS]; // the numbers of the watched functions in the shim
+extern int functions[FUNCTIONS]; // the numbers of the recorded functions in the shim
 
 extern const H5VL_class_t provio_class;
 herr_t initialize(hid_t list);
