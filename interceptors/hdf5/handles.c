@@ -172,7 +172,7 @@ void h5object_removed(struct file *file, enum kind kind, const char *path, const
     if (h5object != NULL) atomic_store(&h5object->removed, true);
 }
 
-static void list_gone(struct file *file, unsigned list, const char *path, size_t length) {
+static void list_mark_removed(struct file *file, unsigned list, const char *path, size_t length) {
     for (struct h5object *h5object = atomic_load(&file->h5objects[list]); h5object != NULL;
          h5object = h5object->sibling) {
         if (h5object->text == NULL || h5object->path_length < length || relaxed(h5object->removed)) continue;
@@ -187,8 +187,9 @@ void h5objects_removed(struct file *file, const char *path) {
     size_t length = strlen(path);
     unsigned list = list_of(file, path, false);
     bool below = relaxed(file->folders[list / 64]) >> list % 64 & 1;
-    for (unsigned i = below ? 0 : list; i < (below ? PATH_LISTS : list + 1); i++) list_gone(file, i, path, length);
-    list_gone(file, PATH_LISTS, path, length);
+    for (unsigned i = below ? 0 : list; i < (below ? PATH_LISTS : list + 1); i++)
+        list_mark_removed(file, i, path, length);
+    list_mark_removed(file, PATH_LISTS, path, length);
     names_changed(file);
 }
 

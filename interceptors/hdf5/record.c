@@ -9,12 +9,10 @@ uint64_t recorded_start(const struct call *call) {
 
 void unrecorded(const struct call *call, enum unrecorded what) {
     static const char *const reasons[] = {
-        [MANY_FILES] = "has more HDF5 files open at once than are told apart: what it does in the others is not seen",
-        [LONG_NAMES] =
-            "names an object of an HDF5 file in more bytes than are kept: what it does with that is not seen",
-        [ALL_RANKS] =
-            ("has all ranks ask for the metadata of an HDF5 file together: copies in it, what links lead to and "
-             "what is deleted by its position are not seen")};
+        [MANY_FILES] = "has more HDF5 files open at once than can be followed: calls on the others are not recorded",
+        [LONG_NAMES] = "names an object of an HDF5 file in more bytes than can be stored: calls on it are not recorded",
+        [ALL_RANKS] = ("has all ranks read the metadata of an HDF5 file together: copies in it, targets of links and "
+                       "deletions by position are not recorded")};
     static _Atomic bool reported[sizeof reasons / sizeof *reasons];
     if (!atomic_exchange(&reported[what], true)) event_gap(function_number(call), reasons[what], NULL);
 }

@@ -31,8 +31,8 @@ static void file_opened(handle file, provio_object *object) {
     }
     provio_release(object);
     event_gap(API_MPI_File_open,
-              "has more files open through MPI-IO than are told apart: what it does in the others is seen "
-              "of the ranks alone that move the bytes",
+              "has more files open through MPI-IO than can be followed: calls on the others are recorded only for "
+              "the ranks that transfer the bytes",
               NULL);
 }
 
@@ -86,10 +86,10 @@ static void failed(const struct call *call, handle file) {
 }
 
 // MPI_STATUS_IGNORE is 0 or 1.
-static void *kept_status(struct call *call, bool told, void *status) {
-    return told && (uintptr_t)status <= 1 ? call->status : status;
+static void *kept_status(struct call *call, bool recorded, void *status) {
+    return recorded && (uintptr_t)status <= 1 ? call->status : status;
 }
-#define STATUS(status) kept_status(&call, told, status)
+#define STATUS(status) kept_status(&call, recorded, status)
 
 // ---- subjects of rows
 
@@ -150,10 +150,10 @@ enum { NO_MPI = 16 }; // result of a function that the process's MPI lacks: an e
     EXPORTED(wrapped, int, parameters)                                                                                 \
     int provio_##wrapped parameters {                                                                                  \
         struct call call;                                                                                              \
-        const bool told = call_begin(&call, API_##name);                                                               \
+        const bool recorded = call_begin(&call, API_##name);                                                           \
         int(*real) parameters = ROW(wrapped);                                                                          \
         int result = real == NULL ? otherwise : real arguments;                                                        \
-        if (!told) return result;                                                                                      \
+        if (!recorded) return result;                                                                                  \
         const enum side side = SIDE_##Term;                                                                            \
         (void)side;                                                                                                    \
         call_end(&call);                                                                                               \
@@ -185,9 +185,9 @@ static const char *path_of(const char *name) {
 static int opened(int (*real)(handle, const char *, int, handle, handle *), handle comm, const char *path, int mode,
                   handle info, handle *file) {
     struct call call;
-    const bool told = call_begin(&call, API_MPI_File_open);
+    const bool recorded = call_begin(&call, API_MPI_File_open);
     int result = real == NULL ? NO_MPI : real(comm, path, mode, info, file);
-    if (!told) return result;
+    if (!recorded) return result;
     call_end(&call);
     if (result != 0) {
         provio_failed(NULL, call.function, call.error, call.started);
@@ -203,9 +203,9 @@ static int closed(int (*real)(handle *), handle *file) {
     struct call call;
     handle before = file == NULL ? NULL : *file;
     struct open_file *open = file_find(before); // after the close, another file may get the same handle
-    const bool told = call_begin(&call, API_MPI_File_close);
+    const bool recorded = call_begin(&call, API_MPI_File_close);
     int result = real == NULL ? NO_MPI : real(file);
-    if (!told) return result;
+    if (!recorded) return result;
     call_end(&call);
     if (result != 0) {
         failed(&call, before);

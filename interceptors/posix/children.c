@@ -332,7 +332,7 @@ static int muted_child(void *at) {
 }
 
 static const char no_place[] =
-    "made a child by clone that shares its memory: what the two do is not told apart and not seen";
+    "made a child by clone that shares its memory: the calls of the two cannot be distinguished and are not recorded";
 
 struct clone_call {
     cloning real;

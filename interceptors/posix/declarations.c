@@ -114,7 +114,7 @@ static bool declaration_begin(struct declaration *declaration, uint64_t handle, 
     return true;
 }
 
-static void thing_end(struct declaration *declaration) {
+static void declaration_end(struct declaration *declaration) {
     text_task(&declaration->block.text, declaration->scope);
     event_end(&declaration->block);
 }
@@ -125,7 +125,7 @@ uint64_t provio_configuration(const char *name, const char *kind) {
     if (handle == 0 ||
         !declaration_begin(&declaration, handle, TERM_Configuration, literal_of(name), literal_of(kind), 0))
         return 0;
-    thing_end(&declaration);
+    declaration_end(&declaration);
     return handle;
 }
 
@@ -147,7 +147,7 @@ uint64_t provio_entity(const char *name, const char *kind, const char *identifie
                                           literal_room(known)))
         return 0;
     text_literal(&declaration.block.text, TERM_identifier, TERM_identifierEncoded, known);
-    thing_end(&declaration);
+    declaration_end(&declaration);
     return handle;
 }
 
@@ -164,11 +164,11 @@ static uint64_t checkpoint_write(struct thread *thread, const char *path, size_t
     if (!declaration_begin(&declaration, handle, TERM_Checkpoint, none, none, 64 + name_room(path, length))) return 0;
     if (length > 0) TEXT_NAME(&declaration.block.text, path, path, length);
     text_step(&declaration.block.text, step);
-    thing_end(&declaration);
+    declaration_end(&declaration);
     return handle;
 }
 
-// Return the absolute path, unless it is filtered out; the caller returns the memory to the pool. NULL: none.
+// Return the absolute path, unless it is not to be recorded; the caller returns the memory to the pool. NULL: none.
 static char *path_declared(const char *path, size_t *length) {
     char *room = path == NULL || filtered(CLASS_FILE) ? NULL : pool_take(&scratches);
     *length = room == NULL ? 0 : path_or_address(room, path);
@@ -182,10 +182,10 @@ uint64_t provio_checkpoint(const char *path, int64_t step) {
     size_t length;
     if (thread == NULL) return 0;
     if (path == NULL) return checkpoint_write(thread, "", 0, step);
-    char *told = path_declared(path, &length);
-    if (told == NULL) return 0;
-    uint64_t handle = checkpoint_write(thread, told, length, step);
-    pool_give(&scratches, told);
+    char *absolute = path_declared(path, &length);
+    if (absolute == NULL) return 0;
+    uint64_t handle = checkpoint_write(thread, absolute, length, step);
+    pool_give(&scratches, absolute);
     return handle;
 }
 
@@ -210,7 +210,7 @@ static void metric_write(const char *name, const char *kind, const struct metric
     else
         text_real(text, metric->real);
     text_step(text, metric->step);
-    thing_end(&declaration);
+    declaration_end(&declaration);
 }
 
 void provio_metric(const char *name, const char *kind, double value, int64_t step) {
@@ -227,7 +227,7 @@ void provio_metric_of(uint64_t checkpoint, const char *name, const char *kind, d
 
 // ---- inputs and outputs
 
-static void event_declared(const char *term, uint64_t thing, const char *path, size_t length) {
+static void event_declared(const char *term, uint64_t entity, const char *path, size_t length) {
     struct thread *thread = recording_thread();
     struct block block;
     struct facts facts = {0};
@@ -242,26 +242,26 @@ static void event_declared(const char *term, uint64_t thing, const char *path, s
     TEXT(text, "> a ");
     text_string(text, term);
     TEXT_NUMBER(text, TERM_at, time - thread->epoch);
-    if (thing != 0) text_reference(text, TERM_object, thing);
+    if (entity != 0) text_reference(text, TERM_object, entity);
     if (length > 0) TEXT_NAME(text, path, path, length);
     if (found) text_facts(text, &facts);
     text_task(text, scope);
     event_end(&block);
 }
 
-static void thing_or_path(const char *term, uint64_t thing, const char *path) {
+static void entity_or_path(const char *term, uint64_t entity, const char *path) {
     size_t length;
-    if (thing != 0 && handle_is_own(thing) && thing >> LETTER != 0) event_declared(term, thing, "", 0);
-    char *told = recording_thread() == NULL ? NULL : path_declared(path, &length);
-    if (told == NULL) return;
-    event_declared(term, 0, told, length);
-    pool_give(&scratches, told);
+    if (entity != 0 && handle_is_own(entity) && entity >> LETTER != 0) event_declared(term, entity, "", 0);
+    char *absolute = recording_thread() == NULL ? NULL : path_declared(path, &length);
+    if (absolute == NULL) return;
+    event_declared(term, 0, absolute, length);
+    pool_give(&scratches, absolute);
 }
 
-void provio_used(uint64_t thing, const char *path) {
-    thing_or_path(TERM_UsedSaid, thing, path);
+void provio_used(uint64_t entity, const char *path) {
+    entity_or_path(TERM_UsedSaid, entity, path);
 }
 
-void provio_generated(uint64_t thing, const char *path) {
-    thing_or_path(TERM_GeneratedSaid, thing, path);
+void provio_generated(uint64_t entity, const char *path) {
+    entity_or_path(TERM_GeneratedSaid, entity, path);
 }

@@ -143,18 +143,18 @@ static size_t arguments_room(void) {
     return room;
 }
 
-static void text_word(struct text *text, const char *said, const char *word) {
+static void text_word(struct text *text, const char *property, const char *word) {
     if (*word == '\0') return;
-    text_string(text, said);
+    text_string(text, property);
     text_string(text, word);
     TEXT(text, "\"");
 }
 
 void text_process(struct text *text, const char *image, uint32_t pid, uint64_t tick, uint32_t parent,
                   uint64_t started) {
-    bool told = !filtered(CLASS_PROCESS); // otherwise only the properties that link it to other records
+    bool described = !filtered(CLASS_PROCESS); // otherwise only the properties that link it to other records
     TEXT(text, " <../> ");
-    if (told) {
+    if (described) {
         TEXT(text, "a " TERM_Process);
         TEXT_NUMBER(text, TERM_pid, pid);
         TEXT_NUMBER(text, TERM_startTick, tick);
@@ -162,13 +162,13 @@ void text_process(struct text *text, const char *image, uint32_t pid, uint64_t t
     }
     TEXT(text, TERM_parentPid " ");
     text_number(text, parent);
-    if (told) text_name(text, TERM_host, TERM_host, settings.host, strlen(settings.host));
+    if (described) text_name(text, TERM_host, TERM_host, settings.host, strlen(settings.host));
     TEXT(text, " ; " TERM_image " \"");
     text_string(text, image);
     TEXT(text, "\"");
     TEXT_NUMBER(text, TERM_startedNs, started);
     text_rank(text);
-    if (!told) return;
+    if (!described) return;
     text_word(text, " ; " TERM_jobId " \"", settings.job[JOB]);
     text_word(text, " ; " TERM_jobArrayIndex " \"", settings.job[JOB_INDEX]);
     TEXT(text, " ; " TERM_argv " \"");
@@ -187,8 +187,8 @@ static EARLY struct program {
 } program;
 
 static void program_look(char *room, size_t most) {
-    static const char gone[] = " (deleted)"; // appended by /proc
-    size_t tail = sizeof gone - 1;
+    static const char deleted[] = " (deleted)"; // appended by /proc
+    size_t tail = sizeof deleted - 1;
     if (atomic_load(&program.path) != NULL) return;
     long size = RAW(readlinkat, AT_FDCWD, (long)"/proc/self/exe", (long)room, (long)most);
     size_t length = size > 0 ? (size_t)size : 0;
@@ -196,7 +196,7 @@ static void program_look(char *room, size_t most) {
     if (path == NULL) return;
     if (length == 0 || !statx_facts(AT_FDCWD, "/proc/self/exe", 0, &program.facts)) program.facts.mode = 0;
     if (program.facts.mode != 0 && program.facts.links == 0 && length > tail &&
-        memcmp(room + length - tail, gone, tail) == 0)
+        memcmp(room + length - tail, deleted, tail) == 0)
         length -= tail;
     memcpy(path, room, length);
     program.length = length;

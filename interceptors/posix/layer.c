@@ -244,27 +244,27 @@ struct member_property {
     bool plain;
     size_t size;
 };
-#define SAYING(name, other, value)                                                                                     \
+#define PROPERTY(name, other, value)                                                                                   \
     { TERM_##name, TERM_##other, value, " ; " TERM_##name " \"", sizeof " ; " TERM_##name " \"" - 1, false, 0 }
-enum { SAYINGS = 10, LONGEST_TYPE = 2048 };
+enum { PROPERTIES = 10, LONGEST_TYPE = 2048 };
 
 // The known properties; returns their number.
-static int properties_of(struct member_property *sayings, const struct provio_member *member) {
-    const struct member_property all[SAYINGS] = {
-        SAYING(path, pathEncoded, member->path),       SAYING(name, nameEncoded, member->name),
-        SAYING(target, targetEncoded, member->target), SAYING(targetFile, targetFileEncoded, member->target_file),
-        SAYING(shape, shape, member->shape),           SAYING(maxShape, maxShape, member->max_shape),
-        SAYING(datatype, datatype, member->datatype),  SAYING(chunks, chunks, member->chunks),
-        SAYING(filters, filters, member->filters),     SAYING(token, token, member->token),
+static int properties_of(struct member_property *found, const struct provio_member *member) {
+    const struct member_property all[PROPERTIES] = {
+        PROPERTY(path, pathEncoded, member->path),       PROPERTY(name, nameEncoded, member->name),
+        PROPERTY(target, targetEncoded, member->target), PROPERTY(targetFile, targetFileEncoded, member->target_file),
+        PROPERTY(shape, shape, member->shape),           PROPERTY(maxShape, maxShape, member->max_shape),
+        PROPERTY(datatype, datatype, member->datatype),  PROPERTY(chunks, chunks, member->chunks),
+        PROPERTY(filters, filters, member->filters),     PROPERTY(token, token, member->token),
     };
     int count = 0;
-    for (int i = 0; i < SAYINGS; i++) {
+    for (int i = 0; i < PROPERTIES; i++) {
         if (all[i].value == NULL) continue;
         size_t size = strlen(all[i].value);
         if (all[i].value == member->datatype && size > LONGEST_TYPE) continue;
-        sayings[count] = all[i];
-        sayings[count].size = size;
-        sayings[count++].plain = text_plain(all[i].value, size);
+        found[count] = all[i];
+        found[count].size = size;
+        found[count++].plain = text_plain(all[i].value, size);
     }
     return count;
 }
@@ -281,15 +281,15 @@ static void property_text(struct text *text, const struct member_property *membe
 }
 
 // Keep the properties of a member as text, in exactly the space that it needs.
-static provio_object *member_new(const char *kind, const struct member_property *sayings, int count,
+static provio_object *member_new(const char *kind, const struct member_property *found, int count,
                                  uint64_t element_size) {
     size_t room = 64;
-    for (int i = 0; i < count; i++) room += 32 + (sayings[i].plain ? 1 : 6) * sayings[i].size;
+    for (int i = 0; i < count; i++) room += 32 + (found[i].plain ? 1 : 6) * found[i].size;
     bool large = room > PATH_ROOM;
     char *made = large ? arena_take(room) : pool_take(&scratches);
     if (made == NULL) return NULL;
     struct text text = {made, made + room};
-    for (int i = 0; i < count; i++) property_text(&text, &sayings[i]);
+    for (int i = 0; i < count; i++) property_text(&text, &found[i]);
     if (element_size != 0) TEXT_NUMBER(&text, TERM_elementSize, element_size);
     provio_object *member = record_new(kind, (size_t)(text.at - made));
     if (member != NULL) memcpy(member->text, made, member->length = member->room);
@@ -301,10 +301,10 @@ provio_object *provio_member(provio_object *file, const struct provio_member *de
     struct thread *thread = file == NULL ? NULL : recording_thread();
     uint64_t in = thread == NULL ? 0 : serial_of(thread, file);
     const char *kind = kind_of(described->kind);
-    struct member_property sayings[SAYINGS];
+    struct member_property found[PROPERTIES];
     if (in == 0 || kind == NULL || described->path == NULL) return NULL;
-    int count = properties_of(sayings, described);
-    provio_object *member = member_new(kind, sayings, count, described->element_size);
+    int count = properties_of(found, described);
+    provio_object *member = member_new(kind, found, count, described->element_size);
     if (member == NULL) return NULL;
     member->file = file;
     uint64_t serial = serial_next();

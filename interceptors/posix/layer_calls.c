@@ -84,8 +84,8 @@ void provio_failed(provio_object *object, int function, int error, uint64_t star
 // ---- events
 
 // Begin an event on an object that is in use; `names` is the space for the rest.
-static bool told(struct thread **thread, struct block *block, const char *term, provio_object *object,
-                 const char *property, int function, uint64_t started, size_t names) {
+static bool object_event_begin(struct thread **thread, struct block *block, const char *term, provio_object *object,
+                               const char *property, int function, uint64_t started, size_t names) {
     *thread = object == NULL || !function_known(function) ? NULL : recording_thread();
     uint64_t serial = *thread == NULL ? 0 : serial_of(*thread, object);
     if (serial == 0) return false;
@@ -99,13 +99,14 @@ static size_t room_of(const char *name) {
     return name == NULL ? 0 : name_room(name, strlen(name));
 }
 
-#define SAY(text, name, value)                                                                                         \
+#define TEXT_OPTIONAL(text, name, value)                                                                               \
     if ((value) != NULL) TEXT_NAME(text, name, value, strlen(value))
 
 void provio_resized(provio_object *object, int function, const char *shape, uint64_t started) {
     struct thread *thread;
     struct block block;
-    if (!told(&thread, &block, TERM_Resize, object, TERM_object, function, started, room_of(shape))) return;
+    if (!object_event_begin(&thread, &block, TERM_Resize, object, TERM_object, function, started, room_of(shape)))
+        return;
     if (shape != NULL) text_name(&block.text, TERM_shape, TERM_shape, shape, strlen(shape));
     event_end(&block);
 }
@@ -115,10 +116,10 @@ void provio_renamed(provio_object *file, int function, const char *path, const c
     struct thread *thread;
     struct block block;
     size_t names = room_of(path) + room_of(from) + room_of(to);
-    if (!told(&thread, &block, TERM_Rename, file, TERM_inFile, function, started, names)) return;
-    SAY(&block.text, path, path);
-    SAY(&block.text, from, from);
-    SAY(&block.text, to, to);
+    if (!object_event_begin(&thread, &block, TERM_Rename, file, TERM_inFile, function, started, names)) return;
+    TEXT_OPTIONAL(&block.text, path, path);
+    TEXT_OPTIONAL(&block.text, from, from);
+    TEXT_OPTIONAL(&block.text, to, to);
     event_end(&block);
 }
 
@@ -126,8 +127,8 @@ void provio_deleted(provio_object *file, int function, const char *path, const c
     struct thread *thread;
     struct block block;
     size_t names = room_of(path) + room_of(name);
-    if (!told(&thread, &block, TERM_Delete, file, TERM_inFile, function, started, names)) return;
-    SAY(&block.text, path, path);
-    SAY(&block.text, name, name);
+    if (!object_event_begin(&thread, &block, TERM_Delete, file, TERM_inFile, function, started, names)) return;
+    TEXT_OPTIONAL(&block.text, path, path);
+    TEXT_OPTIONAL(&block.text, name, name);
     event_end(&block);
 }

@@ -81,7 +81,7 @@ enum { RTLD_DEEPBIND = 0, LM_ID_BASE = 0 };
 #endif
 
 static const char deep[] = "is loaded with RTLD_DEEPBIND, past every preload";
-static const char apart[] = "is loaded into a name space of its own, past every preload";
+static const char own_namespace[] = "is loaded into a name space of its own, past every preload";
 
 static __attribute__((cold, noinline)) void report_once(_Atomic bool *reported, int api, const char *reason,
                                                         const char *path) {
@@ -108,6 +108,7 @@ int provio_dlclose(void *handle) {
 
 void *provio_dlmopen(long space, const char *path, int flags) {
     static _Atomic bool reported;
-    if (space != LM_ID_BASE && path != NULL && !(flags & RTLD_NOLOAD)) report_once(&reported, API_dlmopen, apart, path);
+    if (space != LM_ID_BASE && path != NULL && !(flags & RTLD_NOLOAD))
+        report_once(&reported, API_dlmopen, own_namespace, path);
     return REAL(dlmopen)(space, path, flags);
 }

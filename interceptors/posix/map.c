@@ -77,7 +77,7 @@ bool map_at(const void *address, struct map *found) {
 // Remove a range from all maps before the call, because afterwards another map may have the addresses.
 struct map *maps_cut(const void *address, size_t size) {
     uintptr_t start = (uintptr_t)address, end = start + whole_pages(size), at;
-    struct map *gone = NULL;
+    struct map *cut = NULL;
     EACH_MAP(map) {
         if (!hold(map, start, end, &at)) continue;
         size_t before = at < start ? start - at : 0, after = at + map->size > end ? at + map->size - end : 0;
@@ -87,35 +87,35 @@ struct map *maps_cut(const void *address, size_t size) {
             atomic_store(&map->address, before > 0 ? at : end);
         } else {
             map->was = at;
-            map->next = gone;
-            gone = map;
+            map->next = cut;
+            cut = map;
         }
     }
-    return gone;
+    return cut;
 }
 
 // After a failed call.
-void maps_restore(struct map *gone) {
-    for (struct map *map = gone, *next; map != NULL; map = next) {
+void maps_restore(struct map *cut) {
+    for (struct map *map = cut, *next; map != NULL; map = next) {
         next = map->next;
         atomic_store(&map->address, map->was);
     }
 }
 
-static bool parts_left(const struct map *gone) {
+static bool has_parts(const struct map *cut) {
     EACH_MAP(map) {
         if (atomic_load(&map->address) <= HELD) continue;
-        if (relaxed(map->event) == relaxed(gone->event) && relaxed(map->ordinal) == relaxed(gone->ordinal)) return true;
+        if (relaxed(map->event) == relaxed(cut->event) && relaxed(map->ordinal) == relaxed(cut->ordinal)) return true;
     }
     return false;
 }
 
-void maps_gone(int api, struct map *gone, uint64_t started) {
-    for (struct map *map = gone, *next; map != NULL; map = next) {
+void maps_end(int api, struct map *cut, uint64_t started) {
+    for (struct map *map = cut, *next; map != NULL; map = next) {
         next = map->next;
         struct facts facts;
         struct object *object = map->object;
-        if (!parts_left(map)) {
+        if (!has_parts(map)) {
             bool known = object->path != NULL && statx_facts(AT_FDCWD, object->path, 0, &facts) &&
                          facts.inode == object->facts.inode;
             event_unmap(api, map->ordinal, map->event, known ? &facts : NULL, started);
@@ -137,13 +137,13 @@ static void *watched_mmap(int api, void *(*real)(void *, size_t, int, int, int, 
     bool shared = (flags & MAP_TYPE) != MAP_PRIVATE, lasting = shared && (protection & PROT_WRITE) && lender == NULL;
     struct object *held = object != &ignored && lasting ? object_kept(fd) : NULL;
     uint64_t started = now(thread);
-    struct map *gone = replaces ? maps_cut(address, size) : NULL;
+    struct map *cut = replaces ? maps_cut(address, size) : NULL;
     void *result = real(address, size, protection, flags, fd, offset);
     if (result == MAP_FAILED) {
-        maps_restore(gone);
+        maps_restore(cut);
         access_failed(thread, object, api, started);
     } else {
-        maps_gone(api, gone, started);
+        maps_end(api, cut, started);
         uint64_t event = object == &ignored ? 0 : event_map(api, object, size, protection, shared, started);
         const struct map map = {.object = object, .event = event, .ordinal = thread->ordinal};
         if (event != 0 && held == object) map_follow(result, size, &map);
@@ -160,12 +160,12 @@ static int watched_munmap(int api, int (*real)(void *, size_t), void *address, s
     struct thread *thread = watching() && maps_any() ? thread_self() : NULL;
     if (thread == NULL) return real(address, size);
     uint64_t started = now(thread);
-    struct map *gone = maps_cut(address, size);
+    struct map *cut = maps_cut(address, size);
     int result = real(address, size);
     if (result != 0)
-        maps_restore(gone);
+        maps_restore(cut);
     else
-        maps_gone(api, gone, started);
+        maps_end(api, cut, started);
     return result;
 }
 FORWARD(munmap, int, (void *address, size_t size), watched_munmap, address, size)
@@ -186,8 +186,8 @@ void *provio_mremap(void *address, size_t size, size_t new_size, int flags, void
         maps_restore(from);
     } else {
         if (known) map_follow(result, new_size, &moved);
-        maps_gone(API_mremap, from, started);
-        maps_gone(API_mremap, over, started);
+        maps_end(API_mremap, from, started);
+        maps_end(API_mremap, over, started);
     }
     if (known) object_release(moved.object, (uint64_t)MAP_REFERENCE << 32);
     return result;

@@ -143,8 +143,8 @@ void map_follow(void *address, size_t size, const struct map *like);
 bool map_at(const void *address, struct map *found); // with a reference to its object
 bool maps_any(void);
 struct map *maps_cut(const void *address, size_t size);
-void maps_restore(struct map *gone);
-void maps_gone(int api, struct map *gone, uint64_t started);
+void maps_restore(struct map *cut);
+void maps_end(int api, struct map *cut, uint64_t started);
 void maps_after_fork(void);
 
 // ---- between object.c and opening.c

@@ -272,9 +272,9 @@ static uint64_t tick_between(void) {
 uint64_t child_tick(int pid) {
     uint64_t between = tick_between();
     if (between != 0 && relaxed(ticks_agree) > 0) return between;
-    uint64_t told = start_tick(pid, NULL);
-    if (between != 0 && told != 0) atomic_store(&ticks_agree, told == between ? 1 : -1);
-    return told;
+    uint64_t listed = start_tick(pid, NULL);
+    if (between != 0 && listed != 0) atomic_store(&ticks_agree, listed == between ? 1 : -1);
+    return listed;
 }
 
 // In the child, after wake().

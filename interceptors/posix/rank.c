@@ -97,7 +97,7 @@ void text_conflicting_ranks(struct text *text) {
     text_string(text, settings.conflicting[0]);
     TEXT(text, " and ");
     text_string(text, settings.conflicting[1]);
-    TEXT(text, " contradict each other, so that ranks are not told apart: unset what is left of another launcher\" ; ");
+    TEXT(text, " contradict each other, so that ranks are unknown: unset the variables left by another launcher\" ; ");
     TEXT(text, TERM_about " <../> .");
 }
 

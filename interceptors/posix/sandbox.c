@@ -13,7 +13,7 @@ static _Atomic bool sealed_by_child; // by a child of vfork, in its parent's mem
 
 static const char seccomp_reason[] =
     "entered seccomp, under which the shim makes no system call: files opened from then on are known by name alone, "
-    "and what its children do is not seen",
+    "and its children are not recorded",
                   clock_reason[] =
                       "entered strict seccomp, under which the shim has no clock: times stand still from then on";
 

@@ -65,9 +65,9 @@ static void report_once(long number) {
     struct text text = {words, words + sizeof words - 1};
     if (already_reported((unsigned)number)) return;
     if (number == SYS_io_uring_setup) {
-        TEXT(&text, "uses io_uring: what it reads and writes by it is not seen");
+        TEXT(&text, "uses io_uring: its reads and writes by it are not recorded");
     } else if (number == SYS_io_submit || number == SYS_io_setup) {
-        TEXT(&text, "uses the kernel's asynchronous I/O: what it reads and writes by it is not seen");
+        TEXT(&text, "uses the kernel's asynchronous I/O: its reads and writes by it are not recorded");
     } else {
         text_bytes(&text, reason, sizeof reason - 1);
         text_number(&text, (uint64_t)number);
@@ -362,7 +362,9 @@ __attribute__((used)) long provio_syscall_watched(long number, long a, long b, l
 __attribute__((used)) void provio_syscall_note(long number, unsigned long flags) {
     bool shared = number != SYS_clone || (flags & (CLONE_VM | CLONE_THREAD)) == CLONE_VM;
     if (!shared || !watching() || thread_self() == NULL || already_reported((unsigned)number)) return;
-    event_gap(API_syscall, "makes children by syscall() that share its memory: they are not told apart from it", NULL);
+    event_gap(API_syscall,
+              "makes children by syscall() that share its memory: their calls cannot be distinguished from its own",
+              NULL);
 }
 
 #if defined(__x86_64__)

@@ -149,9 +149,9 @@ uint64_t provio_task_begin(const struct provio_task *task) {
     if (thread == NULL) return 0;
     uint64_t number = atomic_fetch_add(&tasks, 1) + 1, within = scope_of(thread);
     thread->depth++;
-    bool said = task_write(thread, number, task);
+    bool written = task_write(thread, number, task);
     thread->depth--;
-    if (!said) return 0;
+    if (!written) return 0;
     atomic_store(&nested[number % KNOWN].within, within);
     atomic_store(&nested[number % KNOWN].task, number);
     _Atomic uint64_t *word = word_of(number, true);

@@ -35,12 +35,12 @@ static char *content(const char *path, struct stat *found) {
     return text;
 }
 
-static int say_end(char *said, size_t size, int status) {
+static int format_end(char *line_end, size_t size, int status) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     const char *word = WIFSIGNALED(status) ? "signal" : "exitCode";
     int number = WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status);
-    return snprintf(said, size, " ; :endedNs %lld%09ld ; :%s %d", (long long)now.tv_sec, now.tv_nsec, word, number);
+    return snprintf(line_end, size, " ; :endedNs %lld%09ld ; :%s %d", (long long)now.tv_sec, now.tv_nsec, word, number);
 }
 
 // Return the end of the line that describes the run: it starts with the run's IRI and class, and ends with a space and
@@ -55,8 +55,8 @@ static const char *end_of_line(const char *text, const char *subject) {
     return NULL;
 }
 
-bool note_end(const struct handoff *handoff, int status) {
-    char path[4096], new[4096], said[96];
+bool record_end(const struct handoff *handoff, int status) {
+    char path[4096], new[4096], line_end[96];
     struct stat found;
     if (snprintf(path, sizeof path, "%s/run.ttl", handoff->run_folder) >= (int)sizeof path) return false;
     snprintf(new, sizeof new, "%s/run.new", handoff->run_folder);
@@ -66,8 +66,8 @@ bool note_end(const struct handoff *handoff, int status) {
     unlink(new);
     int fd = open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0) return false;
-    int length = say_end(said, sizeof said, status);
-    bool whole = write_all(fd, text, (size_t)(cut - text)) && write_all(fd, said, (size_t)length) &&
+    int length = format_end(line_end, sizeof line_end, status);
+    bool whole = write_all(fd, text, (size_t)(cut - text)) && write_all(fd, line_end, (size_t)length) &&
                  write_all(fd, cut, strlen(cut)) && fchmod(fd, found.st_mode & 0777) == 0;
     close(fd);
     return whole && rename(new, path) == 0;

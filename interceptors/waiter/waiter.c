@@ -38,7 +38,7 @@ static sigset_t signals(const char *mask) {
 }
 
 // Descriptors opened here must not become a standard stream: a Python whose standard input is a folder does not start.
-static void have_streams(void) {
+static void open_streams(void) {
     while (fcntl(STDERR_FILENO, F_GETFD) < 0 || fcntl(STDOUT_FILENO, F_GETFD) < 0 || fcntl(STDIN_FILENO, F_GETFD) < 0)
         if (open("/dev/null", O_RDWR) < 0) return;
 }
@@ -77,7 +77,7 @@ static int wait_for(const struct handoff *handoff) {
     return ended == pid ? status : 0;
 }
 
-static void put_back_signals(const struct handoff *handoff) {
+static void restore_signals(const struct handoff *handoff) {
     sigset_t before = signals(handoff->before);
     sigprocmask(SIG_SETMASK, &before, NULL);
 }
@@ -95,11 +95,11 @@ static bool notify_merge(const char *home) {
     socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     char message[4200];
-    int said = snprintf(message, sizeof message, "run %s", home);
-    bool handoff = fd >= 0 && said < (int)sizeof message &&
-                   sendto(fd, message, (size_t)said, 0, (struct sockaddr *)&address, size) == said;
+    int text = snprintf(message, sizeof message, "run %s", home);
+    bool notified = fd >= 0 && text < (int)sizeof message &&
+                    sendto(fd, message, (size_t)text, 0, (struct sockaddr *)&address, size) == text;
     if (fd >= 0) close(fd);
-    return handoff;
+    return notified;
 }
 
 // None of the caller's descriptors stays open, so that readers of the caller's output see its end.
@@ -117,7 +117,7 @@ static void start_merge(const struct handoff *handoff) {
 
 static void merge_later(const struct handoff *handoff) {
     if (notify_merge(handoff->home)) return;
-    put_back_signals(handoff);
+    restore_signals(handoff);
     if (vfork() == 0) start_merge(handoff); // this process continues after the child has left the project
 }
 
@@ -154,9 +154,9 @@ static void continue_in_python(const struct handoff *handoff, int fd, int status
 
 // On failure, Python tries again.
 static bool finish(const struct handoff *handoff, int status) {
-    if (!note_end(handoff, status) || *handoff->mode == PYTHON) return false;
+    if (!record_end(handoff, status) || *handoff->mode == PYTHON) return false;
     report_unclosed(handoff);
-    put_back_signals(handoff);
+    restore_signals(handoff);
     if (*handoff->mode == MERGE) merge_later(handoff);
     if (*handoff->word != '\0' && write(STDERR_FILENO, handoff->word, strlen(handoff->word)) < 0)
         errno = 0; // there is no reader
@@ -167,13 +167,13 @@ int main(void) {
     struct handoff handoff;
     int fd = read_handoff(&handoff);
     if (fd < 0) return 125;
-    have_streams();
+    open_streams();
     if (*handoff.mode == POST_RUN) return report_unclosed(&handoff), 0;
     prctl(PR_SET_NAME, "provio");
     int status = *handoff.pid == '0' ? atoi(handoff.status) : wait_for(&handoff);
     if (!finish(&handoff, status)) {
         continue_in_python(&handoff, fd, status);
-        put_back_signals(&handoff);
+        restore_signals(&handoff);
     }
     end_with(status);
 }

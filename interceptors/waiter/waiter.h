@@ -20,6 +20,6 @@ enum mode {
     POST_RUN = 's', // only unclosed openings are examined, for a Python that does the rest
 };
 
-bool note_end(const struct handoff *handoff, int status);
+bool record_end(const struct handoff *handoff, int status);
 
 void report_unclosed(const struct handoff *handoff);

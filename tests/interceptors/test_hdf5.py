@@ -174,8 +174,8 @@ def test_unrecorded_objects_leave_a_gap(compiled: Compiling, trace: Trace, work:
     assert story.moved() == acts(lines)
     reasons = sorted(gap["reason"].partition(":")[0] for gap in of_class(story.facts, "Gap").values())
     assert reasons == [
-        "has more HDF5 files open at once than are told apart",
-        "names an object of an HDF5 file in more bytes than are kept",
+        "has more HDF5 files open at once than can be followed",
+        "names an object of an HDF5 file in more bytes than can be stored",
     ]
     assert len(story.files) == 4096
 

@@ -125,10 +125,10 @@ __attribute__((visibility("default"))) H5PL_type_t H5PLget_plugin_type(void) {
 }
 
 __attribute__((visibility("default"))) const void *H5PLget_plugin_info(void) {
-    static bool asked;
-    if (!asked) recorder_find();
-    asked = true;
+    static bool searched;
+    if (!searched) recorder_find();
+    searched = true;
     const void *address = __builtin_return_address(0);
     if (!library_found(address)) return NULL;
-    return library_at(address)->is_twelve ? (const void *)&provio_class_of_twelve : &provio_class;
+    return library_at(address)->is_v1_12 ? (const void *)&provio_class_of_v1_12 : &provio_class;
 }

@@ -60,47 +60,47 @@ static herr_t file_by_name(struct library *library, int what, hid_t list, void *
 
 static herr_t v1_12_file_specific(void *object, int what, hid_t list, void **request, va_list more) {
     struct library *library = LIBRARY;
-    if (what == TWELVE_FILE_IS_ACCESSIBLE || what == TWELVE_FILE_DELETE)
+    if (what == V1_12_FILE_IS_ACCESSIBLE || what == V1_12_FILE_DELETE)
         return file_by_name(library, what, list, request, more);
-    va_list said;
-    va_copy(said, more);
+    va_list arguments;
+    va_copy(arguments, more);
     struct call call = call_begin(library, list, FUNCTION_H5Fopen);
     herr_t result = library->v1_12.file_specific(object, library->native, what, list, request, more);
     if (result >= 0 && is_recording()) {
-        if (what == TWELVE_FILE_REOPEN) reopened(&call, object, *va_arg(said, void **));
-        if (what == TWELVE_FILE_FLUSH) flushed(&call, object, (H5I_type_t)va_arg(said, int));
+        if (what == V1_12_FILE_REOPEN) reopened(&call, object, *va_arg(arguments, void **));
+        if (what == V1_12_FILE_FLUSH) flushed(&call, object, (H5I_type_t)va_arg(arguments, int));
     }
-    va_end(said);
+    va_end(arguments);
     return result;
 }
 
 static herr_t v1_12_attr_specific(void *object, const H5VL_loc_params_t *where, int what, hid_t list, void **request,
                                   va_list more) {
     struct library *library = LIBRARY;
-    bool deleting = what == TWELVE_ATTR_DELETE;
-    va_list said;
-    va_copy(said, more);
+    bool deleting = what == V1_12_ATTR_DELETE;
+    va_list arguments;
+    va_copy(arguments, more);
     struct call call = call_begin(library, list, deleting ? FUNCTION_H5Adelete : FUNCTION_H5Arename);
     herr_t result = library->v1_12.attr_specific(object, where, library->native, what, list, request, more);
-    if (result >= 0 && is_recording() && (deleting || what == TWELVE_ATTR_RENAME)) {
-        const char *name = va_arg(said, const char *);
-        renamed(&call, object, where, name, deleting ? NULL : va_arg(said, const char *));
+    if (result >= 0 && is_recording() && (deleting || what == V1_12_ATTR_RENAME)) {
+        const char *name = va_arg(arguments, const char *);
+        renamed(&call, object, where, name, deleting ? NULL : va_arg(arguments, const char *));
     }
-    va_end(said);
+    va_end(arguments);
     return result;
 }
 
 static herr_t v1_12_link_create(int what, void *object, const H5VL_loc_params_t *where, hid_t creation, hid_t access,
                                 hid_t list, void **request, va_list more) {
     struct library *library = LIBRARY;
-    va_list said;
-    va_copy(said, more);
+    va_list arguments;
+    va_copy(arguments, more);
     struct call call = call_begin(library, list, FUNCTION_H5Lcreate_soft);
     herr_t result =
         library->v1_12.link_create(what, object, where, library->native, creation, access, list, request, more);
     if (result >= 0 && is_recording() && what == H5VL_LINK_CREATE_SOFT)
-        linked(&call, object, where, va_arg(said, const char *));
-    va_end(said);
+        linked(&call, object, where, va_arg(arguments, const char *));
+    va_end(arguments);
     return result;
 }
 
@@ -127,7 +127,7 @@ static herr_t connector_class(void *object, H5VL_get_conn_lvl_t level, const str
     struct library *library = LIBRARY;
     if (level != H5VL_GET_CONN_LVL_CURR)
         return library->H5VLintrospect_get_conn_cls(object, library->native, level, (const H5VL_class_t **)class);
-    *class = &provio_class_of_twelve;
+    *class = &provio_class_of_v1_12;
     return 0;
 }
 
@@ -137,7 +137,7 @@ static herr_t supports(void *object, H5VL_subclass_t class, int operation, bool 
     return library->H5VLintrospect_opt_query(object, library->native, class, operation, answer);
 }
 
-const struct v1_12_class provio_class_of_twelve = {
+const struct v1_12_class provio_class_of_v1_12 = {
     .version = 0,
     .value = 21870, // as in provio_class
     .name = "provio",

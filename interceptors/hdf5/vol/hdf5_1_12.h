@@ -33,13 +33,13 @@ struct v1_12 {
 };
 
 // Operation numbers that differ from version 3.
-enum { TWELVE_ATTR_DELETE = 0, TWELVE_ATTR_RENAME = 3 };
-enum { TWELVE_FILE_FLUSH = 0, TWELVE_FILE_REOPEN = 1, TWELVE_FILE_IS_ACCESSIBLE = 4, TWELVE_FILE_DELETE = 5 };
+enum { V1_12_ATTR_DELETE = 0, V1_12_ATTR_RENAME = 3 };
+enum { V1_12_FILE_FLUSH = 0, V1_12_FILE_REOPEN = 1, V1_12_FILE_IS_ACCESSIBLE = 4, V1_12_FILE_DELETE = 5 };
 
 // A callback of the classes below, without and with a location.
-typedef herr_t v1_12_asked(void *object, int what, hid_t list, void **request, va_list more);
-typedef herr_t v1_12_asked_at(void *object, const H5VL_loc_params_t *where, int what, hid_t list, void **request,
-                              va_list more);
+typedef herr_t v1_12_operation(void *object, int what, hid_t list, void **request, va_list more);
+typedef herr_t v1_12_operation_at(void *object, const H5VL_loc_params_t *where, int what, hid_t list, void **request,
+                                  va_list more);
 
 // The callbacks of a connector, in the order of 1.12. Types that are the same in both versions are taken from version
 // 3.
@@ -57,9 +57,9 @@ struct v1_12_class {
         __typeof__(((H5VL_attr_class_t *)0)->open) open;
         __typeof__(((H5VL_attr_class_t *)0)->read) read;
         __typeof__(((H5VL_attr_class_t *)0)->write) write;
-        v1_12_asked *get;
-        v1_12_asked_at *specific;
-        v1_12_asked *optional;
+        v1_12_operation *get;
+        v1_12_operation_at *specific;
+        v1_12_operation *optional;
         __typeof__(((H5VL_attr_class_t *)0)->close) close;
     } attribute;
     struct {
@@ -68,25 +68,25 @@ struct v1_12_class {
         herr_t (*read)(void *dataset, hid_t type, hid_t memory, hid_t space, hid_t list, void *to, void **request);
         herr_t (*write)(void *dataset, hid_t type, hid_t memory, hid_t space, hid_t list, const void *from,
                         void **request);
-        v1_12_asked *get, *specific, *optional;
+        v1_12_operation *get, *specific, *optional;
         __typeof__(((H5VL_dataset_class_t *)0)->close) close;
     } dataset;
     struct {
         __typeof__(((H5VL_datatype_class_t *)0)->commit) commit;
         __typeof__(((H5VL_datatype_class_t *)0)->open) open;
-        v1_12_asked *get, *specific, *optional;
+        v1_12_operation *get, *specific, *optional;
         __typeof__(((H5VL_datatype_class_t *)0)->close) close;
     } datatype;
     struct {
         __typeof__(((H5VL_file_class_t *)0)->create) create;
         __typeof__(((H5VL_file_class_t *)0)->open) open;
-        v1_12_asked *get, *specific, *optional;
+        v1_12_operation *get, *specific, *optional;
         __typeof__(((H5VL_file_class_t *)0)->close) close;
     } file;
     struct {
         __typeof__(((H5VL_group_class_t *)0)->create) create;
         __typeof__(((H5VL_group_class_t *)0)->open) open;
-        v1_12_asked *get, *specific, *optional;
+        v1_12_operation *get, *specific, *optional;
         __typeof__(((H5VL_group_class_t *)0)->close) close;
     } group;
     struct {
@@ -94,14 +94,14 @@ struct v1_12_class {
                          hid_t list, void **request, va_list more);
         __typeof__(((H5VL_link_class_t *)0)->copy) copy;
         __typeof__(((H5VL_link_class_t *)0)->move) move;
-        v1_12_asked_at *get, *specific;
-        v1_12_asked *optional;
+        v1_12_operation_at *get, *specific;
+        v1_12_operation *optional;
     } link;
     struct {
         __typeof__(((H5VL_object_class_t *)0)->open) open;
         __typeof__(((H5VL_object_class_t *)0)->copy) copy;
-        v1_12_asked_at *get, *specific;
-        v1_12_asked *optional;
+        v1_12_operation_at *get, *specific;
+        v1_12_operation *optional;
     } object;
     struct {
         herr_t (*connector)(void *object, H5VL_get_conn_lvl_t level, const struct v1_12_class **class);
@@ -115,9 +115,9 @@ struct v1_12_class {
         herr_t (*optional)(void *object, void *id, int what, va_list more);
     } blob;
     H5VL_token_class_t token;
-    v1_12_asked *optional;
+    v1_12_operation *optional;
 };
 
-extern const struct v1_12_class provio_class_of_twelve;
+extern const struct v1_12_class provio_class_of_v1_12;
 
 #endif

@@ -29,7 +29,7 @@
 struct library {
     uintptr_t begin, end; // the address range of its code
     hid_t native;
-    bool is_twelve; // HDF5 1.12: use `twelve` for the functions that are newer
+    bool is_v1_12; // HDF5 1.12: use `twelve` for the functions that are newer
     struct v1_12 v1_12;
 #define FUNCTION(name) __typeof__(&name) name;
 #define LATER FUNCTION
