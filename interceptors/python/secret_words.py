@@ -1,7 +1,7 @@
 """Recognise secrets: the name of an option or setting in, whether its value is secret out; and remove passwords from
 URLs.
 
-`interceptors/posix/secret.c` uses the same words. `provio/trace/redact.py` uses this module too.
+`interceptors/posix/declared_settings.c` uses the same words. `provio/trace/redact.py` uses this module too.
 """
 
 from __future__ import annotations
