@@ -277,7 +277,7 @@ void named(const struct call *call, hid_t object, hid_t place, const char *name)
 
 // Unrecorded objects leave a Gap, one for each reason.
 enum unrecorded { MANY_FILES, LONG_NAMES, ALL_RANKS };
-void unrecorded(const struct call *call, enum unrecorded what);
+void unrecorded(const struct call *call, enum unrecorded reason);
 
 // ---- record.c: the other records of the table's subjects
 

@@ -83,8 +83,8 @@ def document() -> str:
     lines = [
         "# The recorded calls of HDF5",
         "",
-        "Generated from `interceptors/hdf5/calls.def` by `make calls`. Each name is a function of HDF5 in any version from",
-        "1.10 on; calls inside HDF5 belong to the function that the program called. The classes are those of",
+        "Generated from `interceptors/hdf5/calls.def` by `make calls`. Each name is a function of HDF5 in any version",
+        "from 1.10 on; calls inside HDF5 belong to the function that the program called. The classes are those of",
         "[the graph](graph.md); [the trace format](trace-format.md) describes the records, [hdf5.md](hdf5.md) the",
         "interception. A test compares the functions that the installed libraries export with this table.",
     ]

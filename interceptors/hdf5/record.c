@@ -7,14 +7,14 @@ uint64_t recorded_start(const struct call *call) {
     return call->started + (provio_now() - call->ended);
 }
 
-void unrecorded(const struct call *call, enum unrecorded what) {
+void unrecorded(const struct call *call, enum unrecorded reason) {
     static const char *const reasons[] = {
         [MANY_FILES] = "has more HDF5 files open at once than can be followed: calls on the others are not recorded",
         [LONG_NAMES] = "names an object of an HDF5 file in more bytes than can be stored: calls on it are not recorded",
         [ALL_RANKS] = ("has all ranks read the metadata of an HDF5 file together: copies in it, targets of links and "
                        "deletions by position are not recorded")};
     static _Atomic bool reported[sizeof reasons / sizeof *reasons];
-    if (!atomic_exchange(&reported[what], true)) event_gap(function_number(call), reasons[what], NULL);
+    if (!atomic_exchange(&reported[reason], true)) event_gap(function_number(call), reasons[reason], NULL);
 }
 
 void failed(const struct call *call, hid_t hid) {

@@ -138,8 +138,8 @@ static void here(const struct call *call, handle file) {
 #define SIDE_Fsync WRITING
 #define DONE_MOVED(file, count, type, given) moved(&call, file, side, count, type, STATUS(given), call.started)
 #define DONE_REQUESTED(file, count, type) requested(&call, file, count, type)
-#define DONE_BEGUN(file, count, type) split_begin(&call, file, count, type)
-#define DONE_ENDED(file, given) split_end(&call, file, side, STATUS(given))
+#define DONE_SPLIT_BEGIN(file, count, type) split_begin(&call, file, count, type)
+#define DONE_SPLIT_END(file, given) split_end(&call, file, side, STATUS(given))
 #define DONE_HERE(file) here(&call, file)
 
 // ---- one call

@@ -124,10 +124,10 @@ def document() -> str:
     lines = [
         "# The recorded calls of the C library",
         "",
-        "Generated from `interceptors/posix/calls.def` by `make calls`. Each name is a function of the C library; calls",
-        "inside the library belong to the function that the program called. The classes are those of",
-        "[the graph](graph.md); [the trace format](trace-format.md) describes the records. A test compares the functions",
-        "that the C library exports with this table.",
+        "Generated from `interceptors/posix/calls.def` by `make calls`. Each name is a function of the C library;",
+        "calls inside the library belong to the function that the program called. The classes are those of",
+        "[the graph](graph.md); [the trace format](trace-format.md) describes the records. A test compares the",
+        "functions that the C library exports with this table.",
     ]
     lines += sections(((row.section, row.name, record(row)) for row in rows()), title)
     return "\n".join([*lines, ""])

@@ -88,11 +88,11 @@ void resized(struct call *call, void *dataset, bool done) {
                                 call->started);
 }
 
-herr_t record_dataset_specific(void *dataset, H5VL_dataset_specific_args_t *what, hid_t list, void **request) {
+herr_t record_dataset_specific(void *dataset, H5VL_dataset_specific_args_t *operation, hid_t list, void **request) {
     struct library *library = LIBRARY;
     struct call call = call_begin(library, list, FUNCTION_H5Dset_extent);
-    herr_t result = library->H5VLdataset_specific(dataset, library->native, what, list, request);
-    if (what->op_type == H5VL_DATASET_SET_EXTENT) resized(&call, dataset, result >= 0);
+    herr_t result = library->H5VLdataset_specific(dataset, library->native, operation, list, request);
+    if (operation->op_type == H5VL_DATASET_SET_EXTENT) resized(&call, dataset, result >= 0);
     return result;
 }
 

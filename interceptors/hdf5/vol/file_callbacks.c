@@ -47,11 +47,11 @@ void *record_file_open(const char *name, unsigned flags, hid_t access, hid_t lis
     return made;
 }
 
-static herr_t specific_by_name(struct library *library, H5VL_file_specific_args_t *what, hid_t *access, hid_t list,
+static herr_t specific_by_name(struct library *library, H5VL_file_specific_args_t *operation, hid_t *access, hid_t list,
                                void **request) {
     hid_t own = *access;
     *access = native_access(library, own);
-    herr_t result = library->H5VLfile_specific(NULL, library->native, what, list, request);
+    herr_t result = library->H5VLfile_specific(NULL, library->native, operation, list, request);
     access_end(library, *access, result < 0);
     *access = own;
     return result;
@@ -66,17 +66,17 @@ void flushed(struct call *call, void *object, H5I_type_t type) {
     if (file != NULL) recorder.provio_counted(file->record, functions[FUNCTION_H5Fflush], call->started);
 }
 
-herr_t record_file_specific(void *object, H5VL_file_specific_args_t *what, hid_t list, void **request) {
+herr_t record_file_specific(void *object, H5VL_file_specific_args_t *operation, hid_t list, void **request) {
     struct library *library = LIBRARY;
-    if (what->op_type == H5VL_FILE_IS_ACCESSIBLE)
-        return specific_by_name(library, what, &what->args.is_accessible.fapl_id, list, request);
-    if (what->op_type == H5VL_FILE_DELETE)
-        return specific_by_name(library, what, &what->args.del.fapl_id, list, request);
+    if (operation->op_type == H5VL_FILE_IS_ACCESSIBLE)
+        return specific_by_name(library, operation, &operation->args.is_accessible.fapl_id, list, request);
+    if (operation->op_type == H5VL_FILE_DELETE)
+        return specific_by_name(library, operation, &operation->args.del.fapl_id, list, request);
     struct call call = call_begin(library, list, FUNCTION_H5Fopen);
-    herr_t result = library->H5VLfile_specific(object, library->native, what, list, request);
+    herr_t result = library->H5VLfile_specific(object, library->native, operation, list, request);
     if (result < 0 || !is_recording()) return result;
-    if (what->op_type == H5VL_FILE_REOPEN) reopened(&call, object, *what->args.reopen.file);
-    if (what->op_type == H5VL_FILE_FLUSH) flushed(&call, object, what->args.flush.obj_type);
+    if (operation->op_type == H5VL_FILE_REOPEN) reopened(&call, object, *operation->args.reopen.file);
+    if (operation->op_type == H5VL_FILE_FLUSH) flushed(&call, object, operation->args.flush.obj_type);
     return result;
 }
 

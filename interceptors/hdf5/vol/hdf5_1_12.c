@@ -4,15 +4,15 @@
 #define CALL(name)
 #define CALL_AT(name)
 #define PASS(name)                                                                                                     \
-    static herr_t v1_12_##name(void *object, int what, hid_t list, void **request, va_list more) {                     \
+    static herr_t v1_12_##name(void *object, int operation, hid_t list, void **request, va_list more) {                \
         struct library *library = LIBRARY;                                                                             \
-        return library->v1_12.name(object, library->native, what, list, request, more);                                \
+        return library->v1_12.name(object, library->native, operation, list, request, more);                           \
     }
 #define PASS_AT(name)                                                                                                  \
-    static herr_t v1_12_##name(void *object, const H5VL_loc_params_t *where, int what, hid_t list, void **request,     \
-                               va_list more) {                                                                         \
+    static herr_t v1_12_##name(void *object, const H5VL_loc_params_t *where, int operation, hid_t list,                \
+                               void **request, va_list more) {                                                         \
         struct library *library = LIBRARY;                                                                             \
-        return library->v1_12.name(object, where, library->native, what, list, request, more);                         \
+        return library->v1_12.name(object, where, library->native, operation, list, request, more);                    \
     }
 #include "hdf5_1_12.def"
 
@@ -34,55 +34,55 @@ static herr_t v1_12_dataset_write(void *dataset, hid_t type, hid_t memory, hid_t
     return result;
 }
 
-static herr_t v1_12_dataset_specific(void *dataset, int what, hid_t list, void **request, va_list more) {
+static herr_t v1_12_dataset_specific(void *dataset, int operation, hid_t list, void **request, va_list more) {
     struct library *library = LIBRARY;
     struct call call = call_begin(library, list, FUNCTION_H5Dset_extent);
-    herr_t result = library->v1_12.dataset_specific(dataset, library->native, what, list, request, more);
-    if (what == H5VL_DATASET_SET_EXTENT) resized(&call, dataset, result >= 0);
+    herr_t result = library->v1_12.dataset_specific(dataset, library->native, operation, list, request, more);
+    if (operation == H5VL_DATASET_SET_EXTENT) resized(&call, dataset, result >= 0);
     return result;
 }
 
-static herr_t by_name(struct library *library, int what, hid_t list, void **request, ...) {
+static herr_t by_name(struct library *library, int operation, hid_t list, void **request, ...) {
     va_list more;
     va_start(more, request);
-    herr_t result = library->v1_12.file_specific(NULL, library->native, what, list, request, more);
+    herr_t result = library->v1_12.file_specific(NULL, library->native, operation, list, request, more);
     va_end(more);
     return result;
 }
 
-static herr_t file_by_name(struct library *library, int what, hid_t list, void **request, va_list more) {
+static herr_t file_by_name(struct library *library, int operation, hid_t list, void **request, va_list more) {
     hid_t access = native_access(library, va_arg(more, hid_t));
     const char *name = va_arg(more, const char *);
-    herr_t result = by_name(library, what, list, request, access, name, va_arg(more, void *));
+    herr_t result = by_name(library, operation, list, request, access, name, va_arg(more, void *));
     access_end(library, access, result < 0);
     return result;
 }
 
-static herr_t v1_12_file_specific(void *object, int what, hid_t list, void **request, va_list more) {
+static herr_t v1_12_file_specific(void *object, int operation, hid_t list, void **request, va_list more) {
     struct library *library = LIBRARY;
-    if (what == V1_12_FILE_IS_ACCESSIBLE || what == V1_12_FILE_DELETE)
-        return file_by_name(library, what, list, request, more);
+    if (operation == V1_12_FILE_IS_ACCESSIBLE || operation == V1_12_FILE_DELETE)
+        return file_by_name(library, operation, list, request, more);
     va_list arguments;
     va_copy(arguments, more);
     struct call call = call_begin(library, list, FUNCTION_H5Fopen);
-    herr_t result = library->v1_12.file_specific(object, library->native, what, list, request, more);
+    herr_t result = library->v1_12.file_specific(object, library->native, operation, list, request, more);
     if (result >= 0 && is_recording()) {
-        if (what == V1_12_FILE_REOPEN) reopened(&call, object, *va_arg(arguments, void **));
-        if (what == V1_12_FILE_FLUSH) flushed(&call, object, (H5I_type_t)va_arg(arguments, int));
+        if (operation == V1_12_FILE_REOPEN) reopened(&call, object, *va_arg(arguments, void **));
+        if (operation == V1_12_FILE_FLUSH) flushed(&call, object, (H5I_type_t)va_arg(arguments, int));
     }
     va_end(arguments);
     return result;
 }
 
-static herr_t v1_12_attr_specific(void *object, const H5VL_loc_params_t *where, int what, hid_t list, void **request,
-                                  va_list more) {
+static herr_t v1_12_attr_specific(void *object, const H5VL_loc_params_t *where, int operation, hid_t list,
+                                  void **request, va_list more) {
     struct library *library = LIBRARY;
-    bool deleting = what == V1_12_ATTR_DELETE;
+    bool deleting = operation == V1_12_ATTR_DELETE;
     va_list arguments;
     va_copy(arguments, more);
     struct call call = call_begin(library, list, deleting ? FUNCTION_H5Adelete : FUNCTION_H5Arename);
-    herr_t result = library->v1_12.attr_specific(object, where, library->native, what, list, request, more);
-    if (result >= 0 && is_recording() && (deleting || what == V1_12_ATTR_RENAME)) {
+    herr_t result = library->v1_12.attr_specific(object, where, library->native, operation, list, request, more);
+    if (result >= 0 && is_recording() && (deleting || operation == V1_12_ATTR_RENAME)) {
         const char *name = va_arg(arguments, const char *);
         renamed(&call, object, where, name, deleting ? NULL : va_arg(arguments, const char *));
     }
@@ -90,37 +90,37 @@ static herr_t v1_12_attr_specific(void *object, const H5VL_loc_params_t *where, 
     return result;
 }
 
-static herr_t v1_12_link_create(int what, void *object, const H5VL_loc_params_t *where, hid_t creation, hid_t access,
-                                hid_t list, void **request, va_list more) {
+static herr_t v1_12_link_create(int operation, void *object, const H5VL_loc_params_t *where, hid_t creation,
+                                hid_t access, hid_t list, void **request, va_list more) {
     struct library *library = LIBRARY;
     va_list arguments;
     va_copy(arguments, more);
     struct call call = call_begin(library, list, FUNCTION_H5Lcreate_soft);
     herr_t result =
-        library->v1_12.link_create(what, object, where, library->native, creation, access, list, request, more);
-    if (result >= 0 && is_recording() && what == H5VL_LINK_CREATE_SOFT)
+        library->v1_12.link_create(operation, object, where, library->native, creation, access, list, request, more);
+    if (result >= 0 && is_recording() && operation == H5VL_LINK_CREATE_SOFT)
         linked(&call, object, where, va_arg(arguments, const char *));
     va_end(arguments);
     return result;
 }
 
-static herr_t v1_12_link_specific(void *object, const H5VL_loc_params_t *where, int what, hid_t list, void **request,
-                                  va_list more) {
+static herr_t v1_12_link_specific(void *object, const H5VL_loc_params_t *where, int operation, hid_t list,
+                                  void **request, va_list more) {
     struct library *library = LIBRARY;
     struct call call = call_begin(library, list, FUNCTION_H5Ldelete);
-    herr_t result = library->v1_12.link_specific(object, where, library->native, what, list, request, more);
-    if (result >= 0 && is_recording() && what == H5VL_LINK_DELETE) renamed(&call, object, where, NULL, NULL);
+    herr_t result = library->v1_12.link_specific(object, where, library->native, operation, list, request, more);
+    if (result >= 0 && is_recording() && operation == H5VL_LINK_DELETE) renamed(&call, object, where, NULL, NULL);
     return result;
 }
 
-static herr_t v1_12_blob_specific(void *object, void *id, int what, va_list more) {
+static herr_t v1_12_blob_specific(void *object, void *id, int operation, va_list more) {
     struct library *library = LIBRARY;
-    return library->v1_12.blob_specific(object, library->native, id, what, more);
+    return library->v1_12.blob_specific(object, library->native, id, operation, more);
 }
 
-static herr_t v1_12_blob_optional(void *object, void *id, int what, va_list more) {
+static herr_t v1_12_blob_optional(void *object, void *id, int operation, va_list more) {
     struct library *library = LIBRARY;
-    return library->v1_12.blob_optional(object, library->native, id, what, more);
+    return library->v1_12.blob_optional(object, library->native, id, operation, more);
 }
 
 static herr_t connector_class(void *object, H5VL_get_conn_lvl_t level, const struct v1_12_class **class) {

@@ -7,8 +7,8 @@
 #include <stdarg.h>
 #include <stdbool.h>
 
-typedef herr_t v1_12_call(void *object, hid_t connector, int what, hid_t list, void **request, va_list more);
-typedef herr_t v1_12_call_at(void *object, const H5VL_loc_params_t *where, hid_t connector, int what, hid_t list,
+typedef herr_t v1_12_call(void *object, hid_t connector, int operation, hid_t list, void **request, va_list more);
+typedef herr_t v1_12_call_at(void *object, const H5VL_loc_params_t *where, hid_t connector, int operation, hid_t list,
                              void **request, va_list more);
 
 // Functions of the library, found by name; each name has the prefix H5VL.
@@ -26,10 +26,10 @@ struct v1_12 {
                            void **request);
     herr_t (*dataset_write)(void *dataset, hid_t connector, hid_t type, hid_t memory, hid_t space, hid_t list,
                             const void *from, void **request);
-    herr_t (*link_create)(int what, void *object, const H5VL_loc_params_t *where, hid_t connector, hid_t creation,
+    herr_t (*link_create)(int operation, void *object, const H5VL_loc_params_t *where, hid_t connector, hid_t creation,
                           hid_t access, hid_t list, void **request, va_list more);
-    herr_t (*blob_specific)(void *object, hid_t connector, void *id, int what, va_list more);
-    herr_t (*blob_optional)(void *object, hid_t connector, void *id, int what, va_list more);
+    herr_t (*blob_specific)(void *object, hid_t connector, void *id, int operation, va_list more);
+    herr_t (*blob_optional)(void *object, hid_t connector, void *id, int operation, va_list more);
 };
 
 // Operation numbers that differ from version 3.
@@ -37,9 +37,9 @@ enum { V1_12_ATTR_DELETE = 0, V1_12_ATTR_RENAME = 3 };
 enum { V1_12_FILE_FLUSH = 0, V1_12_FILE_REOPEN = 1, V1_12_FILE_IS_ACCESSIBLE = 4, V1_12_FILE_DELETE = 5 };
 
 // A callback of the classes below, without and with a location.
-typedef herr_t v1_12_operation(void *object, int what, hid_t list, void **request, va_list more);
-typedef herr_t v1_12_operation_at(void *object, const H5VL_loc_params_t *where, int what, hid_t list, void **request,
-                                  va_list more);
+typedef herr_t v1_12_operation(void *object, int operation, hid_t list, void **request, va_list more);
+typedef herr_t v1_12_operation_at(void *object, const H5VL_loc_params_t *where, int operation, hid_t list,
+                                  void **request, va_list more);
 
 // The callbacks of a connector, in the order of 1.12. Types that are the same in both versions are taken from version
 // 3.
@@ -90,7 +90,7 @@ struct v1_12_class {
         __typeof__(((H5VL_group_class_t *)0)->close) close;
     } group;
     struct {
-        herr_t (*create)(int what, void *object, const H5VL_loc_params_t *where, hid_t creation, hid_t access,
+        herr_t (*create)(int operation, void *object, const H5VL_loc_params_t *where, hid_t creation, hid_t access,
                          hid_t list, void **request, va_list more);
         __typeof__(((H5VL_link_class_t *)0)->copy) copy;
         __typeof__(((H5VL_link_class_t *)0)->move) move;
@@ -111,8 +111,8 @@ struct v1_12_class {
     struct {
         __typeof__(((H5VL_blob_class_t *)0)->put) put;
         __typeof__(((H5VL_blob_class_t *)0)->get) get;
-        herr_t (*specific)(void *object, void *id, int what, va_list more);
-        herr_t (*optional)(void *object, void *id, int what, va_list more);
+        herr_t (*specific)(void *object, void *id, int operation, va_list more);
+        herr_t (*optional)(void *object, void *id, int operation, va_list more);
     } blob;
     H5VL_token_class_t token;
     v1_12_operation *optional;

@@ -138,13 +138,14 @@ void renamed(struct call *call, void *object, const H5VL_loc_params_t *where, co
         recorder.provio_renamed(file->record, functions[call->function], path, name, other, call->started);
 }
 
-herr_t record_link_create(H5VL_link_create_args_t *what, void *object, const H5VL_loc_params_t *where, hid_t creation,
-                          hid_t access, hid_t list, void **request) {
+herr_t record_link_create(H5VL_link_create_args_t *operation, void *object, const H5VL_loc_params_t *where,
+                          hid_t creation, hid_t access, hid_t list, void **request) {
     struct library *library = LIBRARY;
     struct call call = call_begin(library, list, FUNCTION_H5Lcreate_soft);
-    herr_t result = library->H5VLlink_create(what, object, where, library->native, creation, access, list, request);
-    if (result >= 0 && is_recording() && what->op_type == H5VL_LINK_CREATE_SOFT)
-        linked(&call, object, where, what->args.soft.target);
+    herr_t result =
+        library->H5VLlink_create(operation, object, where, library->native, creation, access, list, request);
+    if (result >= 0 && is_recording() && operation->op_type == H5VL_LINK_CREATE_SOFT)
+        linked(&call, object, where, operation->args.soft.target);
     return result;
 }
 
@@ -166,24 +167,25 @@ herr_t record_link_move(void *from, const H5VL_loc_params_t *where, void *to, co
     return result;
 }
 
-herr_t record_link_specific(void *object, const H5VL_loc_params_t *where, H5VL_link_specific_args_t *what, hid_t list,
-                            void **request) {
+herr_t record_link_specific(void *object, const H5VL_loc_params_t *where, H5VL_link_specific_args_t *operation,
+                            hid_t list, void **request) {
     struct library *library = LIBRARY;
     struct call call = call_begin(library, list, FUNCTION_H5Ldelete);
-    herr_t result = library->H5VLlink_specific(object, where, library->native, what, list, request);
-    if (result >= 0 && is_recording() && what->op_type == H5VL_LINK_DELETE) renamed(&call, object, where, NULL, NULL);
+    herr_t result = library->H5VLlink_specific(object, where, library->native, operation, list, request);
+    if (result >= 0 && is_recording() && operation->op_type == H5VL_LINK_DELETE)
+        renamed(&call, object, where, NULL, NULL);
     return result;
 }
 
-herr_t record_attr_specific(void *object, const H5VL_loc_params_t *where, H5VL_attr_specific_args_t *what, hid_t list,
-                            void **request) {
+herr_t record_attr_specific(void *object, const H5VL_loc_params_t *where, H5VL_attr_specific_args_t *operation,
+                            hid_t list, void **request) {
     struct library *library = LIBRARY;
-    bool deleting = what->op_type == H5VL_ATTR_DELETE;
+    bool deleting = operation->op_type == H5VL_ATTR_DELETE;
     struct call call = call_begin(library, list, deleting ? FUNCTION_H5Adelete : FUNCTION_H5Arename);
-    herr_t result = library->H5VLattr_specific(object, where, library->native, what, list, request);
+    herr_t result = library->H5VLattr_specific(object, where, library->native, operation, list, request);
     if (result < 0 || !is_recording()) return result;
-    if (deleting) renamed(&call, object, where, what->args.del.name, NULL);
-    if (what->op_type == H5VL_ATTR_RENAME)
-        renamed(&call, object, where, what->args.rename.old_name, what->args.rename.new_name);
+    if (deleting) renamed(&call, object, where, operation->args.del.name, NULL);
+    if (operation->op_type == H5VL_ATTR_RENAME)
+        renamed(&call, object, where, operation->args.rename.old_name, operation->args.rename.new_name);
     return result;
 }

@@ -1,40 +1,40 @@
 // The connector's own queries to the native connector, for both versions of the interface.
 #include "vol.h"
 
-static herr_t query_1_12(v1_12_call *function, struct library *library, void *object, int what, hid_t list, ...) {
+static herr_t query_1_12(v1_12_call *function, struct library *library, void *object, int operation, hid_t list, ...) {
     va_list more;
     va_start(more, list);
-    herr_t result = function(object, library->native, what, list, NULL, more);
+    herr_t result = function(object, library->native, operation, list, NULL, more);
     va_end(more);
     return result;
 }
 
 static herr_t query_1_12_at(v1_12_call_at *function, struct library *library, void *object,
-                            const H5VL_loc_params_t *where, int what, hid_t list, ...) {
+                            const H5VL_loc_params_t *where, int operation, hid_t list, ...) {
     va_list more;
     va_start(more, list);
-    herr_t result = function(object, where, library->native, what, list, NULL, more);
+    herr_t result = function(object, where, library->native, operation, list, NULL, more);
     va_end(more);
     return result;
 }
 
-hid_t query_dataset(struct library *library, void *dataset, H5VL_dataset_get_t what, hid_t list) {
+hid_t query_dataset(struct library *library, void *dataset, H5VL_dataset_get_t operation, hid_t list) {
     hid_t found = H5I_INVALID_HID;
-    H5VL_dataset_get_args_t get = {.op_type = what};
+    H5VL_dataset_get_args_t get = {.op_type = operation};
     if (library->is_v1_12)
-        return query_1_12(library->v1_12.dataset_get, library, dataset, what, list, &found) < 0 ? -1 : found;
+        return query_1_12(library->v1_12.dataset_get, library, dataset, operation, list, &found) < 0 ? -1 : found;
     if (library->H5VLdataset_get(dataset, library->native, &get, list, NULL) < 0) return -1;
-    if (what == H5VL_DATASET_GET_SPACE) return get.args.get_space.space_id;
-    return what == H5VL_DATASET_GET_TYPE ? get.args.get_type.type_id : get.args.get_dcpl.dcpl_id;
+    if (operation == H5VL_DATASET_GET_SPACE) return get.args.get_space.space_id;
+    return operation == H5VL_DATASET_GET_TYPE ? get.args.get_type.type_id : get.args.get_dcpl.dcpl_id;
 }
 
-hid_t query_attribute(struct library *library, void *attribute, H5VL_attr_get_t what, hid_t list) {
+hid_t query_attribute(struct library *library, void *attribute, H5VL_attr_get_t operation, hid_t list) {
     hid_t found = H5I_INVALID_HID;
-    H5VL_attr_get_args_t get = {.op_type = what};
+    H5VL_attr_get_args_t get = {.op_type = operation};
     if (library->is_v1_12)
-        return query_1_12(library->v1_12.attr_get, library, attribute, what, list, &found) < 0 ? -1 : found;
+        return query_1_12(library->v1_12.attr_get, library, attribute, operation, list, &found) < 0 ? -1 : found;
     if (library->H5VLattr_get(attribute, library->native, &get, list, NULL) < 0) return -1;
-    return what == H5VL_ATTR_GET_SPACE ? get.args.get_space.space_id : get.args.get_type.type_id;
+    return operation == H5VL_ATTR_GET_SPACE ? get.args.get_space.space_id : get.args.get_type.type_id;
 }
 
 void query_attribute_name(struct library *library, void *attribute, char *name, size_t room, hid_t list) {

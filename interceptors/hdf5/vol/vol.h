@@ -103,8 +103,8 @@ bool path_of(struct call *call, void *object, H5I_type_t type, char *path, size_
 
 // Queries to the native connector. They return a handle that the caller must close (negative: none), or whether the
 // answer was found.
-hid_t query_dataset(struct library *library, void *dataset, H5VL_dataset_get_t what, hid_t list);
-hid_t query_attribute(struct library *library, void *attribute, H5VL_attr_get_t what, hid_t list);
+hid_t query_dataset(struct library *library, void *dataset, H5VL_dataset_get_t operation, hid_t list);
+hid_t query_attribute(struct library *library, void *attribute, H5VL_attr_get_t operation, hid_t list);
 void query_attribute_name(struct library *library, void *attribute, char *name, size_t room, hid_t list);
 bool query_object(struct library *library, void *object, H5I_type_t type, H5O_info2_t *information, hid_t list);
 bool query_path(struct library *library, void *object, H5I_type_t type, char *path, size_t room, hid_t list);
