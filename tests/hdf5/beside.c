@@ -1,4 +1,4 @@
-// Names in one folder, opened again and again: what they lead to changes meanwhile. Prints what must be counted.
+// Opens names in one folder again and again while their targets change. Prints the expected counts.
 #include "say.h"
 
 static double value;
@@ -42,7 +42,7 @@ static void make(void) {
     MUST(H5Fclose(file));
 }
 
-// The name of what is deleted by its place is too long for this layer.
+// The name of the object that is deleted by position is too long for this layer.
 static void long_names(hid_t file) {
     static char folder[1015], name[1100];
     memset(folder, 'l', sizeof folder - 1);
@@ -64,7 +64,7 @@ int main(void) {
     get_numbered(file, "mixed", 30);
     get(file, "many/x32");
     get(file, "many/x33");
-    get(file, "mixed/soft"); // was there, in a folder that was looked through
+    get(file, "mixed/soft"); // existed before, in a folder that was iterated
     get_numbered(MUST(H5Gopen2(file, "/", 0)), "many", 1);
     MUST(H5Lcreate_soft("x31", file, "many/late", 0, 0));
     get(file, "many/late");

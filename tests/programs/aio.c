@@ -1,5 +1,5 @@
-// Asynchronous reads and writes in the folder it is given: collected, never collected, failed, in a list, after their
-// descriptor was closed. Prints as families.c does.
+// Asynchronous reads and writes in the given folder: collected, never collected, failed, in a list, and after a close
+// of the descriptor. Prints like families.c.
 #define _GNU_SOURCE
 #include <aio.h>
 #include <errno.h>
@@ -71,7 +71,7 @@ int main(int count, char **arguments) {
     MUST(aio_write(&gone) == 0);
     wait_for(&gone);
     close(fd);
-    MUST(aio_return(&gone) == 5); // nobody knows any more what it was about
+    MUST(aio_return(&gone) == 5); // the request is already forgotten
     SAY("O aio_write SubmitWrite gone 1\n");
     return 0;
 }

@@ -1,5 +1,5 @@
-// What the test programs share that call one function after the other, each on a file of its name, and say what a trace
-// must hold: `R|W <api> <file> <calls> <bytes>`, `O <api> <operation> <file> <calls>`, `E <api> <class> <file>`.
+// For test programs that call one function after the other, each on a file with its name, and print the expected trace:
+// `R|W <api> <file> <calls> <bytes>`, `O <api> <operation> <file> <calls>`, `E <api> <class> <file>`.
 #include <fcntl.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -8,10 +8,10 @@
 
 static char data[4096];
 static struct iovec parts[2] = {{data, 10}, {data + 10, 20}};
-static FILE *said; // standard output where that is not under test itself
+static FILE *said; // a copy of standard output, which may be under test itself
 #define SAY(...) fprintf(said == NULL ? stdout : said, __VA_ARGS__)
 
-// A file named after the function, with 1000 bytes in it when it is to be read.
+// A file named after the function, with 1000 bytes if it will be read.
 static const char *made(const char *name) {
     int fd = open(name, O_CREAT | O_WRONLY | O_TRUNC, 0644);
     for (int i = 0; i < 20; i++) MUST(write(fd, "0 line of fifty bytes, with a number in front 0000\n" + 1, 50) == 50);

@@ -1,5 +1,5 @@
-// The names under which the C library has the same call once more, each called by its own name; wide streams; calls on
-// standard input and output, which are opened anew for each. Prints as families.c does.
+// Calls the alternative names of calls in the C library; wide streams; calls on standard input and output, which are
+// reopened for each. Prints like families.c.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <grp.h>
@@ -23,7 +23,7 @@
 
 #include "facts.h"
 
-// A function by its own name, whatever a header makes of it.
+// Call a function by its own name, even if a header redefines it.
 #define FORM(type, name, ...) type form_##name(__VA_ARGS__) __asm__(#name);
 FORM(int, __open, const char *, int, ...)
 FORM(int, __open64, const char *, int, ...)
@@ -92,7 +92,7 @@ FORM(int, __fwprintf_chk, FILE *, int, const wchar_t *, ...)
 FORM(int, __vwprintf_chk, int, const wchar_t *, va_list)
 FORM(int, __vfwprintf_chk, FILE *, int, const wchar_t *, va_list)
 
-// As GETS and PUTS, on standard input and output opened anew.
+// Like GETS and PUTS, on reopened standard input and output.
 #define GETS_STANDARD(api, call, bytes)                                                                                \
     do {                                                                                                               \
         MUST(freopen(made(#api), "r", stdin) != NULL);                                                                 \
@@ -109,7 +109,7 @@ FORM(int, __vfwprintf_chk, FILE *, int, const wchar_t *, va_list)
         SAY("W " #api " " #api " 2 %d\n", 2 * (bytes));                                                                \
     } while (0)
 
-// Passes its variable arguments on to a function that takes them as a list.
+// Passes its variable arguments to a function that takes a va_list.
 #define WITH_LIST(name, format_type, call)                                                                             \
     static int with_##name(FILE *stream, const format_type *format, ...) {                                             \
         va_list list;                                                                                                  \
@@ -167,7 +167,7 @@ static void descriptors(void) {
     MUST(chroot("/does/not/exist") == -1);
 }
 
-// Through pipes, of which one thing is known: that no other file took part.
+// Through pipes: the only known fact is that no other file is involved.
 static void piping(void) {
     int from[2], to[2], file = open("piped", O_CREAT | O_RDWR, 0644);
     MUST(form___pipe(from) == 0 && form___pipe(to) == 0);
@@ -179,7 +179,7 @@ static void piping(void) {
     MUST(form___connect(unconnected, NULL, 0) == -1 && close(unconnected) == 0);
     int number, other = open("cloned", O_CREAT | O_RDWR, 0644);
     MUST(ioctl(from[0], FIONREAD, &number) == 0 && number == 0);
-    if (ioctl(other, FICLONE, file) == 0) SAY("O ioctl Copy cloned 1\n"); // only some file systems can
+    if (ioctl(other, FICLONE, file) == 0) SAY("O ioctl Copy cloned 1\n"); // only some file systems support it
     close(file);
     close(other);
 }
@@ -304,7 +304,7 @@ static void tables(void) {
     SAY("E setmntent open mounts\nR getmntent mounts 1 19\nR getmntent_r mounts 1 19\nR __getmntent_r mounts 1 19\n");
 }
 
-// Streams without a descriptor leave no trace, and cost nobody anything.
+// Streams without a descriptor leave no trace and add no cost.
 static ssize_t cookie_write(void *cookie, const char *bytes, size_t size) {
     return (ssize_t)size;
 }
@@ -327,7 +327,7 @@ static void nowhere(void) {
     }
 }
 
-// What goes through a full buffer inside a call is that call's alone.
+// Bytes that pass through a full buffer inside a call belong to that call.
 static void long_texts(void) {
     FILE *stream = fopen("long", "w");
     MUST(fprintf(stream, "%20000d%s", 1, "x") == 20001);

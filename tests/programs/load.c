@@ -1,6 +1,6 @@
-// `load COUNTS PROCESSES THREADS`: threads of several processes open, write, read and close files here without end. How
-// many calls of each kind have returned stands in the file COUNTS, mapped shared: 4 numbers a thread, opens, writes,
-// reads, closes, each written behind the call. Ended from outside, all by one signal to their group.
+// `load COUNTS PROCESSES THREADS`: threads of several processes open, write, read and close files until one signal
+// kills their group. The file COUNTS, mapped shared, has the number of returned calls of each kind: 4 numbers for each
+// thread (opens, writes, reads, closes), each updated after the call.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>

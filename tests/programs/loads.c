@@ -1,5 +1,5 @@
-// `loads HOW LIBRARY` loads a library: `plain`, `deep` (RTLD_DEEPBIND) or `apart` (dlmopen); prints what it says is
-// wrong.
+// `loads HOW LIBRARY` loads a library: `plain`, `deep` (RTLD_DEEPBIND) or `apart` (dlmopen); prints the error of the
+// loader.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>

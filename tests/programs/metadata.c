@@ -1,5 +1,5 @@
-// Changes, asks for and lists metadata below the folder it is given, by each function there is, and prints what a trace
-// must hold: `O <api> <operation> <file> <calls>`, `E <api> <class> <file>`.
+// Changes, queries and lists metadata below the given folder with each available function, and prints the expected
+// trace: `O <api> <operation> <file> <calls>`, `E <api> <class> <file>`.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 #define EVENT(name, class, call, file) (require((call), #call), (void)printf("E " #name " " #class " " file "\n"))
 #define ASKED(name, call, file) EVENT(name, Stat, call, file)
 
-// Names that no header declares, or only as something inline.
+// Functions that no header declares, or only as inline functions.
 int form_stat(const char *, void *) __asm__("stat");
 int form_stat64(const char *, void *) __asm__("stat64");
 int form_lstat(const char *, void *) __asm__("lstat");
@@ -63,7 +63,7 @@ static void changing(int folder, int fd) {
     EVENT(lutimes, SetTimes, lutimes("symlink", coarse) == 0, "symlink");
     EVENT(futimesat, SetTimes, futimesat(folder, "file", coarse) == 0, "file");
     EVENT(utimensat, SetTimes, utimensat(folder, "file", exact, 0) == 0, "file");
-    if (setxattr("file", "user.a", "1", 1, 0) != 0) return; // the file system has none
+    if (setxattr("file", "user.a", "1", 1, 0) != 0) return; // the file system has no extended attributes
     printf("E setxattr SetAttribute file\n");
     EVENT(lsetxattr, SetAttribute, lsetxattr("file", "user.b", "1", 1, 0) == 0, "file");
     EVENT(fsetxattr, SetAttribute, fsetxattr(fd, "user.c", "1", 1, 0) == 0, "file");
@@ -138,7 +138,7 @@ static int visit64(const char *path, const struct stat64 *found, int kind) {
 
 static int made;
 
-// With FTW_CHDIR it is called in the folder of what it visits.
+// With FTW_CHDIR, the callback runs in the folder of the visited file.
 static int make(const char *path, const struct stat *found, int kind, struct FTW *place) {
     if (kind == FTW_F && strcmp(path + place->base, "leaf") == 0) made += close(creat("made", 0644)) == 0;
     return 0;
@@ -169,7 +169,7 @@ static void walking(void) {
     EVENT(ftw, List, ftw("tree", visit, 4) == 0, "tree");
     EVENT(ftw64, List, ftw64("tree", visit64, 4) == 0, "tree");
     EVENT(nftw, List, nftw("tree", make, 4, FTW_CHDIR | FTW_PHYS) == 0 && made == 1, "tree");
-#if defined(__GLIBC__) // musl stays where it is
+#if defined(__GLIBC__) // musl does not change the folder
     printf("E creat open tree/branch/made\n");
 #endif
     EVENT(nftw64, List, nftw64("tree", visit_deep64, 4, 0) == 0, "tree");

@@ -1,8 +1,7 @@
-// Says what a layer above the C library would say of a file "data.h5" here, through layer.h, and prints what a trace
-// must hold. `objects`: each function once or twice, the lines of facts.h. `objects write COUNT`: so many writes to one
-// dataset, and after each how many there were into the file "done". `objects threads COUNT`: four threads read one
-// dataset. `objects fork`: a child goes on with what its parent opened. `objects touch`: reads and writes, no more.
-// `objects all`: what sanitizers look at.
+// Calls layer.h like a layer above the C library, for a file "data.h5", and prints the expected trace. `objects`: each
+// function once or twice, the lines of facts.h. `objects write COUNT`: COUNT writes to one dataset; after each, their
+// number is written to the file "done". `objects threads COUNT`: four threads read one dataset. `objects fork`: a child
+// uses the objects of its parent. `objects touch`: only reads and writes. `objects all`: for sanitizers.
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -85,7 +84,7 @@ static void each(void) {
     provio_release(attribute);
     provio_release(two);
     provio_release(one);
-    provio_read(one, reading, 1, provio_now()); // of one that was released nothing is heard
+    provio_read(one, reading, 1, provio_now()); // ignored after the release
     provio_release(file);
     puts("R layer.Dataset.__getitem__ /group/one 3 1765\nW layer.write /group/one 1 800\nO layer.open /group/one 2 0\n"
          "O layer.copy /group/two 1 0");

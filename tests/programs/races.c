@@ -1,5 +1,6 @@
-// `races FOLDER ROUNDS`: eight threads on the same eight descriptors: what one writes, reads, maps or stats another closes,
-// replaces by dup2 or opens anew, while one changes the working directory and short threads come and go. Prints "done".
+// `races FOLDER ROUNDS`: eight threads use the same eight descriptors: one writes, reads, maps or stats a descriptor
+// while another closes it, replaces it by dup2 or reopens it; one changes the working directory, and short threads
+// start and end. Prints "done".
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
-// System calls by number, in the folder given: what is recorded of them, what leaves a Gap, and that those which come
-// back twice, or with errno, do so as ever. Prints `R|W|O|E|G ...` of what a trace must hold.
+// System calls by number, in the given folder: their records and Gaps; calls that return twice, or with errno, must
+// work as usual. Prints `R|W|O|E|G ...` for the expected trace.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -84,7 +84,7 @@ static void errors(void) {
     errno = 77;
     long pid = syscall(SYS_getpid);
     printf(" %d %d\n", pid == getpid(), errno);
-    // Six arguments, the last from the stack.
+    // Six arguments, the last one on the stack.
     long map = syscall(SYS_mmap, 0, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     printf("map %d\n", map > 0);
 }

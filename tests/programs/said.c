@@ -1,5 +1,5 @@
-// `said HOW FOLDER`: what a program says of itself (provio.h): `each` call, `reals`, `many` settings, used `wrong`, by
-// a parent and its child (`forked`), or `killed` in the middle.
+// `said HOW FOLDER`: declarations through provio.h: `each` call, `reals`, `many` settings, `wrong` use, by a parent and
+// its child (`forked`), or `killed` in the middle.
 #define _GNU_SOURCE
 #include "../../interceptors/include/provio.h"
 #include <limits.h>
@@ -34,7 +34,7 @@ static void each(void) {
     provio_task_out(task, 0, "ok");
 }
 
-// Doubles from standard input, each of them a metric.
+// Each double from standard input as a metric.
 static void reals(void) {
     double value;
     while (read(0, &value, sizeof value) == sizeof value) provio_metric("real", NULL, value, PROVIO_NO_STEP);
@@ -50,7 +50,7 @@ static void many(void) {
     provio_configuration_end(configuration);
 }
 
-// Nothing of it may end the program, and only what is said of the last one counts.
+// None of these may end the program, and only the last declaration counts.
 static void wrong(void) {
     static const uint64_t none[] = {0,
                                     1,
@@ -101,7 +101,7 @@ static void forked(void) {
     provio_setting_truth(configuration, "yes", 1);
 }
 
-// The child of vfork borrows its parent's memory, and is not heard.
+// The child of vfork uses its parent's memory, and its declarations are ignored.
 static void vforked(void) {
     uint64_t configuration = provio_configuration("parent's", NULL), task = provio_task_in("parent's", NULL);
     pid_t child = vfork();
@@ -117,7 +117,7 @@ static void vforked(void) {
     provio_task_out(task, 0, "ok");
 }
 
-static char **again; // the arguments of another image of this program
+static char **again; // the arguments for another process image of this program
 
 static void replaced(void) {
     provio_task_in("before", NULL);

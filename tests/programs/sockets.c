@@ -1,4 +1,4 @@
-// Messages over connected sockets and kernel copies through pipes, one call of each, on the descriptors of one process.
+// Messages over connected sockets and kernel copies through pipes, one call of each, on descriptors of one process.
 // Prints `R|W <api> <calls> <bytes>`.
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -92,7 +92,8 @@ static void loopback(void) {
     if (recv(to, data, 5, 0) != 5 || last < 0) exit(1);
 }
 
-// Descriptors that are no files: what is read from them leaves no trace, and their numbers name nothing old.
+// Descriptors that are not files: reads from them leave no trace, and their numbers must not refer to previous
+// openings.
 static void others(void) {
     uint64_t value = 1;
     sigset_t none;
