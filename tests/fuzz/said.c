@@ -1,7 +1,7 @@
-// Any bytes as names, kinds, keys, values, identifiers and paths of what a program says: each statement must fit the
-// room that was asked for, and be one line of Turtle. Built with libFuzzer, or with its own main: then the files on the
-// command line are the inputs, and what is said of each is printed as a document of Turtle. The rest of the shim is
-// replaced by what stands at the top: a thread that is watched, and blocks of exactly the room that is asked for.
+// Any bytes as names, kinds, keys, values, identifiers and paths in declarations: each statement must fit the requested
+// space, and be one line of Turtle. Built with libFuzzer, or with its own main: then the files on the command line are
+// the inputs, and the declarations made from each are printed as a document of Turtle. The functions at the top replace
+// the rest of the shim: a recorded thread, and blocks of exactly the requested size.
 #include "../../interceptors/posix/record.h"
 
 #include <stdlib.h>
@@ -64,7 +64,7 @@ bool block_begin(struct thread *thread, struct block *block, size_t room) {
     return true;
 }
 
-// A line without controls, its literals closed, nothing escaped but what Turtle knows.
+// A line without control characters, with closed literals and only Turtle's escapes.
 static void must_be_a_line(const char *at, const char *end) {
     for (bool within = false; at < end || (MUST(!within), false); at++) {
         MUST((unsigned char)*at >= ' ');
@@ -105,7 +105,8 @@ static void say(char *const texts[TEXTS], int64_t number) {
     provio_generated(thing, NULL);
 }
 
-// Texts apart by NUL; each of its own, so that no byte beyond is read. What is missing is NULL.
+// Texts separated by NUL; each in a separate allocation, so that a read beyond the end is detected. A missing text is
+// NULL.
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     char *texts[TEXTS] = {NULL};
     int64_t number = 0;

@@ -1,4 +1,4 @@
-// Selections that a list of properties holds, which HDF5 has since 1.14: without its headers, for the library of h5py.
+// Selections in a property list, available since HDF5 1.14; compiled without its headers, for the library of h5py.
 #include <stdint.h>
 #include <stdio.h>
 

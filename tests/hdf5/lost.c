@@ -1,4 +1,4 @@
-// More than is kept: names, and files open at once. Prints what must be counted of the rest.
+// More names and more open files than can be stored. Prints the expected counts of the rest.
 #include "say.h"
 
 static char name[60001];

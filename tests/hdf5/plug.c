@@ -1,4 +1,4 @@
-// A plug-in that calls the HDF5 that it was linked with.
+// A plug-in that calls its linked HDF5.
 int H5get_libversion(unsigned *, unsigned *, unsigned *);
 
 void version(unsigned *major, unsigned *minor) {

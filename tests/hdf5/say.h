@@ -1,5 +1,5 @@
-// The test programs print what their trace must hold, a line for each call:
-//   write a.h5 /g/x 1 80      what, file, path, calls, bytes
+// The test programs print their expected trace, a line for each call:
+//   write a.h5 /g/x 1 80      operation, file, path, calls, bytes
 //   event Rename a.h5 - - /a /b
 //   object Dataset a.h5 /g/x created
 #ifndef SAY_H

@@ -98,7 +98,7 @@ FORM(int, __vfwprintf_chk, FILE *, int, const wchar_t *, va_list)
         MUST(freopen(made(#api), "r", stdin) != NULL);                                                                 \
         MUST(call);                                                                                                    \
         MUST(call);                                                                                                    \
-        SAY("R " #api " " #api " 2 %d\n", 2 * (bytes));                                                                \
+        EXPECT("R " #api " " #api " 2 %d\n", 2 * (bytes));                                                                \
     } while (0)
 
 #define PUTS_STANDARD(api, call, bytes)                                                                                \
@@ -106,7 +106,7 @@ FORM(int, __vfwprintf_chk, FILE *, int, const wchar_t *, va_list)
         MUST(freopen(#api, "w", stdout) != NULL);                                                                      \
         MUST(call);                                                                                                    \
         MUST(call);                                                                                                    \
-        SAY("W " #api " " #api " 2 %d\n", 2 * (bytes));                                                                \
+        EXPECT("W " #api " " #api " 2 %d\n", 2 * (bytes));                                                                \
     } while (0)
 
 // Passes its variable arguments to a function that takes a va_list.
@@ -144,25 +144,25 @@ static void descriptors(void) {
     int copies[] = {form___dup2(fd, 90), form___fcntl(fd, F_DUPFD, 91), form_fcntl64(fd, F_DUPFD_CLOEXEC, 92)};
     MUST(form___close(fd) == 0);
     for (int i = 0; i < 3; i++) MUST(write(copies[i], data, 10) == 10 && close(copies[i]) == 0);
-    SAY("W write copies 3 30\n");
+    EXPECT("W write copies 3 30\n");
     char name[][32] = {"mkostemp64XXXXXX", "mkstemps64XXXXXX.x", "mkostemps64XXXXXX.x"};
     int fds[] = {mkostemp64(name[0], O_APPEND), mkstemps64(name[1], 2), mkostemps64(name[2], 2, 0)};
     const char *apis[] = {"mkostemp64", "mkstemps64", "mkostemps64"};
     for (int i = 0; i < 3; i++) {
         MUST(write(fds[i], data, 7) == 7 && close(fds[i]) == 0);
-        SAY("W write %s 1 7\nE %s open %s\n", name[i], apis[i], name[i]);
+        EXPECT("W write %s 1 7\nE %s open %s\n", name[i], apis[i], name[i]);
     }
     dev_t none = 0;
     MUST(form___xmknod(0, "node", S_IFREG | 0644, &none) == 0);
     MUST(form___xmknodat(0, AT_FDCWD, "nodeat", S_IFREG | 0644, &none) == 0);
-    SAY("E __xmknod Create node\nE __xmknodat Create nodeat\n");
+    EXPECT("E __xmknod Create node\nE __xmknodat Create nodeat\n");
     fd = open("length", create, 0644);
     MUST(write(fd, data, 100) == 100 && ftruncate64(fd, 50) == 0 && truncate64("length", 40) == 0);
-    SAY("E ftruncate64 Truncate length\nE truncate64 Truncate length\n");
+    EXPECT("E ftruncate64 Truncate length\nE truncate64 Truncate length\n");
     void *map = form___mmap(NULL, 40, PROT_READ, MAP_PRIVATE, fd, 0);
     void *map64 = form_mmap64(NULL, 40, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     MUST(map != MAP_FAILED && form___munmap(map, 40) == 0 && form___munmap(map64, 40) == 0 && close(fd) == 0);
-    SAY("E __mmap Map length\nE mmap64 Map length\nE __munmap Unmap length\n");
+    EXPECT("E __mmap Map length\nE mmap64 Map length\nE __munmap Unmap length\n");
     MUST(close(posix_openpt(O_RDWR | O_NOCTTY)) == 0 && close(getpt()) == 0);
     MUST(chroot("/does/not/exist") == -1);
 }
@@ -174,12 +174,12 @@ static void piping(void) {
     MUST(vmsplice(from[1], parts, 2, 0) == 30 && tee(from[0], to[1], 30, 0) == 30);
     struct iovec back = {data, 20};
     MUST(vmsplice(to[0], &back, 1, 0) == 20 && splice(from[0], NULL, file, NULL, 30, 0) == 30);
-    SAY("O splice Copy piped 1\n");
+    EXPECT("O splice Copy piped 1\n");
     int unconnected = form___socket(AF_UNIX, SOCK_STREAM, 0);
     MUST(form___connect(unconnected, NULL, 0) == -1 && close(unconnected) == 0);
     int number, other = open("cloned", O_CREAT | O_RDWR, 0644);
     MUST(ioctl(from[0], FIONREAD, &number) == 0 && number == 0);
-    if (ioctl(other, FICLONE, file) == 0) SAY("O ioctl Copy cloned 1\n"); // only some file systems support it
+    if (ioctl(other, FICLONE, file) == 0) EXPECT("O ioctl Copy cloned 1\n"); // only some file systems support it
     close(file);
     close(other);
 }
@@ -218,14 +218,14 @@ static void streams(void) {
     MUST(fputs("hello", stream) >= 0 && fflush_unlocked(stream) == 0 && fflush_unlocked(stream) == 0);
     MUST(fputs("hello", stream) >= 0 && fflush(stream) == 0 && fputs("hello", stream) >= 0 && fflush(stream) == 0);
     MUST(fflush(stream) == 0 && fflush(NULL) == 0 && form__IO_fclose(stream) == 0);
-    SAY("W fputs _IO_fopen 4 20\nE _IO_fopen open _IO_fopen\nO _IO_fflush Flush _IO_fopen 1\n");
-    SAY("O fflush_unlocked Flush _IO_fopen 1\nO fflush Flush _IO_fopen 2\n");
+    EXPECT("W fputs _IO_fopen 4 20\nE _IO_fopen open _IO_fopen\nO _IO_fflush Flush _IO_fopen 1\n");
+    EXPECT("O fflush_unlocked Flush _IO_fopen 1\nO fflush Flush _IO_fopen 2\n");
     stream = form_freopen64("freopen64", "w", form_fopen64("fopen64", "w"));
     MUST(fputs("hello", stream) >= 0 && fclose(stream) == 0);
-    SAY("W fputs freopen64 1 5\nE freopen64 open freopen64\nE fopen64 open fopen64\n");
+    EXPECT("W fputs freopen64 1 5\nE freopen64 open freopen64\nE fopen64 open fopen64\n");
     stream = tmpfile64();
     MUST(fputs("hello", stream) >= 0 && fclose(stream) == 0);
-    SAY("N tmpfile64 open\n");
+    EXPECT("N tmpfile64 open\n");
 }
 
 static wchar_t wide_text[] = L"h\u00e9llo \u20ac"; // 10 bytes of UTF-8
@@ -280,7 +280,7 @@ static void wide_streams(void) {
         MUST((entry = fget##name(stream)) != NULL && (put_call) == 0 && (get_call) == 0);                              \
         fclose(stream);                                                                                                \
         fclose(out);                                                                                                   \
-        SAY("R fget" #name " " #name ".in 1 %d\nR fget" #name "_r " #name ".in 1 %d\nW put" #name " put" #name " 1 %d\n",  \
+        EXPECT("R fget" #name " " #name ".in 1 %d\nR fget" #name "_r " #name ".in 1 %d\nW put" #name " put" #name " 1 %d\n",  \
             (int)strlen(text), (int)strlen(text), (int)strlen(text));                                                  \
     } while (0)
 
@@ -297,11 +297,11 @@ static void tables(void) {
     mount = &(struct mntent){"dev", "/m", "ext4", "rw", 0, 0};
     MUST(addmntent(stream, mount) == 0 && addmntent(stream, mount) == 0 && addmntent(stream, mount) == 0);
     MUST(form___endmntent(stream) == 1);
-    SAY("E __setmntent open mounts\nW addmntent mounts 3 57\n");
+    EXPECT("E __setmntent open mounts\nW addmntent mounts 3 57\n");
     stream = setmntent("mounts", "r");
     MUST(getmntent(stream) != NULL && getmntent_r(stream, &found, data, 500) != NULL);
     MUST(form___getmntent_r(stream, &found, data, 500) != NULL && endmntent(stream) == 1);
-    SAY("E setmntent open mounts\nR getmntent mounts 1 19\nR getmntent_r mounts 1 19\nR __getmntent_r mounts 1 19\n");
+    EXPECT("E setmntent open mounts\nR getmntent mounts 1 19\nR getmntent_r mounts 1 19\nR __getmntent_r mounts 1 19\n");
 }
 
 // Streams without a descriptor leave no trace and add no cost.
@@ -333,7 +333,7 @@ static void long_texts(void) {
     MUST(fprintf(stream, "%20000d%s", 1, "x") == 20001);
     for (int i = 0; i < 20000; i++) MUST((putc)('x', stream) == 'x');
     MUST(fclose(stream) == 0);
-    SAY("W fprintf long 1 20001\nW putc long 20000 20000\n");
+    EXPECT("W fprintf long 1 20001\nW putc long 20000 20000\n");
     stream = fopen("long", "r");
     for (int i = 0; i < 20000; i++) MUST((getc)(stream) != EOF);
     MUST(fread(data, 0, 10, stream) == 0 && ungetc('a', stream) == 'a' && (fgetc)(stream) == 'a');
@@ -343,12 +343,12 @@ static void long_texts(void) {
     MUST(fgetpos64(stream, &place) == 0 && form___fseeko64(stream, 10, SEEK_SET) == 0);
     MUST(form__IO_fsetpos(stream, &place) == 0 && form__IO_fsetpos64(stream, &place) == 0);
     MUST(ftell(stream) == 0 && form___lseek(fileno(stream), 5, SEEK_SET) == 5 && fclose(stream) == 0);
-    SAY("R getc long 20000 20000\nR fread long 1 0\nR fgetc long 1 1\n");
+    EXPECT("R getc long 20000 20000\nR fread long 1 0\nR fgetc long 1 1\n");
 }
 
 int main(int count, char **arguments) {
     MUST(count == 2 && chdir(arguments[1]) == 0 && setlocale(LC_ALL, "C.UTF-8") != NULL);
-    said = fdopen(dup(STDOUT_FILENO), "w");
+    expected = fdopen(dup(STDOUT_FILENO), "w");
     descriptors();
     piping();
     children();
@@ -358,5 +358,5 @@ int main(int count, char **arguments) {
     nowhere();
     long_texts();
     MUST(freopen("/dev/null", "w", stdout) != NULL);
-    return fclose(said);
+    return fclose(expected);
 }

@@ -50,10 +50,10 @@ static provio_object *file_here(void) {
 }
 
 static provio_object *dataset(provio_object *file, const char *path) {
-    struct provio_member said = {.kind = "Dataset", .path = path, .shape = "100 200", .max_shape = "100 *",
+    struct provio_member expected = {.kind = "Dataset", .path = path, .shape = "100 200", .max_shape = "100 *",
                                  .datatype = "float64", .chunks = "10 10", .filters = "shuffle deflate",
                                  .token = "800", .element_size = 8, .created = 1};
-    return provio_member(file, &said);
+    return provio_member(file, &expected);
 }
 
 static void each(void) {
@@ -154,16 +154,16 @@ static void touched(void) {
 }
 
 int main(int count, char **arguments) {
-    const char *what = count > 1 ? arguments[1] : "";
+    const char *mode = count > 1 ? arguments[1] : "";
     if (provio_recording == NULL || !provio_recording()) return 9;
     functions();
-    if (strcmp(what, "") == 0) each();
-    if (strcmp(what, "nothing") == 0) nothing();
-    if (strcmp(what, "write") == 0) written(atoi(arguments[2]));
-    if (strcmp(what, "threads") == 0) threads(arguments[2]);
-    if (strcmp(what, "fork") == 0) forked();
-    if (strcmp(what, "touch") == 0) touched();
-    if (strcmp(what, "all") == 0) {
+    if (strcmp(mode, "") == 0) each();
+    if (strcmp(mode, "nothing") == 0) nothing();
+    if (strcmp(mode, "write") == 0) written(atoi(arguments[2]));
+    if (strcmp(mode, "threads") == 0) threads(arguments[2]);
+    if (strcmp(mode, "fork") == 0) forked();
+    if (strcmp(mode, "touch") == 0) touched();
+    if (strcmp(mode, "all") == 0) {
         each();
         threads("2000");
         forked();

@@ -42,14 +42,14 @@ static void *work(void *number) {
     char data[64] = {0};
     for (long i = 0; i < rounds; i++) {
         int fd = FIRST + (int)(rand_r(&seed) % SHARED);
-        unsigned what = rand_r(&seed) % 16;
-        if (what < 5) pwrite(fd, data, sizeof data, 0);
-        if (what >= 5 && what < 10) pread(fd, data, sizeof data, 0);
-        if (what == 10 || what == 11) replace(&seed);
-        if (what == 12) close(fd);
-        if (what == 13) look(fd);
-        if (what == 14) chdir(rand_r(&seed) % 2 ? "." : "../work");
-        if (what == 15 && i % 8 == 0) {
+        unsigned action = rand_r(&seed) % 16;
+        if (action < 5) pwrite(fd, data, sizeof data, 0);
+        if (action >= 5 && action < 10) pread(fd, data, sizeof data, 0);
+        if (action == 10 || action == 11) replace(&seed);
+        if (action == 12) close(fd);
+        if (action == 13) look(fd);
+        if (action == 14) chdir(rand_r(&seed) % 2 ? "." : "../work");
+        if (action == 15 && i % 8 == 0) {
             pthread_t thread;
             if (pthread_create(&thread, NULL, one_open, (void *)i) == 0) pthread_join(thread, NULL);
         }

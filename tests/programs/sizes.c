@@ -11,8 +11,8 @@
 
 static char data[3 << 20];
 
-static void expect(const char *what) {
-    puts(what);
+static void expect(const char *text) {
+    puts(text);
 }
 
 static void writes(const char *path) {
