@@ -1,4 +1,4 @@
-// `said HOW FOLDER`: declarations through provio.h: `each` call, `reals`, `many` settings, `wrong` use, by a parent and
+// `declarations HOW FOLDER`: declarations through provio.h: `each` call, `reals`, `many` settings, `wrong` use, by a parent and
 // its child (`forked`), or `killed` in the middle.
 #define _GNU_SOURCE
 #include "../../interceptors/include/provio.h"
