@@ -128,7 +128,7 @@ struct file {
     _Atomic bool chunks;                       // the last opened dataset has chunks
     bool collective;                           // a metadata lookup may need all ranks
     struct file *_Atomic parent;               // the file on which it is mounted, at `mount`
-    _Atomic uint64_t folder;                   // hash of the last folder whose path was found free of links
+    _Atomic uint64_t folder;                   // hash of the last folder with a path free of links
     _Atomic uint64_t lookups_folder,
         plain;                // hashes: the folder of the last name lookups; a folder that contains no links
     _Atomic uint32_t lookups; // number of lookups in `lookups_folder`

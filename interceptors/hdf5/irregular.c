@@ -53,7 +53,7 @@ hid_t provio_H5Iget_file_id(hid_t object) {
 
 // ---- datasets: the first query of most programs, so that an invalid handle is recorded as a failure here
 
-#define ASKED(name, parameters, arguments)                                                                             \
+#define QUERY_WRAPPER(name, parameters, arguments)                                                                     \
     hid_t provio_##name parameters {                                                                                   \
         BEGIN(name)                                                                                                    \
         hid_t result = real == NULL ? -1 : real arguments;                                                             \
@@ -61,10 +61,10 @@ hid_t provio_H5Iget_file_id(hid_t object) {
         if (unlikely(result < 0) && recorded) failed(&call, dataset);                                                  \
         return result;                                                                                                 \
     }
-ASKED(H5Dget_space, (hid_t dataset), (dataset))
-ASKED(H5Dget_space_async, (const char *source, const char *caller, unsigned line, hid_t dataset, hid_t events),
-      (source, caller, line, dataset, events))
-ASKED(H5Dget_type, (hid_t dataset), (dataset))
+QUERY_WRAPPER(H5Dget_space, (hid_t dataset), (dataset))
+QUERY_WRAPPER(H5Dget_space_async, (const char *source, const char *caller, unsigned line, hid_t dataset, hid_t events),
+              (source, caller, line, dataset, events))
+QUERY_WRAPPER(H5Dget_type, (hid_t dataset), (dataset))
 
 // ---- the library
 

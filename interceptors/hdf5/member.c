@@ -197,8 +197,8 @@ void opened(const struct call *call, hid_t hid, hid_t place, const char *name, c
             bool created) {
     struct silence silence;
     struct h5object *h5object = created || name == NULL ? NULL : encountered_before(call, place, name);
-    bool asking = h5object == NULL;
-    if (asking) {
+    bool querying = h5object == NULL;
+    if (querying) {
         silence_begin(&silence, call->hdf5);
         h5object = encounter(call, hid, place, name, material, created);
     }
@@ -206,7 +206,7 @@ void opened(const struct call *call, hid_t hid, hid_t place, const char *name, c
         handle_add(call->hdf5, hid, h5object);
         provio_counted(h5object->object, function_number(call), recorded_start(call));
     }
-    if (asking) silence_end(&silence);
+    if (querying) silence_end(&silence);
 }
 
 // An object without a name gets its first one: record it now, with the bytes written before.

@@ -339,7 +339,7 @@ void account_stream(struct thread *thread, struct object *object, enum side side
     object_moved(object, offset + bytes);
 }
 
-// A single character whose counters change in more than their last digit, or whose time is read.
+// A single character that changes more than the last digits of its counters, or that needs the time.
 void account_carry(struct thread *thread, struct object *object, enum side side, int api) {
     account_untimed(thread, object, side, api, 1);
 }

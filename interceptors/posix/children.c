@@ -60,7 +60,7 @@ void vfork_begin(void) {
 }
 
 int vfork_end(int api, int pid) {
-    // Restores the parent, whatever its child changed. A child that called vfork itself also returns here.
+    // Restores the parent's state after all changes by its child. A child that called vfork itself also returns here.
     if (lender != NULL && raw_call(SYS_gettid, (const long[6]){0}) == lender->tid) {
         vforks = 0;
         self = lender;

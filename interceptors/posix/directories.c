@@ -31,7 +31,7 @@ DIR *provio_opendir(const char *path) {
     return result;
 }
 
-// nftw and fts change the working directory inside the C library. nftw tells only its callback.
+// nftw and fts change the working directory inside the C library. nftw reports it only to its callback.
 static THREAD_LOCAL visiting visitor;
 
 static int visit_elsewhere(const char *path, const void *found, int kind, void *place) {

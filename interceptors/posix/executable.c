@@ -76,7 +76,7 @@ static char *script_interpreter(struct file *file) {
     return start;
 }
 
-// Whether the kernel will set AT_SECURE, with which a loader ignores preloads whose name contains a directory.
+// Whether the kernel will set AT_SECURE: the loader then ignores preloads with a directory in their name.
 static bool gains_rights(const struct file *file) {
     unsigned users[3] = {0}, groups[3] = {0}, mode = file->found.stx_mode;
     if (RAW(getresuid, (long)&users[0], (long)&users[1], (long)&users[2]) != 0) return false;

@@ -80,7 +80,7 @@
 
 enum { USUAL_LINE = 512 };
 
-// Whether a stream can serve `size` bytes from its buffer, without any I/O whose time matters.
+// Whether a stream can serve `size` bytes from its buffer, without I/O that takes noticeable time.
 static inline bool in_buffer(FILE *stream, enum side side, size_t size) {
     const char *at = side == READING ? read_at(stream) : write_at(stream);
     const char *end = side == READING ? read_end(stream) : write_end(stream);
@@ -93,7 +93,7 @@ static intptr_t file_size(FILE *stream) {
     return statx_facts(stream_fd(stream), "", AT_EMPTY_PATH, &facts) ? (intptr_t)facts.size : 0;
 }
 
-// fflush(NULL) is on no stream; flushing a stream whose buffer was never used does not count as use.
+// fflush(NULL) is on no stream; flushing an unused buffer does not count as use of the stream.
 static int flushed_descriptor(const FILE *stream) {
     if (stream == NULL || stream_fd(stream) < 0) return -1;
     struct object *object = object_known(stream_fd(stream));

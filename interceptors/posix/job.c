@@ -11,7 +11,7 @@ static const char numbers[JOB_WORDS][6][20] = {
     {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "COBALT_JOBID"},
     {"SLURM_ARRAY_TASK_ID", "PBS_ARRAY_INDEX", "PBS_ARRAYID", "LSB_JOBINDEX", "FLUX_JOB_CC"},
 };
-// All variables that provio/system/jobs.py reads, except those of Grid Engine, whose names are too common.
+// All variables that provio/system/jobs.py reads, except those of Grid Engine, which have too common names.
 static const char variables[][24] = {
     "SLURM_JOB_ID",
     "SLURM_ARRAY_TASK_ID",

@@ -107,7 +107,7 @@ extern struct settings {
     // rank: number in a parallel program; ranked: whether it has one; world_size 0: unknown
     uint32_t rank, ranked, world_size;
     const char *launcher;       // the launcher that set these values
-    const char *conflicting[2]; // variables whose rank numbers contradict each other; NULL: none
+    const char *conflicting[2]; // variables with contradictory rank numbers; NULL: none
     char program[96];           // the launcher's name of the parallel program; may be empty
     char job[JOB_WORDS][48];    // the names of its batch job; empty: no job
     const char *own_job;        // the job of the run itself; NULL: none
@@ -141,7 +141,7 @@ extern THREAD_LOCAL enum { HEARD, FORGETS, LEAVES } muted; // children.c: cannot
 void vfork_begin(void);
 int vfork_end(int api, int pid);
 
-extern _Atomic bool python_pending; // python.c: a Python whose layer has not started yet
+extern _Atomic bool python_pending; // python.c: a Python without a started layer
 void python_detect(void);
 void python_request(void);
 

@@ -5,7 +5,7 @@
 // Rules for every line that can run inside a wrapper: no malloc, no stdio, no lock, no dl* call, nothing printed;
 // system calls of its own are raw, so errno stays as the real call left it and no wrapper is entered twice;
 // little stack (a handler may run on a small sigaltstack); a signal handler may run, and do I/O, between any two
-// instructions; what can fail makes the thread silent, never the program different.
+// instructions; after a failure the thread records nothing more, and the program is not affected.
 #ifndef PROVIO_RAW_H
 #define PROVIO_RAW_H
 

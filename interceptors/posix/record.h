@@ -12,7 +12,7 @@ struct provio_object {
     struct object object;
     provio_object *file; // NULL: it is a file itself
     _Atomic bool replaced;
-    bool plain; // a file whose content the library does not interpret
+    bool plain; // a file with content that the library does not interpret
     uint32_t length, room;
     char *text; // of a file its path; of a member its Turtle properties, for each announcement
     char short_text[128];

@@ -119,7 +119,7 @@ static void *defined(const struct library *library, uint32_t index) {
     return (void *)(library->base + symbol->st_value);
 }
 
-// For libraries with only the old hash table, whose second number is the number of symbols.
+// For libraries with only the old hash table; its second number is the number of symbols.
 static void *old_library_find(const struct library *library, const char *name) {
     for (uint32_t index = 1; index < library->old_hash[1]; index++) {
         if (strcmp(library->names + library->symbols[index].st_name, name) != 0) continue;
