@@ -8,11 +8,9 @@
 // A thread that enters or leaves a Task gets a new number, so that it no longer matches its previous counters: calls
 // need no check beyond the one without Tasks.
 
-extern uint64_t tasks_of_parent; // Tasks up to this one began before the last fork
 uint64_t scope_of(struct thread *thread);
 bool had_number(const struct thread *thread, uint32_t number);
 void scopes_begin(struct thread *thread, bool made);
-uint32_t number_next(void);
 void tasks_after_fork(void);
 bool task_is_own(uint64_t task);
 void declarations_after_fork(void); // declarations.c

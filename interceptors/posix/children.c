@@ -49,7 +49,7 @@ pid_t provio_forkpty(int *master, char *name, const void *terminal, const void *
 static THREAD_LOCAL int vforks;
 static THREAD_LOCAL uint64_t vfork_started;
 
-void vfork_begin(void) {
+static void vfork_begin(void) {
     struct thread *thread = watching() ? thread_self() : NULL;
     if (thread == NULL || relaxed(under_seccomp) || !live_ready(thread)) return;
     if (vforks++ > 0) return; // a vfork in a child of vfork: already prepared
@@ -59,7 +59,7 @@ void vfork_begin(void) {
     self = NULL;
 }
 
-int vfork_end(int api, int pid) {
+static int vfork_end(int api, int pid) {
     // Restores the parent's state after all changes by its child. A child that called vfork itself also returns here.
     if (lender != NULL && raw_call(SYS_gettid, (const long[6]){0}) == lender->tid) {
         vforks = 0;

@@ -45,68 +45,15 @@ static long space_gain(int fd, uint64_t offset, uint32_t size) {
     return 0;
 }
 
-static void changes_begin(struct live *live, struct chunk *chunk) {
-    chunk->used = CHANGES;
-    chunk->accesses = 1; // the first chunk stays mapped
-    live->digits = chunk->start + 16;
-    memset(live->digits, '0', 16);
-}
-
-long chunk_gain(struct live *live, int fd, size_t need) {
-    bool first = live->size == 0 && !live->of_calls;
-    uint32_t size = live->next;
-    if (first) need += CHANGES;
-    while (size < need + KEPT_BACK + 16) size += PAGE;
-    struct chunk *chunk = pool_take(&chunks);
-    if (chunk == NULL) return -ENOMEM;
-    long result = space_gain(fd, live->size, size);
-    if (result == 0) result = live->written ? -ENODEV : memory_map(size, MAP_SHARED, fd, (long)live->size);
-    // A child does not need the chunk, and processes with many chunks often have many children. Not without
-    // MADV_WIPEONFORK, because then a child may not notice the fork.
-    if (result > 0 && settings.wipes && atomic_load(&live->chunk) != NULL) RAW(madvise, result, size, MADV_DONTFORK);
-    if (is_refused(result)) result = chunk_as_memory(live, fd, size);
-    if (result < 0 && result > -PAGE) {
-        RAW(ftruncate, fd, (long)live->size);
-        pool_give(&chunks, chunk);
-        return result;
-    }
-    *chunk = (struct chunk){.size = size, .whole = size, .start = (char *)result, .offset = live->size};
-    if (first) changes_begin(live, chunk);
-    if (live->written) chunk_open_for(chunk, need);
-    chunk->older = atomic_load(&live->chunk);
-    live->size += size;
-    uint32_t largest = live->written ? LARGEST_WRITTEN : live->of_calls ? LARGEST_OF_CALLS : LARGEST_CHUNK;
-    live->next = size < largest ? 2 * size : largest;
-    atomic_store(&live->chunk, chunk);
-    return 0;
-}
-
-// Unmap chunks in which nothing counts. Only called when no signal handler interrupted the shim.
-void chunks_sweep(struct live *live) {
-    struct chunk *chunk = live == NULL ? NULL : atomic_load(&live->chunk), *older;
-    if (chunk == NULL || chunk->older == NULL || !live_hold(live)) return;
-    if (live->written) live_write(live);
-    for (; (older = chunk->older) != NULL;) {
-        if (older->accesses != 0) {
-            chunk = older;
-            continue;
-        }
-        chunk->older = older->older;
-        memory_unmap(older->start, older->whole);
-        pool_give(&chunks, older);
-    }
-    live_release(live);
-}
-
 // ---- file systems that cannot map a file for writing
 
 static EARLY struct live *_Atomic written; // Of this process and of the processes from which it was forked.
 
-bool is_refused(long result) {
+static bool is_refused(long result) {
     return result == -ENODEV || result == -EINVAL || result == -EOPNOTSUPP || result == -EPERM || result == -EACCES;
 }
 
-long chunk_as_memory(struct live *live, int fd, uint32_t size) {
+static long chunk_as_memory(struct live *live, int fd, uint32_t size) {
     long start = memory_map(size, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (start < 0 && start > -PAGE) return start;
     if (RAW(pread64, fd, start, size, (long)live->size) != (long)size) { // the file was filled before
@@ -188,4 +135,59 @@ void lives_write(void) {
             live_write(live);
             live_release(live);
         }
+}
+
+// ---- chunks
+
+static void changes_begin(struct live *live, struct chunk *chunk) {
+    chunk->used = CHANGES;
+    chunk->accesses = 1; // the first chunk stays mapped
+    live->digits = chunk->start + 16;
+    memset(live->digits, '0', 16);
+}
+
+long chunk_gain(struct live *live, int fd, size_t need) {
+    bool first = live->size == 0 && !live->of_calls;
+    uint32_t size = live->next;
+    if (first) need += CHANGES;
+    while (size < need + KEPT_BACK + 16) size += PAGE;
+    struct chunk *chunk = pool_take(&chunks);
+    if (chunk == NULL) return -ENOMEM;
+    long result = space_gain(fd, live->size, size);
+    if (result == 0) result = live->written ? -ENODEV : memory_map(size, MAP_SHARED, fd, (long)live->size);
+    // A child does not need the chunk, and processes with many chunks often have many children. Not without
+    // MADV_WIPEONFORK, because then a child may not notice the fork.
+    if (result > 0 && settings.wipes && atomic_load(&live->chunk) != NULL) RAW(madvise, result, size, MADV_DONTFORK);
+    if (is_refused(result)) result = chunk_as_memory(live, fd, size);
+    if (result < 0 && result > -PAGE) {
+        RAW(ftruncate, fd, (long)live->size);
+        pool_give(&chunks, chunk);
+        return result;
+    }
+    *chunk = (struct chunk){.size = size, .whole = size, .start = (char *)result, .offset = live->size};
+    if (first) changes_begin(live, chunk);
+    if (live->written) chunk_open_for(chunk, need);
+    chunk->older = atomic_load(&live->chunk);
+    live->size += size;
+    uint32_t largest = live->written ? LARGEST_WRITTEN : live->of_calls ? LARGEST_OF_CALLS : LARGEST_CHUNK;
+    live->next = size < largest ? 2 * size : largest;
+    atomic_store(&live->chunk, chunk);
+    return 0;
+}
+
+// Unmap chunks in which nothing counts. Only called when no signal handler interrupted the shim.
+void chunks_sweep(struct live *live) {
+    struct chunk *chunk = live == NULL ? NULL : atomic_load(&live->chunk), *older;
+    if (chunk == NULL || chunk->older == NULL || !live_hold(live)) return;
+    if (live->written) live_write(live);
+    for (; (older = chunk->older) != NULL;) {
+        if (older->accesses != 0) {
+            chunk = older;
+            continue;
+        }
+        chunk->older = older->older;
+        memory_unmap(older->start, older->whole);
+        pool_give(&chunks, older);
+    }
+    live_release(live);
 }

@@ -76,7 +76,7 @@ static bool part_hides(const struct part *part, bool number, bool digit) {
 }
 
 // Whether the value of a setting must be hidden. `digit`: it is a single digit.
-bool key_hides(const char *key, bool number, bool digit) {
+static bool key_hides(const char *key, bool number, bool digit) {
     if (key == NULL) return false;
     struct part part = none;
     bool escaped = false;

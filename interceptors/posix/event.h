@@ -104,17 +104,4 @@ extern const char other_library[]; // the reason for programs that need a shim t
 // into `room`.
 const char *image_reason(char *room, int dirfd, const char *path, int flags, struct need *need);
 
-// ---- launch.c
-
-struct change {
-    bool preload;     // the shim is removed,
-    const char *shim; // or replaced by this one
-    const char *site; // a folder to put first in Python's module path, or NULL
-};
-
-bool is_watched(char *const envp[]);
-void environment_change(struct launch *launch, char *const envp[], const struct change *change);
-const char *other_shim(char *room); // for the other C library on this machine; NULL: there is none
-const char *python_site(char *room, const char *program, char *const envp[]);
-
 #endif

@@ -10,6 +10,12 @@
 // a file next to the thread files. A table that could not be read or written is named nevertheless, so that merge knows
 // that it is missing.
 
+struct mounts {
+    uint64_t space, hash; // mount namespace and hash of its mount table; 0: unknown
+    bool other;           // not the namespace of `provio run`
+};
+enum { MOUNTS_ROOM = 64 };
+
 enum { LARGEST_TABLE = 1 << 20 };
 
 // FNV-1a.
@@ -36,7 +42,7 @@ static void text_table_name(struct text *text, const struct mounts *mounts) {
     text_number(text, mounts->hash);
 }
 
-void text_mounts(struct text *text, const struct mounts *mounts) {
+static void text_mounts(struct text *text, const struct mounts *mounts) {
     if (mounts == NULL || !mounts->other) return;
     TEXT(text, " ; " TERM_mounts " \"");
     text_table_name(text, mounts);
@@ -85,7 +91,7 @@ static void table_keep(const struct mounts *mounts, const char *table, size_t si
     RAW(close, fd);
 }
 
-void mounts_look(struct mounts *mounts) {
+static void mounts_look(struct mounts *mounts) {
     struct facts facts;
     *mounts = (struct mounts){0};
     if (settings.mounts == 0) return;

@@ -18,6 +18,12 @@
 #define OTHER_KIND "none"
 #endif
 
+struct change {
+    bool preload;     // the shim is removed,
+    const char *shim; // or replaced by this one
+    const char *site; // a folder to put first in Python's module path, or NULL
+};
+
 // The next library in LD_PRELOAD, split as the loader does; NULL: no more.
 static const char *next_library(const char **at, size_t *length) {
     *at += strspn(*at, " :");
@@ -45,7 +51,7 @@ static bool preloads(const char *variable) {
     return false;
 }
 
-bool is_watched(char *const envp[]) {
+static bool is_watched(char *const envp[]) {
     bool preload = false, trace = false;
     for (; envp != NULL && *envp != NULL; envp++) {
         preload |= preloads(*envp);
@@ -104,7 +110,7 @@ static bool is_changed(const char *variable, const struct change *change) {
 }
 
 // A copy of the environment with a changed preload and PYTHONPATH; the caller's environment stays unchanged.
-void environment_change(struct launch *launch, char *const envp[], const struct change *change) {
+static void environment_change(struct launch *launch, char *const envp[], const struct change *change) {
     const char *site = change->site;
     size_t count = 2, size = site == NULL ? 0 : strlen(site) + sizeof PYTHON_PATH;
     for (char *const *at = envp; at != NULL && *at != NULL; at++, count++)
@@ -145,7 +151,7 @@ size_t package_folder(char *room) {
     return among_others ? (size_t)(kind - room) - (sizeof "preload" - 1) : length;
 }
 
-const char *other_shim(char *room) {
+static const char *other_shim(char *room) {
     static const char place[] = "preload/" OTHER_KIND "/libprovio.so";
     size_t length = package_folder(room);
     if (length == 0) return NULL;
@@ -158,7 +164,7 @@ const char *other_shim(char *room) {
 }
 
 // The folder with the h5py layer for a Python without the shim; NULL: not a Python, or not needed.
-const char *python_site(char *room, const char *program, char *const envp[]) {
+static const char *python_site(char *room, const char *program, char *const envp[]) {
     static const char folder[] = "interceptors/site", wanted[] = "PROVIO_TRACE=";
     bool trace = false;
     size_t length = begins(base_name(program), "python") ? package_folder(room) : 0;

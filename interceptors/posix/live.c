@@ -1,7 +1,7 @@
 // The live Turtle file of a thread, valid at every instant; described in docs/trace-format.md.
 #include "live.h"
 
-struct pool lives = POOL(struct live);
+static struct pool lives = POOL(struct live);
 
 // ---- the file name
 
@@ -86,7 +86,7 @@ static const char *reason_for(long error) {
     }
 }
 
-void gap_write(struct thread *thread, struct live *live, long error) {
+static void gap_write(struct thread *thread, struct live *live, long error) {
     struct chunk *chunk = atomic_load(&live->chunk);
     if (chunk == NULL) return;
     char *start = chunk->start + chunk->whole - KEPT_BACK;
@@ -189,7 +189,9 @@ void live_gain_ahead(struct thread *thread, uint32_t size) {
     gain_ahead(thread->calls, size);
 }
 
-bool reserve_or_grow(struct thread *thread, struct live *live, struct block *block, size_t room) {
+static struct live *calls_begin(struct thread *thread);
+
+static bool reserve_or_grow(struct thread *thread, struct live *live, struct block *block, size_t room) {
     for (int attempt = 0; attempt < 3; attempt++) {
         if (live->silent) return false;
         if (reserve(thread, live, block, room)) return true;
@@ -213,7 +215,7 @@ static void introduce(struct thread *thread) {
 }
 
 // In a child of vfork: its own base, in the file of the suspended parent.
-THREAD_LOCAL bool borrowed;
+static THREAD_LOCAL bool borrowed;
 
 static void borrow(struct thread *thread) {
     struct block block;
@@ -269,7 +271,7 @@ static void text_base_of_calls(struct text *text, const struct thread *thread, i
 }
 
 // Next to the thread's file. If a signal handler interrupts adding space to that one, under an ordinal of its own.
-struct live *calls_begin(struct thread *thread) {
+static struct live *calls_begin(struct thread *thread) {
     struct live *live = pool_take(&lives);
     char *room = live == NULL ? NULL : pool_take(&scratches);
     if (room == NULL) return NULL;

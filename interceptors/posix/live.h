@@ -136,17 +136,11 @@ static inline const char *ending_of(const struct live *live) {
 
 // live.c; `number` and `ordinal` are parts of the file name
 char *file_name(char *room, uint32_t number, uint32_t ordinal, const char *ending);
-bool reserve_or_grow(struct thread *thread, struct live *live, struct block *block, size_t room);
-void gap_write(struct thread *thread, struct live *live, long error);
-extern struct pool lives;
-extern THREAD_LOCAL bool borrowed; // in a child of vfork: the parent's file has the child's base
 
 // chunk.c
 long chunk_gain(struct live *live, int fd, size_t need); // 0 or a negative errno
 void chunks_sweep(struct live *live);
 
-bool is_refused(long result);
-long chunk_as_memory(struct live *live, int fd, uint32_t size);
 bool chunk_open_for(struct chunk *chunk, size_t room);
 void live_write(struct live *live);
 
@@ -162,9 +156,6 @@ void text_thread(struct text *text, int tid, uint64_t epoch);
 void text_process(struct text *text, const char *image, uint32_t pid, uint64_t tick, uint32_t parent, uint64_t started);
 void text_place(struct text *text, bool own, const char *cwd, size_t cwd_size, const struct mounts *mounts);
 long header_gain(struct live *live, struct thread *thread, int fd, char *room, const char *end);
-
-// live.c
-struct live *calls_begin(struct thread *thread);
 
 // One instruction, without a lock: only this thread and its signal handlers reserve here.
 static inline uint32_t advance(_Atomic uint32_t *counter, uint32_t amount) {

@@ -1,12 +1,22 @@
 // Shared writable maps of files: each holds a reference to its opening until its last part is unmapped.
 #include "rows.h"
 
+struct map {
+    _Atomic uintptr_t address;
+    _Atomic size_t size;
+    struct object *object;
+    _Atomic uint64_t event; // the event of the Map; read while another thread uses the entry
+    _Atomic int ordinal;
+    uintptr_t was;
+    struct map *next; // list of the maps that one call ends
+};
+
 enum { FIRST_MAPS = 256, MAP_SLABS = 10, FREE = 0, HELD = 1 }; // values of `address` that are no addresses
 
 static EARLY struct map *_Atomic slabs[MAP_SLABS]; // slab i has 256 << i entries
 static EARLY _Atomic int followed;
 
-bool maps_any(void) {
+static bool maps_any(void) {
     return relaxed(followed) > 0 && lender == NULL;
 }
 
@@ -32,7 +42,7 @@ static size_t whole_pages(size_t size) {
     return (size + PAGE - 1) & -(size_t)PAGE;
 }
 
-void map_follow(void *address, size_t size, const struct map *like) {
+static void map_follow(void *address, size_t size, const struct map *like) {
     for (int i = 0; i < MAP_SLABS; i++) {
         struct map *maps = slab(i, true);
         for (int j = 0; maps != NULL && j < FIRST_MAPS << i; j++) {
@@ -60,7 +70,7 @@ static bool hold(struct map *map, uintptr_t start, uintptr_t end, uintptr_t *add
     return false;
 }
 
-bool map_at(const void *address, struct map *found) {
+static bool map_at(const void *address, struct map *found) {
     uintptr_t start = (uintptr_t)address, at;
     EACH_MAP(map) {
         if (!hold(map, start, start + 1, &at)) continue;
@@ -75,7 +85,7 @@ bool map_at(const void *address, struct map *found) {
 }
 
 // Remove a range from all maps before the call, because afterwards another map may have the addresses.
-struct map *maps_cut(const void *address, size_t size) {
+static struct map *maps_cut(const void *address, size_t size) {
     uintptr_t start = (uintptr_t)address, end = start + whole_pages(size), at;
     struct map *cut = NULL;
     EACH_MAP(map) {
@@ -95,7 +105,7 @@ struct map *maps_cut(const void *address, size_t size) {
 }
 
 // After a failed call.
-void maps_restore(struct map *cut) {
+static void maps_restore(struct map *cut) {
     for (struct map *map = cut, *next; map != NULL; map = next) {
         next = map->next;
         atomic_store(&map->address, map->was);
@@ -110,7 +120,7 @@ static bool has_parts(const struct map *cut) {
     return false;
 }
 
-void maps_end(int api, struct map *cut, uint64_t started) {
+static void maps_end(int api, struct map *cut, uint64_t started) {
     for (struct map *map = cut, *next; map != NULL; map = next) {
         next = map->next;
         struct facts facts;

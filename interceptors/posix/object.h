@@ -72,13 +72,6 @@ uint64_t serial_next(void);
 extern uint64_t serials_of_parent; // serials up to this one were recorded before the last fork
 void overlay_drop(void);
 unsigned descriptors_end(void);
-struct mounts {
-    uint64_t space, hash; // mount namespace and hash of its mount table; 0: unknown
-    bool other;           // not the namespace of `provio run`
-};
-void mounts_look(struct mounts *mounts); // header.c
-void text_mounts(struct text *text, const struct mounts *mounts);
-enum { MOUNTS_ROOM = 64 };
 
 bool statx_facts(int dirfd, const char *path, int flags, struct facts *facts);
 enum { FACTS_ROOM = 192 }; // maximum size of text_facts
@@ -92,7 +85,6 @@ struct closing {
     bool last, known;
 };
 void closing_begin(struct closing *closing, int fd);
-void closing_look(struct closing *closing);
 void closing_write(struct thread *thread, struct closing *closing, uint64_t serial, uint64_t time);
 void closing_end(struct closing *closing, bool by_path);
 void closing_undo(struct closing *closing, int fd);
@@ -128,38 +120,11 @@ static inline struct object *object_of(int fd) {
     return object_slow(fd);
 }
 
-// ---- map.c: shared writable maps, until their last part is unmapped
+void maps_after_fork(void); // map.c
 
-struct map {
-    _Atomic uintptr_t address;
-    _Atomic size_t size;
-    struct object *object;
-    _Atomic uint64_t event; // the event of the Map; read while another thread uses the entry
-    _Atomic int ordinal;
-    uintptr_t was;
-    struct map *next; // list of the maps that one call ends
-};
-void map_follow(void *address, size_t size, const struct map *like);
-bool map_at(const void *address, struct map *found); // with a reference to its object
-bool maps_any(void);
-struct map *maps_cut(const void *address, size_t size);
-void maps_restore(struct map *cut);
-void maps_end(int api, struct map *cut, uint64_t started);
-void maps_after_fork(void);
-
-// ---- between object.c and opening.c
-
-// ---- object.c
+// ---- object.c, for opening.c
 
 struct object *table_set(int fd, struct object *object); // returns the previous entry
-bool table_add(int fd, struct object *object);           // false: no space, or another thread added it first
-
-// ---- object.c
-
-extern _Atomic uint64_t serials; // number of openings with a serial
-struct object *object_new(void);
-void object_path(struct object *object, const char *path, size_t length);
-void object_free(struct object *object);
 
 // Another thread may close the descriptor at any time, and a freed opening may be reused: without a reference, only its
 // atomics may be read.

@@ -275,7 +275,7 @@ void closing_write(struct thread *thread, struct closing *closing, uint64_t seri
 }
 
 // After fclose of a written stream, its file is examined by name, because fclose wrote the last bytes.
-void closing_look(struct closing *closing) {
+static void closing_look(struct closing *closing) {
     struct object *object = closing->object;
     closing->known = object->path != NULL && statx_facts(AT_FDCWD, object->path, 0, &closing->facts) &&
                      closing->facts.inode == object->facts.inode &&

@@ -138,8 +138,6 @@ extern THREAD_LOCAL struct thread *self;   // NULL: none yet, or in a child of v
 extern THREAD_LOCAL struct thread *lender; // in a child of vfork: the thread whose memory it uses
 
 extern THREAD_LOCAL enum { HEARD, FORGETS, LEAVES } muted; // children.c: cannot be distinguished from another process
-void vfork_begin(void);
-int vfork_end(int api, int pid);
 
 extern _Atomic bool python_pending; // python.c: a Python without a started layer
 void python_detect(void);

@@ -61,6 +61,4 @@ struct literal literal_of(const char *bytes);
 size_t literal_room(struct literal literal);
 void text_literal(struct text *text, const char *property, const char *encoded, struct literal literal);
 
-bool key_hides(const char *key, bool number, bool digit); // declared_settings.c
-
 #endif

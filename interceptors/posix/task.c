@@ -5,7 +5,7 @@
 static EARLY _Atomic uint32_t numbers;
 static EARLY struct thread *_Atomic newest;
 static EARLY _Atomic uint64_t tasks;
-EARLY uint64_t tasks_of_parent;
+static EARLY uint64_t tasks_of_parent; // Tasks up to this one began before the last fork
 
 // Tasks that have not ended, a bit each: for threads that inherited one.
 enum { ROW = 32 * 1024, ROWS = 8 * 1024 };
@@ -47,7 +47,7 @@ static bool task_stop(uint64_t task) {
     return word != NULL && (atomic_fetch_and(word, ~bit) & bit) != 0;
 }
 
-uint32_t number_next(void) {
+static uint32_t number_next(void) {
     uint32_t number = atomic_fetch_add(&numbers, 1) + 1;
     return likely(number != 0) ? number : number_next(); // 0: no thread
 }
