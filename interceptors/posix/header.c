@@ -2,8 +2,6 @@
 // program, working directory and mounts.
 #include "object.h"
 
-#include <sys/mman.h>
-
 // ---- mounts, if the process is in another mount namespace than `provio run`, as in a container
 
 // The process's path names have a meaning outside only together with these mounts. Each mount table is written once, to
@@ -61,34 +59,16 @@ static void text_table(struct text *text, const struct mounts *mounts, const cha
     TEXT(text, " .\n");
 }
 
-// The name sorts before those of thread files, because it is needed to read them.
-static long table_create(const struct mounts *mounts) {
-    char *room = pool_take(&scratches);
-    if (room == NULL) return -ENOMEM;
-    struct text name = {room, room + PATH_ROOM - 1};
-    text_string(&name, settings.folder);
-    TEXT(&name, "/0.mounts.");
-    text_table_name(&name, mounts);
-    TEXT(&name, ".ttl");
-    *name.at = '\0';
-    long fd = RAW(openat, AT_FDCWD, (long)room, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    pool_give(&scratches, room);
-    return fd;
-}
-
 static void table_keep(const struct mounts *mounts, const char *table, size_t size) {
+    char key[MOUNTS_ROOM];
+    struct text name = {key, key + sizeof key - 1};
+    text_table_name(&name, mounts);
+    *name.at = '\0';
+    struct side_file file;
     size_t room = 512 + strlen(settings.run) + strlen(settings.host) + name_room(table, size);
-    if (!size_allowed(room)) return;
-    long fd = table_create(mounts);
-    if (fd < 0) return; // another process has written it
-    long start = memory_map(room, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (start > 0 || start < -PAGE) {
-        struct text text = {(char *)start, (char *)start + room};
-        text_table(&text, mounts, table, size);
-        RAW(write, fd, start, text.at - (char *)start);
-        memory_unmap((void *)start, room);
-    }
-    RAW(close, fd);
+    if (!side_file_begin(&file, "/0.mounts.", key, room)) return;
+    text_table(&file.text, mounts, table, size);
+    side_file_end(&file);
 }
 
 static void mounts_look(struct mounts *mounts) {

@@ -2,8 +2,6 @@
 // run, its variables are written once on each host into a file next to the thread files.
 #include "live.h"
 
-#include <sys/mman.h>
-
 enum { LARGEST_LIST = 64 << 10 };
 
 // The variables of the job's number and of its index in an array, as in provio/system/jobs.py.
@@ -89,14 +87,6 @@ static void text_key(struct text *text) {
     text_string(text, settings.job[JOB_INDEX]);
 }
 
-static bool is_own(void) {
-    char room[2 * sizeof settings.job[0]];
-    struct text key = {room, room + sizeof room - 1};
-    text_key(&key);
-    *key.at = '\0';
-    return settings.own_job != NULL && strcmp(settings.own_job, room) == 0;
-}
-
 static void text_variable(struct text *text, const char *name, const char *value, size_t size) {
     TEXT(text, "<https://w3id.org/provio/run/");
     text_string(text, settings.run);
@@ -140,33 +130,15 @@ static void text_job(struct text *text) {
     }
 }
 
-// The name sorts before those of thread files, as that of the mounts does.
-static long job_create(void) {
-    char *room = pool_take(&scratches);
-    if (room == NULL) return -ENOMEM;
-    struct text name = {room, room + PATH_ROOM - 1};
-    text_string(&name, settings.folder);
-    TEXT(&name, "/0.job.");
-    text_key(&name);
-    TEXT(&name, ".ttl");
-    *name.at = '\0';
-    long fd = RAW(openat, AT_FDCWD, (long)room, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    pool_give(&scratches, room);
-    return fd;
-}
-
 void job_note(void) {
-    enum { ROOM = 8 * LARGEST_LIST }; // at most six characters per byte
-    if (settings.job[JOB][0] == '\0' || filtered(CLASS_PROCESS) || is_own()) return;
-    if (!size_allowed(ROOM)) return;
-    long fd = job_create();
-    if (fd < 0) return; // another process has written it
-    long start = memory_map(ROOM, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (start > 0 || start < -PAGE) {
-        struct text text = {(char *)start, (char *)start + ROOM};
-        text_job(&text);
-        if (text.at < text.end) RAW(write, fd, start, text.at - (char *)start);
-        memory_unmap((void *)start, ROOM);
-    }
-    RAW(close, fd);
+    char key[2 * sizeof settings.job[0]];
+    struct text name = {key, key + sizeof key - 1};
+    text_key(&name);
+    *name.at = '\0';
+    bool own = settings.own_job != NULL && strcmp(settings.own_job, key) == 0;
+    struct side_file file;
+    if (settings.job[JOB][0] == '\0' || filtered(CLASS_PROCESS) || own) return;
+    if (!side_file_begin(&file, "/0.job.", key, 8 * LARGEST_LIST)) return; // at most six characters per byte
+    text_job(&file.text);
+    side_file_end(&file);
 }

@@ -322,3 +322,36 @@ void line_end(struct thread *thread, struct block *block) {
     *(volatile int *)&thread->depth -= 1;
     if (unlikely(block->chunk->older != NULL) && thread->depth == 1) chunks_sweep(thread->calls);
 }
+
+// ---- files next to the thread files, each written once in a run
+
+// The name sorts before those of thread files, because it is needed to read them. Returns false if the file cannot be
+// written, or another process has written it.
+bool side_file_begin(struct side_file *file, const char *kind, const char *key, size_t room) {
+    char *path = size_allowed(room) ? pool_take(&scratches) : NULL;
+    if (path == NULL) return false;
+    struct text name = {path, path + PATH_ROOM - 1};
+    text_string(&name, settings.folder);
+    text_string(&name, kind);
+    text_string(&name, key);
+    TEXT(&name, ".ttl");
+    *name.at = '\0';
+    file->fd = RAW(openat, AT_FDCWD, (long)path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    pool_give(&scratches, path);
+    if (file->fd < 0) return false;
+    long start = memory_map(room, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (start < 0 && start > -PAGE) {
+        RAW(close, file->fd);
+        return false;
+    }
+    file->room = room;
+    file->start = (char *)start;
+    file->text = (struct text){file->start, file->start + room};
+    return true;
+}
+
+void side_file_end(struct side_file *file) {
+    if (file->text.at < file->text.end) RAW(write, file->fd, (long)file->start, file->text.at - file->start);
+    memory_unmap(file->start, file->room);
+    RAW(close, file->fd);
+}

@@ -137,6 +137,16 @@ static inline const char *ending_of(const struct live *live) {
 // live.c; `number` and `ordinal` are parts of the file name
 char *file_name(char *room, uint32_t number, uint32_t ordinal, const char *ending);
 
+// A file next to the thread files, written once in a run.
+struct side_file {
+    long fd;
+    size_t room;
+    struct text text;
+    char *start;
+};
+bool side_file_begin(struct side_file *file, const char *kind, const char *key, size_t room);
+void side_file_end(struct side_file *file);
+
 // chunk.c
 long chunk_gain(struct live *live, int fd, size_t need); // 0 or a negative errno
 void chunks_sweep(struct live *live);

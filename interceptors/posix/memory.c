@@ -1,8 +1,6 @@
 // Memory without malloc: a region to allocate from and pools of equal items, both lock-free. Nothing is ever unmapped.
 #include "raw.h"
 
-#include <sys/mman.h>
-
 enum { FIRST_REGION = 1 << 15, REGION = 1 << 20 };
 
 // One: the first items of all pools are then next to each other, on few pages, and a page fault costs more than ten

@@ -1,8 +1,6 @@
 // The settings from `provio run`, the identity of this process image, the state of its threads, and its end.
 #include "rows.h"
 
-#include <sys/mman.h>
-
 extern char **environ;
 
 union process_page page __attribute__((aligned(PAGE)));

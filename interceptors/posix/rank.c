@@ -1,8 +1,6 @@
 // The rank of this process in a parallel program: launchers number ranks in environment variables.
 #include "process.h"
 
-#include <string.h>
-
 // The same table as in provio/system/ranks.py: variables of the number and of the number of ranks, and the launcher.
 #define RANK_NAMES(name)                                                                                               \
     name("OMPI_COMM_WORLD_RANK") name("PMIX_RANK") name("PMI_RANK") name("PALS_RANKID") name("FLUX_TASK_RANK")         \
