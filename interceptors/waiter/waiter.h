@@ -6,7 +6,7 @@
 #include <sys/types.h>
 
 // The content of the descriptor that PROVIO_WAIT names: strings separated by NUL, in this order. pid: of the command,
-// or 0 if it has ended with `status`; mode: what to do at its end
+// or 0 if it has ended with `status`; mode: the actions at its end
 struct handoff {
     const char *pid, *status, *awaited, *before, *run_folder, *trace_folder, *home;
     // settings, checkout: the folders of settings, if any

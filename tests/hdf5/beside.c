@@ -1,5 +1,5 @@
 // Opens names in one folder again and again while their targets change. Prints the expected counts.
-#include "say.h"
+#include "expect.h"
 
 static double value;
 

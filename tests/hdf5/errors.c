@@ -1,5 +1,5 @@
 // HDF5's errors as a program observes them: its stack, its printing, its own handlers, errno.
-#include "say.h"
+#include "expect.h"
 #include <errno.h>
 
 static int called;

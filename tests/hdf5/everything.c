@@ -1,5 +1,5 @@
 // Each kind of object and each kind of change; prints the expected trace.
-#include "say.h"
+#include "expect.h"
 
 static double data[200];
 

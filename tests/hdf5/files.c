@@ -1,5 +1,5 @@
 // Files that are kept open, closed, mounted, linked and used as sources of virtual datasets. Prints the expected trace.
-#include "say.h"
+#include "expect.h"
 
 static double data[10];
 

@@ -1,5 +1,5 @@
 // More names and more open files than can be stored. Prints the expected counts of the rest.
-#include "say.h"
+#include "expect.h"
 
 static char name[60001];
 

@@ -1,7 +1,7 @@
 // Four ranks write one dataset together, then each reads its part independently; prints rank 0's view of all calls.
 #include <mpi.h>
 
-#include "say.h"
+#include "expect.h"
 
 int main(int argc, char **argv) {
     int rank, size, metadata = argc > 1;

@@ -1,5 +1,5 @@
 // Writes that replace the whole content of an object, and others: prints the paths of the former.
-#include "say.h"
+#include "expect.h"
 
 static double data[10];
 

@@ -1,5 +1,5 @@
 // Every other form of a call in the installed HDF5: of older versions, by name, by index, with fields.
-#include "say.h"
+#include "expect.h"
 
 static double data[10];
 static int links, objects, attributes;

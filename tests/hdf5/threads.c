@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "say.h"
+#include "expect.h"
 
 static hid_t file, common;
 static double data[10];

@@ -40,7 +40,7 @@ def loads(work: Path) -> Path:
     return work / "loads"
 
 
-@pytest.mark.parametrize(("how", "reasons"), [("plain", []), ("deep", [DEEP]), ("apart", [NAMESPACE])])
+@pytest.mark.parametrize(("how", "reasons"), [("plain", []), ("deep", [DEEP]), ("namespace", [NAMESPACE])])
 def test_code_is_loaded_from_where_its_caller_looks(
     trace: Trace, work: Path, loads: Path, how: str, reasons: list[str]
 ) -> None:

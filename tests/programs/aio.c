@@ -66,12 +66,12 @@ int main(int count, char **arguments) {
     struct aiocb failed = about(fd, 10, 0);
     MUST(aio_write(&failed) != 0 || collected(&failed) == -1);
     close(fd);
-    fd = open("gone", O_CREAT | O_RDWR, 0644);
-    struct aiocb gone = about(fd, 5, 0);
-    MUST(aio_write(&gone) == 0);
-    wait_for(&gone);
+    fd = open("closed", O_CREAT | O_RDWR, 0644);
+    struct aiocb closed = about(fd, 5, 0);
+    MUST(aio_write(&closed) == 0);
+    wait_for(&closed);
     close(fd);
-    MUST(aio_return(&gone) == 5); // the request is already forgotten
-    EXPECT("O aio_write SubmitWrite gone 1\n");
+    MUST(aio_return(&closed) == 5); // the request is already forgotten
+    EXPECT("O aio_write SubmitWrite closed 1\n");
     return 0;
 }

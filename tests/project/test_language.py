@@ -29,7 +29,10 @@ PYTHON = (
 MESSAGES = (
     "provio/base provio/system provio/settings provio/containers provio/serve provio/doctor provio/api provio/cli bench"
 ).split()
-C = "bench tests/mpi".split()
+C = (
+    "interceptors/posix interceptors/hdf5 interceptors/mpiio interceptors/waiter interceptors/include bench "
+    "tests/programs tests/hdf5 tests/clients tests/fuzz tests/mpi"
+).split()
 MARKDOWN = "docs/how-to docs/use-cases tests/transparency".split()
 
 OUTPUT = frozenset("note complain confirm fail problem ok option argument command group Option BadParameter".split())

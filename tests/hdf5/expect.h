@@ -2,8 +2,8 @@
 //   write a.h5 /g/x 1 80      operation, file, path, calls, bytes
 //   event Rename a.h5 - - /a /b
 //   object Dataset a.h5 /g/x created
-#ifndef SAY_H
-#define SAY_H
+#ifndef EXPECT_H
+#define EXPECT_H
 
 #include <hdf5.h>
 #include <stdarg.h>
