@@ -1,4 +1,4 @@
-// `loads HOW LIBRARY` loads a library: `plain`, `deep` (RTLD_DEEPBIND) or `namespace` (dlmopen); prints the error of the
+// `load_library HOW LIBRARY` loads a library: `plain`, `deep` (RTLD_DEEPBIND) or `namespace` (dlmopen); prints the error of the
 // loader.
 #define _GNU_SOURCE
 #include <dlfcn.h>

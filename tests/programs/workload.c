@@ -1,4 +1,4 @@
-// `load COUNTS PROCESSES THREADS`: threads of several processes open, write, read and close files until one signal
+// `workload COUNTS PROCESSES THREADS`: threads of several processes open, write, read and close files until one signal
 // kills their group. The file COUNTS, mapped shared, has the number of returned calls of each kind: 4 numbers for each
 // thread (opens, writes, reads, closes), each updated after the call.
 #define _GNU_SOURCE
