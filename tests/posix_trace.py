@@ -86,7 +86,7 @@ class Trace:
 
 
 # Programs that print the facts which their trace must hold, one of each row of the table.
-FACT_PROGRAMS = ("families", "forms", "metadata", "maps", "aio", "standard", "sockets", "processes")
+FACT_PROGRAMS = ("families", "alternative_names", "metadata", "maps", "aio", "standard", "sockets", "processes")
 
 
 def facts_printed(built: Path, work: Path) -> list[str]:

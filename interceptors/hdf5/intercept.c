@@ -61,9 +61,9 @@ void call_end(struct call *call, bool timed) {
 #define FAILED_CLOSED(object) object
 #define DONE_CLOSED(object) closed(&call, object)
 #define FAILED_HERE(object) object
-#define DONE_HERE(object) here(&call, object)
+#define DONE_HERE(object) counted_here(&call, object)
 
-#define ASKED                                                                                                          \
+#define NO_MATERIAL                                                                                                    \
     (struct material) {                                                                                                \
         0, 0, -1                                                                                                       \
     }
@@ -72,13 +72,13 @@ void call_end(struct call *call, bool timed) {
         __VA_ARGS__                                                                                                    \
     }
 #define FAILED_MEMBER(place, name) place
-#define DONE_MEMBER(place, name) opened(&call, result, place, name, &ASKED, false)
+#define DONE_MEMBER(place, name) opened(&call, result, place, name, &NO_MATERIAL, false)
 #define FAILED_SOME(place) place
-#define DONE_SOME(place) opened(&call, result, place, NULL, &ASKED, false)
+#define DONE_SOME(place) opened(&call, result, place, NULL, &NO_MATERIAL, false)
 #define FAILED_GROUP(place, name) place
-#define DONE_GROUP(place, name) opened(&call, result, place, name, &ASKED, true)
+#define DONE_GROUP(place, name) opened(&call, result, place, name, &NO_MATERIAL, true)
 #define FAILED_NAMELESS_GROUP(place) place
-#define DONE_NAMELESS_GROUP(place) opened(&call, result, place, NULL, &ASKED, true)
+#define DONE_NAMELESS_GROUP(place) opened(&call, result, place, NULL, &NO_MATERIAL, true)
 #define FAILED_DATASET(place, name, type, space, creation) place
 #define DONE_DATASET(place, name, type, space, creation)                                                               \
     opened(&call, result, place, name, &MADE_OF(type, space, creation), true)
@@ -86,14 +86,14 @@ void call_end(struct call *call, bool timed) {
 #define DONE_NAMELESS_DATASET(place, type, space, creation)                                                            \
     opened(&call, result, place, NULL, &MADE_OF(type, space, creation), true)
 #define FAILED_TYPE_COMMITTED(place, name, type) place
-#define DONE_TYPE_COMMITTED(place, name, type) opened(&call, type, place, name, &ASKED, true)
+#define DONE_TYPE_COMMITTED(place, name, type) opened(&call, type, place, name, &NO_MATERIAL, true)
 #define FAILED_NAMELESS_TYPE(place, type) place
-#define DONE_NAMELESS_TYPE(place, type) opened(&call, type, place, NULL, &ASKED, true)
+#define DONE_NAMELESS_TYPE(place, type) opened(&call, type, place, NULL, &NO_MATERIAL, true)
 #define FAILED_ATTRIBUTE_MADE(place, object, name, type, space) place
 #define DONE_ATTRIBUTE_MADE(place, object, name, type, space)                                                          \
     attribute_opened(&call, result, place, object, name, &MADE_OF(type, space, 0), true)
 #define FAILED_ATTRIBUTE(place, object, name) place
-#define DONE_ATTRIBUTE(place, object, name) attribute_opened(&call, result, place, object, name, &ASKED, false)
+#define DONE_ATTRIBUTE(place, object, name) attribute_opened(&call, result, place, object, name, &NO_MATERIAL, false)
 
 #define FAILED_SELECTION(dataset, memory, space) dataset
 #define DONE_SELECTION(dataset, memory, space) moved_data(&call, dataset, memory, space, side, call.started)
@@ -120,10 +120,10 @@ void call_end(struct call *call, bool timed) {
 #define DONE_LINK_COPIED(place, from, other, to) link_copied(&call, place, from, other, to)
 #define FAILED_LINK_MOVED(place, from, other, to) place
 #define DONE_LINK_MOVED(place, from, other, to) link_moved(&call, place, from, other, to)
-#define FAILED_LINK_GONE(place, name) place
-#define DONE_LINK_GONE(place, name) link_gone(&call, place, name)
-#define FAILED_ATTRIBUTE_GONE(place, object, name) place
-#define DONE_ATTRIBUTE_GONE(place, object, name) attribute_gone(&call, place, object, name)
+#define FAILED_LINK_REMOVED(place, name) place
+#define DONE_LINK_REMOVED(place, name) link_removed(&call, place, name)
+#define FAILED_ATTRIBUTE_REMOVED(place, object, name) place
+#define DONE_ATTRIBUTE_REMOVED(place, object, name) attribute_removed(&call, place, object, name)
 #define FAILED_ATTRIBUTE_MOVED(place, object, from, to) place
 #define DONE_ATTRIBUTE_MOVED(place, object, from, to) attribute_moved(&call, place, object, from, to)
 #define FAILED_NAMED(object, place, name) object
@@ -179,10 +179,10 @@ void call_end(struct call *call, bool timed) {
     EXPORTED(name, type, parameters)                                                                                   \
     type provio_##name parameters {                                                                                    \
         struct call call;                                                                                              \
-        const bool told = call_begin(&call, ROW_##name, __builtin_return_address(0), WANTED_##Term);                   \
+        const bool recorded = call_begin(&call, ROW_##name, __builtin_return_address(0), WANTED_##Term);               \
         type(*real) parameters = call.hdf5 == NULL ? NULL : ROW(call.hdf5, name);                                      \
         type result = real == NULL ? -1 : real arguments;                                                              \
-        if (!told) return result;                                                                                      \
+        if (!recorded) return result;                                                                                  \
         const enum side side = SIDE_##Term;                                                                            \
         (void)side;                                                                                                    \
         call_end(&call, TIMED_##Term);                                                                                 \

@@ -10,7 +10,7 @@
 // The start of each wrapper: the call and the real function.
 #define BEGIN(name)                                                                                                    \
     struct call call;                                                                                                  \
-    const bool told = call_begin(&call, ROW_##name, __builtin_return_address(0), true, false);                         \
+    const bool recorded = call_begin(&call, ROW_##name, __builtin_return_address(0), true, false);                     \
     __typeof__(((struct hdf5_types *)NULL)->row_##name) real = call.hdf5 == NULL ? NULL : ROW(call.hdf5, name);
 
 // ---- reference counts of handles
@@ -18,8 +18,8 @@
 int provio_H5Iinc_ref(hid_t object) {
     BEGIN(H5Iinc_ref)
     int result = real == NULL ? -1 : real(object);
-    if (told) call_end(&call, false);
-    struct handle *handle = told && result > 0 ? handle_find(call.hdf5, object) : NULL;
+    if (recorded) call_end(&call, false);
+    struct handle *handle = recorded && result > 0 ? handle_find(call.hdf5, object) : NULL;
     if (handle != NULL) atomic_fetch_add(&handle->references, 1);
     return result;
 }
@@ -30,10 +30,10 @@ int provio_H5Idec_ref(hid_t object) {
     if (library == NULL) return -1;
     if (handle_find(library, object) == NULL)
         return ROW(library, H5Idec_ref)(object); // h5py releases every handle this way
-    const bool told = call_begin(&call, ROW_H5Idec_ref, __builtin_return_address(0), true, false);
+    const bool recorded = call_begin(&call, ROW_H5Idec_ref, __builtin_return_address(0), true, false);
     int result = ROW(library, H5Idec_ref)(object);
-    if (told) call_end(&call, false);
-    struct handle *handle = told && result >= 0 ? handle_find(call.hdf5, object) : NULL;
+    if (recorded) call_end(&call, false);
+    struct handle *handle = recorded && result >= 0 ? handle_find(call.hdf5, object) : NULL;
     if (handle == NULL) return result;
     atomic_store(&handle->references, result + 1);
     if (result == 0)
@@ -46,33 +46,33 @@ int provio_H5Idec_ref(hid_t object) {
 hid_t provio_H5Iget_file_id(hid_t object) {
     BEGIN(H5Iget_file_id)
     hid_t result = real == NULL ? -1 : real(object);
-    if (told) call_end(&call, false);
-    if (told && result >= 0) same_file(&call, result, object, false);
+    if (recorded) call_end(&call, false);
+    if (recorded && result >= 0) same_file(&call, result, object, false);
     return result;
 }
 
 // ---- datasets: the first query of most programs, so that an invalid handle is recorded as a failure here
 
-#define ASKED(name, parameters, arguments)                                                                             \
+#define QUERY_WRAPPER(name, parameters, arguments)                                                                     \
     hid_t provio_##name parameters {                                                                                   \
         BEGIN(name)                                                                                                    \
         hid_t result = real == NULL ? -1 : real arguments;                                                             \
-        if (told) call_end(&call, false);                                                                              \
-        if (unlikely(result < 0) && told) failed(&call, dataset);                                                      \
+        if (recorded) call_end(&call, false);                                                                          \
+        if (unlikely(result < 0) && recorded) failed(&call, dataset);                                                  \
         return result;                                                                                                 \
     }
-ASKED(H5Dget_space, (hid_t dataset), (dataset))
-ASKED(H5Dget_space_async, (const char *source, const char *caller, unsigned line, hid_t dataset, hid_t events),
-      (source, caller, line, dataset, events))
-ASKED(H5Dget_type, (hid_t dataset), (dataset))
+QUERY_WRAPPER(H5Dget_space, (hid_t dataset), (dataset))
+QUERY_WRAPPER(H5Dget_space_async, (const char *source, const char *caller, unsigned line, hid_t dataset, hid_t events),
+              (source, caller, line, dataset, events))
+QUERY_WRAPPER(H5Dget_type, (hid_t dataset), (dataset))
 
 // ---- the library
 
 herr_t provio_H5close(void) {
     BEGIN(H5close)
     herr_t result = real == NULL ? -1 : real();
-    if (told) call_end(&call, false);
-    if (told && result >= 0) files_close(call.hdf5);
+    if (recorded) call_end(&call, false);
+    if (recorded && result >= 0) files_close(call.hdf5);
     return result;
 }
 
@@ -80,58 +80,58 @@ herr_t provio_H5close(void) {
 herr_t provio_H5get_libversion(unsigned *major, unsigned *minor, unsigned *release) {
     BEGIN(H5get_libversion)
     herr_t result = real == NULL ? -1 : real(major, minor, release);
-    if (told) call_end(&call, false);
+    if (recorded) call_end(&call, false);
     return result;
 }
 
 // ---- mounted files
 
 // Where a metadata lookup needs all ranks, a recording rank would wait for the ranks that do not record.
-static bool askable(const struct call *call, hid_t place) {
-    const struct thing *base = thing_of(call, place);
+static bool is_queryable(const struct call *call, hid_t place) {
+    const struct h5object *base = h5object_of(call, place);
     return base != NULL && !base->file->collective;
 }
 
 static struct file *mounted_at(const struct call *call, hid_t place, const char *name) {
     struct identity identity;
-    struct quiet quiet;
-    if (!askable(call, place)) return NULL;
-    quiet_begin(&quiet, call->hdf5);
+    struct silence silence;
+    if (!is_queryable(call, place)) return NULL;
+    silence_begin(&silence, call->hdf5);
     identify(call->hdf5, place, name, &identity);
-    quiet_end(&quiet);
+    silence_end(&silence);
     return identity.known ? file_numbered(call->hdf5, identity.number) : NULL;
 }
 
 herr_t provio_H5Fmount(hid_t place, const char *name, hid_t child, hid_t access) {
     BEGIN(H5Fmount)
     herr_t result = real == NULL ? -1 : real(place, name, child, access);
-    if (!told) return result;
+    if (!recorded) return result;
     call_end(&call, true);
-    struct thing *base = thing_of(&call, place), *guest = thing_of(&call, child);
+    struct h5object *base = h5object_of(&call, place), *guest = h5object_of(&call, child);
     if (result < 0) {
         failed(&call, place);
     } else if (base != NULL && guest != NULL) {
         char *room = pool_take(&scratches);
-        if (room != NULL && name_join(room, thing_path(base), name)) guest->file->mount = copy_text(room);
+        if (room != NULL && name_join(room, h5object_path(base), name)) guest->file->mount = copy_text(room);
         if (room != NULL) pool_give(&scratches, room);
         atomic_fetch_add(&guest->file->mounts, 1);
         atomic_store(&guest->file->parent, base->file);
         atomic_store(&names_unsure, true);
-        provio_counted(guest->file->object, function_number(&call), told_from(&call));
+        provio_counted(guest->file->object, function_number(&call), recorded_start(&call));
     }
     return result;
 }
 
 herr_t provio_H5Funmount(hid_t place, const char *name) {
     BEGIN(H5Funmount)
-    struct file *guest = told ? mounted_at(&call, place, name) : NULL;
+    struct file *guest = recorded ? mounted_at(&call, place, name) : NULL;
     herr_t result = real == NULL ? -1 : real(place, name);
-    if (!told) return result;
+    if (!recorded) return result;
     call_end(&call, true);
     if (result < 0) {
         failed(&call, place);
     } else if (guest != NULL && atomic_exchange(&guest->parent, NULL) != NULL) {
-        provio_counted(guest->object, function_number(&call), told_from(&call));
+        provio_counted(guest->object, function_number(&call), recorded_start(&call));
         atomic_fetch_sub(&guest->mounts, 1);
         file_closed_if_unused(guest);
     }
@@ -143,7 +143,7 @@ herr_t provio_H5Funmount(hid_t place, const char *name) {
 herr_t provio_H5Drefresh(hid_t dataset) {
     BEGIN(H5Drefresh)
     herr_t result = real == NULL ? -1 : real(dataset);
-    if (!told) return result;
+    if (!recorded) return result;
     call_end(&call, false);
     if (result >= 0) extent_changed(&call, dataset, false);
     return result;
@@ -152,7 +152,7 @@ herr_t provio_H5Drefresh(hid_t dataset) {
 herr_t provio_H5Orefresh(hid_t object) {
     BEGIN(H5Orefresh)
     herr_t result = real == NULL ? -1 : real(object);
-    if (!told) return result;
+    if (!recorded) return result;
     call_end(&call, false);
     if (result >= 0) extent_changed(&call, object, false);
     return result;
@@ -161,7 +161,7 @@ herr_t provio_H5Orefresh(hid_t object) {
 herr_t provio_H5Orefresh_async(const char *source, const char *caller, unsigned line, hid_t object, hid_t events) {
     BEGIN(H5Orefresh_async)
     herr_t result = real == NULL ? -1 : real(source, caller, line, object, events);
-    if (!told) return result;
+    if (!recorded) return result;
     call_end(&call, false);
     if (result >= 0) extent_changed(&call, object, false);
     return result;
@@ -169,37 +169,37 @@ herr_t provio_H5Orefresh_async(const char *source, const char *caller, unsigned 
 
 // ---- deletion by position in an order: the name is queried before the object is removed
 
-struct doomed {
-    struct quiet quiet;
+struct deletion {
+    struct silence silence;
     char name[NAME];
     bool known;
 };
 
-static void doomed_link(struct doomed *doomed, const struct call *call, hid_t place, const char *group, int index,
-                        int order, hsize_t n, hid_t access) {
+static void deletion_look_up(struct deletion *deletion, const struct call *call, hid_t place, const char *group,
+                             int index, int order, hsize_t n, hid_t access) {
     size_t length = group == NULL ? NAME : strlen(group);
-    doomed->known = false;
-    if (length + 2 > NAME || !askable(call, place)) return;
-    quiet_begin(&doomed->quiet, call->hdf5);
-    memcpy(doomed->name, group, length);
-    doomed->name[length] = '/';
-    ssize_t size = ASK(call->hdf5, H5Lget_name_by_idx, place, group, index, order, n, doomed->name + length + 1,
-                       NAME - length - 1, access);
-    doomed->known = size > 0 && (size_t)size < NAME - length - 1;
-    quiet_end(&doomed->quiet);
+    deletion->known = false;
+    if (length + 2 > NAME || !is_queryable(call, place)) return;
+    silence_begin(&deletion->silence, call->hdf5);
+    memcpy(deletion->name, group, length);
+    deletion->name[length] = '/';
+    ssize_t size = QUERY(call->hdf5, H5Lget_name_by_idx, place, group, index, order, n, deletion->name + length + 1,
+                         NAME - length - 1, access);
+    deletion->known = size > 0 && (size_t)size < NAME - length - 1;
+    silence_end(&deletion->silence);
 }
 
 herr_t provio_H5Ldelete_by_idx(hid_t place, const char *name, int index, int order, hsize_t n, hid_t access) {
-    struct doomed doomed;
+    struct deletion deletion;
     BEGIN(H5Ldelete_by_idx)
-    if (told) doomed_link(&doomed, &call, place, name, index, order, n, access);
+    if (recorded) deletion_look_up(&deletion, &call, place, name, index, order, n, access);
     herr_t result = real == NULL ? -1 : real(place, name, index, order, n, access);
-    if (!told) return result;
+    if (!recorded) return result;
     call_end(&call, true);
     if (result < 0)
         failed(&call, place);
-    else if (doomed.known)
-        link_gone(&call, place, doomed.name);
+    else if (deletion.known)
+        link_removed(&call, place, deletion.name);
     else
         atomic_store(&names_unsure, true);
     return result;
@@ -207,36 +207,37 @@ herr_t provio_H5Ldelete_by_idx(hid_t place, const char *name, int index, int ord
 
 herr_t provio_H5Ldelete_by_idx_async(const char *source, const char *caller, unsigned line, hid_t place,
                                      const char *name, int index, int order, hsize_t n, hid_t access, hid_t events) {
-    struct doomed doomed;
+    struct deletion deletion;
     BEGIN(H5Ldelete_by_idx_async)
-    if (told) doomed_link(&doomed, &call, place, name, index, order, n, access);
+    if (recorded) deletion_look_up(&deletion, &call, place, name, index, order, n, access);
     herr_t result = real == NULL ? -1 : real(source, caller, line, place, name, index, order, n, access, events);
-    if (!told) return result;
+    if (!recorded) return result;
     call_end(&call, true);
     if (result < 0)
         failed(&call, place);
-    else if (doomed.known)
-        link_gone(&call, place, doomed.name);
+    else if (deletion.known)
+        link_removed(&call, place, deletion.name);
     else
         atomic_store(&names_unsure, true);
     return result;
 }
 
 herr_t provio_H5Adelete_by_idx(hid_t place, const char *object, int index, int order, hsize_t n, hid_t linking) {
-    struct doomed doomed = {.known = false};
+    struct deletion deletion = {.known = false};
     BEGIN(H5Adelete_by_idx)
-    if (told && askable(&call, place)) {
-        quiet_begin(&doomed.quiet, call.hdf5);
-        ssize_t size = ASK(call.hdf5, H5Aget_name_by_idx, place, object, index, order, n, doomed.name, NAME, linking);
-        doomed.known = size > 0 && size < NAME;
-        quiet_end(&doomed.quiet);
+    if (recorded && is_queryable(&call, place)) {
+        silence_begin(&deletion.silence, call.hdf5);
+        ssize_t size =
+            QUERY(call.hdf5, H5Aget_name_by_idx, place, object, index, order, n, deletion.name, NAME, linking);
+        deletion.known = size > 0 && size < NAME;
+        silence_end(&deletion.silence);
     }
     herr_t result = real == NULL ? -1 : real(place, object, index, order, n, linking);
-    if (!told) return result;
+    if (!recorded) return result;
     call_end(&call, true);
     if (result < 0)
         failed(&call, place);
-    else if (doomed.known)
-        attribute_gone(&call, place, object, doomed.name);
+    else if (deletion.known)
+        attribute_removed(&call, place, object, deletion.name);
     return result;
 }

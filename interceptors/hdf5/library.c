@@ -3,8 +3,6 @@
 // process), it would go to the library that the caller is linked with.
 #include "hdf5.h"
 
-#include "../posix/loaded.h"
-
 #include <dlfcn.h>
 #include <link.h>
 
@@ -30,7 +28,7 @@ static const char names[FUNCTION_COUNT][32] = {
 #undef SKIP
 #undef SKIPS
 #define OWN(name, ...) #name,
-#include "own.def"
+#include "library.def"
 #undef OWN
 };
 
@@ -161,21 +159,21 @@ __attribute__((cold, noinline)) void *library_function(struct library *library, 
 
 // ---- leave the program's error stack, and its printing, unchanged
 
-void quiet_begin(struct quiet *quiet, struct library *library) {
-    *quiet = (struct quiet){.hdf5 = library, .second = 1, .error = errno};
-    ASK(library, H5Eauto_is_v2, 0, &quiet->second);
-    if (quiet->second)
-        ASK(library, H5Eget_auto2, 0, &quiet->function, &quiet->data);
+void silence_begin(struct silence *silence, struct library *library) {
+    *silence = (struct silence){.hdf5 = library, .second = 1, .error = errno};
+    QUERY(library, H5Eauto_is_v2, 0, &silence->second);
+    if (silence->second)
+        QUERY(library, H5Eget_auto2, 0, &silence->function, &silence->data);
     else
-        ASK(library, H5Eget_auto1, &quiet->function, &quiet->data);
-    ASK(library, H5Eset_auto2, 0, NULL, NULL);
+        QUERY(library, H5Eget_auto1, &silence->function, &silence->data);
+    QUERY(library, H5Eset_auto2, 0, NULL, NULL);
 }
 
-void quiet_end(struct quiet *quiet) {
-    ASK(quiet->hdf5, H5Eclear2, 0);
-    if (quiet->second)
-        ASK(quiet->hdf5, H5Eset_auto2, 0, quiet->function, quiet->data);
+void silence_end(struct silence *silence) {
+    QUERY(silence->hdf5, H5Eclear2, 0);
+    if (silence->second)
+        QUERY(silence->hdf5, H5Eset_auto2, 0, silence->function, silence->data);
     else
-        ASK(quiet->hdf5, H5Eset_auto1, quiet->function, quiet->data);
-    errno = quiet->error;
+        QUERY(silence->hdf5, H5Eset_auto1, silence->function, silence->data);
+    errno = silence->error;
 }

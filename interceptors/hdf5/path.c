@@ -26,8 +26,8 @@ void name_parent(char *path) {
     if (slash != NULL) slash[slash == path ? 1 : 0] = '\0';
 }
 
-bool name_asked(const struct call *call, hid_t hid, char *room) {
-    ssize_t length = ASK(call->hdf5, H5Iget_name, hid, room, PATH_ROOM);
+bool name_queried(const struct call *call, hid_t hid, char *room) {
+    ssize_t length = QUERY(call->hdf5, H5Iget_name, hid, room, PATH_ROOM);
     return length > 0 && length < PATH_ROOM;
 }
 
@@ -37,39 +37,40 @@ static enum link link_kind(const struct call *call, hid_t place, const char *pat
         int type;
         char room[124];
     } found;
-    herr_t result = function_of(library, OWN_H5Lget_info2) != NULL ? ASK(library, H5Lget_info2, place, path, &found, 0)
-                                                                   : ASK(library, H5Lget_info, place, path, &found, 0);
+    herr_t result = function_of(library, OWN_H5Lget_info2) != NULL
+                        ? QUERY(library, H5Lget_info2, place, path, &found, 0)
+                        : QUERY(library, H5Lget_info, place, path, &found, 0);
     if (result < 0) return NO_LINK;
     if (found.type != SOFT && found.type != EXTERNAL) return found.type == HARD ? HARD : NO_LINK;
     memset(room, 0, PATH_ROOM);
-    if (ASK(library, H5Lget_val, place, path, room, PATH_ROOM - 1, 0) < 0) return NO_LINK;
+    if (QUERY(library, H5Lget_val, place, path, room, PATH_ROOM - 1, 0) < 0) return NO_LINK;
     return (enum link)found.type;
 }
 
-void link_say(const struct call *call, struct file *file, const char *path, const char *target, const char *target_file,
-              bool created) {
+void link_record(const struct call *call, struct file *file, const char *path, const char *target,
+                 const char *target_file, bool created) {
     (void)call;
     names_changed(file);
     if (created)
-        thing_gone(file, A_LINK, path, NULL);
-    else if (thing_find(file, A_LINK, NULL, path, NULL) != NULL)
+        h5object_removed(file, A_LINK, path, NULL);
+    else if (h5object_find(file, A_LINK, NULL, path, NULL) != NULL)
         return;
-    struct thing *thing = thing_new(file, A_LINK, NULL, path, NULL);
+    struct h5object *h5object = h5object_new(file, A_LINK, NULL, path, NULL);
     struct provio_member member = {
         .kind = "NamedLink", .path = path, .target = target, .target_file = target_file, .created = created};
-    if (thing != NULL) thing->object = provio_member(file->object, &member);
+    if (h5object != NULL) h5object->object = provio_member(file->object, &member);
 }
 
 // ---- siblings: a folder without links is checked once, not at each opening of an object in it
 
 enum { FEW = 8, LINKS_AS_ONE = 16 }; // iterating over 16 links costs as much as one lookup
 
-static herr_t other_than_hard(hid_t group, const char *name, const int *type, void *data) {
+static herr_t is_not_hard_link(hid_t group, const char *name, const int *type, void *data) {
     (void)group, (void)name, (void)data;
     return *type == HARD ? 0 : 1;
 }
 
-static bool only_hard(const struct call *call, hid_t place, const char *folder, uint64_t most) {
+static bool has_only_hard_links(const struct call *call, hid_t place, const char *folder, uint64_t most) {
     struct {
         int storage;
         hsize_t links;
@@ -77,25 +78,25 @@ static bool only_hard(const struct call *call, hid_t place, const char *folder, 
     } found;
     enum { BY_NAME = 0, NATIVE = 2 };
     struct library *library = call->hdf5;
-    if (ASK(library, H5Gget_info_by_name, place, folder, &found, 0) < 0 || found.links > most) return false;
-    const void *visit = (const void *)other_than_hard;
+    if (QUERY(library, H5Gget_info_by_name, place, folder, &found, 0) < 0 || found.links > most) return false;
+    const void *visit = (const void *)is_not_hard_link;
     herr_t result = function_of(library, OWN_H5Literate_by_name2) != NULL
-                        ? ASK(library, H5Literate_by_name2, place, folder, BY_NAME, NATIVE, NULL, visit, NULL, 0)
-                        : ASK(library, H5Literate_by_name, place, folder, BY_NAME, NATIVE, NULL, visit, NULL, 0);
+                        ? QUERY(library, H5Literate_by_name2, place, folder, BY_NAME, NATIVE, NULL, visit, NULL, 0)
+                        : QUERY(library, H5Literate_by_name, place, folder, BY_NAME, NATIVE, NULL, visit, NULL, 0);
     return result == 0;
 }
 
 // Return whether the part of the path before `end` contains no links. The folder is iterated only after the lookups
 // in it have cost as much as the iteration.
 static bool plain_folder(const struct call *call, struct file *file, hid_t place, char *path, size_t end) {
-    uint64_t folder = mixed(1, path, end) | 1;
+    uint64_t folder = hash_add(1, path, end) | 1;
     if (relaxed(file->plain) == folder) return true;
-    if (atomic_exchange(&file->asked_in, folder) != folder) atomic_store(&file->asked, 0);
-    uint32_t asked = atomic_fetch_add(&file->asked, 1) + 1;
-    if (asked < FEW || (asked & (asked - 1)) != 0) return false;
+    if (atomic_exchange(&file->lookups_folder, folder) != folder) atomic_store(&file->lookups, 0);
+    uint32_t lookups = atomic_fetch_add(&file->lookups, 1) + 1;
+    if (lookups < FEW || (lookups & (lookups - 1)) != 0) return false;
     char kept = path[end];
     path[end] = '\0';
-    bool plain = only_hard(call, place, end == 0 ? "/" : path, (uint64_t)LINKS_AS_ONE * asked);
+    bool plain = has_only_hard_links(call, place, end == 0 ? "/" : path, (uint64_t)LINKS_AS_ONE * lookups);
     path[end] = kept;
     if (plain) atomic_store(&file->plain, folder);
     return plain;
@@ -124,7 +125,7 @@ static void soft_link(const struct call *call, struct file *file, char *path, si
     path[at] = '\0';
     name_join(rooms->resolved, path, rooms->target);
     path[at] = '/';
-    link_say(call, file, path, rooms->resolved, NULL, false);
+    link_record(call, file, path, rooms->resolved, NULL, false);
     if (rooms->rest[0] == '\0')
         text_put(path, rooms->resolved);
     else
@@ -134,10 +135,10 @@ static void soft_link(const struct call *call, struct file *file, char *path, si
 static uint64_t folder_of(const char *path, size_t *end) {
     const char *slash = strrchr(path, '/');
     *end = slash == NULL ? 0 : (size_t)(slash - path);
-    return mixed(1, path, *end) | 1;
+    return hash_add(1, path, *end) | 1;
 }
 
-// Follow the links of a path. Return false if an external link is on the path. Most objects are met next to their
+// Follow the links of a path. Return false if an external link is on the path. Most objects are opened next to their
 // siblings, so the last folder is remembered and skipped.
 static bool walk(const struct call *call, struct file *file, hid_t place, char *path, size_t at, bool last,
                  struct rooms *rooms) {
@@ -157,7 +158,7 @@ static bool walk(const struct call *call, struct file *file, hid_t place, char *
         }
         if (kind == EXTERNAL) { // the link's value: flags, file, object
             const char *other = rooms->target + 1;
-            link_say(call, file, path, other + strlen(other) + 1, other, false);
+            link_record(call, file, path, other + strlen(other) + 1, other, false);
             return false;
         }
         path[end] = next;
@@ -172,19 +173,19 @@ static bool walk(const struct call *call, struct file *file, hid_t place, char *
 bool name_plain(struct file *file, const char *path) {
     size_t end;
     uint64_t known = relaxed(file->folder);
-    return known != 0 && (folder_of(path, &end) == known || (mixed(1, path, strlen(path)) | 1) == known);
+    return known != 0 && (folder_of(path, &end) == known || (hash_add(1, path, strlen(path)) | 1) == known);
 }
 
-bool name_follow(const struct call *call, struct thing *base, hid_t place, const char *name, bool last, char *room) {
+bool name_follow(const struct call *call, struct h5object *base, hid_t place, const char *name, bool last, char *room) {
     struct rooms rooms;
     if (base == NULL || base->text == NULL) return false;
     size_t at = name[0] == '/' ? 0 : base->path_length;
     if (at == 1) at = 0; // the root
     bool done = rooms_take(&rooms);
-    if (done && name[0] != '/' && relaxed(base->gone)) // the base was moved
-        done = name_asked(call, place, rooms.rest) && name_join(room, rooms.rest, name), at = 0;
+    if (done && name[0] != '/' && relaxed(base->removed)) // the base was moved
+        done = name_queried(call, place, rooms.rest) && name_join(room, rooms.rest, name), at = 0;
     else if (done)
-        done = name_join(room, thing_path(base), name);
+        done = name_join(room, h5object_path(base), name);
     if (done && !base->file->collective) done = walk(call, base->file, place, room, at, last, &rooms);
     rooms_give(&rooms);
     return done;

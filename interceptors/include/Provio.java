@@ -3,12 +3,12 @@ import com.sun.jna.NativeLibrary;
 import java.nio.charset.StandardCharsets;
 
 /**
- * What a Java program may tell provio of itself: see provio.h beside this file, whose functions these are, over JNA. Where
- * nothing records, or JNA is not there, every method does nothing and returns 0. None throws.
+ * Methods with which a Java program declares facts about itself: the functions described in provio.h next to this file,
+ * called through JNA. If nothing is recorded, or JNA is missing, every method does nothing and returns 0. None throws.
  *
  * <pre>try (Provio.Activity a = Provio.activity("train")) { Provio.metric("loss", 0.25, 7); }</pre>
  *
- * A thread that is made within an activity is in it until it ends; those of a pool that was made earlier enter it:
+ * A thread created within an activity is in it until the activity ends. Threads of an existing pool must enter it:
  * {@code long before = Provio.enter(a.number); try { … } finally { Provio.enter(before); }}.
  */
 public final class Provio {
@@ -54,7 +54,7 @@ public final class Provio {
         return value == null ? null : (value + "\0").getBytes(StandardCharsets.UTF_8);
     }
 
-    /** A Task from here to {@link #close}; {@code number} is 0 where nothing records. */
+    /** A Task from here to {@link #close}; {@code number} is 0 if nothing is recorded. */
     public static final class Activity implements AutoCloseable {
         public final long number;
         private final long before;
@@ -65,7 +65,7 @@ public final class Provio {
             number = THERE ? Known.provio_task_in(text(name), text(kind)) : 0;
         }
 
-        /** Say how it went, where that is not "ok". */
+        /** Set the status, if it is not "ok". */
         public void status(String said) {
             status = said;
         }
@@ -84,24 +84,24 @@ public final class Provio {
         return new Activity(name, kind);
     }
 
-    /** Be in a Task (0: in none); returns what the thread was in. */
+    /** Enter a Task (0: none); returns the previous one. */
     public static long enter(long task) {
         return THERE ? Known.provio_task_enter(task) : 0;
     }
 
-    /** What the thread is in. */
+    /** The thread's current Task. */
     public static long now() {
         return THERE ? Known.provio_task_now() : 0;
     }
 
-    /** The settings that the program goes by from here on; a map within is joined to its name by a full stop. */
+    /** The settings in force from here on; the keys of a nested map are joined to its key by a full stop. */
     public static long configuration(String name, String kind, java.util.Map<?, ?> settings) {
         long made = THERE ? Known.provio_configuration(text(name), text(kind)) : 0;
         if (made == 0) return 0;
         try {
             settings(made, "", settings, 0);
             Known.provio_configuration_end(made);
-        } catch (RuntimeException broken) { // what a value's toString() threw, or a map that changed meanwhile
+        } catch (RuntimeException broken) { // thrown by a value's toString(), or because the map was changed concurrently
             return made;
         }
         return made;
@@ -117,7 +117,7 @@ public final class Provio {
         }
     }
 
-    /** A setting of a configuration, an activity, a checkpoint or an entity: a number, a truth value, or a text. */
+    /** A setting of a configuration, an activity, a checkpoint or an entity: a number, a Boolean or a text. */
     public static void setting(long of, String key, Object value) {
         if (!THERE || of == 0) return;
         byte[] name = text(key);
@@ -131,7 +131,7 @@ public final class Provio {
         else Known.provio_setting_text(of, name, text(value));
     }
 
-    /** A setting as XML Schema writes it, and the name of its type there. */
+    /** A setting in the notation of XML Schema, with the name of its XML Schema type. */
     public static void typed(long of, String key, String value, String type) {
         if (THERE) Known.provio_setting_typed(of, text(key), text(value), text(type));
     }
@@ -148,17 +148,17 @@ public final class Provio {
         if (THERE) Known.provio_metric_integer(text(name), text(kind), value, step);
     }
 
-    /** The file or folder at a path is a saved state. */
+    /** Declare that the file or folder at a path contains a saved state. */
     public static long checkpoint(String path, long step) {
         return THERE ? Known.provio_checkpoint(text(path), step) : 0;
     }
 
-    /** A metric that a checkpoint was saved with. */
+    /** A metric of the state saved in a checkpoint. */
     public static void metricOf(long checkpoint, String name, double value) {
         if (THERE) Known.provio_metric_of(checkpoint, text(name), null, value, NO_STEP);
     }
 
-    /** A thing that no file shows. */
+    /** A thing that is not a file. */
     public static long entity(String name, String kind, String identifier) {
         return THERE ? Known.provio_entity(text(name), text(kind), text(identifier)) : 0;
     }

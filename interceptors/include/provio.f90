@@ -1,5 +1,5 @@
-! What a Fortran program may tell provio of itself: see provio.h beside this file, whose functions these are. Compile it
-! with the program; nothing is to be linked. A program that calls these runs as well without provio: they do nothing then.
+! Functions with which a Fortran program declares facts about itself, as described in provio.h next to this file. Compile
+! it with the program; no library needs to be linked. Without provio, the functions do nothing.
 module provio
   use, intrinsic :: iso_c_binding
   implicit none
@@ -28,7 +28,7 @@ module provio
     module procedure generated_thing, generated_path
   end interface
 
-  ! Where a function of provio's is; state 0: not looked for yet, -1: nowhere.
+  ! The address of a function of provio; state 0: not searched yet, -1: not found.
   type :: place
     character(32) :: name
     type(c_funptr) :: found = c_null_funptr
@@ -177,7 +177,7 @@ contains
     there = sought%state == 1
   end function
 
-  ! A text as C has it; where it is not present, none.
+  ! A copy of a text as a C string; if it is not present, a NULL pointer.
   subroutine keep(text, kept, at)
     character(*), intent(in), optional :: text
     character(:), allocatable, target, intent(out) :: kept
@@ -188,7 +188,7 @@ contains
     at = c_loc(kept)
   end subroutine
 
-  ! Begin a Task within the one that the thread is in; it is not entered yet. The number is 0 where nothing is recorded.
+  ! Begin a Task, nested in the thread's current one, without entering it. Returns its number; 0: not recorded.
   function provio_task_begin(name, kind, source, number_of_its) result(number)
     character(*), intent(in) :: name
     character(*), intent(in), optional :: kind, source
@@ -208,7 +208,7 @@ contains
     number = known(task)
   end function
 
-  ! 0: none; returns what the thread was in.
+  ! Enter a Task (0: none). Returns the previous one.
   function provio_task_enter(task) result(number)
     integer(provio_number), intent(in) :: task
     integer(provio_number) :: number
@@ -257,7 +257,7 @@ contains
     number = known(name_at, kind_at)
   end function
 
-  ! Enter what the thread was in before, and end the Task.
+  ! Enter the previous Task of the thread, and end `task`.
   subroutine provio_task_out(task, before, status)
     integer(provio_number), intent(in) :: task, before
     character(*), intent(in), optional :: status

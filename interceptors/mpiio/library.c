@@ -1,7 +1,5 @@
-// The functions of the program's MPI: behind this layer in the global scope, or where the library was loaded privately.
+// Finds the functions of the program's MPI: after this layer in the global scope, or in a privately loaded library.
 #include "mpiio.h"
-
-#include "../posix/loaded.h"
 
 #include <dlfcn.h>
 
@@ -33,7 +31,7 @@ void *mpi_function(int function) {
     return known == NULL ? function_new(function) : NULL;
 }
 
-// ---- modes of opening: the numbers of Open MPI and MPICH, and those of the ABI that MPI 5 defines
+// ---- open modes: the numbers of Open MPI and MPICH, and those of the ABI of MPI 5
 
 struct modes {
     int create, exclusive, read_only, read_write, write_only, append;
@@ -57,7 +55,7 @@ uint64_t bytes_of(int64_t count, handle type) {
     return (uint64_t)count * (uint64_t)size;
 }
 
-// Less than was asked for where a file ends.
+// Less than requested at the end of a file.
 uint64_t bytes_moved(int64_t count, handle type, const void *status) {
     int (*get_count)(const void *, handle, int *) = mpi_function(OWN_PMPI_Get_count), moved = -1;
     bool known = count <= INT_MAX && get_count != NULL && get_count(status, type, &moved) == 0;

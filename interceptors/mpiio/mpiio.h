@@ -1,16 +1,15 @@
-// The private face of the MPI-IO interceptor, its sections in the order in which one call's data flows:
-// library -> open file -> what a row records.
+// The private declarations of the MPI-IO interceptor, in the order in which the data of one call flows: library -> open
+// file -> the record of a row.
 //
-// The rules of ../posix/shim.h hold but for one: MPI may not be called from signal handlers, so dlsym(3) is allowed at
-// first use. All that is asked of the library for itself (how large a type is, how much was read) is local to the rank:
-// no rank waits for another because it is watched.
+// The rules of ../posix/raw.h are valid here, with one exception: MPI must not be called from signal handlers, so
+// dlsym(3) is allowed at first use. The layer's own queries of the library (the size of a type, the number of bytes
+// read) are local to the rank: no rank waits for another because of the record.
 #ifndef PROVIO_MPIIO_H
 #define PROVIO_MPIIO_H
 
 #include "../posix/record.h"
 
-typedef void
-    *handle; // of a communicator, file, type …: a pointer of Open MPI's, an int of MPICH's in the same register
+typedef void *handle; // of a communicator, file, type …: a pointer in Open MPI, an int in MPICH, both in one register
 
 // ---- library.c: the functions of the program's MPI
 
@@ -37,25 +36,11 @@ struct mpi_types {
 #undef SKIPS
 };
 
-void *mpi_function(int function); // NULL: the MPI in this process has none of that name
+void *mpi_function(int function); // NULL: the MPI in this process lacks the function
 #define ROW(name) ((__typeof__(((struct mpi_types *)NULL)->row_##name))mpi_function(ROW_##name))
 
-int open_flags(int mode); // as of open(2)
+int open_flags(int mode); // flags of open(2)
 uint64_t bytes_of(int64_t count, handle type);
 uint64_t bytes_moved(int64_t count, handle type, const void *status);
-
-// ---- file.c: files that this process has open
-
-struct open_file {
-    _Atomic uintptr_t file; // 0: free
-    provio_object *object;
-    int64_t begun; // what the first half of a split call asked for
-    handle begun_type;
-    uint64_t begun_at; // 0: none is going on
-};
-
-void file_opened(handle file, provio_object *object);
-struct open_file *file_find(handle file); // NULL: it is not known
-void file_forget(struct open_file *open);
 
 #endif

@@ -1,4 +1,4 @@
-"""The table of MPI-IO's calls, read: `calls.def` goes in, its rows come out; as a program, `docs/calls-mpiio.md`."""
+"""Reads the table of MPI-IO calls: `calls.def` in, rows out. As a program, prints `docs/calls-mpiio.md`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SKIPPED = re.compile(r'SKIPS\("(.*?)",\s*(.*?)\)', re.DOTALL)
 
 
 class Row(NamedTuple):
-    """A call: its name, its class (empty: it is not wrapped), its parameters (or why not), what is recorded of it."""
+    """A call: its name, class (empty: not wrapped), parameters (or the reason not to wrap it), subject."""
 
     name: str
     term: str
@@ -33,34 +33,34 @@ def rows() -> list[Row]:
 
 
 HOW = {
-    "Open": "the file, with the flags that the mode stands for",
-    "Close": "counted, and what the file is then",
+    "Open": "the file, with flags from the mode",
+    "Close": "counted, and the facts of the file",
     "Fsync": "counted",
-    "Read": "counted with the bytes that were read, less than asked for where the file ends",
-    "Write": "counted with the bytes; by a rank that took part with none, as no writing of its own",
-    "SubmitRead": "counted with the bytes asked for, which may be read later",
-    "SubmitWrite": "counted with the bytes handed over, which may be written later",
+    "Read": "counted with the bytes that were read, at the end of a file less than requested",
+    "Write": "counted with the bytes; for a rank without data of its own, not as its write",
+    "SubmitRead": "counted with the requested bytes, which may be read later",
+    "SubmitWrite": "counted with the passed bytes, which may be written later",
 }
 
 
 def how(row: Row) -> tuple[str, str]:
-    """Return what is recorded of a call, and how."""
+    """Return the record of a call: its class, and how it is made."""
     if not row.term:
         return "–", f"not wrapped: {row.columns}"
     if row.name.removesuffix("_c").endswith("_begin"):
-        return "–", "not by itself: its other half is counted from here on"
+        return "–", "not by itself: the start of its other half"
     return row.term, HOW[row.term]
 
 
 def document() -> str:
-    """Return the page of the table: a line for calls that are recorded alike."""
+    """Return the page of the table, with a line for calls that are recorded alike."""
     lines = [
-        "# The calls of MPI-IO that are watched",
+        "# The recorded calls of MPI-IO",
         "",
-        "Made from `interceptors/mpiio/calls.def` by `make calls`. Each stands for the name with a P before it too, by",
-        "which Fortran's bindings and profilers call it. What the library itself calls meanwhile (`pwrite` …) is a",
-        "record of the C library's layer, of the rank that moves the bytes: with collective writing often another than",
-        "the one whose data they are. A test holds every function of the installed libraries against this table.",
+        "Generated from `interceptors/mpiio/calls.def` by `make calls`. Each name also stands for the name with the",
+        "prefix P, which Fortran bindings and profilers call. The library's own calls of the C library (`pwrite` …)",
+        "are recorded for the rank that transfers the bytes: in a collective write often another rank than the owner",
+        "of the data. A test compares the functions of the installed libraries with this table.",
         "",
         "| calls | recorded as | how |",
         "|---|---|---|",
@@ -68,7 +68,7 @@ def document() -> str:
     alike: dict[tuple[str, str], list[str]] = {}
     for row in rows():
         alike.setdefault(how(row), []).append(row.name)
-    lines += [f"| {' '.join(f'`{name}`' for name in names)} | {what} | {how} |" for (what, how), names in alike.items()]
+    lines += [f"| {' '.join(f'`{name}`' for name in names)} | {term} | {how} |" for (term, how), names in alike.items()]
     return "\n".join([*lines, ""])
 
 

@@ -1,8 +1,8 @@
-// The block of one (thread, opening, Task, function), whose counters every call rewrites in place.
-#include "shim.h"
+// The block of one (thread, opening, Task, function); each call rewrites its counters in place.
+#include "access.h"
 
 static struct pool accesses = POOL(struct access);
-struct object nobody = {.serial = UINT64_MAX - 1, .kind = ""}, within = {.serial = UINT64_MAX - 2, .kind = ""};
+struct object unknown_object = {.serial = UINT64_MAX - 1, .kind = ""}, within = {.serial = UINT64_MAX - 2, .kind = ""};
 
 enum { FIRST_TABLE = 64 };
 
@@ -54,7 +54,7 @@ static void access_free(struct access *access) {
     pool_give(&accesses, access);
 }
 
-// Drops the accesses of openings that are closed; more room where too many are left.
+// Remove the accesses of closed openings; enlarge the table if too many remain.
 static bool table_sweep(struct thread *thread, bool all) {
     struct access *living = NULL, *next;
     uint32_t count = 0;
@@ -75,7 +75,7 @@ static bool table_sweep(struct thread *thread, bool all) {
         uint32_t limit = thread->table == NULL ? FIRST_TABLE / 2 : 2 * thread->limit;
         struct access **table = arena_take(2 * limit * sizeof *table);
         if (table == NULL) return false;
-        thread->table = table; // the smaller one lies unused from here on: in all less than the new one
+        thread->table = table; // the smaller one stays unused: all of them together are smaller than the new one
         thread->limit = limit;
     }
     memset(thread->table, 0, 2 * thread->limit * sizeof *thread->table);
@@ -84,7 +84,7 @@ static bool table_sweep(struct thread *thread, bool all) {
     return true;
 }
 
-// A handler that interrupted the shim finds the table as it is and leaves it so: its access is only hinted at.
+// A signal handler that interrupted the shim must not change the table: its access is only stored as a hint.
 void access_remember(struct thread *thread, struct access *access) {
     access->chunk->accesses++;
     if (thread->depth > 1) return;
@@ -100,38 +100,33 @@ void access_forget(struct thread *thread) {
     if (thread->mine != NULL) table_sweep(thread, true);
 }
 
-// A thread that came back to a Task has another number than when it left.
-static void own_anew(struct thread *thread, struct access *access) {
-    for (int i = 0; i < 2; i++)
-        atomic_store_explicit(&access->side[i].owner, relaxed(thread->number), memory_order_relaxed);
-}
-
-// Without the names of functions, those of one class are one.
+// If names of functions are filtered out, functions of one class count as one.
 static bool same_function(const struct counters *counters, int api, const char *term) {
-    if (counters->api == api || !left_out(CLASS_API)) return counters->api == api;
+    if (counters->api == api || !filtered(CLASS_API)) return counters->api == api;
     if (counters->api < 0 || counters->term == NULL || term == NULL)
         return counters->api >= 0 && counters->term == term;
     return strcmp(counters->term, term) == 0;
 }
 
-static struct counters *look_up(struct thread *thread, uint64_t serial, enum side side, int api, uint64_t source,
-                                const char *term) {
+static struct counters *access_look_up(struct thread *thread, uint64_t serial, enum side side, int api, uint64_t source,
+                                       const char *term) {
     if (thread->table == NULL) return NULL;
     uint64_t scope = scope_of(thread);
     for (struct access *access = *place(thread, serial); access != NULL; access = access->next) {
         struct counters *counters = &access->side[side];
         if (counters->serial != serial || counters->source != source || !same_function(counters, api, term)) continue;
         if (access->scope != scope) continue;
-        own_anew(thread, access);
+        for (int i = 0; i < 2; i++) // a thread that returns to a Task has a new number
+            atomic_store_explicit(&access->side[i].owner, relaxed(thread->number), memory_order_relaxed);
         return counters;
     }
     return NULL;
 }
 
-// ---- the blocks
+// ---- blocks
 
-static void text_who_when(struct text *text, struct thread *thread, uint64_t time) {
-    if (!left_out(CLASS_THREAD)) TEXT(text, " ; prov:wasAssociatedWith <>");
+static void text_thread_and_time(struct text *text, struct thread *thread, uint64_t time) {
+    if (!filtered(CLASS_THREAD)) TEXT(text, " ; prov:wasAssociatedWith <>");
     TEXT(text, " ; prov:startedAtTime \"");
     text_date(text, thread, time);
     TEXT(text, "\"^^xsd:dateTime");
@@ -143,12 +138,12 @@ static void text_head(struct text *text, struct thread *thread, uint64_t number,
     text_number(text, number);
     TEXT(text, "> a " TERM_Access);
     text_object(text, property, serial);
-    text_who_when(text, thread, time);
+    text_thread_and_time(text, thread, time);
     text_task(text, scope_of(thread));
 }
 
 void text_counted_api(struct text *text, const char *property, int api) {
-    if (left_out(CLASS_API)) return;
+    if (filtered(CLASS_API)) return;
     TEXT(text, " ; ");
     text_string(text, property);
     TEXT(text, " \"");
@@ -156,13 +151,13 @@ void text_counted_api(struct text *text, const char *property, int api) {
     TEXT(text, "\"");
 }
 
-// Spaces up to the next 16 bytes: chunks begin at pages and blocks at multiples of 16.
+// Spaces up to the next multiple of 16: chunks start at pages, blocks at multiples of 16.
 void text_align(struct text *text) {
     text_bytes(text, PADDING, -(uintptr_t)text->at & 15);
 }
 
-// All that stands before the counters of an access whatever it is: each byte of the trace is paid for when its space is
-// gained.
+// The part before the counters, the same for each access. Short, because each byte of the trace costs time when its
+// space is allocated.
 static size_t head_room(uint64_t number, uint64_t serial, int api) {
     static const char form[] =
         " <a> a " TERM_Access " ; " TERM_object " <../o> ; prov:wasAssociatedWith <> ; "
@@ -174,7 +169,7 @@ static struct counters *access_begin(struct thread *thread, struct object *objec
                                      int api) {
     struct block block;
     uint64_t number = next_number(&thread->accesses);
-    if (serial == 0) return NULL; // closed meanwhile, by another thread
+    if (serial == 0) return NULL; // closed by another thread
     size_t room = head_room(number, serial, api) + task_room(scope_of(thread));
     if (!block_begin(thread, &block, room + side_counters(side) * COUNTER + 3)) return NULL;
     struct access *access = access_new(thread, object, serial, number, &block);
@@ -190,20 +185,21 @@ static struct counters *access_begin(struct thread *thread, struct object *objec
 }
 
 struct counters *access_find(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api) {
-    struct counters *counters = look_up(thread, serial, side, api, 0, NULL), *before = relaxed(object->hint[side]);
-    if (side == WRITING && before != NULL && !numbered_so(thread, relaxed(before->owner)) &&
+    struct counters *counters = access_look_up(thread, serial, side, api, 0, NULL),
+                    *before = relaxed(object->hint[side]);
+    if (side == WRITING && before != NULL && !had_number(thread, relaxed(before->owner)) &&
         relaxed(object->put) != NULL)
         atomic_store_explicit(&object->shared, true, memory_order_relaxed);
     if (counters == NULL) counters = access_begin(thread, object, serial, side, api);
     if (counters != NULL) {
-        counters->api = (int16_t)api; // without the names of functions it was another's
+        counters->api = (int16_t)api; // if names of functions are filtered out, it was another function's
         atomic_store_explicit(&object->hint[side], counters, memory_order_release);
         if (thread->depth == 1 && api < API_COUNT) thread->predicted[relaxed(object->stream)][side] = (short)api;
     }
     return counters;
 }
 
-// ---- fsync and its like, and copies: counted under a term of their own, with the source of a copy
+// ---- fsync and similar calls, and copies: counted under their own term; copies with their source
 
 static void text_operation(struct text *text, struct thread *thread, const char *term, uint64_t number,
                            const char *property, uint64_t serial) {
@@ -229,11 +225,11 @@ struct counters *access_counted(struct thread *thread, struct object *object, co
                                        "; " TERM_elapsed "      ", "; " TERM_last "         ",
                                        "; " TERM_first "        ", "; " TERM_longest "      "};
     uint64_t serial = relaxed(object->serial), from = source == NULL ? 0 : relaxed(source->serial);
-    struct counters *counters = look_up(thread, serial, READING, api, from, term);
+    struct counters *counters = access_look_up(thread, serial, READING, api, from, term);
     if (counters != NULL) return counters;
     struct access *access;
     struct block block;
-    if (serial == 0) return NULL; // closed meanwhile, by another thread
+    if (serial == 0) return NULL; // closed by another thread
     uint64_t number = next_number(&thread->accesses);
     size_t room = head_room(number, serial, api) + sizeof " ; " TERM_operation " " + strlen(term);
     room += task_room(scope_of(thread));
@@ -251,14 +247,14 @@ struct counters *access_counted(struct thread *thread, struct object *object, co
     counters->api = (int16_t)api;
     counters->digits = block.text.at + 16;
     for (int i = 0; i < 6; i++)
-        if (!left_out(CLASS_DURATION) || (i != ELAPSED && i != LONGEST)) text_counter(&block.text, labels[i]);
+        if (!filtered(CLASS_DURATION) || (i != ELAPSED && i != LONGEST)) text_counter(&block.text, labels[i]);
     TEXT(&block.text, " .");
     block_commit(&block);
     access_remember(thread, access);
     return counters;
 }
 
-// ---- calls that failed: counted for each error
+// ---- failed calls: counted for each error
 
 enum { ONE_COUNTER = 2 * COUNTER };
 
@@ -277,12 +273,12 @@ static struct counters *failure_begin(struct thread *thread, struct object *obje
     TEXT(text, " <f");
     text_number(text, number);
     TEXT(text, "> a " TERM_Failure);
-    if (object != &nobody) {
+    if (object != &unknown_object) {
         TEXT(text, " ; " TERM_object " <../o");
         text_number(text, serial);
         TEXT(text, ">");
     }
-    text_who_when(text, thread, now(thread));
+    text_thread_and_time(text, thread, now(thread));
     text_task(text, scope_of(thread));
     TEXT(text, " ; " TERM_operation " ");
     text_string(text, counters->term);
@@ -297,14 +293,14 @@ static struct counters *failure_begin(struct thread *thread, struct object *obje
     return counters;
 }
 
-// A call that failed, of an opening or (NULL) of none.
+// A failed call on an opening, or (NULL) on none.
 void access_failed_with(struct thread *thread, struct object *object, int api, int number, uint64_t started) {
     uint64_t error = (uint64_t)number;
     if (detailed(DETAIL_FILE) || object == &ignored) return;
     uint64_t serial = object == NULL ? 0 : relaxed(object->serial);
-    if (serial == 0) serial = relaxed((object = &nobody)->serial); // closed meanwhile, by another thread
+    if (serial == 0) serial = relaxed((object = &unknown_object)->serial); // closed by another thread
     thread->depth++;
-    struct counters *counters = look_up(thread, serial, READING, api, error | AN_ERROR, api_term(api));
+    struct counters *counters = access_look_up(thread, serial, READING, api, error | AN_ERROR, api_term(api));
     if (counters == NULL) counters = failure_begin(thread, object, serial, api, error);
     if (counters != NULL) {
         uint64_t count = next_number(&counters->values[COUNT]);
@@ -314,7 +310,7 @@ void access_failed_with(struct thread *thread, struct object *object, int api, i
     thread->depth--;
 }
 
-// ---- detail `file`: who touched what, and since when
+// ---- detail `file`: the threads that used a file, and their first use
 
 void access_touched(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api,
                     uint64_t time) {
@@ -330,11 +326,11 @@ void access_touched(struct thread *thread, struct object *object, uint64_t seria
     thread->depth--;
 }
 
-// What a stream served, at one of the moments at which its time is read.
+// Calls that a stream served from its buffer, when their time is read.
 void account_stream(struct thread *thread, struct object *object, enum side side, int api, uint64_t bytes) {
     uint64_t serial = relaxed(object->serial), offset = relaxed(object->position);
     if (thread == NULL) return;
-    if (unlikely(left_out(CLASS_DURATION)) && !detailed(DETAIL_FILE))
+    if (unlikely(filtered(CLASS_DURATION)) && !detailed(DETAIL_FILE))
         account_lasting(thread, object, serial, side, api, offset, bytes, now(thread), false);
     else if (!detailed(DETAIL_FILE))
         account_timed(thread, object, serial, side, api, offset, bytes, now(thread), false);
@@ -343,13 +339,13 @@ void account_stream(struct thread *thread, struct object *object, enum side side
     object_moved(object, offset + bytes);
 }
 
-// A character at which more than last digits change, or the time is read.
-void account_tenth(struct thread *thread, struct object *object, enum side side, int api) {
+// A single character that changes more than the last digits of its counters, or that needs the time.
+void account_carry(struct thread *thread, struct object *object, enum side side, int api) {
     account_untimed(thread, object, side, api, 1);
 }
 
-// Before a stream is flushed or closed: its opening, or NULL. Who puts bytes inline calls __overflow when there is no
-// room.
+// Count the inline bytes before a stream is flushed or closed. Returns its opening, or NULL. Inline code calls
+// __overflow when the buffer is full.
 struct object *put_count(FILE *stream) {
     int fd = stream_fd(stream);
     bool filled = write_at(stream) > write_base(stream);
@@ -364,12 +360,12 @@ struct object *put_count(FILE *stream) {
     return object;
 }
 
-// False where another thread's access holds the counter.
+// Return false if the counter belongs to another thread's access.
 bool access_closed(struct thread *thread, struct object *object, uint64_t serial, uint64_t time) {
     struct access *access = object->opening;
-    if (access == NULL || !numbered_so(thread, relaxed(access->side[0].owner)) || access->side[0].serial != serial)
+    if (access == NULL || !had_number(thread, relaxed(access->side[0].owner)) || access->side[0].serial != serial)
         return false;
-    if (access->closed == NULL) return false; // its thread ended, and it is this thread's second access by now
+    if (access->closed == NULL) return false; // its thread ended, and this is the second access of the new owner
     store_digits(access->closed, time - thread->epoch);
     live_changed(thread);
     return true;

@@ -1,5 +1,5 @@
-// Asynchronous I/O, aio(7): glibc does it in threads of its own, unseen.
-#include "hand.h"
+// Asynchronous I/O, aio(7). glibc does it in its own threads, without calls that the shim could intercept.
+#include "rows.h"
 
 #if defined(__GLIBC__)
 #define AIO_ERROR __error_code
@@ -10,11 +10,11 @@
 static void submitted(int api, const char *term, int fd, size_t size, uint64_t started) {
     struct object *object = object_of(fd);
     bool writes = api == API_aio_write || api == API_aio_write64;
-    bool refused = writes && access_mode(fd) == O_RDONLY; // that it fails is said later
+    bool refused = writes && open_mode(fd) == O_RDONLY; // its failure is reported later
     if (object != &ignored && !refused) count_change(thread_self(), object, term, api, size, started);
 }
 
-// What aio_return will be asked for: glibc notes it in the request itself, musl does not.
+// The kind of operation, needed in aio_return: glibc stores it in the request, musl does not.
 static void submitting(int api, struct aiocb *request) {
 #if !defined(__GLIBC__)
     bool writes = api == API_aio_write || api == API_aio_write64, reads = api == API_aio_read || api == API_aio_read64;
@@ -25,7 +25,7 @@ static void submitting(int api, struct aiocb *request) {
 #endif
 }
 
-// A request may be over, and its memory another's, when the call that made it returns.
+// When the submitting call returns, the request may already be complete and its memory reused.
 #define SUBMIT(name, parameters, arguments, term)                                                                      \
     int provio_##name parameters {                                                                                     \
         struct thread *thread = watching() ? thread_self() : NULL;                                                     \
@@ -48,7 +48,7 @@ SUBMIT(aio_write64, (struct aiocb * request), (request), TERM_SubmitWrite)
 SUBMIT(aio_fsync, (int kind, struct aiocb *request), (kind, request), TERM_Fsync)
 SUBMIT(aio_fsync64, (int kind, struct aiocb *request), (kind, request), TERM_Fsync)
 
-// Each request as the call it stands for. After an error other than of the arguments, some were submitted.
+// Each request is recorded as the single call. After any error except EINVAL, some requests were submitted.
 static int watched_list(int (*real)(int, struct aiocb *const[], int, struct sigevent *), int mode,
                         struct aiocb *const requests[], int count, struct sigevent *done) {
     struct thread *thread = watching() ? thread_self() : NULL;
@@ -79,7 +79,7 @@ static ssize_t watched_return(int api, ssize_t (*real)(struct aiocb *), struct a
     if (thread == NULL) return real(request);
     struct object *object = object_of(request->aio_fildes);
     uint64_t serial = relaxed(object->serial), started = now(thread);
-    int operation = request->aio_lio_opcode, error = request->AIO_ERROR; // errno is not set
+    int operation = request->aio_lio_opcode, error = request->AIO_ERROR; // aio_return does not set errno
     ssize_t result = real(request);
     bool moved = object != &ignored && result >= 0 && (operation == LIO_READ || operation == LIO_WRITE);
     if (moved)

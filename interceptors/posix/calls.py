@@ -1,4 +1,4 @@
-"""The table of calls, read: `calls.def` goes in, its rows come out; run as a program it prints `docs/calls.md`."""
+"""Reads the table of calls: `calls.def` in, rows out. As a program, prints `docs/calls.md`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SEVERAL = re.compile(r'SKIPS\((".*?"),\s*(.*)\)', re.DOTALL)
 
 
 class Row(NamedTuple):
-    """A row: its kind, the function's name, the other columns as they are written, the section it stands in."""
+    """A row: its kind, the function's name, the text of the other columns, its section."""
 
     kind: str
     name: str
@@ -25,19 +25,19 @@ class Row(NamedTuple):
 
     @property
     def term(self) -> str:
-        """The class that a recorded call has; an empty string where the row names none."""
+        """The class of a recorded call; an empty string if the row has none."""
         found = re.search(r"\), (?:\w+, )?([A-Z][A-Za-z]+), \w+\(", self.columns)
         return found[1] if found and self.kind in ("CALL", "CHARACTER", "VARIADIC") else ""
 
     @property
     def subject(self) -> str:
-        """What the call is about, as the macro that says it; an empty string where the row names none."""
+        """The macro of the call's subject; an empty string if the row has none."""
         found = re.search(r"\), (?:\w+, )?[A-Z][A-Za-z]+, (\w+)\(", self.columns)
         return found[1] if found and self.term else ""
 
 
 def statements(table: Path) -> Iterator[tuple[str, str]]:
-    """Yield the section and the text of each row of a table as it is written."""
+    """Yield the section and the text of each row of a table."""
     section, pending = "", ""
     for line in table.read_text(encoding="utf-8").splitlines():
         if line.startswith("//") or not line:
@@ -50,7 +50,7 @@ def statements(table: Path) -> Iterator[tuple[str, str]]:
 
 
 def rows() -> Iterator[Row]:
-    """Read the table; raises ValueError for what is no row."""
+    """Read the table. Raises ValueError for a malformed row."""
     for section, text in statements(TABLE):
         single, several = SINGLE.fullmatch(text), SEVERAL.fullmatch(text)
         if single:
@@ -61,10 +61,10 @@ def rows() -> Iterator[Row]:
             raise ValueError(f"no row: {text}")
 
 
-# How a row's calls are recorded, by its kind and class; `docs/trace-format.md` says what each record holds.
+# How calls are recorded, by the kind and class of their row; `docs/trace-format.md` describes the records.
 HOW = {
     "Open": "an opening for each call",
-    "Seek": "not by itself: it tells which calls were consecutive",
+    "Seek": "not by itself: it decides which calls are consecutive",
     "Stat": "an event for each call, with `--record stat`",
     "List": "an event, or a count on the opening, with `--record list`",
     **dict.fromkeys(("Read", "Write", "Fsync", "Flush", "Allocate"), "counted and timed on the opening"),
@@ -77,15 +77,15 @@ FROM_A_BUFFER = "counted on the opening; timed at a refill and every 64th call"
 BUFFERED = {"STREAM", "BLOCK", "WIDE"}
 BY_HAND = {
     "Opening by name": "closes one opening and makes another",
-    "Descriptors": "which descriptor names which opening, and what a file was at its last close",
-    "What keeps the shim from its files": "nothing but a Gap, where something cannot be known from then on",
+    "Descriptors": "the opening of each descriptor, and the facts of a file at its last close",
+    "Restrictions that keep the shim from its files": "only a Gap, if records will be missing from then on",
     "Asynchronous": "the submission counted (SubmitRead, SubmitWrite, Fsync); at aio_return a Read or Write",
-    "Repositions": "not by itself: it tells which calls were consecutive",
+    "Repositions": "not by itself: it decides which calls are consecutive",
     "Flushing and changing": "a Copy from one opening to another, a Read or a Write; a Map and its Unmap; a Fsync",
-    "Names": "the working directory, to which relative names are joined",
-    "Listing": "an opening or an event, with `--record list`; where it changes the working directory unseen, that",
-    "Loading code": "nothing but a Gap, where it passes every preload; callers of HDF5 that are unloaded are forgotten",
-    "Processes": "a Fork, Spawn, Exec, ExecFailed or ChildEnd, or a Gap where a program cannot be watched",
+    "Names": "the working directory, for relative names",
+    "Listing": "an opening or an event, with `--record list`; and changes of the working directory",
+    "Loading code": "only a Gap, if the code bypasses preloaded libraries; unloaded callers of HDF5 are forgotten",
+    "Processes": "a Fork, Spawn, Exec, ExecFailed or ChildEnd, or a Gap if a program cannot be recorded",
 }
 
 
@@ -95,11 +95,11 @@ def title(section: str) -> str:
 
 
 def record(row: Row) -> tuple[str, str]:
-    """Return what is recorded of a row's calls, and how."""
+    """Return the record of a row's calls: its class, and how it is made."""
     if row.kind == "SKIP":
         return "–", "not wrapped: " + row.columns.strip('"')
     if row.kind == "FRESH":
-        return "–", "what the new descriptor names is looked up at its first use"
+        return "–", "the new descriptor is looked up at its first use"
     if row.kind == "HAND":
         return "by hand", BY_HAND[title(row.section)]
     buffered = row.kind == "CHARACTER" or (row.kind == "CALL" and row.subject in BUFFERED)
@@ -107,26 +107,27 @@ def record(row: Row) -> tuple[str, str]:
 
 
 def sections(rows: Iterable[Described], title: Callable[[str], str] = str) -> Iterator[str]:
-    """Yield the lines of a page's sections, one for each comment of a table, a line for calls that are recorded alike:
-    of rows with their section, name, and what is recorded of them, and how."""
+    """Yield the lines of a page: a section for each comment of the table, a line for calls that are recorded alike.
+
+    In: section, name and record of each row."""
     for section, members in groupby(rows, key=lambda row: row[0]):
         yield from ("", f"## {title(section)}", "", "| calls | recorded as | how |", "|---|---|---|")
         alike: dict[tuple[str, str], list[str]] = {}
         for _, name, recorded in members:
             alike.setdefault(recorded, []).append(name)
-        for (what, how), names in alike.items():
-            yield f"| {' '.join(f'`{name}`' for name in names)} | {what} | {how} |"
+        for (term, how), names in alike.items():
+            yield f"| {' '.join(f'`{name}`' for name in names)} | {term} | {how} |"
 
 
 def document() -> str:
     """Return the page of the table."""
     lines = [
-        "# The calls that are watched",
+        "# The recorded calls of the C library",
         "",
-        "Made from `interceptors/posix/calls.def` by `make calls`. Each name is a function of the C library; a call",
-        "inside the library itself is accounted to the function that the program called. Classes are those of",
-        "[the graph](graph.md); what a record holds is said in [the trace format](trace-format.md). A test holds",
-        "every function that the C library exports against this table.",
+        "Generated from `interceptors/posix/calls.def` by `make calls`. Each name is a function of the C library;",
+        "calls inside the library belong to the function that the program called. The classes are those of",
+        "[the graph](graph.md); [the trace format](trace-format.md) describes the records. A test compares the",
+        "functions that the C library exports with this table.",
     ]
     lines += sections(((row.section, row.name, record(row)) for row in rows()), title)
     return "\n".join([*lines, ""])

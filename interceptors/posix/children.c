@@ -1,16 +1,17 @@
-// Calls that start, replace or await a process.
-#include "hand.h"
+// Calls that start, replace or wait for a process.
+#include "rows.h"
 
+#include <sched.h>
 #include <spawn.h>
 
 extern char **environ;
 
-// ---- fork and its like
+// ---- fork and similar calls
 
 pid_t forked(int api, pid_t pid, struct thread *thread, uint64_t started) {
     if (pid == 0) {
-        // Stored to at once: to read a page that was wiped takes a page fault of its own.
-        if (atomic_exchange(&process.alive, 0) != 0) memset(&page, 0, sizeof page); // a kernel that does not wipe
+        // Store immediately: a read of a wiped page first would cause an extra page fault.
+        if (atomic_exchange(&process.alive, 0) != 0) memset(&page, 0, sizeof page); // the kernel did not wipe it
         if (settings.watched && wake()) child_named();
     } else if (pid > 0 && thread != NULL) {
         event_child(api, TERM_Fork, pid, NULL, NULL, started);
@@ -18,7 +19,7 @@ pid_t forked(int api, pid_t pid, struct thread *thread, uint64_t started) {
     return pid;
 }
 
-// What most children call before they execute something: looked up once here, each of them need not.
+// The functions that most children call before an exec. Looked up once in the parent, so that each child need not.
 static void resolve_for_children(void) {
     static const short usual[] = {API_open, API_close, API_dup2, API_fcntl, API_execve, API_fflush, API__exit};
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) real_function(usual[i]);
@@ -44,28 +45,28 @@ pid_t provio_forkpty(int *master, char *name, const void *terminal, const void *
     return pid;
 }
 
-// A child that borrows its parent's memory, while the parent waits: of vfork, or of clone.
+// ---- vfork, and clone with shared memory: the child uses the parent's memory while the parent waits
 static THREAD_LOCAL int vforks;
 static THREAD_LOCAL uint64_t vfork_started;
 
-void vfork_begin(void) {
+static void vfork_begin(void) {
     struct thread *thread = watching() ? thread_self() : NULL;
-    if (thread == NULL || relaxed(sealed) || !live_ready(thread)) return;
-    if (vforks++ > 0) return; // a child's own vfork: the memory is lent already
+    if (thread == NULL || relaxed(under_seccomp) || !live_ready(thread)) return;
+    if (vforks++ > 0) return; // a vfork in a child of vfork: already prepared
     vfork_started = now(thread);
     child_begin();
     lender = thread;
     self = NULL;
 }
 
-int vfork_end(int api, int pid) {
-    // In the parent itself, whatever its child left behind; a child of it that had a vfork of its own returns here too.
+static int vfork_end(int api, int pid) {
+    // Restores the parent's state after all changes by its child. A child that called vfork itself also returns here.
     if (lender != NULL && raw_call(SYS_gettid, (const long[6]){0}) == lender->tid) {
         vforks = 0;
         self = lender;
         lender = NULL;
         overlay_drop();
-        unseal();
+        seccomp_undo();
         launch_returned();
         base_return(self);
         if (pid > 0) event_child(api, TERM_Fork, pid, NULL, NULL, vfork_started);
@@ -74,7 +75,7 @@ int vfork_end(int api, int pid) {
 }
 
 #if defined(__x86_64__)
-// vfork returns twice on one stack, so the return address waits in a register while the child runs, as in glibc.
+// vfork returns twice on one stack, so the return address is kept in a register while the child runs, as in glibc.
 __asm__(".text\n.p2align 4\n.globl vfork\n.type vfork, @function\n.globl __vfork\n.type __vfork, @function\n"
         "vfork:\n__vfork:\n"
         "endbr64\n"
@@ -98,7 +99,7 @@ __attribute__((used)) int provio_vfork_after(int pid) {
     return -1;
 }
 #else
-// A C function cannot wrap it; a fork is what vfork(2) may always be.
+// A C function cannot wrap it; POSIX allows vfork(2) to be a fork.
 pid_t provio_vfork(void) {
     struct thread *thread = watching() ? thread_self() : NULL;
     return watched_fork(API_vfork, REAL(fork), thread);
@@ -135,7 +136,7 @@ static int watched_spawn(int api, spawning real, bool searched, pid_t *pid, cons
 FORWARD(posix_spawn, int, SPAWN_PARAMETERS, watched_spawn, false, pid, path, actions, attributes, argv, envp)
 FORWARD(posix_spawnp, int, SPAWN_PARAMETERS, watched_spawn, true, pid, path, actions, attributes, argv, envp)
 
-// The shell that system and popen start; its pid stays inside them.
+// The shell that system and popen start; its pid is not returned.
 static void shell_spawned(int api, const char *command, uint64_t started) {
     char *const argv[] = {"sh", "-c", (char *)command, NULL};
     event_child(api, TERM_Spawn, 0, "/bin/sh", argv, started);
@@ -167,7 +168,7 @@ int provio_pclose(FILE *stream) {
 
 // ---- exec
 
-void launch_say(struct launch *launch, int api, const char *shown) {
+void launch_report(struct launch *launch, int api, const char *shown) {
     if (!launch->legible) return;
     launch->event = event_exec(api, shown, launch->argv, launch->reason != NULL);
     event_unwatched(launch, api, 0);
@@ -179,12 +180,12 @@ void launch_failed(struct launch *launch, int api, int error) {
     launch_end(launch);
 }
 
-// `shown` is the name that is recorded. The environment is the caller's unless the shim must not go with it.
+// `shown` is the recorded name. The environment is the caller's, unless the shim must be removed from it.
 #define EXECUTE(name, dirfd, path, flags, searched, shown, argv, envp, call)                                           \
     struct launch launch = {.environment = envp};                                                                      \
     if (watching()) {                                                                                                  \
         launch_begin(&launch, dirfd, path, flags, searched, argv, envp);                                               \
-        launch_say(&launch, API_##name, shown);                                                                        \
+        launch_report(&launch, API_##name, shown);                                                                     \
     }                                                                                                                  \
     int result = call;                                                                                                 \
     launch_failed(&launch, API_##name, errno);                                                                         \
@@ -192,8 +193,8 @@ void launch_failed(struct launch *launch, int api, int error) {
 
 #define EXECUTE_FILE(name, path, argv, envp)                                                                           \
     EXECUTE(name, AT_FDCWD, path, 0, false, path, argv, envp, REAL(execve)(path, argv, launch.environment))
-// A file that the kernel refuses is run by the shell; what is not for this machine is first tried without it, since the
-// shell is to be watched.
+// The shell runs a file that the kernel refuses. A program for another machine is first tried without the shell,
+// because the shell would be recorded.
 static int execute_found(struct launch *launch, const char *path, char *const argv[], char *const envp[]) {
     if (launch->environment != envp && launch->path_length > 0) {
         int result = REAL(execve)(launch->path, argv, launch->environment);
@@ -223,7 +224,8 @@ int provio_execvpe(const char *path, char *const argv[], char *const envp[]) {
 }
 
 int provio_fexecve(int fd, char *const argv[], char *const envp[]) {
-    struct object *object = watching() ? object_kept(fd) : NULL; // held for good where the exec fails: a few bytes
+    // never released if the exec succeeds; a few bytes if it fails
+    struct object *object = watching() ? object_kept(fd) : NULL;
     EXECUTE(fexecve, fd, "", AT_EMPTY_PATH, false, object == NULL ? NULL : object->path, argv, envp,
             REAL(fexecve)(fd, argv, launch.environment))
 }
@@ -233,7 +235,7 @@ int provio_execveat(int dirfd, const char *path, char *const argv[], char *const
             REAL(execveat)(dirfd, path, argv, launch.environment, flags))
 }
 
-// The arguments, gathered on the stack, as exec itself does it.
+// The arguments are collected on the stack, as exec itself does.
 #define GATHERED(first, argv, list)                                                                                    \
     va_list list, counted;                                                                                             \
     va_start(list, first);                                                                                             \
@@ -303,3 +305,86 @@ int provio_waitid(idtype_t kind, id_t id, siginfo_t *info, int options) {
                         started);
     return result;
 }
+
+// ---- clone(2)
+
+typedef int (*beginning)(void *);
+typedef int (*cloning)(beginning, void *, int, void *, pid_t *, void *, pid_t *);
+
+struct start {
+    beginning function;
+    void *argument;
+};
+
+// A child with its own memory, as after fork.
+static int forked_child(void *at) {
+    struct start start = *(struct start *)at;
+    forked(API_clone, 0, NULL, 0);
+    return start.function(start.argument);
+}
+
+// A child with this memory, but its own descriptors: its calls on them must not be recorded as the parent's.
+static int muted_child(void *at) {
+    struct start start = *(struct start *)at;
+    pool_give(&scratches, at);
+    muted = LEAVES;
+    return start.function(start.argument);
+}
+
+static const char no_place[] =
+    "made a child by clone that shares its memory: the calls of the two cannot be distinguished and are not recorded";
+
+struct clone_call {
+    cloning real;
+    void *stack;
+    int flags;
+    pid_t *parent;
+    void *tls;
+    pid_t *child;
+};
+
+static int real_clone(const struct clone_call *call, beginning function, void *argument) {
+    return call->real(function, call->stack, call->flags, argument, call->parent, call->tls, call->child);
+}
+
+// A child with its own thread-local storage is distinguished by it. Without it, only while the parent waits, as with
+// vfork.
+static int shared_clone(int api, const struct clone_call *call, struct start *start) {
+    bool own_storage = call->flags & CLONE_SETTLS, own_files = !(call->flags & CLONE_FILES);
+    if ((call->flags & CLONE_VFORK) && !own_storage && own_files) {
+        vfork_begin();
+        return vfork_end(api, real_clone(call, start->function, start->argument));
+    }
+    if (own_storage && !own_files) return real_clone(call, start->function, start->argument); // practically a thread
+    if (!own_files && (call->flags & CLONE_VFORK)) return real_clone(call, start->function, start->argument);
+    event_gap(api, no_place, NULL);
+    if (own_storage) {
+        struct start *kept = pool_take(&scratches); // the parent may return before the child reads it
+        if (kept == NULL) return real_clone(call, start->function, start->argument);
+        *kept = *start;
+        return real_clone(call, muted_child, kept);
+    }
+    self = NULL;
+    muted = FORGETS;
+    return real_clone(call, start->function, start->argument);
+}
+
+static int watched_clone(int api, cloning real, beginning function, void *stack, int flags, void *argument,
+                         pid_t *parent, void *tls, pid_t *child) {
+    struct clone_call call = {real, stack, flags, parent, tls, child};
+    struct start start = {function, argument};
+    struct thread *thread = watching() && function != NULL && stack != NULL ? thread_self() : NULL;
+    if (thread == NULL) return real_clone(&call, function, argument);
+    if (flags & CLONE_VM) return shared_clone(api, &call, &start);
+    uint64_t started = now(thread);
+    child_begin();
+    return forked(api, real_clone(&call, forked_child, &start), thread, started);
+}
+
+#define CLONE(name)                                                                                                    \
+    int provio_##name(beginning function, void *stack, int flags, void *argument, pid_t *parent, void *tls,            \
+                      pid_t *child) {                                                                                  \
+        return watched_clone(API_##name, REAL(name), function, stack, flags, argument, parent, tls, child);            \
+    }
+CLONE(clone)
+CLONE(__clone)

@@ -1,16 +1,17 @@
-// The space of a live file: chunks that are gained at its end and mapped, and given back when nothing counts in them.
-#include "live_file.h"
+// The space of a live file: chunks are added at its end and mapped; they are unmapped when nothing counts in them.
+#include "live.h"
 
 enum {
     LARGEST_CHUNK = 256 * 1024,
-    LARGEST_OF_CALLS = 1024 * 1024, // a chunk costs some 80 us beside its bytes: of a file that grows fast, larger ones
-    LARGEST_WRITTEN = 16 * 1024,    // where all of it is written each time
+    LARGEST_OF_CALLS = 1024 * 1024, // a chunk costs about 80 us plus its bytes: fast-growing files get larger ones
+    LARGEST_WRITTEN = 16 * 1024,    // where the whole chunk is written each time
 };
 
 static struct pool chunks = POOL(struct chunk);
 
-// Pages of `#` and a newline: an iovec that ends behind it ends with it. Four, so that the largest chunk is one write:
-// ext4 lays it out in larger pieces then, and it is a fifth cheaper to gain and to touch.
+// Four pages of `#` and a newline; an iovec for the end of a chunk ends with the newline. Four, so that the largest
+// chunk is a single write: ext4 then allocates larger extents, which makes the chunk a fifth cheaper to add and to
+// touch.
 #define SIXTEEN "################"
 #define QUARTER SIXTEEN SIXTEEN SIXTEEN SIXTEEN SIXTEEN SIXTEEN SIXTEEN SIXTEEN
 #define KIBI QUARTER QUARTER QUARTER QUARTER QUARTER QUARTER QUARTER QUARTER
@@ -18,7 +19,7 @@ static struct pool chunks = POOL(struct chunk);
 enum { FILLING = 4 * PAGE };
 static const char filling[FILLING + 2] = FOUR_KIBI FOUR_KIBI FOUR_KIBI FOUR_KIBI "\n";
 
-// A file that is made larger than that ends the program, unless it handles the signal.
+// Extending a file beyond its size limit kills the program, unless it handles the signal.
 bool size_allowed(uint64_t size) {
     struct rlimit limit;
     return RAW(prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit) != 0 || size <= limit.rlim_cur;
@@ -44,9 +45,103 @@ static long space_gain(int fd, uint64_t offset, uint32_t size) {
     return 0;
 }
 
+// ---- file systems that cannot map a file for writing
+
+static EARLY struct live *_Atomic written; // Of this process and of the processes from which it was forked.
+
+static bool is_refused(long result) {
+    return result == -ENODEV || result == -EINVAL || result == -EOPNOTSUPP || result == -EPERM || result == -EACCES;
+}
+
+static long chunk_as_memory(struct live *live, int fd, uint32_t size) {
+    long start = memory_map(size, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (start < 0 && start > -PAGE) return start;
+    if (RAW(pread64, fd, start, size, (long)live->size) != (long)size) { // the file was filled before
+        memory_unmap((void *)start, size);
+        return -EIO;
+    }
+    if (live->written) return start;
+    live->written = true;
+    live->pid = RAW(getpid, 0);
+    live->next_written = atomic_load(&written);
+    while (!atomic_compare_exchange_weak(&written, &live->next_written, live)) {
+    }
+    return start;
+}
+
+// Allow the use of more of the chunk; the part before must have been written to the file.
+bool chunk_open_for(struct chunk *chunk, size_t room) {
+    uint32_t size = relaxed(chunk->used) + aligned_size(room) + KEPT_BACK;
+    if (size > chunk->whole) return false;
+    chunk->size = size;
+    return true;
+}
+
+// Write a copy of the chunk, page by page from the last one: if it is interrupted, no block starts without its end.
+static void chunk_write(const struct chunk *chunk, int fd) {
+    uint32_t used = (relaxed(chunk->used) + PAGE - 1) & ~(uint32_t)(PAGE - 1);
+    bool gap = chunk->start[chunk->whole - KEPT_BACK] != '#';
+    uint32_t size = gap || used > chunk->whole ? chunk->whole : used, at = size;
+    long copy = size == 0 ? -ENOMEM : memory_map(size, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (copy < 0 && copy > -PAGE) return;
+    memcpy((char *)copy, chunk->start, size);
+    while (at > 0) {
+        uint32_t part = (at - 1) & ~(uint32_t)(PAGE - 1);
+        if (RAW(pwrite64, fd, copy + part, at - part, (long)(chunk->offset + part)) < 0) break;
+        at = part;
+    }
+    memory_unmap((void *)copy, size);
+}
+
+// The caller holds `live`.
+void live_write(struct live *live) {
+    char *room = pool_take(&scratches);
+    if (room == NULL) return;
+    file_name(room, relaxed(process.number) - 1, live->ordinal, ending_of(live));
+    long fd = RAW(openat, AT_FDCWD, (long)room, O_WRONLY | O_CLOEXEC);
+    for (struct chunk *chunk = atomic_load(&live->chunk); fd >= 0 && chunk != NULL; chunk = chunk->older)
+        chunk_write(chunk, (int)fd);
+    if (fd >= 0) RAW(close, fd);
+    pool_give(&scratches, room);
+}
+
+bool live_is_written(const struct live *live) {
+    return live->written;
+}
+
+// Readers must see a close even if nothing follows. If a signal handler interrupted the holder, the close is written
+// later.
+void live_write_now(struct live *live) {
+    if (!live_hold(live)) return;
+    live_write(live);
+    live_release(live);
+}
+
+// Another thread releases its file soon. A holder that was interrupted by this signal handler is not waited for.
+static bool live_hold_soon(struct live *live) {
+    for (int attempt = 0; attempt < 100; attempt++) {
+        if (live_hold(live)) return true;
+        RAW(sched_yield, 0);
+    }
+    return false;
+}
+
+// A forked child has the parent's list, and skips its files.
+void lives_write(void) {
+    struct live *live = atomic_load(&written);
+    long pid = live == NULL ? 0 : RAW(getpid, 0);
+    for (; live != NULL; live = live->next_written)
+        if (live->pid == pid && live_hold_soon(live)) {
+            live_write(live);
+            live_release(live);
+        }
+}
+
+// ---- chunks
+
 static void changes_begin(struct live *live, struct chunk *chunk) {
     chunk->used = CHANGES;
-    chunk->accesses = 1; // it stays mapped
+    chunk->accesses = 1; // the first chunk stays mapped
     live->digits = chunk->start + 16;
     memset(live->digits, '0', 16);
 }
@@ -60,8 +155,8 @@ long chunk_gain(struct live *live, int fd, size_t need) {
     if (chunk == NULL) return -ENOMEM;
     long result = space_gain(fd, live->size, size);
     if (result == 0) result = live->written ? -ENODEV : memory_map(size, MAP_SHARED, fd, (long)live->size);
-    // A child has no use for it, and who has many chunks mostly has them of many children. Not where a child may take
-    // itself for its parent.
+    // A child does not need the chunk, and processes with many chunks often have many children. Not without
+    // MADV_WIPEONFORK, because then a child may not notice the fork.
     if (result > 0 && settings.wipes && atomic_load(&live->chunk) != NULL) RAW(madvise, result, size, MADV_DONTFORK);
     if (is_refused(result)) result = chunk_as_memory(live, fd, size);
     if (result < 0 && result > -PAGE) {
@@ -80,7 +175,7 @@ long chunk_gain(struct live *live, int fd, size_t need) {
     return 0;
 }
 
-// Gives back the chunks in which nothing counts any more. Only called where no handler interrupted the shim.
+// Unmap chunks in which nothing counts. Only called when no signal handler interrupted the shim.
 void chunks_sweep(struct live *live) {
     struct chunk *chunk = live == NULL ? NULL : atomic_load(&live->chunk), *older;
     if (chunk == NULL || chunk->older == NULL || !live_hold(live)) return;

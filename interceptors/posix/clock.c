@@ -1,9 +1,9 @@
-// Nanoseconds since 1970 from the time-stamp counter, anchored again and again to the system's clock.
-#include "shim.h"
+// Nanoseconds since 1970 from the time-stamp counter, synchronized regularly with the system's clock.
+#include "process.h"
 
 enum { FIRST_BASELINE = 10000000, LONGEST_LIFE = 1000000000, NANOSECONDS = 1000000000 };
 
-static EARLY _Atomic bool asked, stopped; // the time: only by system calls; not at all. Else by the counter
+static EARLY _Atomic bool by_system_call, stopped; // no counter, only system calls; no clock at all
 static EARLY _Atomic uint64_t stopped_at;
 
 static uint64_t nanoseconds_of(struct timespec time) {
@@ -12,10 +12,10 @@ static uint64_t nanoseconds_of(struct timespec time) {
 
 static uint64_t system_clock(void) {
     struct timespec time = {0};
-    if (relaxed(asked))
+    if (relaxed(by_system_call))
         RAW(clock_gettime, CLOCK_REALTIME, (long)&time);
     else
-        clock_gettime(CLOCK_REALTIME, &time); // in the vdso: no system call; errno is touched only by a failure
+        clock_gettime(CLOCK_REALTIME, &time); // in the vdso, without a system call; errno changes only on failure
     return nanoseconds_of(time);
 }
 
@@ -23,11 +23,13 @@ uint64_t wall_clock(void) {
     return relaxed(stopped) ? relaxed(stopped_at) : system_clock();
 }
 
-// In the unit and from the clock that the kernel tells the start of a process in; 0: not known.
+// The time now in the unit and clock of the start time in /proc/<pid>/stat; 0: unknown.
 uint64_t boot_tick(void) {
     enum { A_TICK = NANOSECONDS / 100 };
     struct timespec time = {0};
-    if (relaxed(asked) || relaxed(stopped) || relaxed(sealed) || clock_gettime(CLOCK_BOOTTIME, &time) != 0) return 0;
+    if (relaxed(by_system_call) || relaxed(stopped) || relaxed(under_seccomp) ||
+        clock_gettime(CLOCK_BOOTTIME, &time) != 0)
+        return 0;
     return nanoseconds_of(time) / A_TICK;
 }
 
@@ -38,11 +40,11 @@ void clock_stop(struct thread *thread) {
 }
 
 void clock_without_counter(struct thread *thread) {
-    atomic_store(&asked, true);
+    atomic_store(&by_system_call, true);
     thread->anchor = NULL;
 }
 
-void clock_go_on(void) {
+void clock_resume(void) {
     atomic_store(&stopped, false);
 }
 
@@ -52,7 +54,7 @@ static uint64_t not_before(struct thread *thread, uint64_t time) {
 }
 
 #if defined(__x86_64__) || defined(__aarch64__)
-// The process's own measurement of the counter, so that a later thread need not measure again.
+// The counter's frequency as this process measured it, so that later threads need not measure again.
 static EARLY _Atomic uint64_t base_ticks, base_time, shared_multiplier;
 
 static uint64_t counter(void) {
@@ -65,8 +67,8 @@ static uint64_t counter(void) {
 #endif
 }
 
-// So many ticks between two readings: the thread was interrupted, which is too vague to anchor to.
-static uint64_t vague(void) {
+// With more ticks than that between two readings, the thread was interrupted and the reading is too inaccurate.
+static uint64_t longest_reading(void) {
 #if defined(__x86_64__)
     return 4000;
 #else
@@ -77,7 +79,7 @@ static uint64_t vague(void) {
 }
 
 static void anchor_at(struct thread *thread, uint64_t ticks, uint64_t time, uint64_t multiplier, uint64_t nanoseconds) {
-    // A turn of four: a handler that anchors anew leaves the one that was interrupted whole.
+    // The anchors are used in turn: a signal handler that sets a new one leaves the interrupted one intact.
     struct anchor *anchor = &thread->anchors[thread->anchor_turn++ % 4];
     *anchor = (struct anchor){ticks, time, multiplier, (nanoseconds << 32) / multiplier};
     atomic_signal_fence(memory_order_release);
@@ -85,19 +87,21 @@ static void anchor_at(struct thread *thread, uint64_t ticks, uint64_t time, uint
 }
 
 static uint64_t multiplier_since(uint64_t ticks, uint64_t time) {
-    uint64_t from = atomic_load(&base_ticks), began = atomic_load(&base_time), known = atomic_load(&shared_multiplier);
-    if (began == 0 || from == 0 || ticks <= from || time < began + FIRST_BASELINE) return 0;
-    uint64_t measured = (uint64_t)((double)(time - began) / (double)(ticks - from) * 4294967296.0);
+    uint64_t from = atomic_load(&base_ticks), clamped_start = atomic_load(&base_time),
+             known = atomic_load(&shared_multiplier);
+    if (clamped_start == 0 || from == 0 || ticks <= from || time < clamped_start + FIRST_BASELINE) return 0;
+    uint64_t measured = (uint64_t)((double)(time - clamped_start) / (double)(ticks - from) * 4294967296.0);
     if (known == 0 || (measured < known + known / 1000 && measured > known - known / 1000)) return measured;
-    atomic_store(&base_ticks, ticks); // the system's clock was set: its step is not the counter's
+    atomic_store(&base_ticks, ticks); // the system's clock was set, which the counter does not follow
     atomic_store(&base_time, time);
     return known;
 }
 
 uint64_t clock_slow(struct thread *thread) {
-    if (!settings.time_stamp_counter || relaxed(asked) || relaxed(stopped)) return not_before(thread, wall_clock());
+    if (!settings.time_stamp_counter || relaxed(by_system_call) || relaxed(stopped))
+        return not_before(thread, wall_clock());
     uint64_t before = counter(), time = system_clock(), after = counter();
-    if (after - before > vague()) return not_before(thread, time);
+    if (after - before > longest_reading()) return not_before(thread, time);
     uint64_t ticks = before + (after - before) / 2, none = 0, multiplier;
     if (thread->anchor == NULL && (multiplier = atomic_load(&shared_multiplier)) != 0) {
         anchor_at(thread, ticks, time, multiplier, FIRST_BASELINE);

@@ -1,5 +1,5 @@
-// Copies from one descriptor to another inside the kernel.
-#include "hand.h"
+// Copies between descriptors inside the kernel.
+#include "rows.h"
 
 #include <linux/fs.h>
 
@@ -64,12 +64,12 @@ ssize_t provio_tee(int from, int to, size_t size, unsigned flags) {
     return copy_end(&copy, API_tee, REAL(tee)(from, to, size, flags));
 }
 
-// Into a pipe at its write end; at its read end out of it.
+// A transfer into a pipe goes to its write end, one out of it comes from its read end.
 ssize_t provio_vmsplice(int fd, const struct iovec *parts, size_t count, unsigned flags) {
     struct object *object = watching() ? object_of(fd) : &ignored;
     if (object == &ignored) return REAL(vmsplice)(fd, parts, count, flags);
     struct thread *thread = thread_self();
-    enum side side = access_mode(fd) == O_RDONLY ? READING : WRITING;
+    enum side side = open_mode(fd) == O_RDONLY ? READING : WRITING;
     uint64_t serial = relaxed(object->serial), started = now(thread);
     ssize_t result = REAL(vmsplice)(fd, parts, count, flags);
     if (result >= 0)
@@ -79,7 +79,7 @@ ssize_t provio_vmsplice(int fd, const struct iovec *parts, size_t count, unsigne
     return result;
 }
 
-// Two files that share what they hold from now on. The argument is looked at when the kernel has found it good.
+// FICLONE: the two files share their content from now on. The argument is read only after the kernel accepted it.
 static int watched_clone(int to, unsigned long request, void *argument) {
     struct thread *thread = thread_self();
     uint64_t started = thread == NULL ? 0 : now(thread);

@@ -1,5 +1,5 @@
-// Calls that close descriptors, double them, or make two at once.
-#include "hand.h"
+// Calls that close, duplicate or create descriptors, and calls that close or reopen a stream.
+#include "rows.h"
 
 static int watched_close(int (*real)(int), int fd) {
     struct closing closing;
@@ -18,7 +18,7 @@ int provio___close(int fd) {
 }
 
 int provio_close_range(unsigned first, unsigned last, int flags) {
-    enum { UNSHARES = 2 }; // CLOSE_RANGE_UNSHARE; with CLOSE_RANGE_CLOEXEC nothing is closed now
+    enum { UNSHARES = 2 }; // CLOSE_RANGE_UNSHARE; CLOSE_RANGE_CLOEXEC closes nothing now
     if (watching() && first <= last && (flags & ~UNSHARES) == 0) closing_range(first, last);
     return REAL(close_range)(first, last, flags);
 }
@@ -37,7 +37,7 @@ int provio_closedir(DIR *directory) {
     return result;
 }
 
-// What was held is the copy's, if there is one.
+// The reference to `object` moves to the copy, if the call succeeded.
 int object_doubled(struct object *object, int copy) {
     if (copy >= 0 && object != NULL)
         object_share(copy, object);
@@ -51,7 +51,7 @@ int provio_dup(int fd) {
     return object_doubled(object, REAL(dup)(fd));
 }
 
-// What `to` named before is closed by it.
+// The call closes the previous descriptor `to`.
 #define OVER(call, from, to)                                                                                           \
     if (!watching() || (from) == (to)) return call;                                                                    \
     struct object *object = object_held(from);                                                                         \
@@ -99,7 +99,7 @@ PAIR(pipe, (int fds[2]), (fds), O_RDONLY, O_WRONLY)
 PAIR(__pipe, (int fds[2]), (fds), O_RDONLY, O_WRONLY)
 PAIR(pipe2, (int fds[2], int flags), (fds, flags), O_RDONLY | flags, O_WRONLY | flags)
 
-// The standard descriptors were replaced inside the C library: what they name now is looked up when it is used.
+// The C library replaced the standard descriptors internally: each is looked up at its next use.
 void forget_standard(void) {
     for (int fd = 0; fd <= 2; fd++) object_forget(fd);
 }
@@ -124,15 +124,69 @@ int provio_login_tty(int fd) {
 int provio_daemon(int keep_folder, int keep_streams) {
     bool watched = watching();
     int result = REAL(daemon)(keep_folder, keep_streams);
-    if (result != 0 || !watched || !watching()) return result; // asked again: this is its child
+    if (result != 0 || !watched || !watching()) return result; // called again, because this may be the child
     if (!keep_folder) cwd_changed();
     if (!keep_streams) forget_standard();
     return result;
 }
 
-int access_mode(int fd) {
+int open_mode(int fd) {
     struct object *object = object_kept(fd);
     int mode = object == NULL ? O_RDWR : (int)object->flags & O_ACCMODE;
     object_release(object, 1);
     return mode;
+}
+
+// ---- streams: inline bytes in the buffer are counted first
+
+int watched_fclose(int (*real)(FILE *), FILE *stream) {
+    struct closing closing;
+    put_count(stream);
+    closing_begin(&closing, stream_fd(stream));
+    int result = real(stream);
+    closing_end(&closing, true);
+    return result;
+}
+
+int provio_fclose(FILE *stream) {
+    return watching() ? watched_fclose(REAL(fclose), stream) : REAL(fclose)(stream);
+}
+
+int provio__IO_fclose(FILE *stream) {
+    return watching() ? watched_fclose(REAL(_IO_fclose), stream) : REAL(_IO_fclose)(stream);
+}
+
+int provio_endmntent(FILE *stream) {
+    return watching() && stream != NULL ? watched_fclose(REAL(endmntent), stream) : REAL(endmntent)(stream);
+}
+
+int provio___endmntent(FILE *stream) {
+    return watching() && stream != NULL ? watched_fclose(REAL(__endmntent), stream) : REAL(__endmntent)(stream);
+}
+
+static FILE *watched_freopen(int api, FILE *(*real)(const char *, const char *, FILE *), const char *path,
+                             const char *mode, FILE *stream) {
+    struct thread *thread = watching() ? thread_self() : NULL;
+    if (thread == NULL) return real(path, mode, stream);
+    struct closing closing;
+    put_count(stream);
+    uint64_t started = now(thread);
+    closing_begin(&closing, stream_fd(stream));
+    FILE *result = real(path, mode, stream);
+    closing_end(&closing, true);
+    if (result != NULL)
+        object_open(api, stream_fd(result), AT_FDCWD, path, mode_flags(mode), started, true);
+    else
+        access_failed(thread, NULL, api, started);
+    return result;
+}
+FORWARD(freopen, FILE *, (const char *path, const char *mode, FILE *stream), watched_freopen, path, mode, stream)
+FORWARD(freopen64, FILE *, (const char *path, const char *mode, FILE *stream), watched_freopen, path, mode, stream)
+
+void provio_rewind(FILE *stream) {
+    struct object *object = put_count(stream);
+    REAL(rewind)(stream);
+    if (object == NULL) return;
+    put_seen(object, stream);
+    object_moved(object, 0);
 }

@@ -1,14 +1,14 @@
 // Single calls, a block each.
-#include "shim.h"
+#include "event.h"
 
 static void text_api(struct text *text, int api) {
-    if (left_out(CLASS_API)) return;
+    if (filtered(CLASS_API)) return;
     TEXT(text, " ; " TERM_api " \"");
     TEXT_API(text, api);
     TEXT(text, "\"");
 }
 
-// ` <eN> a term ; :at … ; :elapsed … ; :api "…"`; the number, or 0 where nothing can be written.
+// Begin ` <eN> a term ; :at … ; :elapsed … ; :api "…"`. Returns N; 0: nothing can be written.
 uint64_t event_begin(struct thread *thread, struct block *block, const char *term, int api, uint64_t started,
                      size_t room) {
     uint64_t ended = now(thread), number = next_number(&thread->events);
@@ -20,7 +20,7 @@ uint64_t event_begin(struct thread *thread, struct block *block, const char *ter
     TEXT(&block->text, "> a ");
     text_string(&block->text, term);
     TEXT_NUMBER(&block->text, TERM_at, started - thread->epoch);
-    if (!left_out(CLASS_DURATION)) TEXT_NUMBER(&block->text, TERM_elapsed, ended - started);
+    if (!filtered(CLASS_DURATION)) TEXT_NUMBER(&block->text, TERM_elapsed, ended - started);
     text_api(&block->text, api);
     text_task(&block->text, scope);
     return number;
@@ -31,19 +31,11 @@ void event_end(struct block *block) {
     block_commit(block);
 }
 
-void text_object(struct text *text, const char *property, uint64_t serial) {
-    TEXT(text, " ; ");
-    text_string(text, property);
-    TEXT(text, " <../o");
-    text_number(text, serial);
-    TEXT(text, ">");
-}
-
-// What is known by its name alone counts as a file.
-static bool name_left_out(const struct facts *facts) {
-    if (facts == NULL || facts->mode == 0) return left_out(CLASS_FILE);
-    // Where a folder went tells where its files did.
-    return kind_left_out(facts->mode);
+// A file with a known name and unknown facts counts as a file.
+static bool name_filtered(const struct facts *facts) {
+    if (facts == NULL || facts->mode == 0) return filtered(CLASS_FILE);
+    // The rename of a directory is needed to follow its files.
+    return kind_filtered(facts->mode);
 }
 
 void event_rename(int api, const char *term, int fromfd, const char *from, int tofd, const char *to, uint64_t started) {
@@ -56,9 +48,9 @@ void event_rename(int api, const char *term, int fromfd, const char *from, int t
     bool found = statx_facts(tofd, to, AT_SYMLINK_NOFOLLOW, &facts);
     bool wanted = thread != NULL && old_size > 0 && new_size > 0 &&
                   !(path_ignored(old, old_size) && path_ignored(new, new_size)) &&
-                  !name_left_out(found ? &facts : NULL);
-    // What has or had a name that is left out is not named.
-    if (unlikely(settings.limited) && wanted) wanted = !path_left_out(old, old_size) && !path_left_out(new, new_size);
+                  !name_filtered(found ? &facts : NULL);
+    // A name that is or was filtered out must not appear.
+    if (unlikely(settings.limited) && wanted) wanted = !path_filtered(old, old_size) && !path_filtered(new, new_size);
     if (wanted && event_begin(thread, &block, term, api, started,
                               FACTS_ROOM + name_room(old, old_size) + name_room(new, new_size))) {
         TEXT_NAME(&block.text, from, old, old_size);
@@ -72,11 +64,11 @@ void event_rename(int api, const char *term, int fromfd, const char *from, int t
     if (new != NULL) pool_give(&scratches, new);
 }
 
-// What else an event about one name says: a number, or a text of any bytes.
+// An additional property of an event on one name: a number, or a text of any bytes.
 struct word {
     const char *property;
     uint64_t number;
-    const char *text, *encoded; // the property where the text is not UTF-8
+    const char *text, *encoded; // the property if the text is not UTF-8
 };
 
 static struct word number_of(const char *property, uint64_t number) {
@@ -108,7 +100,7 @@ static size_t named_path(char *room, int dirfd, const char *path) {
     return size;
 }
 
-// An event about one name; no path: about the descriptor itself. `facts` and two words more are said where given.
+// An event on one name; path NULL: on the descriptor itself. `facts` and two more properties are optional.
 static void event_named(const char *term, int api, int dirfd, const char *path, uint64_t started,
                         const struct facts *facts, const struct word words[2]) {
     struct thread *thread = thread_self();
@@ -116,7 +108,7 @@ static void event_named(const char *term, int api, int dirfd, const char *path, 
     char *room = pool_take(&scratches);
     size_t size = room == NULL ? 0 : named_path(room, dirfd, path);
     size_t extra = FACTS_ROOM + 64 + (words == NULL ? 0 : word_room(&words[0]) + word_room(&words[1]));
-    bool kept = term[1] == 'L' && term[2] == 'i' && term[3] == 's' ? !left_out(CLASS_DIRECTORY) : !name_left_out(facts);
+    bool kept = term[1] == 'L' && term[2] == 'i' && term[3] == 's' ? !filtered(CLASS_DIRECTORY) : !name_filtered(facts);
     if (thread != NULL && size > 0 && kept && !path_ignored(room, size) &&
         event_begin(thread, &block, term, api, started, extra + name_room(room, size))) {
         TEXT_NAME(&block.text, path, room, size);
@@ -165,7 +157,7 @@ void event_mode(int api, int dirfd, const char *path, int flags, mode_t mode, ui
         event_named(TERM_SetMode, api, dirfd, path, started, &facts, (struct word[2]){set});
 }
 
-// -1 leaves an owner or a group as it is.
+// -1 leaves the owner or the group unchanged.
 void event_owner(int api, int dirfd, const char *path, int flags, uid_t owner, gid_t group, uint64_t started) {
     struct facts facts;
     const struct word user = number_of(owner == (uid_t)-1 ? NULL : TERM_owner, owner);
@@ -181,11 +173,11 @@ void event_attribute(int api, int dirfd, const char *path, int flags, const char
         event_named(TERM_SetAttribute, api, dirfd, path, started, &facts, (struct word[2]){set});
 }
 
-void event_asked(int api, const char *term, int dirfd, const char *path, uint64_t started) {
+void event_lookup(int api, const char *term, int dirfd, const char *path, uint64_t started) {
     event_named(term, api, dirfd, path, started, NULL, NULL);
 }
 
-// The folder in which glob begins to look: what stands before the first part with a wildcard.
+// The directory where glob starts its search: the part of the pattern before the first part with a wildcard.
 void event_pattern(int api, const char *pattern, uint64_t started) {
     char *room = *pattern == '~' ? NULL : pool_take(&scratches);
     if (room == NULL) return;
@@ -194,7 +186,7 @@ void event_pattern(int api, const char *pattern, uint64_t started) {
     while (length > 0 && pattern[length - 1] != '/') length--;
     memcpy(room, pattern, length);
     memcpy(room + length, length == 0 ? "." : "", length == 0 ? 2 : 1);
-    event_asked(api, TERM_List, AT_FDCWD, room, started);
+    event_lookup(api, TERM_List, AT_FDCWD, room, started);
     pool_give(&scratches, room);
 }
 
@@ -209,7 +201,7 @@ void event_truncate(int api, int fd, const char *path, off64_t length, uint64_t 
     }
     struct object *object = object_of(fd);
     struct thread *thread = thread_self();
-    uint64_t serial = relaxed(object->serial); // 0: closed meanwhile, by another thread
+    uint64_t serial = relaxed(object->serial); // 0: closed by another thread
     if (object == &ignored || thread == NULL || serial == 0) return;
     if (event_begin(thread, &block, TERM_Truncate, api, started, 96)) {
         text_object(&block.text, TERM_object, serial);
@@ -233,7 +225,7 @@ uint64_t event_map(int api, struct object *object, size_t size, int protection, 
     return number;
 }
 
-// A thread's events are named under its own base; another thread's are reached from there by its ordinal.
+// A thread's events have IRIs under its own base; the events of another thread are referenced by its ordinal.
 void event_unmap(int api, int ordinal, uint64_t map, const struct facts *facts, uint64_t started) {
     struct thread *thread = thread_self();
     struct block block;
@@ -252,8 +244,8 @@ void event_unmap(int api, int ordinal, uint64_t map, const struct facts *facts, 
 }
 
 static void text_command(struct text *text, const char *path, char *const argv[]) {
-    if (path != NULL && !left_out(CLASS_PROGRAM)) TEXT_NAME(text, executable, path, strlen(path));
-    if (argv == NULL || left_out(CLASS_PROCESS)) return;
+    if (path != NULL && !filtered(CLASS_PROGRAM)) TEXT_NAME(text, executable, path, strlen(path));
+    if (argv == NULL || filtered(CLASS_PROCESS)) return;
     TEXT(text, " ; " TERM_argv " \"");
     for (int i = 0; argv[i] != NULL; i++) {
         if (i > 0) TEXT(text, " ");
@@ -272,7 +264,7 @@ void event_child(int api, const char *term, int pid, const char *path, char *con
     struct thread *thread = thread_self();
     struct block block;
     uint64_t tick = pid > 0 ? child_tick(pid) : 0;
-    turn_to(WRITING); // the child has what was read so far, and nothing that is read later
+    turn_to(WRITING); // the child has the data read so far, but none that is read later
     if (thread == NULL || event_begin(thread, &block, term, api, started, command_room(path, argv)) == 0) return;
     TEXT_NUMBER(&block.text, TERM_childPid, (uint64_t)pid);
     TEXT_NUMBER(&block.text, TERM_childTick, tick);
@@ -293,8 +285,8 @@ void event_child_end(int api, int pid, int status, uint64_t started) {
     event_end(&block);
 }
 
-// Before the call, because it does not return. An image that did nothing yet writes nothing, unless it borrows a file,
-// or what follows cannot write.
+// Written before the call, because a successful call does not return. A process image without any record writes
+// nothing, unless it uses its parent's file or its successor cannot write.
 uint64_t event_exec(int api, const char *path, char *const argv[], bool wanted) {
     struct block block;
     struct thread *thread = lender != NULL ? lender : wanted ? thread_self() : self;
@@ -307,7 +299,7 @@ uint64_t event_exec(int api, const char *path, char *const argv[], bool wanted) 
     return number;
 }
 
-// The image that an exec in this process, or the child `pid`, will be: as it would name itself.
+// The IRI of the process image that an exec in this process, or in the child `pid`, will have.
 static void text_image(struct text *text, int pid) {
     uint64_t tick = pid > 0 ? start_tick(pid, NULL) : lender != NULL ? start_tick(0, NULL) : process.tick;
     uint32_t number = pid > 0 || lender != NULL ? 0 : relaxed(process.number);
@@ -337,12 +329,12 @@ void event_unwatched(struct launch *launch, int api, int pid) {
     text_image(&launch->gap.text, pid);
     text_reason(&launch->gap.text, launch->reason);
     text_command(&launch->gap.text, path, launch->argv);
-    if (pid == 0) launch->gap.chunk->accesses++; // it stays mapped until it is known whether this holds
+    if (pid == 0) launch->gap.chunk->accesses++; // stays mapped until the exec succeeded or failed
     event_end(&launch->gap);
     if (pid == 0) lives_write();
 }
 
-// What was said before a call that failed becomes a comment again.
+// Turn the block, written before a failed call, into a comment.
 void event_withdraw(struct block *block) {
     if (block->start == NULL) return;
     __atomic_store_n(block->start, '#', __ATOMIC_RELEASE);
@@ -350,7 +342,7 @@ void event_withdraw(struct block *block) {
     block->start = NULL;
 }
 
-// Something about this process, `path` (or NULL) what it is about.
+// A gap in the record of this process; `path` is its subject, or NULL.
 void event_gap(int api, const char *reason, const char *path) {
     struct thread *thread = thread_self();
     struct block block;

@@ -1,15 +1,14 @@
-// What is said call by call: changes of names, processes and what they execute, what can no longer be seen.
+// Events, a block for each call: changes of names, processes and their programs, and gaps in the record.
 #ifndef PROVIO_EVENT_H
 #define PROVIO_EVENT_H
 
-#include "counting.h"
+#include "access.h"
 
 // ---- event.c: single calls, a block each
 
 uint64_t event_begin(struct thread *thread, struct block *block, const char *term, int api, uint64_t started,
                      size_t room);
 void event_end(struct block *block);
-void text_object(struct text *text, const char *property, uint64_t serial); // ` ; property <../o7>`
 void event_rename(int api, const char *term, int fromfd, const char *from, int tofd, const char *to, uint64_t started);
 void event_symbolic(int api, const char *target, int dirfd, const char *path, uint64_t started);
 void event_delete(int api, int dirfd, const char *path, const struct facts *facts, uint64_t started);
@@ -18,7 +17,7 @@ void event_times(int api, int dirfd, const char *path, int flags, const struct f
 void event_mode(int api, int dirfd, const char *path, int flags, mode_t mode, uint64_t started);
 void event_owner(int api, int dirfd, const char *path, int flags, uid_t owner, gid_t group, uint64_t started);
 void event_attribute(int api, int dirfd, const char *path, int flags, const char *attribute, uint64_t started);
-void event_asked(int api, const char *term, int dirfd, const char *path, uint64_t started);
+void event_lookup(int api, const char *term, int dirfd, const char *path, uint64_t started);
 void event_pattern(int api, const char *pattern, uint64_t started);
 void event_truncate(int api, int fd, const char *path, off64_t length, uint64_t started);
 uint64_t event_map(int api, struct object *object, size_t size, int protection, bool shared, uint64_t started);
@@ -30,18 +29,18 @@ void event_exec_failed(int api, uint64_t exec, int error);
 void event_copy(struct thread *thread, int api, struct object *from, struct object *to, uint64_t bytes,
                 uint64_t started);
 
-// ---- launch.c: what an exec is about to start
+// ---- launch.c: the program that an exec will start
 
 struct launch {
-    char *const *environment; // what is passed on
+    char *const *environment; // for the new program
     char *const *argv;
-    const char *reason; // why it cannot be watched, or NULL
-    char *path;         // of what cannot be watched, absolute
-    char *room;         // of the environment, where it is not the caller's
+    const char *reason; // why it cannot be recorded, or NULL
+    char *path;         // of a program that cannot be recorded, absolute
+    char *room;         // memory of the environment, if it is a copy
     size_t room_size;   // 0: from the pool
     uint32_t path_length;
     bool legible;
-    struct block gap; // withdrawn when the exec fails
+    struct block gap; // withdrawn if the exec fails
     uint64_t event;
 };
 
@@ -50,9 +49,10 @@ void launch_begin(struct launch *launch, int dirfd, const char *path, int flags,
 void launch_end(struct launch *launch);
 void launch_returned(void);
 const char *shell_reason(void);
-const char *own_name(void);        // resolve.c: the shim's file
-size_t package_folder(char *room); // environment.c: where the shim lies, or `preload` with it; its length, 0: not known
-void launch_say(struct launch *launch, int api, const char *shown);
+const char *own_name(void); // resolve.c: the shim's file
+// launch.c: the folder that contains the shim or `preload`; returns its length, 0: unknown
+size_t package_folder(char *room);
+void launch_report(struct launch *launch, int api, const char *shown);
 void launch_failed(struct launch *launch, int api, int error);
 void event_unwatched(struct launch *launch, int api, int pid);
 void event_withdraw(struct block *block);
@@ -60,23 +60,48 @@ pid_t forked(int api, pid_t pid, struct thread *thread, uint64_t started); // ch
 void event_gap(int api, const char *reason, const char *path);
 void callers_unloaded(void); // ../hdf5/library.c
 
-extern _Atomic bool python_waits; // python.c: a Python that has not begun yet
-void python_look(void);
-void python_ask(void);
+// ---- sandbox.c: restrictions that later keep the shim from its files
 
-// ---- confine.c: what keeps the shim from its files later on
+extern _Atomic bool sandboxed; // the root, the user or the namespaces were changed
 
-extern _Atomic bool confined; // the root, the user or the namespaces were changed
-
-struct sealing {
+struct seccomp_entry {
     struct thread *thread;
     bool strict;
 };
 
-struct thread *confine_begin(void);
-int confine_end(int result);
-void seal_begin(struct sealing *sealing, bool strict);
-void seal_end(struct sealing *sealing, int api, bool done);
-void unseal(void);
+struct thread *sandbox_begin(void);
+int sandbox_end(int result);
+void seccomp_begin(struct seccomp_entry *seccomp_entry, bool strict);
+void seccomp_end(struct seccomp_entry *seccomp_entry, int api, bool done);
+void seccomp_undo(void);
+
+#if defined(__GLIBC__)
+enum { OWN_MUSL = false };
+#else
+enum { OWN_MUSL = true };
+#endif
+
+static inline bool begins(const char *text, const char *start) {
+    return strncmp(text, start, strlen(start)) == 0;
+}
+
+static inline const char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? path : slash + 1;
+}
+
+// ---- executable.c
+
+// The change that the exec needs in addition to a reason: remove the shim from the environment, or replace it by the
+// shim of the other C library.
+struct need {
+    bool strip, other_library;
+};
+
+extern const char other_library[]; // the reason for programs that need a shim that is missing
+
+// Return why the program cannot be recorded; NULL: it can, or it will not start. The first page of its file is read
+// into `room`.
+const char *image_reason(char *room, int dirfd, const char *path, int flags, struct need *need);
 
 #endif

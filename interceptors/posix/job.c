@@ -1,18 +1,16 @@
-// The job of a batch system that this process is part of. Of the run's own job run.ttl says all; of another, which
-// joined the run, its variables are kept in a file beside the thread files, once on each host.
-#include "shim.h"
-
-#include <sys/mman.h>
+// The batch job of this process. The run's own job is described in run.ttl. For another job, whose process joined the
+// run, its variables are written once on each host into a file next to the thread files.
+#include "live.h"
 
 enum { LARGEST_LIST = 64 << 10 };
 
-// The number of a job, and which of an array it is: as provio/system/jobs.py has them.
+// The variables of the job's number and of its index in an array, as in provio/system/jobs.py.
 static const char numbers[JOB_WORDS][6][20] = {
     {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "COBALT_JOBID"},
     {"SLURM_ARRAY_TASK_ID", "PBS_ARRAY_INDEX", "PBS_ARRAYID", "LSB_JOBINDEX", "FLUX_JOB_CC"},
 };
-// All that provio/system/jobs.py looks at, but for Grid Engine's: no other names are so plain.
-static const char said[][24] = {
+// All variables that provio/system/jobs.py reads, except those of Grid Engine, which have too common names.
+static const char variables[][24] = {
     "SLURM_JOB_ID",
     "SLURM_ARRAY_TASK_ID",
     "SLURM_JOB_NODELIST",
@@ -60,9 +58,9 @@ static const char said[][24] = {
 };
 static const char lists[][24] = {"PBS_NODEFILE", "LSB_DJOB_HOSTFILE", "COBALT_NODEFILE"};
 
-void job_look(const char *values[JOB_WORDS], const char *name, size_t length, const char *value) {
+void job_match(const char *values[JOB_WORDS], const char *name, size_t length, const char *value) {
     if (length < sizeof "PBS_JOBID" - 1 || length >= sizeof numbers[0][0] || strchr("SPLFC", *name) == NULL) return;
-    if (*name == 'L' && strcmp(value, "0") == 0) return; // what LSF says where there is no array
+    if (*name == 'L' && strcmp(value, "0") == 0) return; // LSF's value without an array
     for (int word = 0; word < JOB_WORDS; word++)
         for (int i = 0; i < 6 && numbers[word][i][0] != '\0'; i++)
             if (values[word] == NULL && strncmp(numbers[word][i], name, length) == 0 &&
@@ -70,7 +68,7 @@ void job_look(const char *values[JOB_WORDS], const char *name, size_t length, co
                 values[word] = value;
 }
 
-// Kept, for a program may write over its environment; what is no plain word is no such number.
+// Copied, because a program may overwrite its environment. A value with other characters is not a job number.
 void job_keep(const char *values[JOB_WORDS]) {
     for (int word = 0; word < JOB_WORDS; word++) {
         size_t length = values[word] == NULL ? 0 : strlen(values[word]);
@@ -81,20 +79,12 @@ void job_keep(const char *values[JOB_WORDS]) {
     }
 }
 
-// As provio/system/jobs.py names it.
+// The job's key, as in provio/system/jobs.py.
 static void text_key(struct text *text) {
     text_string(text, settings.job[JOB]);
     if (settings.job[JOB_INDEX][0] == '\0') return;
     TEXT(text, ".");
     text_string(text, settings.job[JOB_INDEX]);
-}
-
-static bool is_own(void) {
-    char room[2 * sizeof settings.job[0]];
-    struct text key = {room, room + sizeof room - 1};
-    text_key(&key);
-    *key.at = '\0';
-    return settings.own_job != NULL && strcmp(settings.own_job, room) == 0;
 }
 
 static void text_variable(struct text *text, const char *name, const char *value, size_t size) {
@@ -111,7 +101,8 @@ static void text_variable(struct text *text, const char *name, const char *value
     TEXT(text, " .\n");
 }
 
-// A file with a host a line, which is gone with the job; one that is cut short would say less than there were.
+// A file with a host per line, which the batch system removes with the job. A truncated file is ignored, because it
+// would list too few hosts.
 static void text_list(struct text *text, const char *name, const char *path) {
     long fd = RAW(openat, AT_FDCWD, (long)path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) return;
@@ -130,43 +121,24 @@ static void text_job(struct text *text) {
         const char *value = strchrnul(*environment, '=');
         size_t length = (size_t)(value - *environment);
         if (*value == '\0') continue;
-        for (size_t i = 0; i < sizeof said / sizeof *said; i++)
-            if (length == strlen(said[i]) && memcmp(*environment, said[i], length) == 0)
-                text_variable(text, said[i], value + 1, strlen(value + 1));
+        for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+            if (length == strlen(variables[i]) && memcmp(*environment, variables[i], length) == 0)
+                text_variable(text, variables[i], value + 1, strlen(value + 1));
         for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
             if (length == strlen(lists[i]) && memcmp(*environment, lists[i], length) == 0)
                 text_list(text, lists[i], value + 1);
     }
 }
 
-// A name that sorts before those of thread files, as those of the mounts do.
-static long job_create(void) {
-    char *room = pool_take(&scratches);
-    if (room == NULL) return -ENOMEM;
-    struct text name = {room, room + PATH_ROOM - 1};
-    text_string(&name, settings.folder);
-    TEXT(&name, "/0.job.");
-    text_key(&name);
-    TEXT(&name, ".ttl");
-    *name.at = '\0';
-    long fd = RAW(openat, AT_FDCWD, (long)room, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    pool_give(&scratches, room);
-    return fd;
-}
-
 void job_note(void) {
-    enum { ROOM = 8 * LARGEST_LIST }; // six characters for one, at most
-    struct rlimit limit;
-    if (settings.job[JOB][0] == '\0' || left_out(CLASS_PROCESS) || is_own()) return;
-    if (RAW(prlimit64, 0, RLIMIT_FSIZE, 0, (long)&limit) == 0 && ROOM > limit.rlim_cur) return; // else SIGXFSZ
-    long fd = job_create();
-    if (fd < 0) return; // another process has kept it
-    long start = memory_map(ROOM, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (start > 0 || start < -PAGE) {
-        struct text text = {(char *)start, (char *)start + ROOM};
-        text_job(&text);
-        if (text.at < text.end) RAW(write, fd, start, text.at - (char *)start);
-        memory_unmap((void *)start, ROOM);
-    }
-    RAW(close, fd);
+    char key[2 * sizeof settings.job[0]];
+    struct text name = {key, key + sizeof key - 1};
+    text_key(&name);
+    *name.at = '\0';
+    bool own = settings.own_job != NULL && strcmp(settings.own_job, key) == 0;
+    struct side_file file;
+    if (settings.job[JOB][0] == '\0' || filtered(CLASS_PROCESS) || own) return;
+    if (!side_file_begin(&file, "/0.job.", key, 8 * LARGEST_LIST)) return; // at most six characters per byte
+    text_job(&file.text);
+    side_file_end(&file);
 }

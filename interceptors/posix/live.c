@@ -1,11 +1,9 @@
-// The live Turtle file of a thread: valid at every instant. docs/trace-format.md says how and why.
-#include "live_file.h"
+// The live Turtle file of a thread, valid at every instant; described in docs/trace-format.md.
+#include "live.h"
 
-#include "counting.h"
+static struct pool lives = POOL(struct live);
 
-struct pool lives = POOL(struct live);
-
-// ---- the file's name
+// ---- the file name
 
 // `<folder>/<pid>.<tick>.<n>.<k><ending>`
 char *file_name(char *room, uint32_t number, uint32_t ordinal, const char *ending) {
@@ -29,8 +27,8 @@ static long file_create(char *room, uint32_t number, uint32_t ordinal) {
     return RAW(openat, AT_FDCWD, (long)room, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 }
 
-// The first file of an image also claims its number: by exclusive creation against other images of this pid,
-// by compare-and-swap against other threads; who loses the second gives the file its own name.
+// The first file of a process image also claims its number: by exclusive creation against other images of this pid, by
+// compare-and-swap against other threads. A thread that loses the latter renames its file.
 static long file_claim(struct live *live, char *room) {
     uint32_t known = atomic_load(&process.number);
     if (known != 0) {
@@ -54,7 +52,7 @@ static long file_claim(struct live *live, char *room) {
 
 // ---- the number of changes
 
-// Again where a handler changed something in between: its number may have been overwritten with a smaller one.
+// Repeat if a signal handler changed something in between: its larger number may have been overwritten.
 void live_changed(const struct thread *thread) {
     struct live *live = thread->live;
     if (live == NULL || live->digits == NULL) return;
@@ -88,11 +86,11 @@ static const char *reason_for(long error) {
     }
 }
 
-void gap_write(struct thread *thread, struct live *live, long error) {
+static void gap_write(struct thread *thread, struct live *live, long error) {
     struct chunk *chunk = atomic_load(&live->chunk);
     if (chunk == NULL) return;
     char *start = chunk->start + chunk->whole - KEPT_BACK;
-    if (*start != '#') return; // there is one already
+    if (*start != '#') return; // there is a Gap already
     *(volatile char *)(start - 1) = '\n';
     struct block block = {{start + 1, start + KEPT_BACK - 1}, start, chunk, thread};
     thread->depth++;
@@ -102,7 +100,7 @@ void gap_write(struct thread *thread, struct live *live, long error) {
     block_commit(&block);
 }
 
-// No file at all: a symbolic link needs neither a descriptor nor space for data.
+// If no file can be created, a symbolic link needs neither a descriptor nor space for data.
 static void gap_link(char *room, const char *reason) {
     for (uint32_t number = 0; number < 1000; number++) {
         file_name(room, number, 0, ".gap");
@@ -130,14 +128,14 @@ static struct live *live_begin(struct thread *thread) {
     if (live == NULL) return NULL;
     *live = (struct live){.next = FIRST_CHUNK};
     live->silent = !live_create(live, thread);
-    if (thread->live == before) { // else a handler gave this thread a file meanwhile: that one is in use
+    if (thread->live == before) { // otherwise a signal handler has given this thread a file, which is in use
         thread->live = live;
         thread->ordinal = (int)live->ordinal;
     }
     return thread->live;
 }
 
-// Of what this thread holds, and lets go of.
+// The caller holds `live`; it is released here.
 static bool live_grow(struct thread *thread, struct live *live, size_t need) {
     if (live->written) {
         live_write(live);
@@ -183,14 +181,17 @@ static void gain_ahead(struct live *live, uint32_t size) {
     pool_give(&scratches, room);
 }
 
-// Space for what is written when none can be gained any more: so much, or what there is. Nothing goes silent by it.
+// Add space in advance, for records written when no more can be added: `size` bytes, or less. A failure does not make
+// the thread silent.
 void live_gain_ahead(struct thread *thread, uint32_t size) {
     if (!live_ready(thread)) return;
     gain_ahead(thread->live, size);
     gain_ahead(thread->calls, size);
 }
 
-bool reserve_or_grow(struct thread *thread, struct live *live, struct block *block, size_t room) {
+static struct live *calls_begin(struct thread *thread);
+
+static bool reserve_or_grow(struct thread *thread, struct live *live, struct block *block, size_t room) {
     for (int attempt = 0; attempt < 3; attempt++) {
         if (live->silent) return false;
         if (reserve(thread, live, block, room)) return true;
@@ -203,7 +204,7 @@ bool reserve_or_grow(struct thread *thread, struct live *live, struct block *blo
     return false;
 }
 
-// A file that another thread handed on: from here on it is this one's.
+// The file of an ended thread, from here on used by this one.
 static void introduce(struct thread *thread) {
     struct block block;
     if (!reserve_or_grow(thread, thread->live, &block, base_room() + THREAD_ROOM)) return;
@@ -213,8 +214,8 @@ static void introduce(struct thread *thread) {
     block_commit(&block);
 }
 
-// In a vfork's child: its own base, in the suspended parent's file.
-THREAD_LOCAL bool borrowed;
+// In a child of vfork: its own base, in the file of the suspended parent.
+static THREAD_LOCAL bool borrowed;
 
 static void borrow(struct thread *thread) {
     struct block block;
@@ -229,7 +230,7 @@ static void borrow(struct thread *thread) {
     block_commit(&block);
 }
 
-// Back in the parent of a vfork.
+// In the parent after vfork.
 void base_return(struct thread *thread) {
     struct block block;
     if (!borrowed || thread->live == NULL) return;
@@ -253,4 +254,104 @@ bool block_begin(struct thread *thread, struct block *block, size_t room) {
 
 void live_sweep(struct thread *thread) {
     chunks_sweep(thread->live);
+}
+
+// ---- the file of calls
+
+// The base of the thread, or of a child of vfork in its parent's file.
+static int64_t calls_base_due(const struct thread *thread) {
+    return borrowed ? RAW(getpid, 0) : (int64_t)thread->ordinal << 32;
+}
+
+static void text_base_of_calls(struct text *text, const struct thread *thread, int64_t base) {
+    if (borrowed)
+        text_base(text, (uint32_t)base, start_tick(0, NULL), -1, 0);
+    else
+        text_base(text, process.pid, process.tick, relaxed(process.number) - 1, thread->ordinal);
+}
+
+// Next to the thread's file. If a signal handler interrupts adding space to that one, under an ordinal of its own.
+static struct live *calls_begin(struct thread *thread) {
+    struct live *live = pool_take(&lives);
+    char *room = live == NULL ? NULL : pool_take(&scratches);
+    if (room == NULL) return NULL;
+    *live = (struct live){.next = FIRST_CHUNK, .of_calls = true, .ordinal = thread->live->ordinal};
+    if (thread->calls != NULL) live->ordinal = atomic_fetch_add(&process.ordinals, 1) + 1;
+    file_name(room, relaxed(process.number) - 1, live->ordinal, ending_of(live));
+    long fd = RAW(openat, AT_FDCWD, (long)room, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    long gained = fd < 0 ? fd : chunk_gain(live, (int)fd, PREFIX_ROOM + base_room());
+    if (fd >= 0) RAW(close, fd);
+    struct block block;
+    if (gained == 0 && reserve(thread, live, &block, PREFIX_ROOM + base_room())) {
+        TEXT(&block.text, PREFIXES);
+        text_base_of_calls(&block.text, thread, calls_base_due(thread));
+        block_commit(&block);
+    } else {
+        live->silent = true;
+        gap_write(thread, thread->live, gained);
+    }
+    pool_give(&scratches, room);
+    thread->calls_base = calls_base_due(thread);
+    return thread->calls = live;
+}
+
+static bool calls_base(struct thread *thread) {
+    int64_t base = calls_base_due(thread);
+    struct block block;
+    if (thread->calls_base == base) return true;
+    if (!reserve_or_grow(thread, thread->calls, &block, base_room())) return false;
+    text_base_of_calls(&block.text, thread, base);
+    block_commit(&block);
+    thread->calls_base = base;
+    return true;
+}
+
+static bool line_begin_slow(struct thread *thread, struct block *block, size_t size) {
+    if (thread->calls == NULL && calls_begin(thread) == NULL) return false;
+    return calls_base(thread) && reserve_or_grow(thread, thread->calls, block, size);
+}
+
+bool line_begin(struct thread *thread, struct block *block, size_t size) {
+    struct live *live = thread->calls;
+    bool usual = live != NULL && !live->silent && thread->calls_base == (int64_t)thread->ordinal << 32 && !borrowed;
+    return (likely(usual) && reserve(thread, live, block, size)) || line_begin_slow(thread, block, size);
+}
+
+void line_end(struct thread *thread, struct block *block) {
+    block_store(block); // the number of changes is in another file
+    *(volatile int *)&thread->depth -= 1;
+    if (unlikely(block->chunk->older != NULL) && thread->depth == 1) chunks_sweep(thread->calls);
+}
+
+// ---- files next to the thread files, each written once in a run
+
+// The name sorts before those of thread files, because it is needed to read them. Returns false if the file cannot be
+// written, or another process has written it.
+bool side_file_begin(struct side_file *file, const char *kind, const char *key, size_t room) {
+    char *path = size_allowed(room) ? pool_take(&scratches) : NULL;
+    if (path == NULL) return false;
+    struct text name = {path, path + PATH_ROOM - 1};
+    text_string(&name, settings.folder);
+    text_string(&name, kind);
+    text_string(&name, key);
+    TEXT(&name, ".ttl");
+    *name.at = '\0';
+    file->fd = RAW(openat, AT_FDCWD, (long)path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    pool_give(&scratches, path);
+    if (file->fd < 0) return false;
+    long start = memory_map(room, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (start < 0 && start > -PAGE) {
+        RAW(close, file->fd);
+        return false;
+    }
+    file->room = room;
+    file->start = (char *)start;
+    file->text = (struct text){file->start, file->start + room};
+    return true;
+}
+
+void side_file_end(struct side_file *file) {
+    if (file->text.at < file->text.end) RAW(write, file->fd, (long)file->start, file->text.at - file->start);
+    memory_unmap(file->start, file->room);
+    RAW(close, file->fd);
 }

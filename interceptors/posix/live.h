@@ -1,13 +1,57 @@
-// The live Turtle file: blocks that are begun, filled and committed.
+// The live Turtle file of a thread: blocks that are reserved, filled and committed.
 #ifndef PROVIO_LIVE_H
 #define PROVIO_LIVE_H
 
-#include "thread.h"
+#include "process.h"
+
+// One instruction, so that no signal handler can run in the middle and lose a count.
+static inline void add(uint64_t *counter, uint64_t amount) {
+#if defined(__x86_64__)
+    asm volatile("addq %1, %0" : "+m"(*counter) : "er"(amount) : "cc");
+#else
+    __atomic_fetch_add(counter, amount, __ATOMIC_RELAXED);
+#endif
+}
+
+static inline uint64_t next_number(uint64_t *counter) {
+#if defined(__x86_64__)
+    uint64_t amount = 1;
+    asm volatile("xaddq %0, %1" : "+r"(amount), "+m"(*counter)::"cc");
+    return amount + 1;
+#else
+    return __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED) + 1;
+#endif
+}
+
+#if defined(__aarch64__)
+// Before ARMv8.4 a store of 16 bytes may be split in two, and a kill or a reader may come in between. The exclusive
+// pair is atomic on every such processor.
+static inline void store_whole(char *at, sixteen digits) {
+    uint64_t halves[2], before, behind;
+    uint32_t failed;
+    memcpy(halves, &digits, sizeof halves);
+    asm volatile("1: ldxp %0, %1, %3\n"
+                 "stxp %w2, %4, %5, %3\n"
+                 "cbnz %w2, 1b"
+                 : "=&r"(before), "=&r"(behind), "=&r"(failed), "+Q"(*(sixteen *)at)
+                 : "r"(halves[0]), "r"(halves[1]));
+}
+#else
+static inline void store_whole(char *at, sixteen digits) {
+    *(volatile sixteen *)at = digits;
+}
+#endif
+
+static inline void store_digits(char *digits, uint64_t value) {
+    store_whole(digits, sixteen_digits(value));
+}
+
+#define AS_IT_IS(counter) (*(volatile uint64_t *)&(counter))
 
 // ---- live.c: the live Turtle file
 
 struct chunk {
-    uint32_t size; // that may be used by now
+    uint32_t size; // usable bytes
     _Atomic uint32_t used;
     uint32_t accesses; // that still count in it
     uint32_t whole;
@@ -25,10 +69,10 @@ struct block {
 
 void lives_write(void);
 bool block_begin(struct thread *thread, struct block *block, size_t room);
-// Readers see by a number in the file that it has something new.
+// A number in the file shows readers that something changed.
 void live_changed(const struct thread *thread);
 static inline void block_store(struct block *block) {
-    // A text that filled its room to the end may have been cut: it stays a comment.
+    // A text that fills its space completely may be truncated: it stays a comment.
     if (likely(block->text.at < block->text.end)) __atomic_store_n(block->start, ' ', __ATOMIC_RELEASE);
 }
 static inline void block_commit(struct block *block) {
@@ -36,11 +80,11 @@ static inline void block_commit(struct block *block) {
     live_changed(block->thread);
     *(volatile int *)&block->thread->depth -= 1;
 }
-// Where a block lies in its file.
+// The offset of a block in its file.
 static inline uint64_t block_offset(const struct block *block) {
     return block->chunk->offset + (uint64_t)(block->start - block->chunk->start);
 }
-// What was reserved stays a comment.
+// The reserved space stays a comment.
 static inline void block_drop(struct block *block) {
     block->text.at = block->text.end;
     block_commit(block);
@@ -51,8 +95,109 @@ void live_sweep(struct thread *thread);
 void live_gain_ahead(struct thread *thread, uint32_t size);
 void base_return(struct thread *thread);
 bool live_ready(struct thread *thread);
-bool live_is_written(const struct live *live); // its file cannot be mapped: unmapped.c
+bool live_is_written(const struct live *live); // its file cannot be mapped: chunk.c
 void live_write_now(struct live *live);
 bool size_allowed(uint64_t size); // of a file: chunk.c
+
+struct mounts;
+
+enum {
+    FIRST_CHUNK = 4096,
+    KEPT_BACK = 256, // reserved for a Gap at the end of each chunk
+    CHANGES = 48,    // size of the first line of a thread file: a comment with the number of its changes
+};
+
+struct live {
+    uint32_t ordinal; // k in its name
+    uint32_t next;    // size of the next chunk
+    uint64_t size;
+    struct chunk *_Atomic chunk;
+    _Atomic bool held; // its chunks are being changed or written; others that need space use another file
+    bool silent;
+    bool of_calls; // `….calls.ttl`
+    bool written;  // its file cannot be mapped: chunk.c
+    long pid;
+    struct live *next_written;
+    uint64_t changes; // number of committed blocks and closes
+    char *digits;     // the digits of `changes` in the file; NULL: none
+};
+
+static inline bool live_hold(struct live *live) {
+    return !atomic_exchange(&live->held, true);
+}
+
+static inline void live_release(struct live *live) {
+    atomic_store(&live->held, false);
+}
+
+static inline const char *ending_of(const struct live *live) {
+    return live->of_calls ? ".calls.ttl" : ".ttl";
+}
+
+// live.c; `number` and `ordinal` are parts of the file name
+char *file_name(char *room, uint32_t number, uint32_t ordinal, const char *ending);
+
+// A file next to the thread files, written once in a run.
+struct side_file {
+    long fd;
+    size_t room;
+    struct text text;
+    char *start;
+};
+bool side_file_begin(struct side_file *file, const char *kind, const char *key, size_t room);
+void side_file_end(struct side_file *file);
+
+// chunk.c
+long chunk_gain(struct live *live, int fd, size_t need); // 0 or a negative errno
+void chunks_sweep(struct live *live);
+
+bool chunk_open_for(struct chunk *chunk, size_t room);
+void live_write(struct live *live);
+
+// header.c
+#define PREFIXES                                                                                                       \
+    "@prefix prov: <http://www.w3.org/ns/prov#> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> . "                 \
+    "@prefix : <https://w3id.org/provio/ns#> ."
+enum { THREAD_ROOM = 128, PREFIX_ROOM = 256 };
+size_t base_room(void);
+size_t process_room(void);
+void text_base(struct text *text, uint32_t pid, uint64_t tick, int64_t number, int ordinal);
+void text_thread(struct text *text, int tid, uint64_t epoch);
+void text_process(struct text *text, const char *image, uint32_t pid, uint64_t tick, uint32_t parent, uint64_t started);
+void text_place(struct text *text, bool own, const char *cwd, size_t cwd_size, const struct mounts *mounts);
+long header_gain(struct live *live, struct thread *thread, int fd, char *room, const char *end);
+
+// One instruction, without a lock: only this thread and its signal handlers reserve here.
+static inline uint32_t advance(_Atomic uint32_t *counter, uint32_t amount) {
+#if defined(__x86_64__)
+    asm volatile("xaddl %0, %1" : "+r"(amount), "+m"(*counter)::"cc");
+    return amount;
+#else
+    return atomic_fetch_add_explicit(counter, amount, memory_order_relaxed);
+#endif
+}
+
+// Blocks with counters are aligned to them.
+static inline uint32_t aligned_size(size_t room) {
+    return ((uint32_t)room + 2 + 15) & ~15u;
+}
+
+static inline bool reserve(struct thread *thread, struct live *live, struct block *block, size_t room) {
+    uint32_t size = live->of_calls ? (uint32_t)room + 2 : aligned_size(room);
+    struct chunk *chunk = atomic_load(&live->chunk);
+    if (chunk == NULL || relaxed(chunk->used) + size > chunk->size - KEPT_BACK) return false;
+    *(volatile int *)&thread->depth += 1; // until the commit
+    uint32_t at = advance(&chunk->used, size);
+    if (at + size > chunk->size - KEPT_BACK) {
+        *(volatile int *)&thread->depth -= 1;
+        return false;
+    }
+    char *start = chunk->start + at;
+    *(volatile char *)(start + size - 1) = '\n';
+    if (at > 0) *(volatile char *)(start - 1) = '\n'; // an interrupted reservation may not have written it
+    atomic_signal_fence(memory_order_seq_cst);
+    *block = (struct block){{start + 1, start + size - 1}, start, chunk, thread};
+    return true;
+}
 
 #endif

@@ -1,12 +1,22 @@
-// Shared writable maps of files: each keeps its opening whole until the last part of it is gone.
-#include "hand.h"
+// Shared writable maps of files: each holds a reference to its opening until its last part is unmapped.
+#include "rows.h"
 
-enum { FIRST_MAPS = 256, MAP_SLABS = 10, FREE = 0, HELD = 1 }; // states of an address that are none
+struct map {
+    _Atomic uintptr_t address;
+    _Atomic size_t size;
+    struct object *object;
+    _Atomic uint64_t event; // the event of the Map; read while another thread uses the entry
+    _Atomic int ordinal;
+    uintptr_t was;
+    struct map *next; // list of the maps that one call ends
+};
 
-static EARLY struct map *_Atomic slabs[MAP_SLABS]; // slab i holds 256 << i
+enum { FIRST_MAPS = 256, MAP_SLABS = 10, FREE = 0, HELD = 1 }; // values of `address` that are no addresses
+
+static EARLY struct map *_Atomic slabs[MAP_SLABS]; // slab i has 256 << i entries
 static EARLY _Atomic int followed;
 
-bool maps_any(void) {
+static bool maps_any(void) {
     return relaxed(followed) > 0 && lender == NULL;
 }
 
@@ -32,7 +42,7 @@ static size_t whole_pages(size_t size) {
     return (size + PAGE - 1) & -(size_t)PAGE;
 }
 
-void map_follow(void *address, size_t size, const struct map *like) {
+static void map_follow(void *address, size_t size, const struct map *like) {
     for (int i = 0; i < MAP_SLABS; i++) {
         struct map *maps = slab(i, true);
         for (int j = 0; maps != NULL && j < FIRST_MAPS << i; j++) {
@@ -55,12 +65,12 @@ static bool hold(struct map *map, uintptr_t start, uintptr_t end, uintptr_t *add
     *address = relaxed(map->address);
     if (*address <= HELD || *address >= end || *address + map->size <= start) return false;
     if (!atomic_compare_exchange_strong(&map->address, address, HELD)) return false;
-    if (*address + map->size > start) return true; // the size may have been another one's until it was held
+    if (*address + map->size > start) return true; // the size may have been another entry's until now
     atomic_store(&map->address, *address);
     return false;
 }
 
-bool map_at(const void *address, struct map *found) {
+static bool map_at(const void *address, struct map *found) {
     uintptr_t start = (uintptr_t)address, at;
     EACH_MAP(map) {
         if (!hold(map, start, start + 1, &at)) continue;
@@ -74,10 +84,10 @@ bool map_at(const void *address, struct map *found) {
     return false;
 }
 
-// Takes a range out of all maps, before the call: afterwards the addresses may be another map's.
-struct map *maps_cut(const void *address, size_t size) {
+// Remove a range from all maps before the call, because afterwards another map may have the addresses.
+static struct map *maps_cut(const void *address, size_t size) {
     uintptr_t start = (uintptr_t)address, end = start + whole_pages(size), at;
-    struct map *gone = NULL;
+    struct map *cut = NULL;
     EACH_MAP(map) {
         if (!hold(map, start, end, &at)) continue;
         size_t before = at < start ? start - at : 0, after = at + map->size > end ? at + map->size - end : 0;
@@ -87,35 +97,35 @@ struct map *maps_cut(const void *address, size_t size) {
             atomic_store(&map->address, before > 0 ? at : end);
         } else {
             map->was = at;
-            map->next = gone;
-            gone = map;
+            map->next = cut;
+            cut = map;
         }
     }
-    return gone;
+    return cut;
 }
 
-// The call failed.
-void maps_restore(struct map *gone) {
-    for (struct map *map = gone, *next; map != NULL; map = next) {
+// After a failed call.
+static void maps_restore(struct map *cut) {
+    for (struct map *map = cut, *next; map != NULL; map = next) {
         next = map->next;
         atomic_store(&map->address, map->was);
     }
 }
 
-static bool parts_left(const struct map *gone) {
+static bool has_parts(const struct map *cut) {
     EACH_MAP(map) {
         if (atomic_load(&map->address) <= HELD) continue;
-        if (relaxed(map->event) == relaxed(gone->event) && relaxed(map->ordinal) == relaxed(gone->ordinal)) return true;
+        if (relaxed(map->event) == relaxed(cut->event) && relaxed(map->ordinal) == relaxed(cut->ordinal)) return true;
     }
     return false;
 }
 
-void maps_gone(int api, struct map *gone, uint64_t started) {
-    for (struct map *map = gone, *next; map != NULL; map = next) {
+static void maps_end(int api, struct map *cut, uint64_t started) {
+    for (struct map *map = cut, *next; map != NULL; map = next) {
         next = map->next;
         struct facts facts;
         struct object *object = map->object;
-        if (!parts_left(map)) {
+        if (!has_parts(map)) {
             bool known = object->path != NULL && statx_facts(AT_FDCWD, object->path, 0, &facts) &&
                          facts.inode == object->facts.inode;
             event_unmap(api, map->ordinal, map->event, known ? &facts : NULL, started);
@@ -137,13 +147,13 @@ static void *watched_mmap(int api, void *(*real)(void *, size_t, int, int, int, 
     bool shared = (flags & MAP_TYPE) != MAP_PRIVATE, lasting = shared && (protection & PROT_WRITE) && lender == NULL;
     struct object *held = object != &ignored && lasting ? object_kept(fd) : NULL;
     uint64_t started = now(thread);
-    struct map *gone = replaces ? maps_cut(address, size) : NULL;
+    struct map *cut = replaces ? maps_cut(address, size) : NULL;
     void *result = real(address, size, protection, flags, fd, offset);
     if (result == MAP_FAILED) {
-        maps_restore(gone);
+        maps_restore(cut);
         access_failed(thread, object, api, started);
     } else {
-        maps_gone(api, gone, started);
+        maps_end(api, cut, started);
         uint64_t event = object == &ignored ? 0 : event_map(api, object, size, protection, shared, started);
         const struct map map = {.object = object, .event = event, .ordinal = thread->ordinal};
         if (event != 0 && held == object) map_follow(result, size, &map);
@@ -160,18 +170,18 @@ static int watched_munmap(int api, int (*real)(void *, size_t), void *address, s
     struct thread *thread = watching() && maps_any() ? thread_self() : NULL;
     if (thread == NULL) return real(address, size);
     uint64_t started = now(thread);
-    struct map *gone = maps_cut(address, size);
+    struct map *cut = maps_cut(address, size);
     int result = real(address, size);
     if (result != 0)
-        maps_restore(gone);
+        maps_restore(cut);
     else
-        maps_gone(api, gone, started);
+        maps_end(api, cut, started);
     return result;
 }
 FORWARD(munmap, int, (void *address, size_t size), watched_munmap, address, size)
 FORWARD(__munmap, int, (void *address, size_t size), watched_munmap, address, size)
 
-// What a followed map was moved from is followed where it is now; what lay there before is gone.
+// A moved map is followed at its new address; the previous maps there are unmapped.
 void *provio_mremap(void *address, size_t size, size_t new_size, int flags, void *new_address) {
     struct thread *thread = watching() && maps_any() ? thread_self() : NULL;
     if (thread == NULL) return REAL(mremap)(address, size, new_size, flags, new_address);
@@ -186,8 +196,8 @@ void *provio_mremap(void *address, size_t size, size_t new_size, int flags, void
         maps_restore(from);
     } else {
         if (known) map_follow(result, new_size, &moved);
-        maps_gone(API_mremap, from, started);
-        maps_gone(API_mremap, over, started);
+        maps_end(API_mremap, from, started);
+        maps_end(API_mremap, over, started);
     }
     if (known) object_release(moved.object, (uint64_t)MAP_REFERENCE << 32);
     return result;

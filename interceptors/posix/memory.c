@@ -1,11 +1,10 @@
-// Memory without malloc: a region to take from and pools of equal items, both lock-free. Nothing is ever unmapped.
-#include "shim.h"
-
-#include <sys/mman.h>
+// Memory without malloc: a region to allocate from and pools of equal items, both lock-free. Nothing is ever unmapped.
+#include "raw.h"
 
 enum { FIRST_REGION = 1 << 15, REGION = 1 << 20 };
 
-// One: the first items of all pools lie one behind the other, on few pages, and a page costs more than ten calls.
+// One: the first items of all pools are then next to each other, on few pages, and a page fault costs more than ten
+// calls.
 enum { FIRST_SLAB = 1 };
 
 struct region {
@@ -14,14 +13,15 @@ struct region {
     _Atomic size_t used;
 };
 
-// Two of them, so that what is small lies together: of what takes pages mostly the beginning is touched alone.
+// Two regions, so that small items are next to each other: of an item that takes pages, usually only the start is
+// touched.
 enum { SMALL, LARGE, SIZES };
 static _Alignas(PAGE) char first_bytes[SIZES][FIRST_REGION];
 static struct region first[SIZES] = {{first_bytes[SMALL], FIRST_REGION, 0}, {first_bytes[LARGE], FIRST_REGION, 0}};
 static struct region *_Atomic current[SIZES] = {&first[SMALL], &first[LARGE]};
 
-// Counts maps made and undone: an address that one thread gave back and another is given is ordered by the kernel,
-// which ThreadSanitizer cannot see of raw system calls; it sees this.
+// Counts mappings and unmappings. The kernel orders the reuse of an address by another thread, but ThreadSanitizer
+// cannot see that order in raw system calls; it sees this counter.
 static EARLY _Atomic unsigned changes;
 
 long memory_map(size_t size, long flags, long fd, long offset) {
@@ -40,7 +40,7 @@ static void *map(size_t size) {
     return address < 0 && address > -PAGE ? NULL : (void *)address;
 }
 
-// One region that two threads made at once: kept for the next that needs one.
+// A region left over when two threads made one at the same time; used for the next request.
 static struct region *_Atomic spare;
 
 static struct region *region_new(void) {
@@ -72,7 +72,7 @@ void *arena_take(size_t size) {
     }
 }
 
-// A fresh region where the one in use is more than half full: later there may be none.
+// Make a new region if the current one is more than half full, because later there may be no memory.
 void memory_gain_ahead(void) {
     for (int i = 0; i < SIZES; i++) {
         struct region *region = atomic_load(&current[i]);
@@ -88,7 +88,7 @@ static void *item_at(struct pool *pool, uint32_t index) {
     if (slab >= sizeof pool->slabs / sizeof *pool->slabs) return NULL;
     char *items = atomic_load(&pool->slabs[slab]);
     if (items == NULL) {
-        // Loses a race at worst: then the loser's memory lies unused.
+        // Two threads may do this at the same time; then the memory of one stays unused.
         char *made = arena_take((size_t)pool->size * (FIRST_SLAB << slab));
         if (made == NULL) return NULL;
         if (atomic_compare_exchange_strong(&pool->slabs[slab], &items, made)) items = made;
@@ -128,5 +128,5 @@ void pool_give(struct pool *pool, void *item) {
     } while (!atomic_compare_exchange_weak(&pool->head, &head, mine));
 }
 
-// Mostly only the beginning of one is used: so what is the pool's own lies before it, on the same page.
+// Usually only the start of a scratch buffer is used: so the pool's own bytes are before it, on the same page.
 struct pool scratches = {.size = PATH_ROOM + 64, .own = -64, .lead = 64};

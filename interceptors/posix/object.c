@@ -1,18 +1,64 @@
-// Descriptor -> opening: made when it is opened, or met when a descriptor from outside is first used.
-#include "table.h"
+// Descriptor -> opening: made when the file is opened, or at the first use of an inherited or unknown descriptor.
+#include "access.h"
+
+// ---- the facts of a file
+
+bool statx_facts(int dirfd, const char *path, int flags, struct facts *facts) {
+    struct statx found;
+    *facts = (struct facts){0};
+    if (RAW(statx, dirfd, (long)path, flags, STATX_BASIC_STATS | STATX_BTIME, (long)&found) != 0) return false;
+    *facts = (struct facts){
+        .device_major = found.stx_dev_major,
+        .device_minor = found.stx_dev_minor,
+        .links = found.stx_nlink,
+        .mode = found.stx_mode,
+        .inode = found.stx_ino,
+        .birth = found.stx_mask & STATX_BTIME ? nanoseconds(found.stx_btime.tv_sec, found.stx_btime.tv_nsec) : 0,
+        .modified = nanoseconds(found.stx_mtime.tv_sec, found.stx_mtime.tv_nsec),
+        .changed = nanoseconds(found.stx_ctime.tv_sec, found.stx_ctime.tv_nsec),
+        .size = found.stx_size,
+    };
+    unsigned major = found.stx_rdev_major;
+    if (S_ISCHR(found.stx_mode) && (major == 4 || major == 5 || (major >= 136 && major <= 143)))
+        facts->mode = 0; // a terminal is not recorded, like files without a type
+    return true;
+}
+
+void text_facts(struct text *text, const struct facts *facts) {
+    TEXT(text, " ; " TERM_device " \"");
+    text_number(text, facts->device_major);
+    TEXT(text, ":");
+    text_number(text, facts->device_minor);
+    TEXT(text, "\"");
+    TEXT_NUMBER(text, TERM_inode, facts->inode);
+    TEXT_NUMBER(text, TERM_birthNs, facts->birth);
+    TEXT_NUMBER(text, TERM_mtimeNs, facts->modified);
+    TEXT_NUMBER(text, TERM_ctimeNs, facts->changed);
+    TEXT_NUMBER(text, TERM_size, facts->size);
+}
+
+void text_object(struct text *text, const char *property, uint64_t serial) {
+    TEXT(text, " ; ");
+    text_string(text, property);
+    TEXT(text, " <../o");
+    text_number(text, serial);
+    TEXT(text, ">");
+}
+
+// ---- openings
 
 struct object ignored = {.serial = UINT64_MAX, .kind = ""};
 
 static struct pool objects = POOL(struct object);
 static struct pool middle_paths = POOL_OF(512 + 64);
-EARLY _Atomic uint64_t serials;
+static EARLY _Atomic uint64_t serials;
 EARLY uint64_t serials_of_parent;
 
 uint64_t serial_next(void) {
     return atomic_fetch_add(&serials, 1) + 1;
 }
 
-struct object *object_new(void) {
+static struct object *object_new(void) {
     struct object *object = pool_take(&objects);
     if (object == NULL) return NULL;
     object->flags = object->unclosed = 0;
@@ -24,7 +70,8 @@ struct object *object_new(void) {
     object->inherited = object->unlinked = false;
     object->connection.family = 0;
     object->connection.peer_inode = object->connection.peer_pid = 0;
-    // Nobody has it yet, and who still has what it was looks at the references first: no barriers but the last one.
+    // No other thread has this opening yet, and threads that still have its previous use check the references first:
+    // only the last store is a barrier.
     atomic_store_explicit(&object->stream, false, memory_order_relaxed);
     atomic_store_explicit(&object->hint[0], NULL, memory_order_relaxed);
     atomic_store_explicit(&object->hint[1], NULL, memory_order_relaxed);
@@ -36,7 +83,7 @@ struct object *object_new(void) {
     return object;
 }
 
-void object_path(struct object *object, const char *path, size_t length) {
+static void object_path(struct object *object, const char *path, size_t length) {
     object->path =
         length < sizeof object->short_path ? object->short_path : pool_take(length < 512 ? &middle_paths : &scratches);
     if (object->path == NULL) return;
@@ -46,7 +93,7 @@ void object_path(struct object *object, const char *path, size_t length) {
     object->path[length] = '\0';
 }
 
-void object_free(struct object *object) {
+static void object_free(struct object *object) {
     atomic_store_explicit(&object->serial, 0, memory_order_release);
     if (object->path != NULL && object->path_length >= sizeof object->short_path)
         pool_give(object->path_length < 512 ? &middle_paths : &scratches, object->path);
@@ -57,6 +104,157 @@ void object_release(struct object *object, uint64_t reference) {
     if (object == NULL || object == &ignored) return;
     if (atomic_fetch_sub(&object->references, reference) == reference) object_free(object);
 }
+
+// ---- the table of descriptors
+
+static struct object *_Atomic *_Atomic more_descriptors[1024];
+static EARLY _Atomic unsigned descriptors; // the highest known descriptor + 1
+
+struct overlay {
+    int count;
+    struct {
+        int fd;
+        struct object *object;
+    } entries[64];
+};
+
+static struct pool overlays = POOL(struct overlay);
+static THREAD_LOCAL struct overlay *overlay;
+
+static struct object *_Atomic *slot(int fd, bool make) {
+    if (fd < 0 || fd >= 1024 * 1024) return NULL;
+    for (unsigned end = relaxed(descriptors); make && end <= (unsigned)fd;)
+        if (atomic_compare_exchange_weak(&descriptors, &end, (unsigned)fd + 1)) break;
+    if (fd < 1024) return &first_descriptors[fd];
+    struct object *_Atomic *row = atomic_load(&more_descriptors[fd / 1024]);
+    if (row == NULL && make) {
+        struct object *_Atomic *made = arena_take(1024 * sizeof *made);
+        if (made == NULL) return NULL;
+        if (atomic_compare_exchange_strong(&more_descriptors[fd / 1024], &row, made)) row = made;
+    }
+    return row == NULL ? NULL : row + fd % 1024;
+}
+
+static bool table_add(int fd, struct object *object);
+
+// The parent's descriptors as a child of vfork sees them, with the child's own openings.
+static struct object *overlay_copy(int fd, struct object *parents) {
+    struct object *copy = object_hold(parents) ? object_new() : NULL;
+    if (copy == NULL) return &ignored;
+    copy->kind = parents->kind;
+    copy->flags = parents->flags;
+    copy->facts = parents->facts;
+    channel_note(copy);
+    copy->unlinked = parents->unlinked;
+    copy->inherited = true;
+    if (S_ISSOCK(parents->facts.mode)) {
+        copy->connection = parents->connection;
+        copy->path = parents->path == NULL ? NULL : copy->connection.path;
+        copy->path_length = parents->path_length;
+        copy->plain = parents->plain;
+    } else if (parents->path != NULL) {
+        object_path(copy, parents->path, parents->path_length);
+    }
+    object_release(parents, 1);
+    if (table_add(fd, copy)) return copy;
+    object_free(copy);
+    return &ignored;
+}
+
+struct object *object_known(int fd) {
+    struct object *_Atomic *entry = slot(fd, false);
+    if (unlikely(lender != NULL) && overlay != NULL)
+        for (int i = overlay->count; i-- > 0;)
+            if (overlay->entries[i].fd == fd) return overlay->entries[i].object;
+    struct object *object = entry == NULL ? NULL : atomic_load_explicit(entry, memory_order_acquire);
+    if (unlikely(lender != NULL) && object != NULL && object != &ignored) return overlay_copy(fd, object);
+    return object;
+}
+
+static struct object *overlay_set(int fd, struct object *object) {
+    if (overlay == NULL && (overlay = pool_take(&overlays)) != NULL) overlay->count = 0;
+    if (overlay == NULL) return object;
+    for (int i = 0; i < overlay->count; i++)
+        if (overlay->entries[i].fd == fd) {
+            struct object *before = overlay->entries[i].object;
+            overlay->entries[i].object = object;
+            return before;
+        }
+    if (overlay->count == 64) return object; // unknown in the child: looked up again if it is used
+    overlay->entries[overlay->count].fd = fd;
+    overlay->entries[overlay->count++].object = object;
+    return NULL;
+}
+
+struct object *table_set(int fd, struct object *object) {
+    if (unlikely(lender != NULL)) return overlay_set(fd, object);
+    if (unlikely(muted == LEAVES)) return object;
+    if (unlikely(muted == FORGETS)) { // parent and child cannot be distinguished: the one that can looks it up again
+        object_release(object, 1);
+        object = NULL;
+    }
+    struct object *_Atomic *entry = slot(fd, object != NULL);
+    return entry == NULL ? object : atomic_exchange(entry, object);
+}
+
+static bool table_add(int fd, struct object *object) {
+    struct object *none = NULL;
+    if (unlikely(lender != NULL)) return overlay_set(fd, object) == NULL;
+    struct object *_Atomic *entry = slot(fd, true);
+    return entry != NULL && atomic_compare_exchange_strong(entry, &none, object);
+}
+
+void overlay_drop(void) {
+    if (overlay == NULL) return;
+    for (int i = 0; i < overlay->count; i++) object_release(overlay->entries[i].object, 1);
+    pool_give(&overlays, overlay);
+    overlay = NULL;
+}
+
+void object_forget(int fd) {
+    object_release(table_set(fd, NULL), 1);
+}
+
+// The caller's reference becomes the descriptor's.
+void object_share(int fd, struct object *object) {
+    object_release(table_set(fd, object), 1);
+}
+
+// Openings of a child of vfork are in its overlay only.
+unsigned descriptors_end(void) {
+    unsigned end = relaxed(descriptors);
+    return lender != NULL && end < 1024 ? 1024 : end;
+}
+
+// In a forked child: the descriptors keep their openings, but each is recorded again at its first use.
+void objects_after_fork(void) {
+    overlay = NULL;
+    serials_of_parent = atomic_load(&serials);
+    for (unsigned fd = 0, end = descriptors_end(); fd < end; fd++) {
+        struct object *_Atomic *entry = slot((int)fd, false);
+        struct object *object = entry == NULL ? NULL : relaxed(*entry);
+        if (object == NULL || object == &ignored) continue;
+        object->inherited = true;
+        object->opening = NULL;
+        object->unclosed = 0; // the parent's entry
+        atomic_store(&object->hint[0], NULL);
+        atomic_store(&object->hint[1], NULL);
+        atomic_store(&object->serial, 0);
+    }
+}
+
+struct object *object_kept(int fd) {
+    for (int attempt = 0; attempt < 64; attempt++) {
+        struct object *object = object_known(fd);
+        if (object == NULL || object == &ignored) return object;
+        if (!object_hold(object)) continue;
+        if (object_known(fd) == object) return object;
+        object_release(object, 1);
+    }
+    return &ignored;
+}
+
+// ---- openings of unknown descriptors, and of calls that open a file
 
 static const char *kind_of(uint32_t mode) {
     switch (mode & S_IFMT) {
@@ -83,8 +281,8 @@ static struct object *table_ignore(int fd) {
 
 static const char null_device[] = "/dev/null";
 
-// Asking for the name of a descriptor takes three times as long as a look at the device that it most often is.
-static size_t name_met(int fd, char *room, struct object *object) {
+// Reading the name of a descriptor takes three times as long as checking for /dev/null, the most frequent device.
+static size_t adopted_name(int fd, char *room, struct object *object) {
     struct facts facts;
     if (S_ISCHR(object->facts.mode) && statx_facts(AT_FDCWD, null_device, 0, &facts) &&
         facts.inode == object->facts.inode && facts.device_major == object->facts.device_major &&
@@ -95,8 +293,9 @@ static size_t name_met(int fd, char *room, struct object *object) {
     return path_of_fd(fd, room, &object->unlinked);
 }
 
-// A descriptor that came from outside: one look at its name. Held, or NULL where another thread was quicker.
-static struct object *object_meet(int fd) {
+// Make the opening of an inherited or unknown descriptor. Returns it with a reference, or NULL if another thread was
+// faster.
+static struct object *object_adopt(int fd) {
     long flags = RAW(fcntl, fd, F_GETFL);
     struct object *object = flags < 0 ? NULL : object_new();
     if (object == NULL) return &ignored;
@@ -107,9 +306,9 @@ static struct object *object_meet(int fd) {
     channel_note(object);
     object->unlinked = object->facts.links == 0;
     bool named = object->kind != NULL && !S_ISSOCK(object->facts.mode);
-    size_t length = room == NULL || !named ? 0 : name_met(fd, room, object);
+    size_t length = room == NULL || !named ? 0 : adopted_name(fd, room, object);
     bool dropped =
-        object->kind == NULL || kind_left_out(object->facts.mode) || (length > 0 && path_ignored(room, length));
+        object->kind == NULL || kind_filtered(object->facts.mode) || (length > 0 && path_ignored(room, length));
     if (length > 0 && !dropped) object_path(object, room, length);
     if (room != NULL) pool_give(&scratches, room);
     if (dropped) {
@@ -127,7 +326,7 @@ static void object_announce(struct thread *thread, struct object *object, int fd
     struct facts facts;
     bool known = statx_facts(fd, "", AT_EMPTY_PATH, &facts) && facts.inode == object->facts.inode;
     if (!atomic_compare_exchange_strong(&object->serial, &none, serial_next())) return;
-    if (known) { // only what changes: the others' threads read the rest
+    if (known) { // only the facts that change: other threads may read the rest
         object->facts.modified = facts.modified;
         object->facts.changed = facts.changed;
         object->facts.size = facts.size;
@@ -138,11 +337,11 @@ static void object_announce(struct thread *thread, struct object *object, int fd
     thread->depth--;
 }
 
-// Known, or looked up now; not announced.
+// Known, or looked up now; not recorded yet.
 struct object *object_held(int fd) {
     struct object *object = NULL;
     for (int attempt = 0; attempt < 4 && object == NULL && muted == HEARD; attempt++)
-        if ((object = object_kept(fd)) == NULL) object = object_meet(fd);
+        if ((object = object_kept(fd)) == NULL) object = object_adopt(fd);
     return object == NULL ? &ignored : object;
 }
 
@@ -158,7 +357,8 @@ struct object *object_slow(int fd) {
 static size_t name_opened(char *room, int fd, int dirfd, const char *path, bool *unlinked) {
     if (path == NULL) return path_of_fd(fd, room, unlinked);
     size_t length = path_join(room, dirfd, path);
-    if (length > 0 && *unlinked && length + 1 < PATH_ROOM) { // O_TMPFILE: the folder, and no name in it
+    // O_TMPFILE: the path is that of the directory, without a name in it
+    if (length > 0 && *unlinked && length + 1 < PATH_ROOM) {
         room[length++] = '/';
         room[length] = '\0';
     }
@@ -171,11 +371,11 @@ static struct object *object_opened(int api, int fd, int dirfd, const char *path
     if (thread == NULL) return NULL;
     uint64_t elapsed = now(thread) - started;
     struct facts facts;
-    if (unlikely(relaxed(python_waits))) python_ask();
-    if (unlikely(settings.limited) && (path != NULL || dirfd != -1) && descriptor_left_out(fd, dirfd, path))
+    if (unlikely(relaxed(python_pending))) python_request();
+    if (unlikely(settings.limited) && (path != NULL || dirfd != -1) && descriptor_filtered(fd, dirfd, path))
         return table_ignore(fd);
     const char *kind = statx_facts(fd, "", AT_EMPTY_PATH, &facts) ? kind_of(facts.mode) : TERM_File;
-    struct object *object = kind == NULL || kind_left_out(facts.mode) ? NULL : object_new();
+    struct object *object = kind == NULL || kind_filtered(facts.mode) ? NULL : object_new();
     char *room = object == NULL || (path == NULL && dirfd == -1) ? NULL : pool_take(&scratches);
     if (object == NULL) return table_ignore(fd);
     object->kind = kind;

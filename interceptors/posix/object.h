@@ -1,10 +1,10 @@
-// From a descriptor to its opening, and what is known of the file, the connection, the maps.
+// From a descriptor to its opening, and the facts of its file, connection and maps.
 #ifndef PROVIO_OBJECT_H
 #define PROVIO_OBJECT_H
 
 #include "live.h"
 
-// ---- object.c, table.c: descriptor -> opening
+// ---- object.c: descriptor -> opening
 
 struct facts {
     uint32_t device_major, device_minor, links, mode;
@@ -16,14 +16,14 @@ static inline uint64_t nanoseconds(int64_t seconds, int64_t more) {
 }
 
 struct address {
-    uint8_t bytes[16]; // of four bytes: mapped to sixteen
+    uint8_t bytes[16]; // IPv4 addresses are mapped to IPv6
     uint16_t port;
 };
 
 struct connection {
     uint64_t peer_inode; // AF_UNIX; 0: unknown, then peer_pid may be known
     uint32_t peer_pid;
-    uint16_t family; // 0: not looked at yet, or none
+    uint16_t family; // 0: not read yet, or none
     union {
         char path[109]; // AF_UNIX
         struct {
@@ -33,23 +33,22 @@ struct connection {
 };
 
 struct object {
-    _Atomic uint64_t serial; // 0: found open, to be announced at its first use
+    _Atomic uint64_t serial; // 0: opened before provio saw it; recorded at its first use
     struct counters *_Atomic hint[2];
-    _Atomic uint32_t touched[2]; // detail `file`: the number of the thread that said so last
-    _Atomic uint64_t
-        position; // the file offset, as far as known; of a stream, what only a reposition changes by a leap
+    _Atomic uint32_t touched[2]; // detail `file`: number of the thread that recorded it last
+    _Atomic uint64_t position;   // the known file offset; for a stream, only a reposition makes it jump
     _Atomic uint64_t references; // descriptors, and maps << 32
     uint32_t flags;
-    uint32_t unclosed;       // its entry in the list of what is open for writing, from 1 on; 0: none
-    struct access *opening;  // the access made with it, which has its `closed` counter
-    const char *_Atomic put; // of a stream: up to here what lies in its buffer is counted
+    uint32_t unclosed;       // its entry in the list of unclosed openings, from 1 on; 0: none
+    struct access *opening;  // the access in the same block, which has its `closed` counter
+    const char *_Atomic put; // of a stream: the buffer is counted up to here
     struct facts facts;
     const char *kind; // its class
     char *path;       // NULL: none
     uint32_t path_length;
     _Atomic bool stream, shared;     // shared: several threads write to the stream
-    _Atomic bool channel;            // a pipe or a connection; read also where another thread closes it
-    bool inherited, unlinked, plain; // the last: the path needs no escapes
+    _Atomic bool channel;            // a pipe or a connection; read also while another thread closes it
+    bool inherited, unlinked, plain; // plain: the path needs no escapes
     union {
         char short_path[128];
         struct connection connection; // of a socket
@@ -60,9 +59,9 @@ enum { MAP_REFERENCE = 1 }; // shifted by 32
 extern struct object ignored;
 
 struct object *object_slow(int fd);
-struct object *object_known(int fd); // as the table has it, or NULL: only for its atomics
-struct object *object_kept(int fd);  // the same, held until object_release(…, 1)
-struct object *object_held(int fd);  // known or looked up now, held: never NULL
+struct object *object_known(int fd); // from the table, or NULL; only its atomics may be read
+struct object *object_kept(int fd);  // the same, with a reference, until object_release(…, 1)
+struct object *object_held(int fd);  // looked up if not known, with a reference; never NULL
 struct object *object_open(int api, int fd, int dirfd, const char *path, int flags, uint64_t started, bool stream);
 void object_pair(int api, const int fds[2], uint64_t started); // the two ends of a socketpair
 void object_share(int fd, struct object *object);
@@ -70,30 +69,22 @@ void object_forget(int fd);
 void object_release(struct object *object, uint64_t reference);
 void objects_after_fork(void);
 uint64_t serial_next(void);
-extern uint64_t serials_of_parent; // what has one of these was announced before the last fork
+extern uint64_t serials_of_parent; // serials up to this one were recorded before the last fork
 void overlay_drop(void);
 unsigned descriptors_end(void);
-struct mounts {
-    uint64_t space, hash; // the mount namespace and what its table hashes to; 0: not known
-    bool other;           // than that of what watches
-};
-void mounts_look(struct mounts *mounts); // mounts.c
-void text_mounts(struct text *text, const struct mounts *mounts);
-enum { MOUNTS_ROOM = 64 };
 
-// facts.c
 bool statx_facts(int dirfd, const char *path, int flags, struct facts *facts);
-enum { FACTS_ROOM = 192 }; // what text_facts takes at most
+enum { FACTS_ROOM = 192 }; // maximum size of text_facts
 void text_facts(struct text *text, const struct facts *facts);
+void text_object(struct text *text, const char *property, uint64_t serial); // ` ; property <../o7>`
 
-// closing.c
+// opening.c
 struct closing {
     struct object *object;
     struct facts facts;
     bool last, known;
 };
 void closing_begin(struct closing *closing, int fd);
-void closing_look(struct closing *closing);
 void closing_write(struct thread *thread, struct closing *closing, uint64_t serial, uint64_t time);
 void closing_end(struct closing *closing, bool by_path);
 void closing_undo(struct closing *closing, int fd);
@@ -105,7 +96,7 @@ void unclosed_remove(struct object *object);
 void unclosed_moved(const struct facts *facts, const struct live *live, uint64_t offset);
 
 // path.c
-size_t path_join(char *room, int dirfd, const char *path); // into PATH_ROOM bytes; 0: cannot be said
+size_t path_join(char *room, int dirfd, const char *path); // into PATH_ROOM bytes; 0: unknown
 bool path_ignored(const char *path, size_t length);
 size_t path_of_fd(int fd, char *room, bool *unlinked);
 void cwd_changed(void);
@@ -120,7 +111,7 @@ void connection_read(int fd, struct object *object);
 void text_connection(struct text *text, const struct connection *connection);
 void message_taken(const struct msghdr *message);
 
-// The opening behind a descriptor, ready to be counted on; `&ignored` where nothing is recorded.
+// The opening of a descriptor, ready for counting; `&ignored` if it is not recorded.
 static inline struct object *object_of(int fd) {
     if (likely((unsigned)fd < 1024 && self != NULL)) {
         struct object *object = atomic_load_explicit(&first_descriptors[fd], memory_order_acquire);
@@ -129,23 +120,25 @@ static inline struct object *object_of(int fd) {
     return object_slow(fd);
 }
 
-// ---- map.c: shared writable maps, until the last part of each is unmapped
+void maps_after_fork(void); // map.c
 
-struct map {
-    _Atomic uintptr_t address;
-    _Atomic size_t size;
-    struct object *object;
-    _Atomic uint64_t event; // the Map that it came from, and whose event that is; looked at while another thread has it
-    _Atomic int ordinal;
-    uintptr_t was;
-    struct map *next; // of those that one call ends
-};
-void map_follow(void *address, size_t size, const struct map *like);
-bool map_at(const void *address, struct map *found); // with a reference to its object
-bool maps_any(void);
-struct map *maps_cut(const void *address, size_t size);
-void maps_restore(struct map *gone);
-void maps_gone(int api, struct map *gone, uint64_t started);
-void maps_after_fork(void);
+// ---- object.c, for opening.c
+
+struct object *table_set(int fd, struct object *object); // returns the previous entry
+
+// Another thread may close the descriptor at any time, and a freed opening may be reused: without a reference, only its
+// atomics may be read.
+static inline bool object_hold(struct object *object) {
+    uint64_t count = atomic_load(&object->references);
+    while (count != 0)
+        if (atomic_compare_exchange_weak(&object->references, &count, count + 1)) return true;
+    return false;
+}
+
+// Whether turns are recorded for it. An atomic of its own, because it is read when the opening may already be reused.
+static inline void channel_note(struct object *object) {
+    bool channel = S_ISFIFO(object->facts.mode) || S_ISSOCK(object->facts.mode);
+    atomic_store_explicit(&object->channel, channel, memory_order_relaxed);
+}
 
 #endif

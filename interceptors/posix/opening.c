@@ -1,9 +1,9 @@
-// An opening and the access it is most likely to have, in one block.
+// The block of an opening and its most likely first access, and the end of an opening.
 //
-// A third of the cost of opening a file is this text, so it is made the quicker way: the path from the block's
-// beginning on, then from the counters back towards it, where numbers need no length beforehand; spaces fill what is
-// left between.
-#include "shim.h"
+// This text is a third of the cost of opening a file, so it is written in a fast way: the path forwards from the start
+// of the block, the numbers backwards from the counters, where their length is not needed in advance; spaces fill the
+// gap between.
+#include "access.h"
 
 static const short usual[2][2] = {{API_read, API_write}, {API_fread, API_fwrite}};
 
@@ -18,9 +18,9 @@ static bool allowed(const struct object *object, enum side side) {
     return mode == O_RDWR || (side == READING ? mode == O_RDONLY : mode == O_WRONLY);
 }
 
-// Of detail `file` there is the first moment alone.
+// Detail `file` has only the first time.
 unsigned side_counters(enum side side) {
-    return detailed(DETAIL_FILE) ? 1 : (side == READING ? 7 : 6) - 2 * left_out(CLASS_DURATION);
+    return detailed(DETAIL_FILE) ? 1 : (side == READING ? 7 : 6) - 2 * filtered(CLASS_DURATION);
 }
 
 void text_side(struct text *text, struct access *access, enum side side, int api) {
@@ -37,7 +37,7 @@ void text_side(struct text *text, struct access *access, enum side side, int api
     if (detailed(DETAIL_FILE)) {
         access->side[side].digits -= counter_digits(&access->side[side], FIRST) - access->side[side].digits;
         text_bytes(text, counters + COUNTER * FIRST, COUNTER);
-    } else if (left_out(CLASS_DURATION)) {
+    } else if (filtered(CLASS_DURATION)) {
         text_bytes(text, counters, COUNTER * ELAPSED);
         text_bytes(text, counters + COUNTER * LAST, COUNTER * (LONGEST - LAST));
         if (side == READING) text_bytes(text, counters + COUNTER * EMPTY, COUNTER);
@@ -80,7 +80,7 @@ static char *task_before(char *at, uint64_t scope) {
 
 // `. <a1> a :Access …` up to its counters.
 static char *head_before(char *at, const struct opening *opening, struct thread *thread) {
-    bool named = !left_out(CLASS_API);
+    bool named = !filtered(CLASS_API);
     if (named && opening->apis[WRITING] >= 0) {
         at = api_before(at, opening->apis[WRITING]);
         BACK(at, " ; " TERM_writeApi " \"");
@@ -93,7 +93,7 @@ static char *head_before(char *at, const struct opening *opening, struct thread 
     BACK(at, "\"^^xsd:dateTime");
     at = date_before(at, thread, opening->started);
     BACK(at, " ; prov:startedAtTime \"");
-    if (!left_out(CLASS_THREAD)) BACK(at, " ; prov:wasAssociatedWith <>");
+    if (!filtered(CLASS_THREAD)) BACK(at, " ; prov:wasAssociatedWith <>");
     BACK(at, ">");
     at = number_before(at, opening->serial);
     BACK(at, "> a " TERM_Access " ; " TERM_object " <../o");
@@ -102,7 +102,7 @@ static char *head_before(char *at, const struct opening *opening, struct thread 
     return at;
 }
 
-// The three times of a file are often one: the digits of the one behind are copied.
+// The three times of a file are often equal: then the digits of the following one are copied.
 static char *time_before(char *at, uint64_t value, const char *behind, uint64_t same_as) {
     enum { DIGITS = 19 };
     if (value != same_as || value < 1000000000000000000u) return number_before(at, value);
@@ -132,8 +132,8 @@ static char *opening_before(char *at, const struct opening *opening) {
     if (object->unlinked) BACK(at, " ; " TERM_unlinked " true");
     if (object->inherited) BACK(at, " ; " TERM_inherited " true");
     if (opening->api >= 0) {
-        if (!left_out(CLASS_DURATION)) BACK_NUMBER(at, TERM_openElapsed, opening->elapsed);
-        if (!left_out(CLASS_API)) {
+        if (!filtered(CLASS_DURATION)) BACK_NUMBER(at, TERM_openElapsed, opening->elapsed);
+        if (!filtered(CLASS_API)) {
             at = api_before(at, opening->api);
             BACK(at, " ; " TERM_openApi " \"");
         }
@@ -160,8 +160,8 @@ static void text_named(struct text *text, const struct opening *opening) {
     TEXT(text, "\"");
 }
 
-// All that is written whatever the opening: what a block takes is a matter of bytes, for each byte of the trace is paid
-// for when its space is gained. The padding is what a number before which nothing stands yet may overwrite.
+// The size of the fixed text, exact, because each byte of the trace costs time when its space is allocated. The padding
+// can be overwritten by a number that nothing precedes yet.
 static const size_t opening_form = sizeof(
     "  <../o> a " TERM_FileVersion " ; " TERM_path " \"\" ; " TERM_device " \":\" ; " TERM_inode "  ; " TERM_birthNs
     "  ; " TERM_mtimeNs "  ; " TERM_ctimeNs "  ; " TERM_size "  ; " TERM_flags "  ; " TERM_openedNs "  ; " TERM_openApi
@@ -178,7 +178,7 @@ static size_t opening_room(const struct opening *opening) {
     if (object->path != NULL)
         room += object->plain ? object->path_length : name_room(object->path, object->path_length);
     if (opening->api >= 0) room += api_lengths[opening->api] + digits_at_most(opening->elapsed);
-    if (S_ISSOCK(facts->mode)) room += 160; // two addresses at most
+    if (S_ISSOCK(facts->mode)) room += 160; // at most two addresses
     if (object->inherited) room += sizeof " ; " TERM_inherited " true";
     if (object->unlinked) room += sizeof " ; " TERM_unlinked " true";
     for (int i = 0; i < 2; i++)
@@ -229,6 +229,95 @@ void access_opened(struct thread *thread, struct object *object, int api, uint64
     block_commit(&block);
     access_remember(thread, access);
     bool writable = (object->flags & O_ACCMODE) != O_RDONLY && S_ISREG(object->facts.mode);
-    if (writable && likely(lender == NULL)) // what a vfork's child opens lies in its parent's file
+    if (writable && likely(lender == NULL)) // the opening of a child of vfork is in its parent's file
         unclosed_add(object, thread->live, block_offset(&block));
+}
+
+// ---- the last close
+
+// fstat is a fifth faster than statx, and returns all facts needed at a close.
+static bool closing_facts(int fd, struct facts *facts) {
+    struct stat found;
+    if (RAW(fstat, fd, (long)&found) != 0) return false;
+    facts->links = (uint32_t)found.st_nlink;
+    facts->modified = nanoseconds(found.st_mtim.tv_sec, found.st_mtim.tv_nsec);
+    facts->changed = nanoseconds(found.st_ctim.tv_sec, found.st_ctim.tv_nsec);
+    facts->size = (uint64_t)found.st_size;
+    return true;
+}
+
+void closing_begin(struct closing *closing, int fd) {
+    struct object *object = table_set(fd, NULL);
+    *closing = (struct closing){.object = object == &ignored ? NULL : object};
+    if (closing->object == NULL) return;
+    // The descriptor's reference becomes the caller's, so that the opening stays valid until its end is written.
+    uint64_t before = atomic_fetch_add(&object->references, ((uint64_t)MAP_REFERENCE << 32) - 1);
+    closing->last = (uint32_t)before == 1;
+    if (closing->last && relaxed(object->serial) != 0 && S_ISREG(object->facts.mode))
+        closing->known = closing_facts(fd, &closing->facts);
+}
+
+void closing_write(struct thread *thread, struct closing *closing, uint64_t serial, uint64_t time) {
+    struct block block;
+    if (!block_begin(thread, &block, 256)) return;
+    TEXT(&block.text, " <../o");
+    text_number(&block.text, serial);
+    TEXT(&block.text, "> " TERM_closedNs " ");
+    text_number(&block.text, time);
+    if (closing->known) {
+        TEXT_NUMBER(&block.text, TERM_closedMtimeNs, closing->facts.modified);
+        TEXT_NUMBER(&block.text, TERM_closedCtimeNs, closing->facts.changed);
+        TEXT_NUMBER(&block.text, TERM_closedSize, closing->facts.size);
+        TEXT_NUMBER(&block.text, TERM_closedLinks, closing->facts.links);
+    }
+    TEXT(&block.text, " .");
+    block_commit(&block);
+}
+
+// After fclose of a written stream, its file is examined by name, because fclose wrote the last bytes.
+static void closing_look(struct closing *closing) {
+    struct object *object = closing->object;
+    closing->known = object->path != NULL && statx_facts(AT_FDCWD, object->path, 0, &closing->facts) &&
+                     closing->facts.inode == object->facts.inode &&
+                     closing->facts.device_major == object->facts.device_major &&
+                     closing->facts.device_minor == object->facts.device_minor;
+}
+
+void closing_end(struct closing *closing, bool by_path) {
+    struct object *object = closing->object;
+    if (object == NULL) return;
+    uint64_t serial = relaxed(object->serial);
+    struct thread *thread = thread_self();
+    if (closing->last && serial != 0 && thread != NULL) {
+        thread->depth++;
+        bool writable = (object->flags & O_ACCMODE) != O_RDONLY, file = S_ISREG(object->facts.mode);
+        uint64_t time = now(thread);
+        if (by_path && writable && file) closing_look(closing);
+        bool changed = closing->known &&
+                       (closing->facts.modified != object->facts.modified ||
+                        closing->facts.changed != object->facts.changed || closing->facts.size != object->facts.size);
+        if (writable && file) turn_to(WRITING); // the process finished its output
+        if (!access_closed(thread, object, serial, time) || changed || (writable && file))
+            closing_write(thread, closing, serial, time);
+        if (object->unclosed != 0) unclosed_remove(object);
+        if (thread->live != NULL && unlikely(live_is_written(thread->live))) live_write_now(thread->live);
+        thread->depth--;
+    }
+    object_release(object, (uint64_t)MAP_REFERENCE << 32);
+}
+
+// The close failed.
+void closing_undo(struct closing *closing, int fd) {
+    if (closing->object == NULL) return;
+    atomic_fetch_sub(&closing->object->references, ((uint64_t)MAP_REFERENCE << 32) - 1);
+    object_release(table_set(fd, closing->object), 1);
+}
+
+void closing_range(unsigned first, unsigned last) {
+    unsigned end = descriptors_end();
+    for (unsigned fd = first; fd <= last && fd < end; fd++) {
+        struct closing closing;
+        closing_begin(&closing, (int)fd);
+        closing_end(&closing, false);
+    }
 }

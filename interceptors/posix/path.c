@@ -1,7 +1,7 @@
-// Names -> absolute paths: the working directory, another root, what lies in the folders of the record itself.
-#include "shim.h"
+// Names -> absolute paths: working directory, chroot; and the test for paths inside the record itself.
+#include "object.h"
 
-static char root[PATH_MAX]; // where chroot has put what the process calls `/`
+static char root[PATH_MAX]; // the real path of the process's `/` after chroot
 static EARLY size_t root_length;
 
 void root_changed(const char *path, size_t length) {
@@ -10,7 +10,7 @@ void root_changed(const char *path, size_t length) {
     root_length = length == 1 ? 0 : length;
 }
 
-// What the kernel says of a path is seen from that root too.
+// The kernel reports paths relative to that root, too.
 static size_t root_before(char *path, size_t length, size_t room) {
     if (root_length == 0 || length == 0 || path[0] != '/') return length;
     if (length == 1) length = 0; // the root itself
@@ -21,7 +21,7 @@ static size_t root_before(char *path, size_t length, size_t room) {
     return root_length + length;
 }
 
-static EARLY char cwd[PATH_MAX / 8];       // a longer one is asked for each time
+static EARLY char cwd[PATH_MAX / 8];       // a longer one is read each time
 static EARLY _Atomic uint32_t cwd_version; // 0: not read yet; odd: being written
 static EARLY _Atomic bool cwd_stale;
 
@@ -38,7 +38,7 @@ static bool cwd_read(uint32_t version) {
 }
 
 void cwd_changed(void) {
-    if (lender != NULL) return; // the child's own, not its parent's
+    if (lender != NULL) return; // the child's own, not the parent's
     uint32_t version = atomic_load(&cwd_version);
     if ((version & 1) || !cwd_read(version)) atomic_store(&cwd_stale, true);
 }
@@ -99,5 +99,5 @@ bool path_ignored(const char *path, size_t length) {
     return below(settings.home, settings.home_length, path, length) ||
            below(settings.folder, settings.folder_length, path, length) ||
            (settings.layer != NULL && below(settings.layer, settings.layer_length, path, length)) ||
-           (unlikely(settings.limited) && path_left_out(path, length));
+           (unlikely(settings.limited) && path_filtered(path, length));
 }

@@ -1,9 +1,8 @@
-"""Builds the shims that wheels hold, for every machine and C library: `portable.py FOLDER [KIND…]`.
+"""Builds the shims for wheels, for every machine and C library: `portable.py FOLDER [KIND…]`.
 
-A kind is `<machine>-<C library>`; its shim comes to lie in `FOLDER/<kind>/libprovio.so`. Where no kind is named, all
-are built, and beside each the waiter. The compiler is that of the
-package `ziglang`, which brings the headers and the symbols of each C library in its oldest version. The same sources
-give the same bytes, wherever they lie: what is written holds no path and no time.
+A kind is `<machine>-<C library>`; its shim is written to `FOLDER/<kind>/libprovio.so`. Without a kind, all are built,
+and a waiter next to each. The compiler is that of the package `ziglang`, which contains the headers and the symbols of
+the oldest supported version of each C library. The build is reproducible: the output contains no path and no time.
 """
 
 import os
@@ -21,7 +20,7 @@ TARGETS = {
 }
 HERE = Path(__file__).resolve().parent
 LINK = "-Wl,-Bsymbolic -Wl,-z,now -Wl,--build-id=none"
-# No code of a sanitizer or a stack's guard, which zig adds and the C library would be asked for.
+# Without sanitizers and stack guards, which zig adds and which need functions of the C library.
 FLAGS = "-g0 -s -fno-sanitize=all -fno-stack-protector -Wno-sign-compare -Wno-unneeded-internal-declaration"
 PT_DYNAMIC = 2
 DT_NULL, DT_NEEDED, DT_DEBUG, DT_FLAGS_1 = 0, 1, 21, 0x6FFFFFFB
@@ -33,32 +32,32 @@ def build(kind: str, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     shim = folder / "libprovio.so"
     compile_for(TARGETS[kind], "posix", shim, LINK)
-    shim.write_bytes(finished(shim.read_bytes(), "musl" in kind))
+    shim.write_bytes(finish(shim.read_bytes(), "musl" in kind))
 
 
 def build_waiter(kind: str, folder: Path) -> None:
-    """Compile the waiter for the machine of a kind: it has its C library inside, which zig compiles first."""
+    """Compile the waiter for the machine of a kind, statically linked with musl, which zig compiles first."""
     compile_for(TARGETS[kind.partition("-")[0] + "-musl"], "waiter", folder / "waiter", "")
 
 
-def compile_for(target: str, room: str, output: Path, link: str) -> None:
-    """Run the build script of a room of the sources, with zig as its compiler."""
+def compile_for(target: str, sources: str, output: Path, link: str) -> None:
+    """Run the build script of a source folder, with zig as its compiler."""
     with tempfile.TemporaryDirectory() as cache:
         environment = {
             **os.environ,
             "CC": f"{sys.executable} -m ziglang cc -target {target}",
             "CFLAGS": f"{FLAGS} -ffile-prefix-map={HERE.parent}=.",
             "LINK": link,
-            "LC_ALL": "C",  # sources are listed in one order everywhere
+            "LC_ALL": "C",  # the sources have the same order everywhere
             "ZIG_LOCAL_CACHE_DIR": cache,
         }
-        command = [f"./{room}/build", str(output.resolve())]
+        command = [f"./{sources}/build", str(output.resolve())]
         subprocess.run(command, cwd=HERE.parent, env=environment, check=True)
 
 
-def finished(library: bytes, musl: bool) -> bytes:
-    """Return the library so that its constructor comes first, which zig's linker cannot be told; and without the name
-    of musl's C library, which each distribution has another name for, and which is always loaded."""
+def finish(library: bytes, musl: bool) -> bytes:
+    """Return the library with the flag DF_1_INITFIRST, which zig's linker lacks; and without the name of musl's C
+    library, which differs between distributions and which is always loaded."""
     data = bytearray(library)
     start, size, count = struct.unpack_from("<Q14xHH", data, 32)
     heads = [struct.unpack_from("<I4xQ16xQ", data, start + each * size) for each in range(count)]
@@ -73,7 +72,7 @@ def finished(library: bytes, musl: bool) -> bytes:
 
 
 def main(arguments: list[str]) -> None:
-    """Build the named kinds, or all."""
+    """Build the given kinds, or all."""
     folder, *kinds = arguments
     for kind in kinds or TARGETS:
         build(kind, Path(folder) / kind)

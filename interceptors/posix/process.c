@@ -1,7 +1,5 @@
-// What the supervisor set, this image's identity, and the state of its threads.
-#include "shim.h"
-
-#include <sys/mman.h>
+// The settings from `provio run`, the identity of this process image, the state of its threads, and its end.
+#include "rows.h"
 
 extern char **environ;
 
@@ -11,12 +9,13 @@ THREAD_LOCAL struct thread *self, *lender;
 THREAD_LOCAL __typeof__(muted) muted;
 
 static struct pool threads = POOL(struct thread);
-// Looked up, not linked with: before glibc 2.34 they lie in a library of their own, which a program without threads
-// has not; there nothing is to be done when a thread ends.
+// Looked up instead of linked: before glibc 2.34 these functions are in a separate library, which a program without
+// threads does not load; such a program needs nothing at the end of a thread.
 static EARLY pthread_key_t thread_key;
 static EARLY __typeof__(pthread_setspecific) *thread_key_set;
 
-// One field of PROVIO_TRACE, `%XX` undone, into the room. NULL: too long or malformed; else behind its NUL.
+// Decode a field of PROVIO_TRACE, `%XX` undone, into `room`. Returns the position after its NUL; NULL: too long or
+// malformed.
 static char *field(const char **at, char *room, const char *end) {
     for (; **at != '\0' && **at != ';'; (*at)++) {
         unsigned value;
@@ -47,14 +46,14 @@ static bool is_word(const char *word, size_t length, const char *known) {
     return length == strlen(known) && memcmp(word, known, length) == 0;
 }
 
-// What can stand in an IRI as it is, as one segment of it.
+// Whether the text can be one segment of an IRI, without escapes.
 bool is_segment(const char *text) {
     for (const char *at = text; *at != '\0'; at++)
         if (*strchrnul("<>\"{}|^`\\ /", *at) != '\0') return false;
     return *text != '\0';
 }
 
-// The number at the start, or behind a space.
+// The number at the start of the text, or after a space.
 static uint64_t number_at(const char *space) {
     uint64_t number = 0;
     for (const char *digit = space + (*space == ' '); *digit >= '0' && *digit <= '9'; digit++)
@@ -65,9 +64,9 @@ static uint64_t number_at(const char *space) {
 static bool settings_read(const char *at) {
     char version[4], words[256], clock[8];
     size_t size = strlen(at) + 1;
-    char *room = arena_take(size), *const end = room + size; // no larger: what starts should touch few pages
+    char *room = arena_take(size), *const end = room + size; // exactly that size, so that the start touches few pages
     if (field(&at, version, version + sizeof version) == NULL || strcmp(version, "1") != 0) return false;
-    if (field(&at, words, words + sizeof words) == NULL || !words_read(words)) return false;
+    if (field(&at, words, words + sizeof words) == NULL || !options_read(words)) return false;
     if (field(&at, clock, clock + sizeof clock) == NULL) return false;
     const char **const names[] = {&settings.run, &settings.host, &settings.home, &settings.folder};
     for (int i = 0; i < 4; i++) {
@@ -107,13 +106,14 @@ static void thread_end(void *state) {
 }
 
 static void thread_key_take(void) {
-    enum { DEAR = 32 }; // a key beyond the first would make pthread_setspecific allocate
+    enum { FIRST_KEYS = 32 }; // pthread_setspecific allocates for later keys
     __typeof__(pthread_key_create) *create = real_named("pthread_key_create");
-    if (create != NULL && create(&thread_key, thread_end) == 0 && thread_key < DEAR)
+    if (create != NULL && create(&thread_key, thread_end) == 0 && thread_key < FIRST_KEYS)
         thread_key_set = real_named("pthread_setspecific");
 }
 
-// The kernel lays the arguments out one behind the other; later the array may be permuted, the strings hardly ever are.
+// The kernel stores the arguments one after the other. A program may permute the array later, but rarely moves the
+// strings.
 static void remember_arguments(int count, char **arguments) {
     if (count < 1) return;
     settings.arguments = settings.arguments_end = arguments[0];
@@ -121,7 +121,8 @@ static void remember_arguments(int count, char **arguments) {
         settings.arguments_end += strlen(arguments[i]) + 1;
 }
 
-// What the launcher put before the shim for this very program, and an empty name as its sign, is not for its children.
+// Remove libraries that the launcher put into LD_PRELOAD before the shim for this program only; an empty name (`::`)
+// follows them.
 static void preload_restore(char *value) {
     const char *shim = strstr(value, "::");
     if (shim == NULL) return;
@@ -131,7 +132,7 @@ static void preload_restore(char *value) {
 
 static void begin(int count, char **arguments, char **environment) {
     char *preload = NULL;
-    const char *ranks[RANK_LOOKED_FOR] = {NULL}, *job[JOB_WORDS] = {NULL};
+    const char *ranks[RANK_VARIABLES] = {NULL}, *job[JOB_WORDS] = {NULL};
     resolve_begin();
     settings.environment = environment;
     for (; environment != NULL && *environment != NULL; environment++) {
@@ -139,39 +140,40 @@ static void begin(int count, char **arguments, char **environment) {
         size_t length = (size_t)(value - *environment);
         if (*value == '=' && is_word(*environment, length, "PROVIO_TRACE")) settings.watched = settings_read(value + 1);
         if (*value == '=' && is_word(*environment, length, "LD_PRELOAD")) preload = value + 1;
-        if (*value == '=') rank_look(ranks, *environment, length, value + 1);
-        if (*value == '=') job_look(job, *environment, length, value + 1);
+        if (*value == '=') rank_match(ranks, *environment, length, value + 1);
+        if (*value == '=') job_match(job, *environment, length, value + 1);
     }
     if (!settings.watched) return;
     rank_read(ranks);
     job_keep(job);
     if (preload != NULL) preload_restore(preload);
     remember_arguments(count, arguments);
-    // On an older kernel the wrappers of fork do it alone.
+    // On older kernels, only the wrappers of fork do it.
     settings.wipes = RAW(madvise, (long)&page, sizeof page, MADV_WIPEONFORK) == 0;
     thread_key_take();
-    atomic_store(&first_descriptors[0], NULL); // the first use of a page: read before, it would take two page faults
+    atomic_store(&first_descriptors[0], NULL); // the first access to a page: a read first would cause two page faults
     process.started = wall_clock();
-    python_look();
+    python_detect();
     atomic_store(&process.alive, (uint32_t)settings.detail + 1);
 }
 
 #if defined(__GLIBC__)
 __attribute__((constructor)) static void begin_with(int count, char **arguments, char **environment) {
-    if (at_home()) begin(count, arguments, environment);
+    if (libc_matches()) begin(count, arguments, environment);
 }
 #else
-// musl hands its constructors nothing: /proc says where the kernel laid the arguments out.
+// musl passes no arguments to constructors: /proc has the address where the kernel stored them.
 __attribute__((constructor)) static void begin_alone(void) {
     enum { ARGUMENTS = 48 };
-    if (at_home()) begin(0, NULL, environ);
+    if (libc_matches()) begin(0, NULL, environ);
     if (!settings.watched) return;
     settings.arguments = (char *)stat_field(0, ARGUMENTS, NULL);
     settings.arguments_end = (char *)stat_field(0, ARGUMENTS + 1, NULL);
 }
 #endif
 
-// Called where the wiped or not yet written page says that this image is not watched: a forked child wakes here.
+// Called if the page, wiped or not written yet, does not mark this process image as recorded: a forked child starts
+// recording here.
 bool wake(void) {
     if (!settings.watched) return false;
     self = lender = NULL;
@@ -181,7 +183,7 @@ bool wake(void) {
     objects_after_fork();
     maps_after_fork();
     tasks_after_fork();
-    said_after_fork();
+    declarations_after_fork();
     atomic_store(&process.alive, (uint32_t)settings.detail + 1);
     return true;
 }
@@ -217,7 +219,7 @@ struct thread *thread_begin(void) {
     return self = thread;
 }
 
-// A field of /proc/<pid>/stat; the name in field 2 may hold anything, so fields are counted from its last `)`.
+// A field of /proc/<pid>/stat. The name in field 2 may contain any character, so fields are counted from its last `)`.
 static uint64_t stat_field(int pid, int wanted, uint32_t *parent) {
     char name[32], stat[768];
     struct text text = {name, name + sizeof name - 1};
@@ -248,11 +250,12 @@ uint64_t start_tick(int pid, uint32_t *parent) {
     return stat_field(pid, START, parent);
 }
 
-// A child is made between two looks at the clock: where they show the same tick, it is the child's start. /proc, which
-// takes longer than all else that is recorded of a fork, is asked but once, for a kernel may count otherwise; and each
-// time where the kernel does not wipe pages: that is an old one, or one that only looks like Linux.
+// A child is created between two readings of the clock: if both show the same tick, that is the start of the child.
+// Reading /proc takes longer than the rest of the record of a fork; it is read only once, to check that the kernel
+// counts the same way, and each time if the kernel does not wipe pages, because such a kernel is old or not really
+// Linux.
 static THREAD_LOCAL uint64_t tick_before;
-static EARLY _Atomic int ticks_agree; // 1: they do, -1: they do not
+static EARLY _Atomic int ticks_agree; // 1: they agree, -1: they differ
 
 void child_begin(void) {
     tick_before = !settings.wipes || relaxed(ticks_agree) < 0 ? 0 : boot_tick();
@@ -267,18 +270,18 @@ static uint64_t tick_between(void) {
 uint64_t child_tick(int pid) {
     uint64_t between = tick_between();
     if (between != 0 && relaxed(ticks_agree) > 0) return between;
-    uint64_t told = start_tick(pid, NULL);
-    if (between != 0 && told != 0) atomic_store(&ticks_agree, told == between ? 1 : -1);
-    return told;
+    uint64_t listed = start_tick(pid, NULL);
+    if (between != 0 && listed != 0) atomic_store(&ticks_agree, listed == between ? 1 : -1);
+    return listed;
 }
 
-// In the child itself, once it is awake.
+// In the child, after wake().
 void child_named(void) {
     uint64_t between = tick_between();
     if (relaxed(ticks_agree) > 0) process.known_tick = between;
 }
 
-// 0, or why the process cannot be named.
+// Return 0, or why the process cannot be identified.
 long process_identify(void) {
     if (atomic_load(&process.tick) != 0) return 0;
     uint32_t parent = 0;
@@ -289,6 +292,26 @@ long process_identify(void) {
         parent = (uint32_t)RAW(getppid, 0);
     atomic_store(&process.parent, parent);
     atomic_store(&process.pid, (uint32_t)RAW(getpid, 0));
-    atomic_store(&process.tick, tick); // the last: other threads look at it first
+    atomic_store(&process.tick, tick); // stored last, because other threads check it first
     return tick != 0 ? 0 : -EMFILE;    // most likely
+}
+
+// ---- the end of the process
+
+// After this, the C library writes the data that the program left in the buffer of its standard output.
+__attribute__((destructor)) static void last_flush(void) {
+    if (watching()) put_count(STANDARD_OUTPUT);
+    lives_write();
+}
+
+void provio__exit(int status) {
+    lives_write();
+    REAL(_exit)(status);
+    __builtin_unreachable();
+}
+
+void provio__Exit(int status) {
+    lives_write();
+    REAL(_Exit)(status);
+    __builtin_unreachable();
 }

@@ -1,16 +1,15 @@
-// A Python that is watched waits for the libraries whose calls say what it does (../recognising.py): nothing of that is
-// in its environment or on its path, whatever its options are and whoever started it.
-#include "loaded.h"
-#include "shim.h"
+// Starts provio's Python layer (../recognising.py) in a Python process that is recorded. Nothing in the environment or
+// the module path is needed, so it works with all options and in embedded interpreters.
+#include "event.h"
 
 #include <dlfcn.h>
 
 typedef struct python_object python_object;
 
-// Where this process is a Python; else NULL. (The one name that the loader looks up in every process.)
+// Not NULL in a process that contains Python. (The only name that the loader resolves for the shim in every process.)
 __attribute__((weak, visibility("default"))) extern int Py_IsInitialized(void);
 
-// Its functions, found once it is one: a name that dlsym does not find, it says with malloc.
+// Its functions, looked up only in a Python process, because dlsym allocates an error message for a missing name.
 static struct {
     int (*Py_AddPendingCall)(int (*function)(void *), void *argument);
     python_object *(*PyDict_New)(void);
@@ -40,10 +39,10 @@ static bool own_found(void) {
 
 enum { FILE_INPUT = 257 };
 
-EARLY _Atomic bool python_waits;
+EARLY _Atomic bool python_pending;
 
-// Whoever has no Python pays for one look-up of the loader alone.
-void python_look(void) {
+// Other processes pay only for that one name.
+void python_detect(void) {
     static const char folder[] = "interceptors", first[] = "/recognising.py";
     if (Py_IsInitialized == NULL || !own_found()) return;
     char *room = arena_take(strlen(own_name()) + sizeof folder + sizeof first);
@@ -55,11 +54,11 @@ void python_look(void) {
     room[length] = '\0';
     settings.layer = room;
     settings.layer_length = length;
-    atomic_store(&python_waits, true);
+    atomic_store(&python_pending, true);
 }
 
-// Its byte code is read where it lies, but never written: the program's user may not be provio's. What is raised
-// meanwhile is the program's, where a handler of a signal raised it (../python/guard.py).
+// Byte code is read from the package, but never written, because the user may not own provio. An exception raised by
+// the program's own signal handler belongs to the program (../python/guard.py).
 static const char beginning[] = "def load(name):\n"
                                 "    from _frozen_importlib_external import SourceFileLoader\n"
                                 "    loader = SourceFileLoader('_provio.' + name, place + '/' + name + '.py')\n"
@@ -90,9 +89,9 @@ static int python_begin(void *unused) {
     return 0;
 }
 
-// Called where a file was opened: the interpreter is asked to make a call of its own when it next can.
-void python_ask(void) {
-    if (lender != NULL || !Py_IsInitialized() || !atomic_exchange(&python_waits, false)) return;
+// Called after a file was opened: the interpreter will run python_begin when it can.
+void python_request(void) {
+    if (lender != NULL || !Py_IsInitialized() || !atomic_exchange(&python_pending, false)) return;
     int error = errno;
     const char *set = getenv("PROVIO_RECOGNISE"), *off = getenv("PROVIO_OFF");
     if ((set == NULL || strcmp(set, "off") != 0) && (off == NULL || *off == '\0'))

@@ -1,33 +1,24 @@
-// Which rank of a parallel program this process is: who starts the ranks numbers them in their environment.
-#include "shim.h"
+// The rank of this process in a parallel program: launchers number ranks in environment variables.
+#include "launchers.def"
+#include "process.h"
 
-#include <string.h>
-
-// As provio/system/ranks.py has them: the variable of the number, that of how many there are, who says so.
-#define RANK_NAMES(name)                                                                                               \
-    name("OMPI_COMM_WORLD_RANK") name("PMIX_RANK") name("PMI_RANK") name("PALS_RANKID") name("FLUX_TASK_RANK")         \
-        name("SLURM_PROCID")
-#define SIZE_NAMES(name)                                                                                               \
-    name("OMPI_COMM_WORLD_SIZE") name("") name("PMI_SIZE") name("") name("FLUX_JOB_SIZE") name("SLURM_STEP_NUM_TASKS")
-#define LAUNCHER_NAMES(name) name("Open MPI") name("PMIx") name("PMI") name("PALS") name("Flux") name("Slurm")
-// The variables that name the job, and the step of it or the program; of each the first that is there.
-#define BATCH_NAMES(name) name("SLURM_JOB_ID") name("FLUX_JOB_ID") name("PBS_JOBID") name("LSB_JOBID") name("PALS_APID")
-#define STEP_NAMES(name)                                                                                               \
-    name("PMIX_NAMESPACE") name("OMPI_MCA_ess_base_jobid") name("PALS_APID") name("SLURM_STEP_ID") name("FLUX_JOB_ID")
-
-#define AS_TEXT(name) name,
-#define AS_LENGTH(name) sizeof(name) - 1,
-#define ALL(name) RANK_NAMES(name) SIZE_NAMES(name) BATCH_NAMES(name) STEP_NAMES(name)
-static const char names[][24] = {ALL(AS_TEXT)};
-static const unsigned char lengths[] = {ALL(AS_LENGTH)};
-static const char *const launchers[] = {LAUNCHER_NAMES(AS_TEXT)};
+#define RANK(launcher, rank, size) rank,
+#define RANK_LENGTH(launcher, rank, size) sizeof(rank) - 1,
+#define SIZE(launcher, rank, size) size,
+#define SIZE_LENGTH(launcher, rank, size) sizeof(size) - 1,
+#define TITLE(launcher, rank, size) launcher,
+#define NAME(text) text,
+#define LENGTH(text) sizeof(text) - 1,
+static const char names[][24] = {LAUNCHERS(RANK) LAUNCHERS(SIZE) BATCHES(NAME) STEPS(NAME)};
+static const unsigned char lengths[] = {LAUNCHERS(RANK_LENGTH) LAUNCHERS(SIZE_LENGTH) BATCHES(LENGTH) STEPS(LENGTH)};
+static const char *const launchers[] = {LAUNCHERS(TITLE)};
 enum { RANKS = sizeof launchers / sizeof *launchers, ALONE = RANKS - 1, BATCH = 2 * RANKS, STEP = BATCH + 5 };
-_Static_assert(sizeof lengths == RANK_LOOKED_FOR, "a value for each name");
+_Static_assert(sizeof lengths == RANK_VARIABLES, "a value for each name");
 
-// Of every variable of every process that starts: so what tells most of them apart comes first.
-void rank_look(const char **values, const char *name, size_t length, const char *value) {
+// Called for every variable of every starting process: the most selective test is first.
+void rank_match(const char **values, const char *name, size_t length, const char *value) {
     if (*name != 'O' && *name != 'P' && *name != 'S' && *name != 'F' && *name != 'L') return;
-    for (size_t i = 0; i < RANK_LOOKED_FOR; i++)
+    for (size_t i = 0; i < RANK_VARIABLES; i++)
         if (length == lengths[i] && memcmp(name, names[i], length) == 0) values[i] = value;
 }
 
@@ -39,7 +30,7 @@ static bool rank_number(const char *value, uint32_t *number) {
     return true;
 }
 
-// Of a name what fits, and can stand in a text as it is.
+// Append the characters that can be written without escapes, up to the available space.
 static size_t name_add(size_t at, const char *value) {
     for (; *value != '\0' && at < sizeof settings.program - 1; value++) {
         bool plain = (*value >= '0' && *value <= '9') || ((*value | 32) >= 'a' && (*value | 32) <= 'z') ||
@@ -53,7 +44,7 @@ static void program_read(const char **values) {
     const char *job = NULL, *step = NULL;
     for (int i = STEP; i-- > BATCH;)
         if (values[i] != NULL && *values[i] != '\0') job = values[i];
-    for (int i = RANK_LOOKED_FOR; i-- > STEP;)
+    for (int i = RANK_VARIABLES; i-- > STEP;)
         if (values[i] != NULL && *values[i] != '\0') step = values[i];
     if (step == NULL) return;
     size_t at = 0;
@@ -61,8 +52,8 @@ static void program_read(const char **values) {
     name_add(at, step);
 }
 
-// Slurm numbers the one process of a job that is none as well, and the daemons of others that start ranks. Where the
-// others do not agree, nobody is believed.
+// Slurm also numbers the single process of a job that is no parallel program, and the daemons of other launchers. If
+// the other variables disagree, none is used.
 void rank_read(const char **values) {
     const char *tasks = values[RANKS + ALONE];
     uint32_t number;
@@ -79,7 +70,7 @@ void rank_read(const char **values) {
         settings.ranked = agrees;
         settings.rank = number;
         if (!agrees) {
-            settings.unlike[0] = names[first], settings.unlike[1] = names[i];
+            settings.conflicting[0] = names[first], settings.conflicting[1] = names[i];
             return;
         }
     }
@@ -87,22 +78,22 @@ void rank_read(const char **values) {
 }
 
 size_t rank_room(void) {
-    return settings.ranked || settings.unlike[0] != NULL ? 160 + sizeof settings.program : 0;
+    return settings.ranked || settings.conflicting[0] != NULL ? 160 + sizeof settings.program : 0;
 }
 
-// Of each process that has them: merge says it once.
-void text_unlike_ranks(struct text *text) {
-    if (settings.unlike[0] == NULL || left_out(CLASS_RANK)) return;
+// Written by each process concerned; merge reports it once.
+void text_conflicting_ranks(struct text *text) {
+    if (settings.conflicting[0] == NULL || filtered(CLASS_RANK)) return;
     TEXT(text, " <ranks> a " TERM_Gap " ; " TERM_reason " \"");
-    text_string(text, settings.unlike[0]);
+    text_string(text, settings.conflicting[0]);
     TEXT(text, " and ");
-    text_string(text, settings.unlike[1]);
-    TEXT(text, " contradict each other, so that ranks are not told apart: unset what is left of another launcher\" ; ");
+    text_string(text, settings.conflicting[1]);
+    TEXT(text, " contradict each other, so that ranks are unknown: unset the variables left by another launcher\" ; ");
     TEXT(text, TERM_about " <../> .");
 }
 
 void text_rank(struct text *text) {
-    if (!settings.ranked || left_out(CLASS_RANK)) return;
+    if (!settings.ranked || filtered(CLASS_RANK)) return;
     TEXT_NUMBER(text, TERM_rank, settings.rank);
     if (settings.world_size != 0) TEXT_NUMBER(text, TERM_worldSize, settings.world_size);
     TEXT(text, " ; " TERM_launcher " \"");

@@ -1,12 +1,62 @@
-// The real functions: for each name of the table, its definition in the first library behind this one. What dlsym(3)
-// would say, without its lock and in a third of its time, so that it can be asked in the middle of a call; and without
-// naming the library that has dlsym, which is another than the C library where that is old.
-#include "shim.h"
+// The rows of the tables, and their real functions: the definition of each name in the first library after the shim. It
+// gives the results of dlsym(3) without its lock and in a third of its time, so that it can run inside a wrapper; and
+// without linking the library that contains dlsym, which is not the C library on old systems.
+#include "raw.h"
 
 #include <link.h>
 
-// The loader's list, of glibc and of musl. Both weak, for a shim may come into a program of the other C library, by way
-// of a static one: there it does nothing but hand the calls on.
+// ---- the rows of the tables: names and classes
+
+#define CHARACTER CALL
+#define VARIADIC CALL
+#define HAND CALL
+#define FRESH CALL
+#define SKIP(name, why)
+#define SKIPS(...)
+#define CALL(name, ...) #name,
+#define HDF5_HAND HDF5
+#define HDF5(name, ...) #name,
+#define MPIIO_HAND MPIIO
+#define MPIIO_LARGE(name, plain, ...) MPIIO(name, __VA_ARGS__)
+#define MPIIO HDF5
+const char api_names[][32] = {
+#include "calls.def"
+#include "../hdf5/calls.def"
+#include "../mpiio/calls.def"
+};
+#undef HDF5
+#undef CALL
+#define CALL(name, ...) sizeof(#name) - 1,
+#define HDF5(name, ...) sizeof(#name) - 1,
+const unsigned char api_lengths[] = {
+#include "calls.def"
+#include "../hdf5/calls.def"
+#include "../mpiio/calls.def"
+};
+#undef HDF5
+#undef CALL
+#undef CHARACTER
+#undef VARIADIC
+#undef HAND
+#undef FRESH
+
+#define CALL(name, type, parameters, arguments, Term, subject, outcome) TERM_##Term,
+#define CHARACTER CALL
+#define VARIADIC(name, type, parameters, last, sibling, arguments, Term, subject, outcome) TERM_##Term,
+#define FIRST_TERM(first, ...) TERM_##first
+#define HAND(name, type, parameters, ...) FIRST_TERM(__VA_ARGS__ __VA_OPT__(, ) IOActivity, ),
+#define FRESH(name, ...) TERM_IOActivity,
+#define HDF5(name, Term, ...) TERM_##Term,
+const char api_terms[][16] = {
+#include "calls.def"
+#include "../hdf5/calls.def"
+#include "../mpiio/calls.def"
+};
+
+// ---- real functions
+
+// The loader's list in glibc and in musl. Both are weak, because a static program may pass a shim on to a program of
+// the other C library: there it only passes the calls on.
 extern struct r_debug _r_debug __attribute__((weak));
 extern struct r_debug *_dl_debug_addr __attribute__((weak));
 extern ElfW(Dyn) _DYNAMIC[] __attribute__((visibility("hidden")));
@@ -16,7 +66,7 @@ static const struct r_debug *loaded(void) {
     return &_dl_debug_addr == NULL ? NULL : _dl_debug_addr;
 }
 
-bool at_home(void) {
+bool libc_matches(void) {
 #if defined(__GLIBC__)
     return &_r_debug != NULL;
 #else
@@ -34,12 +84,12 @@ struct library {
 
 struct tables tables __attribute__((aligned(PAGE)));
 
-// Those that were loaded when the process began: they stay, and what was loaded later does not come before them.
+// The libraries loaded at the start of the process: they stay loaded, and libraries loaded later come after them.
 static EARLY struct library *_Atomic libraries;
 static EARLY _Atomic int library_count;
 
 static const void *table_at(const struct link_map *map, ElfW(Addr) address) {
-    return (const void *)(address < map->l_addr ? address + map->l_addr : address); // some loaders leave it relative
+    return (const void *)(address < map->l_addr ? address + map->l_addr : address); // some loaders do not relocate it
 }
 
 static bool library_read(struct library *library, const struct link_map *map) {
@@ -62,14 +112,14 @@ static uint32_t hash_of(const char *name) {
 }
 
 static void *defined(const struct library *library, uint32_t index) {
-    enum { HIDDEN = 0x8000 }; // an old version, kept for old programs
+    enum { HIDDEN = 0x8000 }; // an old version, for old programs
     const ElfW(Sym) *symbol = &library->symbols[index];
     bool function = ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && symbol->st_shndx != SHN_UNDEF;
     if (!function || (library->versions != NULL && (library->versions[index] & HIDDEN))) return NULL;
     return (void *)(library->base + symbol->st_value);
 }
 
-// Where there is no other table than the old one, which says how many symbols there are.
+// For libraries with only the old hash table; its second number is the number of symbols.
 static void *old_library_find(const struct library *library, const char *name) {
     for (uint32_t index = 1; index < library->old_hash[1]; index++) {
         if (strcmp(library->names + library->symbols[index].st_name, name) != 0) continue;
@@ -79,7 +129,7 @@ static void *old_library_find(const struct library *library, const char *name) {
     return NULL;
 }
 
-// The GNU hash table: a filter that says "surely not here" for most names, then buckets of chains.
+// The GNU hash table: a Bloom filter that excludes most names, then buckets of chains.
 static void *library_find(const struct library *library, const char *name, uint32_t hash) {
     if (library->hash == NULL) return old_library_find(library, name);
     enum { BITS = 8 * sizeof(ElfW(Addr)) };
@@ -111,7 +161,7 @@ static const struct link_map *own_map(void) {
     return map;
 }
 
-// In what has been loaded meanwhile: before glibc 2.34 threads came with a library of their own.
+// Search libraries loaded after the start: before glibc 2.34, threads are in a separate library.
 static void *find_loaded(const char *name, uint32_t hash) {
     void *found = NULL;
     const struct link_map *map = own_map();
@@ -136,7 +186,7 @@ static void *find(int api) {
     return find_name(api_names[api]);
 }
 #else
-// Since musl 1.2.4 its loader alone knows that `open64` is `open`.
+// Since musl 1.2.4, only its loader knows that `open64` is `open`.
 static void *find(int api) {
     const char *name = api_names[api], *wide = strstr(name, "64");
     void *found = find_name(name);
@@ -172,7 +222,7 @@ void *real_named(const char *name) {
 }
 
 __attribute__((cold, noinline)) void *resolve(int api) {
-    resolve_begin(); // another library's constructor may call before this one's
+    resolve_begin(); // the constructor of another library may call before this one's
     void *found = relaxed(real_functions[api]);
     if (found == NULL && (found = find(api)) == NULL) found = (void *)absent;
     atomic_store(&real_functions[api], found);

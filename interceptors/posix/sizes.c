@@ -1,10 +1,11 @@
-// What counters say beyond their sums: the sizes of calls, repositions, the longest call.
-#include "shim.h"
+// The counters of an access besides its sums: sizes of calls, repositions, the longest call.
+#include "access.h"
 
-// The sizes of calls that are unlike the first one, and the bytes of calls that did not begin where the last one ended.
+// The sizes of calls in another class than the first, and the bytes of calls that did not start where the last one
+// ended.
 struct spread {
     uint64_t sizes[10], jumped;
-    char *digits; // of the first size; the others and the bytes follow, each 32 bytes on
+    char *digits; // of the first size; the others and the bytes follow, at steps of 32 bytes
     struct chunk *chunk;
 };
 
@@ -19,7 +20,7 @@ static int size_class(uint64_t bytes) {
     return i;
 }
 
-// The sizes like this one need no counter of their own: they are what the others leave of the count.
+// Sizes in the class of the first call need no counter of their own: they are the rest of the count.
 static void usual_size(struct counters *counters, uint64_t bytes) {
     int class = size_class(bytes);
     if (bytes == 0 && counters->side == READING) return; // the end of a file
@@ -32,19 +33,19 @@ void counters_begin(struct counters *counters, uint64_t bytes, uint64_t first) {
     if (counters->term == NULL) {
         usual_size(counters, bytes);
         turn_to(counters->side);
-        if (turns_seen(counters)) turn_follow(counters);
+        if (is_of_channel(counters)) turn_follow(counters);
     } else {
         counters->width = UINT64_MAX;
     }
 }
 
-void counters_longer(struct counters *counters, uint64_t elapsed) {
+void counters_store_longest(struct counters *counters, uint64_t elapsed) {
     counters->longest = elapsed;
     store_counter(counters, LONGEST, elapsed);
 }
 
-// Where a handler counted in between: each has added one to the digits, or stored a count of its own.
-void counters_again(struct counters *counters) {
+// Repeat if a signal handler counted in between, because its digits may have been overwritten.
+void counters_store_again(struct counters *counters) {
     uint64_t count;
     do {
         count = AS_IT_IS(counters->values[COUNT]);
@@ -90,8 +91,8 @@ static void spread_add(struct spread *spread, int which, uint64_t amount) {
     } while (stored != AS_IT_IS(*value));
 }
 
-void counters_spread(struct thread *thread, struct counters *counters, uint64_t bytes, bool consecutive,
-                     uint64_t first) {
+void counters_note_size(struct thread *thread, struct counters *counters, uint64_t bytes, bool consecutive,
+                        uint64_t first) {
     if (counters->term != NULL) return;
     if (bytes == 0 && counters->side == READING) {
         store_counter(counters, EMPTY, next_number(&counters->empty));

@@ -1,6 +1,6 @@
-// Which connection a socket is an end of, so that the two ends can be joined: of a local one the inode of the other
-// end, of an Internet one both addresses.
-#include "hand.h"
+// The connection of a socket, so that its two ends can be joined: for a local socket the inode of the other end, for an
+// Internet socket both addresses.
+#include "rows.h"
 
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <sys/un.h>
 
-// ---- the other end of a local socket: only the kernel's list of sockets says it
+// ---- the other end of a local socket: only the kernel's list of sockets has it
 
 static uint64_t peer_in(const char *reply, long size) {
     struct nlmsghdr head;
@@ -30,7 +30,7 @@ static uint64_t peer_in(const char *reply, long size) {
     return 0;
 }
 
-// 0: nobody accepted it yet, or the other end is gone.
+// Returns 0 if the connection is not accepted yet, or the other end is closed.
 static uint64_t unix_peer(uint64_t inode) {
     struct {
         struct nlmsghdr head;
@@ -58,7 +58,7 @@ static void unix_read(int fd, struct object *object, const struct sockaddr_un *o
     struct ucred peer = {0};
     socklen_t size = sizeof other, peer_size = sizeof peer;
     const struct sockaddr_un *named = own;
-    if (own_size <= offsetof(struct sockaddr_un, sun_path)) { // a client: it knows its server by name
+    if (own_size <= offsetof(struct sockaddr_un, sun_path)) { // a client: it knows the server's name
         bool connected = RAW(getpeername, fd, (long)&other, (long)&size) == 0 && size <= sizeof other;
         named = connected ? &other : NULL;
         own_size = size;
@@ -150,7 +150,7 @@ void text_connection(struct text *text, const struct connection *connection) {
 
 // ---- the calls
 
-// Whatever the socket was before, from here on it is an end of this connection, looked at when it is used.
+// From here on the socket is an end of the new connection, which is read at its first use.
 static int connected(int fd, int result) {
     if (result == 0 || errno == EINPROGRESS) object_forget(fd);
     return result;
@@ -166,7 +166,7 @@ int provio___connect(int fd, const void *address, socklen_t length) {
     return watching() ? connected(fd, result) : result;
 }
 
-// A client may be gone before its server first reads: who it was is asked at once.
+// A client may end before its server first reads: it is identified immediately.
 static int accepted(int fd) {
     if (fd < 0 || !watching()) return fd;
     object_forget(fd);
@@ -192,7 +192,7 @@ int provio_socketpair(int domain, int type, int protocol, int fds[2]) {
     return result;
 }
 
-// ---- descriptors that come with a message: what their numbers named before is gone
+// ---- descriptors received in a message: their numbers have no other opening now
 
 void message_taken(const struct msghdr *message) {
     struct cmsghdr *part = message->msg_controllen == 0 ? NULL : CMSG_FIRSTHDR(message);

@@ -1,15 +1,15 @@
-// syscall(2): what its common calls do is recorded as if they had been made by name; of others that do I/O a Gap is
-// left, once a process. Not by calling those functions: unlike them, syscall() is no cancellation point.
-#include "hand.h"
+// syscall(2): its common calls are recorded like the functions of the C library; other calls that do I/O leave one Gap
+// in each process. It does not call those functions, because they are cancellation points and syscall() is not.
+#include "rows.h"
 
 #include <sched.h>
 #include <sys/prctl.h>
 
-enum kind { PLAIN, WATCHED, NOTED }; // NOTED may return twice on one stack: looked at before, then left alone
+enum kind { PLAIN, WATCHED, NOTED }; // NOTED may return twice on one stack: noted before the call
 
 enum { NUMBERS = 512 };
 
-// By number; what is not here is no I/O, or makes nothing that the shim keeps a table of.
+// By number. Numbers that are missing here do no I/O and make no descriptor.
 __attribute__((used, visibility("hidden"))) const unsigned char provio_syscall_kinds[NUMBERS] = {
 #define WATCH(name) [SYS_##name] = WATCHED,
 #define OLD(name)
@@ -31,7 +31,7 @@ __attribute__((used, visibility("hidden"))) const unsigned char provio_syscall_k
                                         OLD(unlink) WATCH(unlinkat) OLD(fork) WATCH(execve) WATCH(execveat)
                                             WATCH(seccomp) WATCH(prctl) WATCH(chroot) WATCH(pivot_root) WATCH(unshare)
                                                 WATCH(setns) WATCH(setuid) WATCH(setreuid) WATCH(setresuid) WATCH(mmap)
-    // a Gap:
+    // calls that leave a Gap:
     WATCH(io_uring_setup) WATCH(io_setup) WATCH(io_submit) WATCH(recvmmsg) WATCH(sendmmsg) WATCH(tee) WATCH(vmsplice)
         WATCH(truncate) WATCH(ftruncate) WATCH(fallocate) OLD(link) WATCH(linkat) OLD(symlink) WATCH(symlinkat)
             OLD(mknod) WATCH(mknodat) OLD(mkdir) WATCH(mkdirat) OLD(rmdir) OLD(utime) OLD(utimes) OLD(futimesat)
@@ -54,20 +54,20 @@ static long direct(const struct call *call) {
     return -1;
 }
 
-static bool said_before(unsigned number) {
+static bool already_reported(unsigned number) {
     uint64_t bit = (uint64_t)1 << number % 64;
-    return atomic_fetch_or(&process.said[number / 64 % 8], bit) & bit;
+    return atomic_fetch_or(&process.reported[number / 64 % 8], bit) & bit;
 }
 
-static void say_once(long number) {
+static void report_once(long number) {
     static const char reason[] = "made the system call ", end[] = " by syscall(), which is not recorded";
     char words[96];
     struct text text = {words, words + sizeof words - 1};
-    if (said_before((unsigned)number)) return;
+    if (already_reported((unsigned)number)) return;
     if (number == SYS_io_uring_setup) {
-        TEXT(&text, "uses io_uring: what it reads and writes by it is not seen");
+        TEXT(&text, "uses io_uring: its reads and writes by it are not recorded");
     } else if (number == SYS_io_submit || number == SYS_io_setup) {
-        TEXT(&text, "uses the kernel's asynchronous I/O: what it reads and writes by it is not seen");
+        TEXT(&text, "uses the kernel's asynchronous I/O: its reads and writes by it are not recorded");
     } else {
         text_bytes(&text, reason, sizeof reason - 1);
         text_number(&text, (uint64_t)number);
@@ -77,12 +77,12 @@ static void say_once(long number) {
     event_gap(API_syscall, words, NULL);
 }
 
-// ---- what they do
+// ---- the calls
 
 static long data(const struct call *call, enum side side, bool positioned) {
     struct object *object = object_of((int)call->a);
     if (object == &ignored) return direct(call);
-    positioned &= call->d != -1; // preadv2 and pwritev2: the file's own offset
+    positioned &= call->d != -1; // preadv2 and pwritev2: -1 is the current offset
     uint64_t serial = relaxed(object->serial), where = positioned ? (uint64_t)call->d : relaxed(object->position);
     long result = direct(call);
     if (result < 0) {
@@ -103,7 +103,7 @@ static long opening(const struct call *call, int dirfd, const char *path, int fl
     return fd;
 }
 
-// Its flags are the first of a structure, which the call has read when it succeeds.
+// The flags are the first member of a structure, which is readable if the call succeeded.
 static long opening_how(const struct call *call) {
     long fd = direct(call);
     if (fd >= 0)
@@ -173,36 +173,27 @@ static long deleted(const struct call *call, int dirfd, long path) {
     return result;
 }
 
-static long forking(const struct call *call) {
-    return forked(API_syscall, (pid_t)direct(call), call->thread, call->started);
-}
-
 static long executing(struct call *call, int dirfd, long path, long argv, long envp, long flags) {
     struct launch launch;
     launch_begin(&launch, dirfd, (const char *)path, (int)flags, false, (char *const *)argv, (char *const *)envp);
-    launch_say(&launch, API_syscall, (const char *)path);
+    launch_report(&launch, API_syscall, (const char *)path);
     *(call->number == SYS_execve ? &call->c : &call->d) = (long)launch.environment;
     long result = direct(call);
     launch_failed(&launch, API_syscall, errno);
     return result;
 }
 
-static long sealing(const struct call *call, bool strict) {
-    struct sealing sealing;
-    seal_begin(&sealing, strict);
+static long seccomp_entry(const struct call *call, bool strict) {
+    struct seccomp_entry seccomp_entry;
+    seccomp_begin(&seccomp_entry, strict);
     long result = direct(call);
-    seal_end(&sealing, API_syscall, result == 0);
+    seccomp_end(&seccomp_entry, API_syscall, result == 0);
     return result;
-}
-
-static long confining(const struct call *call) {
-    confine_begin();
-    return confine_end((int)direct(call));
 }
 
 static long gap(const struct call *call) {
     long result = direct(call);
-    if (result >= 0) say_once(call->number);
+    if (result >= 0) report_once(call->number);
     return result;
 }
 
@@ -212,7 +203,7 @@ static long changing_folder(const struct call *call) {
     return result;
 }
 
-// ---- which is which
+// ---- dispatch
 
 static long names(const struct call *call) {
     switch (call->number) {
@@ -302,16 +293,16 @@ static long processes(struct call *call) {
     switch (call->number) {
 #if defined(__x86_64__)
     case SYS_fork:
-        return forking(call);
+        return forked(API_syscall, (pid_t)direct(call), call->thread, call->started);
 #endif
     case SYS_execve:
         return executing(call, AT_FDCWD, call->a, call->b, call->c, 0);
     case SYS_execveat:
         return executing(call, (int)call->a, call->b, call->c, call->d, call->e);
-    case SYS_seccomp: // strict mode, or a filter; other operations only ask
-        return call->a == 0 || call->a == 1 ? sealing(call, call->a == 0) : direct(call);
+    case SYS_seccomp: // strict mode, or a filter; other operations only query
+        return call->a == 0 || call->a == 1 ? seccomp_entry(call, call->a == 0) : direct(call);
     case SYS_prctl:
-        return call->a == PR_SET_SECCOMP ? sealing(call, call->b == 1) : direct(call);
+        return call->a == PR_SET_SECCOMP ? seccomp_entry(call, call->b == 1) : direct(call);
     case SYS_chroot:
     case SYS_pivot_root:
     case SYS_unshare:
@@ -322,7 +313,8 @@ static long processes(struct call *call) {
 #if defined(SYS_landlock_restrict_self)
     case SYS_landlock_restrict_self:
 #endif
-        return confining(call);
+        sandbox_begin();
+        return sandbox_end((int)direct(call));
     case SYS_mmap: // of a file
         return (call->d & MAP_ANONYMOUS) || (int)call->e < 0 ? direct(call) : gap(call);
     case SYS_ioctl: // FICLONE, FICLONERANGE: a copy of a file
@@ -365,16 +357,18 @@ __attribute__((used)) long provio_syscall_watched(long number, long a, long b, l
     }
 }
 
-// Before a call that comes back in a child which shares this memory, as vfork does: what that child does is not told
-// apart from its parent's.
+// Before a call that returns in a child with shared memory, like vfork: the calls of that child cannot be distinguished
+// from its parent's.
 __attribute__((used)) void provio_syscall_note(long number, unsigned long flags) {
     bool shared = number != SYS_clone || (flags & (CLONE_VM | CLONE_THREAD)) == CLONE_VM;
-    if (!shared || !watching() || thread_self() == NULL || said_before((unsigned)number)) return;
-    event_gap(API_syscall, "makes children by syscall() that share its memory: they are not told apart from it", NULL);
+    if (!shared || !watching() || thread_self() == NULL || already_reported((unsigned)number)) return;
+    event_gap(API_syscall,
+              "makes children by syscall() that share its memory: their calls cannot be distinguished from its own",
+              NULL);
 }
 
 #if defined(__x86_64__)
-// Each argument stays where it is, so that the C function, or the kernel's child, finds it there.
+// The arguments stay in their registers and on the stack, for the C function or for the kernel's child.
 __asm__(".text\n.p2align 4\n.globl syscall\n.type syscall, @function\n"
         "syscall:\n"
         "endbr64\n"
@@ -404,6 +398,6 @@ long provio_syscall(long number, long a, long b, long c, long d, long e, long f)
         return provio_syscall_watched(number, a, b, c, d, e, f);
     if ((unsigned long)number < NUMBERS && provio_syscall_kinds[number] == NOTED)
         provio_syscall_note(number, (unsigned long)a);
-    return REAL(syscall)(number, a, b, c, d, e, f); // a jump: the child's stack need not be this one
+    return REAL(syscall)(number, a, b, c, d, e, f); // a tail call, because the child's stack may be another one
 }
 #endif

@@ -1,54 +1,55 @@
-// Tasks (provio.h): a thread says what it does now, and what it does belongs there.
-#include "hand.h"
-#include "said.h"
+// Tasks (provio.h): a thread declares its current Task, and its calls belong to that Task.
+#include "rows.h"
+#include "record.h"
 
 static EARLY _Atomic uint32_t numbers;
 static EARLY struct thread *_Atomic newest;
 static EARLY _Atomic uint64_t tasks;
-EARLY uint64_t tasks_of_parent;
+static EARLY uint64_t tasks_of_parent; // Tasks up to this one began before the last fork
 
-// The Tasks that have not ended, a bit each: for those who inherited one.
+// Tasks that have not ended, a bit each: for threads that inherited one.
 enum { ROW = 32 * 1024, ROWS = 8 * 1024 };
-static _Atomic uint64_t *_Atomic going[ROWS];
+static _Atomic uint64_t *_Atomic running[ROWS];
 
-// What Tasks were within that were begun not long ago.
+// The parents of Tasks that began recently.
 enum { KNOWN = 1024 };
 static struct { _Atomic uint64_t task, within; } nested[KNOWN];
 
-// A thread is left by its Task's end where it has that from who made it, or where another thread ended it: then it is
-// in what that was within. It stays in one in which something was handed to it.
+// How a thread entered its Task. HEIR: inherited from the thread that made it; it leaves the Task when the Task ends.
+// ORPHAN: another thread ended the Task; the thread is then in the parent of the Task. HANDED: it entered with
+// PROVIO_HANDED, and stays in the Task until it leaves.
 enum { ENTERED, HANDED, HEIR, ORPHAN };
 
 bool task_is_own(uint64_t task) {
     return task > tasks_of_parent && task <= relaxed(tasks);
 }
 
-// Where its bit is; NULL: it was never begun, or there is no room.
+// The word of its bit; NULL: the Task did not begin, or there is no memory.
 static _Atomic uint64_t *word_of(uint64_t task, bool begins) {
     if (task / ROW >= ROWS) return NULL;
-    _Atomic uint64_t *row = atomic_load(&going[task / ROW]);
+    _Atomic uint64_t *row = atomic_load(&running[task / ROW]);
     if (row == NULL && begins) {
         _Atomic uint64_t *made = arena_take(ROW / 8);
         if (made == NULL) return NULL;
-        if (atomic_compare_exchange_strong(&going[task / ROW], &row, made)) row = made;
+        if (atomic_compare_exchange_strong(&running[task / ROW], &row, made)) row = made;
     }
     return row == NULL ? NULL : row + task % ROW / 64;
 }
 
-static bool goes_on(uint64_t task) {
+static bool task_is_running(uint64_t task) {
     _Atomic uint64_t *word = word_of(task, false);
     return word != NULL && (atomic_load(word) >> task % 64 & 1) != 0;
 }
 
-static bool went_on_until_now(uint64_t task) {
+static bool task_stop(uint64_t task) {
     _Atomic uint64_t *word = word_of(task, false);
     uint64_t bit = (uint64_t)1 << task % 64;
     return word != NULL && (atomic_fetch_and(word, ~bit) & bit) != 0;
 }
 
-uint32_t number_next(void) {
+static uint32_t number_next(void) {
     uint32_t number = atomic_fetch_add(&numbers, 1) + 1;
-    return likely(number != 0) ? number : number_next(); // 0: nobody's
+    return likely(number != 0) ? number : number_next(); // 0: no thread
 }
 
 void scopes_begin(struct thread *thread, bool made) {
@@ -82,27 +83,27 @@ static void scope_set(struct thread *thread, uint64_t scope, uint8_t inherited) 
     thread->depth--;
 }
 
-// What an ended Task was within that goes on still; 0: nothing that is known.
-static uint64_t above(uint64_t task) {
+// The nearest ancestor of an ended Task that is still running; 0: unknown.
+static uint64_t running_ancestor(uint64_t task) {
     do task = relaxed(nested[task % KNOWN].task) == task ? relaxed(nested[task % KNOWN].within) : 0;
-    while (task != 0 && !goes_on(task));
+    while (task != 0 && !task_is_running(task));
     return task;
 }
 
-static void scope_ended(struct thread *thread) {
-    uint64_t next = thread->inherited == ORPHAN ? above(thread->scope) : 0;
+static void scope_leave(struct thread *thread) {
+    uint64_t next = thread->inherited == ORPHAN ? running_ancestor(thread->scope) : 0;
     scope_set(thread, next, next == 0 ? ENTERED : ORPHAN);
 }
 
-// In a child of vfork: none, for the numbers are its parent's.
+// 0 in a child of vfork, because the numbers are its parent's.
 uint64_t scope_of(struct thread *thread) {
     if (likely(thread->scope == 0)) return 0;
-    if (unlikely(relaxed(thread->inherited) > HANDED) && !goes_on(thread->scope)) scope_ended(thread);
+    if (unlikely(relaxed(thread->inherited) > HANDED) && !task_is_running(thread->scope)) scope_leave(thread);
     return unlikely(lender != NULL) ? 0 : thread->scope;
 }
 
-// Was this number, not long ago, that of the thread?
-bool numbered_so(const struct thread *thread, uint32_t number) {
+// Whether the thread had this number recently.
+bool had_number(const struct thread *thread, uint32_t number) {
     if (likely(relaxed(thread->number) == number)) return true;
     for (int i = 0; i < SCOPES; i++)
         if (thread->scopes[i].number == number && number != 0) return true;
@@ -116,14 +117,15 @@ void text_task(struct text *text, uint64_t scope) {
     TEXT(text, ">");
 }
 
-// ---- what a layer above says
+// ---- calls of layers above
 
-static bool task_said(struct thread *thread, uint64_t number, const struct provio_task *task) {
+static bool task_write(struct thread *thread, uint64_t number, const struct provio_task *task) {
     uint64_t within = scope_of(thread), time = now(thread);
     struct block block;
-    struct words name = words_of(task->name), kind = words_of(task->kind);
-    struct words source = words_cut(task->source, LONGEST_VALUE);
-    if (!block_begin(thread, &block, words_room(name) + words_room(kind) + words_room(source) + 192)) return false;
+    struct literal name = literal_of(task->name), kind = literal_of(task->kind);
+    struct literal source = literal_cut(task->source, LONGEST_VALUE);
+    if (!block_begin(thread, &block, literal_room(name) + literal_room(kind) + literal_room(source) + 192))
+        return false;
     TEXT(&block.text, " <../t");
     text_number(&block.text, number);
     TEXT(&block.text, "> a " TERM_Task);
@@ -133,9 +135,9 @@ static bool task_said(struct thread *thread, uint64_t number, const struct provi
         text_number(&block.text, within);
         TEXT(&block.text, ">");
     }
-    text_words(&block.text, TERM_name, TERM_nameEncoded, name);
-    text_words(&block.text, TERM_kind, TERM_kindEncoded, kind);
-    text_words(&block.text, TERM_sourceText, TERM_sourceTextEncoded, source);
+    text_literal(&block.text, TERM_name, TERM_nameEncoded, name);
+    text_literal(&block.text, TERM_kind, TERM_kindEncoded, kind);
+    text_literal(&block.text, TERM_sourceText, TERM_sourceTextEncoded, source);
     if (task->number != 0) TEXT_NUMBER(&block.text, TERM_number, task->number);
     TEXT(&block.text, " .");
     block_commit(&block);
@@ -143,13 +145,13 @@ static bool task_said(struct thread *thread, uint64_t number, const struct provi
 }
 
 uint64_t provio_task_begin(const struct provio_task *task) {
-    struct thread *thread = task == NULL ? NULL : hearing();
+    struct thread *thread = task == NULL ? NULL : recording_thread();
     if (thread == NULL) return 0;
     uint64_t number = atomic_fetch_add(&tasks, 1) + 1, within = scope_of(thread);
     thread->depth++;
-    bool said = task_said(thread, number, task);
+    bool written = task_write(thread, number, task);
     thread->depth--;
-    if (!said) return 0;
+    if (!written) return 0;
     atomic_store(&nested[number % KNOWN].within, within);
     atomic_store(&nested[number % KNOWN].task, number);
     _Atomic uint64_t *word = word_of(number, true);
@@ -157,17 +159,17 @@ uint64_t provio_task_begin(const struct provio_task *task) {
     return number;
 }
 
-// In what is returned: the thread was made within the Task, and is in it only as long as that goes on.
+// Flag in the returned value: the thread was made within the Task, and leaves it when the Task ends.
 static const uint64_t INHERITED = (uint64_t)1 << 63;
 
 uint64_t provio_task_enter(uint64_t task) {
-    struct thread *thread = hearing();
+    struct thread *thread = recording_thread();
     if (thread == NULL) return 0;
     uint64_t before = scope_of(thread), own = task & ~(INHERITED | PROVIO_HANDED);
     uint8_t how = relaxed(thread->inherited);
     if (before != 0 && how != ENTERED) before |= how == HANDED ? PROVIO_HANDED : INHERITED;
     scope_set(thread, task_is_own(own) ? own : 0, task & INHERITED ? HEIR : task & PROVIO_HANDED ? HANDED : ENTERED);
-    scope_of(thread); // it may have ended meanwhile
+    scope_of(thread); // the Task may have ended
     return before;
 }
 
@@ -176,8 +178,8 @@ uint64_t provio_task_now(void) {
     return thread == NULL ? 0 : scope_of(thread);
 }
 
-// Who inherited it, or is in it elsewhere, looks anew at its next call.
-static void others_look(uint64_t task) {
+// Threads that inherited the Task, or that are in it elsewhere, check it at their next call.
+static void task_leave_others(uint64_t task) {
     for (struct thread *thread = atomic_load(&newest); thread != NULL; thread = thread->older) {
         uint8_t how = relaxed(thread->inherited);
         if (how == HANDED || (how == ENTERED && (thread == self || thread->scope != task))) continue;
@@ -187,25 +189,25 @@ static void others_look(uint64_t task) {
 }
 
 void provio_task_end(uint64_t task, const char *status) {
-    struct thread *thread = task_is_own(task) ? hearing() : NULL;
-    struct words words = words_of(status);
+    struct thread *thread = task_is_own(task) ? recording_thread() : NULL;
+    struct literal literal = literal_of(status);
     struct block block;
     if (thread == NULL) return;
-    if (went_on_until_now(task)) others_look(task);
+    if (task_stop(task)) task_leave_others(task);
     thread->depth++;
-    if (block_begin(thread, &block, 96 + words_room(words))) {
+    if (block_begin(thread, &block, 96 + literal_room(literal))) {
         TEXT(&block.text, " <../t");
         text_number(&block.text, task);
         TEXT(&block.text, "> " TERM_endedNs " ");
         text_number(&block.text, now(thread));
-        text_words(&block.text, TERM_status, TERM_status, words);
+        text_literal(&block.text, TERM_status, TERM_status, literal);
         TEXT(&block.text, " .");
         block_commit(&block);
     }
     thread->depth--;
 }
 
-// Two calls in one, for layers to which each costs more than what it does.
+// Two calls in one, for layers where each call costs more than its work.
 uint64_t provio_task_in(const char *name, const char *kind) {
     uint64_t task = provio_task_begin(&(struct provio_task){.name = name, .kind = kind});
     if (task != 0) provio_task_enter(task);
@@ -229,10 +231,10 @@ static struct pool makings;
 static void *begin_within(void *at) {
     struct making making = *(struct making *)at;
     pool_give(&makings, at);
-    struct thread *thread = hearing();
+    struct thread *thread = recording_thread();
     if (thread != NULL) {
         scope_set(thread, making.scope, HEIR);
-        scope_of(thread); // it may have ended meanwhile
+        scope_of(thread); // the Task may have ended
     }
     return making.function(making.argument);
 }

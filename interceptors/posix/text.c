@@ -1,5 +1,5 @@
-// Bytes into Turtle: numbers, dates, escaped and percent-encoded literals; paths.
-#include "shim.h"
+// Writes Turtle: numbers, dates, escaped and percent-encoded literals; joins paths.
+#include "process.h"
 
 void text_string(struct text *text, const char *string) {
     text_bytes(text, string, strlen(string));
@@ -9,14 +9,15 @@ static const char pairs[] = "000102030405060708091011121314151617181920212223242
                             "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
                             "8081828384858687888990919293949596979899";
 
-// How many digits: log10(2) is a little more than 1233 / 4096.
+// Number of digits: log10(2) is slightly more than 1233 / 4096.
 static unsigned digits_of(uint32_t value) {
     static const uint32_t powers[] = {0, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000};
     unsigned guess = (32u - (unsigned)__builtin_clz(value | 1)) * 1233 >> 12;
     return guess + (value >= powers[guess]) + (value == 0 && guess > 0);
 }
 
-// Straight into place, from its end: a copy of what was written in smaller pieces would wait for them.
+// Written directly into place, from the end: a copy of text just written in smaller pieces would have to wait for those
+// stores.
 static void text_short_number(struct text *text, uint32_t value) {
     unsigned count = digits_of(value);
     if (unlikely((size_t)(text->end - text->at) < count)) {
@@ -65,12 +66,20 @@ size_t path_append(char *room, size_t at, const char *path) {
 
 static const char hexadecimal[] = "0123456789ABCDEF";
 
-static void text_percent(struct text *text, unsigned char byte) {
-    char encoded[3] = {'%', hexadecimal[byte >> 4], hexadecimal[byte & 15]};
-    text_bytes(text, encoded, 3);
+// Percent encoding keeps printable ASCII except `%`, the quote and the backslash.
+static bool is_unencoded(unsigned char byte) {
+    return byte > ' ' && byte < 0x7f && byte != '%' && byte != '"' && byte != '\\';
 }
 
-// Printable ASCII without quote and backslash: what a literal holds as it is. Eight bytes at a time.
+static void text_percent_encoded(struct text *text, unsigned char byte) {
+    char encoded[3] = {'%', hexadecimal[byte >> 4], hexadecimal[byte & 15]};
+    if (is_unencoded(byte))
+        text_bytes(text, &byte, 1);
+    else
+        text_bytes(text, encoded, 3);
+}
+
+// Printable ASCII without quote and backslash, which needs no escapes. Eight bytes at a time.
 bool text_plain(const char *bytes, size_t size) {
     const uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
     for (; size >= 8; bytes += 8, size -= 8) {
@@ -89,7 +98,7 @@ bool text_plain(const char *bytes, size_t size) {
     return true;
 }
 
-// The length of the well-formed UTF-8 sequence at `bytes`, 0 where there is none.
+// The length of the well-formed UTF-8 sequence at `bytes`; 0: not well-formed.
 static size_t sequence(const unsigned char *bytes, size_t size) {
     unsigned char first = bytes[0];
     size_t length = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
@@ -122,7 +131,7 @@ static void text_escaped(struct text *text, const char *bytes, size_t size) {
     }
 }
 
-// Room for text_name: property, quotes and the longest form of each byte.
+// Space for text_name: property, quotes and the longest form of each byte.
 size_t name_room(const char *bytes, size_t size) {
     return 32 + (text_plain(bytes, size) ? size : 6 * size);
 }
@@ -137,33 +146,19 @@ void text_name(struct text *text, const char *property, const char *encoded, con
     else if (valid)
         text_escaped(text, bytes, size);
     else
-        for (size_t i = 0; i < size; i++) {
-            if (bytes[i] > ' ' && bytes[i] < 0x7f && bytes[i] != '%' && bytes[i] != '"' && bytes[i] != '\\')
-                text_bytes(text, bytes + i, 1);
-            else
-                text_percent(text, (unsigned char)bytes[i]);
-        }
+        for (size_t i = 0; i < size; i++) text_percent_encoded(text, (unsigned char)bytes[i]);
     TEXT(text, "\"");
-}
-
-static bool kept_in_argument(unsigned char byte) {
-    return byte > ' ' && byte < 0x7f && byte != '%' && byte != '"' && byte != '\\';
 }
 
 size_t argument_room(const char *argument) {
     size_t room = 2;
-    for (; *argument != '\0'; argument++) room += kept_in_argument((unsigned char)*argument) ? 1 : 3;
+    for (; *argument != '\0'; argument++) room += is_unencoded((unsigned char)*argument) ? 1 : 3;
     return room;
 }
 
 void text_argument(struct text *text, const char *argument) {
     if (*argument == '\0') TEXT(text, "%");
-    for (; *argument != '\0'; argument++) {
-        if (kept_in_argument((unsigned char)*argument))
-            text_bytes(text, argument, 1);
-        else
-            text_percent(text, (unsigned char)*argument);
-    }
+    for (; *argument != '\0'; argument++) text_percent_encoded(text, (unsigned char)*argument);
 }
 
 // "2026-11-20T12:15:46". Days to civil date: H. Hinnant, chrono-compatible low-level date algorithms.
@@ -181,7 +176,8 @@ static void second_text(char *room, uint64_t seconds) {
     for (int i = 0; i < 7; i++) memcpy(room + places[i], pairs + parts[i] % 100 * 2, 2);
 }
 
-// xsd:dateTime in UTC, microseconds. The second's text is kept; a handler inside the shim leaves what is kept alone.
+// xsd:dateTime in UTC, microseconds. The text of the second is cached; a signal handler inside the shim does not use
+// the cache.
 void text_date(struct text *text, struct thread *thread, uint64_t nanoseconds) {
     uint64_t second = nanoseconds / 1000000000, micros = nanoseconds / 1000 % 1000000;
     char made[20], *date = thread->depth > 2 ? made : thread->date_text, end[] = ".000000Z";

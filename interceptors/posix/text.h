@@ -1,8 +1,8 @@
-// What is written into the live file, piece by piece: bytes, numbers, names.
+// Text of the live file: bytes, numbers, names.
 #ifndef PROVIO_TEXT_H
 #define PROVIO_TEXT_H
 
-#include "memory.h"
+#include "raw.h"
 
 // ---- text.c
 
@@ -14,7 +14,7 @@ typedef unsigned char sixteen __attribute__((vector_size(16), may_alias));
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
-// All 16 at once: two lanes of 8 digits, then four of 4, eight of 2, sixteen of 1.
+// All 16 digits at once: two lanes of 8 digits, then four of 4, eight of 2, sixteen of 1.
 static inline sixteen sixteen_digits(uint64_t value) {
     const uint64_t high = value / 100000000;
     const __m128i eights = _mm_set_epi64x((long long)(value - high * 100000000), (long long)high);
@@ -37,7 +37,7 @@ static inline sixteen sixteen_digits(uint64_t value) {
 }
 #endif
 
-// At most so many digits: log10(2) is a little less than 1233 / 4096.
+// Upper bound of the number of digits: log10(2) is slightly less than 1233 / 4096.
 static inline unsigned digits_at_most(uint64_t value) {
     return (64u - (unsigned)__builtin_clzll(value | 1)) * 1233 / 4096 + 1;
 }
@@ -46,8 +46,8 @@ static inline void store_loosely(char *at, sixteen digits) {
     memcpy(at, &digits, 16);
 }
 
-// Up to 16 digits that end before `end`, and what lies before them is overwritten with zeros: so a line is written from
-// its end to its beginning. Returns where the digits begin.
+// Write up to 16 digits that end before `end`; the bytes before them are overwritten with zeros, because a line is
+// written from its end to its beginning. Returns the start of the digits.
 static inline char *digits_before(char *end, uint64_t value) {
     sixteen digits = sixteen_digits(value);
     store_loosely(end - 16, digits);
@@ -63,7 +63,7 @@ static inline char *digits_before(char *end, uint64_t value) {
 
 #define SIXTEEN_PLACES 10000000000000000u
 
-// The same of a number of any length.
+// The same for a number of any length.
 static inline char *number_before(char *end, uint64_t value) {
     if (likely(value < SIXTEEN_PLACES)) return digits_before(end, value);
     store_loosely(end - 16, sixteen_digits(value % SIXTEEN_PLACES));
@@ -78,14 +78,15 @@ static inline void text_bytes(struct text *text, const void *bytes, size_t size)
 #define TEXT(text, constant) text_bytes(text, constant, sizeof(constant) - 1)
 #define TEXT_API(text, api) text_bytes(text, api_name(api), api_length(api))
 
-// A path below the first `at` bytes of PATH_ROOM, without `.` and empty parts; its length, 0: too long.
+// Append a path to the first `at` bytes of a buffer of PATH_ROOM bytes, without `.` and empty parts. Returns the
+// length; 0: too long.
 size_t path_append(char *room, size_t at, const char *path);
 void text_string(struct text *text, const char *string);
 void text_number(struct text *text, uint64_t value);
-void text_real(struct text *text, double value); // real.c
+void text_real(struct text *text, double value); // float_text.c
 bool text_plain(const char *bytes, size_t size);
 size_t name_room(const char *bytes, size_t size);
-// ` ; property "bytes"`, or with `encoded` as the property where the bytes are not UTF-8
+// ` ; property "bytes"`; with the property `encoded` if the bytes are not UTF-8
 void text_name(struct text *text, const char *property, const char *encoded, const char *bytes, size_t size);
 void text_argument(struct text *text, const char *argument);
 size_t argument_room(const char *argument);

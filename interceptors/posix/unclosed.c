@@ -1,9 +1,10 @@
-// Openings for writing are added to the run's list when they are recorded, and removed when their close is.
+// Maintains the run's list of unclosed openings for writing: an opening is added when it is recorded, and removed when
+// its close is recorded.
 //
-// A process that is killed leaves its entries. All processes of the run on this host share the list: an entry is
-// claimed by one exchange of its state, so that no two take the same one. What finds no entry is not in it: merge looks
-// at every opening once more.
-#include "live_file.h"
+// A killed process leaves its entries. All processes of the run on this host share the list: an entry is claimed by one
+// atomic exchange of its state, so that no two processes take the same one. If there is no free entry, the opening is
+// not listed, and merge examines it.
+#include "object.h"
 
 #include "unclosed.h"
 
@@ -47,8 +48,8 @@ static bool is_mapped(long fd) {
            facts.device_major == relaxed(mapped->device_major) && facts.device_minor == relaxed(mapped->device_minor);
 }
 
-// More space behind the entries that have some. It is allocated before it is used: a store into a hole of the file, or
-// behind its end, would kill the program. To allocate what is allocated already changes nothing.
+// Make space for more entries. It is allocated before its use, because a store into a hole of the file or beyond its
+// end would kill the program. Allocating it twice changes nothing.
 static bool list_grow(uint32_t entries) {
     bool first = entries == 0;
     uint64_t offset = first ? 0 : (entries + 1) * sizeof(struct unclosed_entry);
@@ -84,8 +85,8 @@ static struct unclosed_entry *entry_claim_from(struct unclosed_list *known, uint
     return NULL;
 }
 
-// From the first that may be free; before the list grows, from the start: two that change `first` may have skipped
-// some.
+// Search from the first entry that may be free; before the list grows, from the start, because concurrent changes of
+// `first` may have skipped some.
 static struct unclosed_entry *entry_claim(struct unclosed_list *known) {
     struct unclosed_entry *entry = entry_claim_from(known, relaxed(known->first));
     while (entry == NULL) {
@@ -122,7 +123,7 @@ void unclosed_add(struct object *object, const struct live *live, uint64_t offse
     if (entry != NULL) object->unclosed = (uint32_t)(entry - known->entry) + 1;
 }
 
-// The list, where another process has made it.
+// The list, if another process has created it.
 static struct unclosed_list *list_there(void) {
     struct facts facts;
     if (atomic_load(&list) != NULL || atomic_load(&unavailable)) return atomic_load(&list);
@@ -144,7 +145,7 @@ static bool is_open(struct unclosed_list *known, const struct facts *facts) {
     return false;
 }
 
-// A file has another name, which a block tells.
+// Record that an open file was renamed; the block at `offset` has the new name.
 void unclosed_moved(const struct facts *facts, const struct live *live, uint64_t offset) {
     struct unclosed_list *known = list_there();
     if (known != NULL && is_open(known, facts)) entry_add(known, UNCLOSED_MOVED, facts, 0, live, offset);

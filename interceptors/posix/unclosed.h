@@ -1,5 +1,5 @@
-// The list of a run's openings for writing whose close nobody has seen yet: one file a host, `unclosed`, mapped by each
-// process that opens a file for writing, and read by the waiter at the end of the run. docs/trace-format.md has it.
+// The list of a run's openings for writing without a recorded close: one file for each host, `unclosed`. Each process
+// that opens a file for writing maps it; the waiter reads it at the end of the run. Described in docs/trace-format.md.
 #ifndef PROVIO_UNCLOSED_H
 #define PROVIO_UNCLOSED_H
 
@@ -8,7 +8,7 @@
 
 #define UNCLOSED_FILE "unclosed"
 
-// What an entry is: free, being written, an opening, or a rename of a file that is open.
+// State of an entry: free, being written, an opening, or a rename of an open file.
 enum { UNCLOSED_FREE, UNCLOSED_CLAIMED, UNCLOSED_OPEN, UNCLOSED_MOVED };
 
 struct unclosed_entry {
@@ -23,8 +23,8 @@ struct unclosed_entry {
 enum { UNCLOSED_SIZE = 1 << 20, UNCLOSED_ENTRIES = UNCLOSED_SIZE / sizeof(struct unclosed_entry) - 1 };
 
 struct unclosed_list {
-    _Atomic uint32_t entries; // for which there is space by now
-    _Atomic uint32_t first;   // most likely all before this one are taken
+    _Atomic uint32_t entries; // for which the file has space
+    _Atomic uint32_t first;   // probably the first free entry
     // The identity of the file that contains the list: every process that maps the file stores the same values.
     _Atomic uint64_t inode;
     _Atomic uint32_t device_major, device_minor;

@@ -1,7 +1,8 @@
 """Recognise secrets: the name of an option or setting in, whether its value is secret out; and remove passwords from
 URLs.
 
-`interceptors/posix/secret.c` uses the same words (`secret_words.def`), and `provio/trace/redact.py` this module.
+`interceptors/posix/declared_settings.c` uses the same words (`secret_words.def`).
+`provio/trace/redact.py` uses this module.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-// What files are, right after the run, whose close nobody saw: the list that the shim keeps in, `settled.ttl` out.
+// Examines, right after the run, the files without a recorded close. In: the shim's list of unclosed openings. Out:
+// `settled.ttl`.
 //
-// No trace is read but for one block of each entry. What is not as the shim writes it, and what does not lead to that
-// file any more, is left to merge, which looks at all openings once more (provio/trace/post_run.py).
+// Only one block of the trace is read for each entry. Entries that are malformed, or with a path that no longer leads
+// to the file, are left to merge, which examines all openings (provio/trace/post_run.py).
 
 #include "../posix/unclosed.h"
 #include "waiter.h"
@@ -15,11 +16,11 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-static const char NEW[] = UNCLOSED_FILE ".new"; // not as merge calls its own
+static const char NEW[] = UNCLOSED_FILE ".new"; // another name than merge uses
 
 enum { MOST = 10000, BLOCK = 16 << 10 };
 
-// The text behind a word; NULL where there is none.
+// The text after a word; NULL: not found.
 static char *after(char *text, const char *word) {
     char *found = strstr(text, word);
     return found == NULL ? NULL : found + strlen(word);
@@ -31,7 +32,7 @@ static int hexadecimal(char digit) {
     return digit >= 'a' && digit <= 'f' ? digit - 'a' + 10 : -1;
 }
 
-// Two hexadecimal digits; -1 where they are none.
+// Two hexadecimal digits; -1: malformed.
 static int byte_at(const char *at) {
     int high = hexadecimal(at[0]), low = high < 0 ? -1 : hexadecimal(at[1]);
     return low < 0 ? -1 : high << 4 | low;
@@ -47,7 +48,7 @@ static void decode_percent(char *text) {
     *to = '\0';
 }
 
-// The escapes that the shim writes: \" \\ and \u00XX. Returns where the text ends, NULL where it is another.
+// Decode the escapes that the shim writes: \" \\ and \u00XX. Returns the end of the literal; NULL: malformed.
 static char *decode_literal(char *text) {
     char *to = text, *at = text;
     for (; *at != '"' && *at != '\0'; at++) {
@@ -66,7 +67,7 @@ static char *decode_literal(char *text) {
     return at;
 }
 
-// The path that is the value of a property in a block, and where it ends; NULL where there is none.
+// Return the path that is the value of a property in a block, and set its end; NULL: none.
 static char *read_path(char *block, const char *property, char **end) {
     char plain[32], encoded[32];
     snprintf(plain, sizeof plain, " ; :%s \"", property);
@@ -79,7 +80,7 @@ static char *read_path(char *block, const char *property, char **end) {
     return path;
 }
 
-// The path that an entry's block tells: each is looked for behind the one before, in whose text anything may stand.
+// The path in an entry's block. A property is searched only after the previous one, whose value may contain any text.
 static char *path_of(char *block, uint32_t state) {
     char *end;
     *strchrnul(block, '\n') = '\0';
@@ -91,7 +92,7 @@ static unsigned long long nanoseconds(struct statx_timestamp time) {
     return (unsigned long long)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-// What a file is now; false where the path does not lead to it any more.
+// Read the facts of a file; false if the path no longer leads to it.
 static bool look(const char *path, const struct unclosed_entry *entry, struct statx *found) {
     if (path == NULL || statx(AT_FDCWD, path, 0, STATX_BASIC_STATS | STATX_BTIME, found) != 0) return false;
     unsigned long long birth = found->stx_mask & STATX_BTIME ? nanoseconds(found->stx_btime) : 0;
@@ -99,18 +100,18 @@ static bool look(const char *path, const struct unclosed_entry *entry, struct st
            found->stx_dev_minor == entry->device_minor;
 }
 
-// Whether a process has more threads than its first, which may have ended before them.
+// Whether a process has more threads than its main thread, which may have ended first.
 static bool has_threads(uint32_t pid) {
     char name[64];
     snprintf(name, sizeof name, "/proc/%u/task", pid);
     DIR *place = opendir(name);
     int count = 0;
-    while (place != NULL && count < 4 && readdir(place) != NULL) count++; // `.` and `..` are two
+    while (place != NULL && count < 4 && readdir(place) != NULL) count++; // two of them are `.` and `..`
     if (place != NULL) closedir(place);
     return count == 4;
 }
 
-// Whether the process is there that an entry is of: what it has open may change yet.
+// Whether the entry's process still exists: it may still change its open files.
 static bool is_alive(const struct unclosed_entry *entry) {
     char name[64], stat[1024];
     snprintf(name, sizeof name, "/proc/%u/stat", entry->pid);
@@ -130,7 +131,7 @@ static bool is_one_file(const struct unclosed_entry *one, const struct unclosed_
            one->thread == other->thread;
 }
 
-// The block that an entry names; the file of the entry before stays open.
+// Read the block of an entry; the file of the previous entry stays open.
 static bool read_block(int place, const struct unclosed_entry *entry, char block[BLOCK]) {
     static struct unclosed_entry before;
     static int fd = -1;
@@ -147,32 +148,34 @@ static bool read_block(int place, const struct unclosed_entry *entry, char block
     return size > 0 && *block == ' ';
 }
 
-static void state(FILE *settled, const struct told *told, const struct unclosed_entry *entry, struct statx *found) {
-    int run = (int)(strchr(told->subject, '>') - told->subject);
-    fprintf(settled, "%.*s/%s/%u.%llu.%u/o%llu> :settledMtimeNs %llu ; :settledCtimeNs %llu ; :settledSize %llu .\n",
-            run, told->subject, strrchr(told->trace_folder, '/') + 1, entry->pid, (unsigned long long)entry->tick,
+static void state(FILE *report, const struct handoff *handoff, const struct unclosed_entry *entry,
+                  struct statx *found) {
+    int run = (int)(strchr(handoff->subject, '>') - handoff->subject);
+    fprintf(report, "%.*s/%s/%u.%llu.%u/o%llu> :settledMtimeNs %llu ; :settledCtimeNs %llu ; :settledSize %llu .\n",
+            run, handoff->subject, strrchr(handoff->trace_folder, '/') + 1, entry->pid, (unsigned long long)entry->tick,
             entry->image, (unsigned long long)entry->serial, nanoseconds(found->stx_mtime),
             nanoseconds(found->stx_ctime), (unsigned long long)found->stx_size);
 }
 
-static bool look_at(int place, const struct unclosed_entry *entry, const struct unclosed_entry *of,
+static bool examine(int place, const struct unclosed_entry *entry, const struct unclosed_entry *of,
                     struct statx *found) {
     char block[BLOCK];
     return read_block(place, entry, block) && look(path_of(block, atomic_load(&entry->state)), of, found);
 }
 
-// By the name under which it was opened, or one that it was given later.
+// Examine the file by the name that opened it, or by a later name.
 static bool find(int place, const struct unclosed_list *list, size_t entries, const struct unclosed_entry *entry,
                  struct statx *found) {
-    if (look_at(place, entry, entry, found)) return true;
+    if (examine(place, entry, entry, found)) return true;
     for (const struct unclosed_entry *moved = list->entry; moved < list->entry + entries; moved++)
         if (atomic_load(&moved->state) == UNCLOSED_MOVED && moved->inode == entry->inode &&
-            look_at(place, moved, entry, found))
+            examine(place, moved, entry, found))
             return true;
     return false;
 }
 
-static int settle(int place, FILE *settled, const struct told *told, const struct unclosed_list *list, size_t entries) {
+static int report_entry(int place, FILE *report, const struct handoff *handoff, const struct unclosed_list *list,
+                        size_t entries) {
     const struct unclosed_entry *before = NULL;
     bool alive = false;
     struct statx found;
@@ -183,13 +186,13 @@ static int settle(int place, FILE *settled, const struct told *told, const struc
         if (before == NULL || before->pid != entry->pid || before->tick != entry->tick) alive = is_alive(entry);
         before = entry;
         if (alive || !find(place, list, entries, entry, &found)) continue;
-        state(settled, told, entry, &found);
+        state(report, handoff, entry, &found);
         stated++;
     }
     return stated;
 }
 
-// A copy of the list, for processes may still write to it; NULL where there is none.
+// A copy of the list, because processes may still write to it; NULL: none.
 static struct unclosed_list *read_list(int place, size_t *entries) {
     int fd = openat(place, UNCLOSED_FILE, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     struct unclosed_list *list = fd < 0 ? NULL : malloc(UNCLOSED_SIZE);
@@ -199,24 +202,24 @@ static struct unclosed_list *read_list(int place, size_t *entries) {
     return list;
 }
 
-// What another process found already stays as it is.
+// The result of another process stays.
 static FILE *begin(int place) {
     if (faccessat(place, "settled.ttl", F_OK, AT_SYMLINK_NOFOLLOW) == 0) return NULL;
     unlinkat(place, NEW, 0);
     int fd = openat(place, NEW, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    FILE *settled = fd < 0 ? NULL : fdopen(fd, "w");
-    if (settled != NULL) fprintf(settled, "@prefix : <https://w3id.org/provio/ns#> .\n");
-    return settled;
+    FILE *report = fd < 0 ? NULL : fdopen(fd, "w");
+    if (report != NULL) fprintf(report, "@prefix : <https://w3id.org/provio/ns#> .\n");
+    return report;
 }
 
-void settle_unclosed(const struct told *told) {
+void report_unclosed(const struct handoff *handoff) {
     size_t entries = 0;
-    int place = open(told->trace_folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int place = open(handoff->trace_folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct unclosed_list *list = place < 0 ? NULL : read_list(place, &entries);
-    FILE *settled = entries == 0 ? NULL : begin(place);
-    if (settled != NULL) {
-        int stated = settle(place, settled, told, list, entries);
-        bool whole = fclose(settled) == 0 && stated > 0;
+    FILE *report = entries == 0 ? NULL : begin(place);
+    if (report != NULL) {
+        int stated = report_entry(place, report, handoff, list, entries);
+        bool whole = fclose(report) == 0 && stated > 0;
         if (!whole || renameat(place, NEW, place, "settled.ttl") != 0) unlinkat(place, NEW, 0);
     }
     free(list);

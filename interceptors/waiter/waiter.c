@@ -1,28 +1,32 @@
-// Waits for a command in the place of `provio run`: a descriptor that says all there is to know in, the command's own
-// end out.
+// Waits for a command instead of `provio run`. In: a descriptor with the state of `provio run`. Out: the command's own
+// end.
 //
-// A `provio run` whose command goes on becomes this program by an exec: same process, same children, same descriptors,
-// a tenth of the memory, and an end that costs the machine next to nothing. It passes signals on as `provio run` does,
-// notes the end in `run.ttl`, looks at the files whose close nobody saw, has the background merge started, and becomes
-// Python again where more is to be done: a merge that is waited for, hashes, a shared record.
+// A `provio run` with a running command becomes this program by an exec: same process, same children, same descriptors,
+// a tenth of the memory, and a cheap end. It passes signals on as `provio run` does, records the end in `run.ttl`,
+// examines files without a recorded close, and starts the background merge. It becomes Python again if more is needed:
+// a merge to wait for, hashes, a shared record.
 
 #include "waiter.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 static const char VARIABLE[] = "PROVIO_WAIT";
-static char GO_ON[] = "from provio.record.waiter.run_end import main; main()";
+static char CONTINUE[] = "from provio.record.waiter.run_end import main; main()";
 
 static sigset_t signals(const char *mask) {
     unsigned long long bits = strtoull(mask, NULL, 16);
@@ -33,21 +37,21 @@ static sigset_t signals(const char *mask) {
     return set;
 }
 
-// What is opened here is to be nobody's standard stream: a Python whose input is a folder does not begin.
-static void have_streams(void) {
+// Descriptors opened here must not become a standard stream: a Python whose standard input is a folder does not start.
+static void open_streams(void) {
     while (fcntl(STDERR_FILENO, F_GETFD) < 0 || fcntl(STDOUT_FILENO, F_GETFD) < 0 || fcntl(STDIN_FILENO, F_GETFD) < 0)
         if (open("/dev/null", O_RDWR) < 0) return;
 }
 
-// Return the descriptor; -1 where what it holds is not what this program knows.
-static int read_told(struct told *told) {
-    const char *variable = getenv(VARIABLE), **fields = (const char **)told;
+// Return the descriptor; -1: its content is malformed.
+static int read_handoff(struct handoff *handoff) {
+    const char *variable = getenv(VARIABLE), **fields = (const char **)handoff;
     struct stat found;
     int fd = variable == NULL ? -1 : atoi(variable);
     if (fd < 0 || fstat(fd, &found) != 0 || found.st_size < 1) return -1;
     char *text = mmap(NULL, (size_t)found.st_size, PROT_READ, MAP_PRIVATE, fd, 0), *at = text;
     if (text == MAP_FAILED) return -1;
-    for (size_t i = 0; i < sizeof *told / sizeof *fields; i++) {
+    for (size_t i = 0; i < sizeof *handoff / sizeof *fields; i++) {
         fields[i] = at;
         at = memchr(at, '\0', (size_t)(text + found.st_size - at));
         if (at++ == NULL || at == text + found.st_size) return -1;
@@ -56,15 +60,15 @@ static int read_told(struct told *told) {
     return fd;
 }
 
-// What the kernel sent of the terminal's signals is the terminal's, and for all; what a process sent is passed on.
+// Signals from the terminal reach the command directly; those that a process sent are passed on.
 static bool for_command(const siginfo_t *info) {
     bool from_terminal = info->si_signo == SIGINT || info->si_signo == SIGQUIT;
     return info->si_signo != SIGCHLD && !(from_terminal && info->si_code > 0);
 }
 
-static int wait_for(const struct told *told) {
-    pid_t pid = atoi(told->pid), ended;
-    sigset_t awaited = signals(told->awaited);
+static int wait_for(const struct handoff *handoff) {
+    pid_t pid = atoi(handoff->pid), ended;
+    sigset_t awaited = signals(handoff->awaited);
     int status = 0;
     while ((ended = waitpid(pid, &status, WNOHANG)) == 0) {
         siginfo_t info;
@@ -73,12 +77,53 @@ static int wait_for(const struct told *told) {
     return ended == pid ? status : 0;
 }
 
-void put_back_signals(const struct told *told) {
-    sigset_t before = signals(told->before);
+static void restore_signals(const struct handoff *handoff) {
+    sigset_t before = signals(handoff->before);
     sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
-static void end_as(int status) {
+// ---- the background merge
+
+// The background merge listens at an abstract address, named after the device and inode of `.provio`: the kernel
+// removes it with the process, and it does not block unmounting or removing the project (provio/merge/background.py).
+static bool notify_merge(const char *home) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct stat found;
+    if (stat(home, &found) != 0) return false;
+    int length = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "provio-merge/%lx/%lu",
+                          (unsigned long)found.st_dev, (unsigned long)found.st_ino);
+    socklen_t size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    char message[4200];
+    int text = snprintf(message, sizeof message, "run %s", home);
+    bool notified = fd >= 0 && text < (int)sizeof message &&
+                    sendto(fd, message, (size_t)text, 0, (struct sockaddr *)&address, size) == text;
+    if (fd >= 0) close(fd);
+    return notified;
+}
+
+// None of the caller's descriptors stays open, so that readers of the caller's output see its end.
+static void start_merge(const struct handoff *handoff) {
+    setsid();
+    int nowhere = open("/dev/null", O_RDWR);
+    for (int fd = 0; fd < 3; fd++) dup2(nowhere, fd);
+    if (syscall(SYS_close_range, 3, ~0U, 0) != 0)
+        for (int fd = 3; fd < 1024; fd++) close(fd);
+    if (chdir("/") != 0) _exit(127);
+    execl(handoff->python, handoff->python, "-P", "-m", "provio.merge.background", handoff->home, handoff->settings,
+          handoff->checkout, (char *)NULL);
+    _exit(127);
+}
+
+static void merge_later(const struct handoff *handoff) {
+    if (notify_merge(handoff->home)) return;
+    restore_signals(handoff);
+    if (vfork() == 0) start_merge(handoff); // this process continues after the child has left the project
+}
+
+// ---- the end
+
+static void end_with(int status) {
     if (WIFSIGNALED(status)) {
         int number = WTERMSIG(status);
         struct rlimit core;
@@ -96,38 +141,39 @@ static void end_as(int status) {
     _exit(WEXITSTATUS(status));
 }
 
-// Only returns where no Python can be started any more, and says so. Signals wait until that can answer them.
-static void go_on_in_python(const struct told *told, int fd, int status) {
+// Returns only if Python cannot be started, after a message. Signals stay blocked until Python can handle them.
+static void continue_in_python(const struct handoff *handoff, int fd, int status) {
     char numbers[2][16];
     snprintf(numbers[0], sizeof numbers[0], "%d", fd);
     snprintf(numbers[1], sizeof numbers[1], "%d", status);
-    execl(told->python, told->python, "-P", "-c", GO_ON, numbers[0], numbers[1], (char *)NULL);
-    if (*told->word != '\0')
+    execl(handoff->python, handoff->python, "-P", "-c", CONTINUE, numbers[0], numbers[1], (char *)NULL);
+    if (*handoff->word != '\0')
         dprintf(STDERR_FILENO, "provio: the run is recorded, but its end was not processed: cannot start %s (%m)\n",
-                told->python);
+                handoff->python);
 }
 
-// What fails here is tried again in Python.
-static bool finish(const struct told *told, int status) {
-    if (!note_end(told, status) || *told->mode == PYTHON) return false;
-    settle_unclosed(told);
-    put_back_signals(told);
-    if (*told->mode == MERGE) merge_later(told);
-    if (*told->word != '\0' && write(STDERR_FILENO, told->word, strlen(told->word)) < 0) errno = 0; // nobody to be told
+// On failure, Python tries again.
+static bool finish(const struct handoff *handoff, int status) {
+    if (!record_end(handoff, status) || *handoff->mode == PYTHON) return false;
+    report_unclosed(handoff);
+    restore_signals(handoff);
+    if (*handoff->mode == MERGE) merge_later(handoff);
+    if (*handoff->word != '\0' && write(STDERR_FILENO, handoff->word, strlen(handoff->word)) < 0)
+        errno = 0; // there is no reader
     return true;
 }
 
 int main(void) {
-    struct told told;
-    int fd = read_told(&told);
+    struct handoff handoff;
+    int fd = read_handoff(&handoff);
     if (fd < 0) return 125;
-    have_streams();
-    if (*told.mode == SETTLE) return settle_unclosed(&told), 0;
+    open_streams();
+    if (*handoff.mode == POST_RUN) return report_unclosed(&handoff), 0;
     prctl(PR_SET_NAME, "provio");
-    int status = *told.pid == '0' ? atoi(told.status) : wait_for(&told);
-    if (!finish(&told, status)) {
-        go_on_in_python(&told, fd, status);
-        put_back_signals(&told);
+    int status = *handoff.pid == '0' ? atoi(handoff.status) : wait_for(&handoff);
+    if (!finish(&handoff, status)) {
+        continue_in_python(&handoff, fd, status);
+        restore_signals(&handoff);
     }
-    end_as(status);
+    end_with(status);
 }

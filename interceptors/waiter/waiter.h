@@ -1,28 +1,25 @@
-// The process that waits for a command in the place of `provio run`: what it is told, and what its parts do.
+// The process that waits for a command instead of `provio run`: its input and its parts.
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
-// What Python left in the descriptor that PROVIO_WAIT names: texts one behind the other, in this order.
-// pid: the command's, or 0 where it has ended, with `status`; mode: what is done at its end
-struct told {
+// The content of the descriptor that PROVIO_WAIT names: strings separated by NUL, in this order. pid: of the command,
+// or 0 if it has ended with `status`; mode: the actions at its end
+struct handoff {
     const char *pid, *status, *awaited, *before, *run_folder, *trace_folder, *home;
-    const char *mode, *subject, *word, *python, *settings, *checkout; // the last two: where settings lie, if anywhere
+    // settings, checkout: the folders of settings, if any
+    const char *mode, *subject, *word, *python, *settings, *checkout;
 };
 
 enum mode {
-    LEAVE = 'l',  // the run stays pending
-    MERGE = 'm',  // as LEAVE, and the background merge is started
-    PYTHON = 'p', // Python goes on with it
-    SETTLE = 's', // only what is open for writing is looked at: for a Python that goes on itself
+    LEAVE = 'l',    // the run stays pending
+    MERGE = 'm',    // as LEAVE, and the background merge is started
+    PYTHON = 'p',   // Python does the rest
+    POST_RUN = 's', // only unclosed openings are examined, for a Python that does the rest
 };
 
-bool note_end(const struct told *told, int status);
+bool record_end(const struct handoff *handoff, int status);
 
-void put_back_signals(const struct told *told);
-
-void settle_unclosed(const struct told *told);
-
-void merge_later(const struct told *told);
+void report_unclosed(const struct handoff *handoff);

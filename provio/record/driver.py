@@ -357,7 +357,7 @@ def _files(trace: Trace) -> int:
     return lone + len({o.path for o in trace.openings() if o.kind == "FileVersion" and o.path})
 
 
-MOST = 64  # paths, as in left_out.c
+MOST = 64  # paths, as in filter.c
 LONGEST = 32_768  # bytes of all paths: they are passed in an environment variable
 WILD = re.compile(r"[*?[]")
 

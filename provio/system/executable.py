@@ -1,6 +1,6 @@
 """Determines from the first page of a program's file whether the program can be watched, and if not, why.
 
-The checks and their results are the same as those of the shim before an exec (`interceptors/posix/image.c`).
+The checks and their results are the same as those of the shim before an exec (`interceptors/posix/executable.c`).
 """
 
 from __future__ import annotations

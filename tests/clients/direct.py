@@ -1,4 +1,4 @@
-"""direct LIBRARY FILE: calls HDF5's functions by their own addresses, as a plug-in's loader does, past any preload."""
+"""direct LIBRARY FILE: calls functions of HDF5 by their addresses, as a plug-in loader does, bypassing preloaded libraries."""
 
 import ctypes
 import sys

@@ -1,4 +1,4 @@
-// tell IN: at its end the first rank prints the first line of IN, the others nothing.
+// tell IN: at its end, the first rank prints the first line of IN, the others nothing.
 #include <mpi.h>
 #include <stdio.h>
 
@@ -13,6 +13,6 @@ int main(int count, char **arguments) {
         fclose(from);
     }
     MPI_Finalize();
-    fputs(text, stdout); // the launcher has heard of the rank since it read
+    fputs(text, stdout); // the launcher receives output of the rank after its read
     return 0;
 }

@@ -1,4 +1,4 @@
-// together FILE: all ranks create a group, two datasets and an attribute, as collective calls; ranks 1 and 2 alone
+// together FILE: all ranks create a group, two datasets and an attribute, as collective calls; only ranks 1 and 2
 // write.
 #include <hdf5.h>
 #include <mpi.h>

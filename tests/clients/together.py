@@ -1,4 +1,4 @@
-"""together FOLDER: h5py, netCDF4, PyTables and h5netcdf in one process, each with an HDF5 of its own, in turn."""
+"""together FOLDER: h5py, netCDF4, PyTables and h5netcdf in one process, each with its own HDF5, one after the other."""
 
 import sys
 from pathlib import Path

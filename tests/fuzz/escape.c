@@ -1,7 +1,7 @@
-// Any bytes as a name, an argument and a path: what the shim writes of them must be Turtle, must fit
-// the room that was asked for, and must say those very bytes. Built with libFuzzer, or with its own main: then the
-// files on the command line are the inputs, and a statement of Turtle is printed for each.
-#include "../../interceptors/posix/shim.h"
+// Any bytes as a name, an argument and a path: the shim must write Turtle that fits the requested space and represents
+// exactly these bytes. Built with libFuzzer, or with its own main: then the files on the command line are the inputs,
+// and a statement of Turtle is printed for each.
+#include "../../interceptors/posix/process.h"
 
 #include <stdlib.h>
 
@@ -17,7 +17,7 @@ static int worth(char digit) {
     return digit >= '0' && digit <= '9' ? digit - '0' : digit >= 'A' && digit <= 'F' ? digit - 'A' + 10 : -1;
 }
 
-// One character of a string literal or, with `percent`, of percent-encoded text; the rest of it.
+// Decode one character of a string literal or, with `percent`, of percent-encoded text; returns the rest.
 static const char *decoded(const char *at, bool percent, unsigned char *byte) {
     int digits = percent && *at == '%' ? 2 : !percent && at[0] == '\\' && at[1] == 'u' ? 4 : 0;
     if (digits == 0 && !percent && *at == '\\') {
@@ -50,7 +50,7 @@ static void must_say(const char *at, const char *end, bool percent, const char *
     MUST(at == end);
 }
 
-// By decoding code points, not by a table of what may follow what.
+// By decoding code points, independent of the shim's implementation.
 static bool is_utf8(const unsigned char *at, size_t size) {
     static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
     for (const unsigned char *end = at + size; at < end;) {
@@ -109,7 +109,8 @@ static void check_path(const char *path) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    char *string = malloc(size + 1), *bytes = malloc(size + (size == 0)); // of its own, so that no byte beyond is read
+    // a separate allocation, so that a read beyond the end is detected
+    char *string = malloc(size + 1), *bytes = malloc(size + (size == 0));
     memcpy(string, data, size);
     memcpy(bytes, data, size);
     string[size] = '\0';

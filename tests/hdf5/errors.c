@@ -1,5 +1,5 @@
-// What a program sees of HDF5's errors: its stack, what is printed of it, its own handlers, errno.
-#include "say.h"
+// HDF5's errors as a program observes them: its stack, its printing, its own handlers, errno.
+#include "expect.h"
 #include <errno.h>
 
 static int called;
@@ -39,7 +39,7 @@ int main(void) {
     H5Eprint2(H5E_DEFAULT, stderr);
     printf("no name %d\n", (int)H5Ldelete_by_idx(file, NULL, H5_INDEX_NAME, H5_ITER_INC, 0, 0));
     H5E_auto1_t first = NULL;
-    MUST(H5Eset_auto1((H5E_auto1_t)H5Eprint1, stderr)); // the older kind of handler
+    MUST(H5Eset_auto1((H5E_auto1_t)H5Eprint1, stderr)); // the old kind of handler
     H5Dopen2(file, "nothing", 0);
     MUST(H5Gclose(MUST(H5Gcreate2(file, "g", 0, 0, 0))));
     MUST(H5Eget_auto1(&first, &given));

@@ -1,5 +1,5 @@
-// Each kind of object and of change to one; prints what the trace must hold.
-#include "say.h"
+// Each kind of object and each kind of change; prints the expected trace.
+#include "expect.h"
 
 static double data[200];
 
@@ -29,7 +29,7 @@ static void selections(hid_t file) {
     written(dataset, "/selected", 1600);
     hid_t memory = line_of(12), three = line_of(3);
     MUST(H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL));
-    MUST(H5Dwrite(dataset, H5T_NATIVE_INT, memory, space, 0, data)); // counted as what lies in the file
+    MUST(H5Dwrite(dataset, H5T_NATIVE_INT, memory, space, 0, data)); // counted with its size in the file
     printf("write a.h5 /selected 1 96\n");
     MUST(H5Sselect_elements(space, H5S_SELECT_SET, 3, points));
     MUST(H5Dread(dataset, H5T_NATIVE_DOUBLE, three, space, 0, data));
@@ -151,7 +151,7 @@ static void others(hid_t file) {
     read_(nameless, "/named", 80);
     MUST(H5Dclose(nameless));
     puts("object Dataset a.h5 /named true");
-    puts("object Group a.h5 / -"); // whose handle the library makes for each visit
+    puts("object Group a.h5 / -"); // the library makes its handle for each visit
     MUST(H5Literate(file, H5_INDEX_NAME, H5_ITER_INC, NULL, visit, NULL));
     hobj_ref_t reference;
     MUST(H5Rcreate(&reference, file, "/d", H5R_OBJECT, -1));
@@ -159,7 +159,7 @@ static void others(hid_t file) {
     read_(dataset, "/d", 80);
     MUST(H5Iinc_ref(dataset));
     MUST(H5Dclose(dataset));
-    read_(dataset, "/d", 80); // its last reference is still there
+    read_(dataset, "/d", 80); // its last reference still exists
     MUST(H5Idec_ref(dataset));
 }
 

@@ -1,5 +1,5 @@
-// How files are held open, closed, mounted, linked and shown in parts of each other.
-#include "say.h"
+// Files that are kept open, closed, mounted, linked and used as sources of virtual datasets. Prints the expected trace.
+#include "expect.h"
 
 static double data[10];
 
@@ -35,7 +35,7 @@ static void mounted(void) {
     hid_t group = MUST(H5Gcreate2(host, "mnt", 0, 0, 0));
     MUST(H5Gclose(group));
     MUST(H5Fmount(host, "/mnt", guest, 0));
-    MUST(H5Fclose(guest)); // it stays open where it is mounted
+    MUST(H5Fclose(guest)); // it stays open while it is mounted
     all_read(host, "/mnt/x", "guest.h5", "/x");
     all_read(host, "y", "host.h5", "/y");
     MUST(H5Funmount(host, "/mnt"));

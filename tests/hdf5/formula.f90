@@ -1,4 +1,4 @@
-! The same from Fortran.
+! The same in Fortran.
 program formula
     use hdf5
     implicit none

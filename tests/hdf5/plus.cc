@@ -1,4 +1,4 @@
-// The same through HDF5's C++ classes.
+// The same with HDF5's C++ classes.
 #include <H5Cpp.h>
 #include <cstdio>
 

@@ -1,7 +1,7 @@
-// Four ranks write one dataset together, then each reads its part by itself; prints rank 0's view of what all did.
+// Four ranks write one dataset together, then each reads its part independently; prints rank 0's view of all calls.
 #include <mpi.h>
 
-#include "say.h"
+#include "expect.h"
 
 int main(int argc, char **argv) {
     int rank, size, metadata = argc > 1;
@@ -25,7 +25,7 @@ int main(int argc, char **argv) {
     MUST(H5Gclose(group));
     MUST(H5Fclose(file));
     file = MUST(H5Fopen("ranks.h5", H5F_ACC_RDONLY, access));
-    if (rank % 2 == 0 || metadata) { // some ranks alone: what the layer asks for itself needs none of the others
+    if (rank % 2 == 0 || metadata) { // only some ranks: the layer's own queries must not need the others
         dataset = MUST(H5Dopen2(file, metadata ? "/g/x" : "soft", 0));
         MUST(H5Dread(dataset, H5T_NATIVE_DOUBLE, memory, space, 0, data));
         MUST(H5Dclose(dataset));

@@ -1,5 +1,5 @@
-// Which writes end what an object held before: prints the paths of those.
-#include "say.h"
+// Writes that replace the whole content of an object, and others: prints the paths of the former.
+#include "expect.h"
 
 static double data[10];
 
@@ -24,7 +24,7 @@ int main(void) {
     hid_t file = MUST(H5Fcreate(file_name, H5F_ACC_TRUNC, 0, 0)), space = line_of(10), one = H5Screate(H5S_SCALAR);
     for (int i = 0; i < 5; i++) {
         hid_t dataset = MUST(H5Dcreate2(file, names[i], H5T_NATIVE_DOUBLE, space, 0, 0, 0));
-        MUST(H5Dwrite(dataset, H5T_NATIVE_DOUBLE, 0, 0, 0, data)); // there was nothing before
+        MUST(H5Dwrite(dataset, H5T_NATIVE_DOUBLE, 0, 0, 0, data)); // there was no content before
         hid_t a = MUST(H5Acreate2(dataset, "a", H5T_NATIVE_DOUBLE, one, 0, 0));
         MUST(H5Awrite(a, H5T_NATIVE_DOUBLE, data));
         MUST(H5Aclose(a));
@@ -33,9 +33,9 @@ int main(void) {
     MUST(H5Fclose(file));
     file = MUST(H5Fopen(file_name, H5F_ACC_RDWR, 0));
     put(file, "whole", 0, 10);
-    put(file, "whole", 0, 10); // the first time counts
+    put(file, "whole", 0, 10); // only the first time counts
     put(file, "part", 0, 5);
-    put(file, "halves", 0, 5); // which elements were written before is not kept
+    put(file, "halves", 0, 5); // the elements written before are not tracked
     put(file, "halves", 5, 5);
     points(file, "points");
     hid_t last = MUST(H5Dopen2(file, "attributed", 0)), a = MUST(H5Aopen(last, "a", 0));

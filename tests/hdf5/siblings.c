@@ -1,5 +1,5 @@
-// Every other form of a call that the installed HDF5 has: those of older versions, by name, by index, with fields.
-#include "say.h"
+// Every other form of a call in the installed HDF5: of older versions, by name, by index, with fields.
+#include "expect.h"
 
 static double data[10];
 static int links, objects, attributes;
@@ -88,7 +88,7 @@ static void elsewhere(hid_t file) {
     MUST(H5Dclose(dataset));
 }
 
-// What is recorded only when it is asked for.
+// Calls recorded only on request.
 static void asking(hid_t file) {
     char name[64];
     hsize_t count, from = 0;

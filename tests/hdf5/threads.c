@@ -1,10 +1,10 @@
-// Four threads, each on a dataset of its own and on one of all; then a child that goes on with what it inherited.
+// Four threads, each with its own dataset and a shared one; then a child that uses its inherited objects.
 #include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "say.h"
+#include "expect.h"
 
 static hid_t file, common;
 static double data[10];
@@ -40,7 +40,7 @@ int main(int argc, char **argv) {
     }
     wait(NULL);
     puts("read a.h5 /common 1 80");
-    if (argc > 1) raise(SIGKILL); // what was done is recorded by then
+    if (argc > 1) raise(SIGKILL); // the calls must be recorded already
     MUST(H5Dclose(common));
     MUST(H5Fclose(file));
     return 0;

@@ -1,4 +1,4 @@
-// `unloaded A B`: of each plug-in, loaded and unloaded again, says which HDF5 it calls.
+// `unloaded A B`: loads and unloads each plug-in, and prints the HDF5 that it calls.
 #include <dlfcn.h>
 #include <stdio.h>
 

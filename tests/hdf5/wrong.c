@@ -1,5 +1,5 @@
-// Wrong arguments: closed and invalid identifiers, no names and impossible ones, in calls chosen by chance. Prints how
-// each ended; what HDF5 says of them it writes into a file `errors`.
+// Wrong arguments in randomly chosen calls: closed and invalid identifiers, missing and impossible names. Prints the
+// result of each; the error messages of HDF5 are written to the file `errors`.
 #include <hdf5.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static hsize_t ten = 10, many = 20000;
 static FILE *errors;
 
 #define CHANCE(list) list[rand() % (sizeof list / sizeof *list)]
-#define SPACE(id) ((id) > 0 && (id) < 4 ? 0 : (id)) // 1, 2: HDF5 takes these for other spaces from 1.14 on
+#define SPACE(id) ((id) > 0 && (id) < 4 ? 0 : (id)) // 1, 2: special dataspaces in HDF5 from 1.14 on
 #define POSITION rand() % 4 - 1, rand() % 5 - 1
 
 static void prepare(void) {

@@ -14,8 +14,8 @@ from posix_trace import POSIX
 
 from provio.interceptors.python.secret_words import REDACTED, hides
 
-PARTS = ("said", "setting", "secret", "real", "text")
-SOURCES = [ROOT / "tests" / "fuzz" / "said.c", *(POSIX / f"{name}.c" for name in PARTS)]
+PARTS = ("declarations", "declared_settings", "float_text", "text")
+SOURCES = [ROOT / "tests" / "fuzz" / "declarations.c", *(POSIX / f"{name}.c" for name in PARTS)]
 TEXTS = [text.replace(b"\0", b"") for text in TRICKY]
 SEEDS = [b"\0".join((text, b"Loss", other, text)) for text, other in zip(TEXTS, TEXTS[1:] + TEXTS[:1], strict=True)]
 SEEDS += [b"args\0dateTime\0" + key + b"\0" + value for key in (b"api_key", b"db.password", b"pad_token", b"a\\.pass")
@@ -27,7 +27,7 @@ Facts = dict[str, bytes]
 @pytest.fixture(scope="module")
 def driver(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The program that makes a declaration from each file it is given, and prints it."""
-    return checker(tmp_path_factory.mktemp("said") / "said", SOURCES)
+    return checker(tmp_path_factory.mktemp("declarations") / "declarations", SOURCES)
 
 
 def records(driver: Path, inputs: list[bytes], folder: Path) -> list[dict[str, list[Facts]]]:

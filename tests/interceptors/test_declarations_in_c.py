@@ -48,7 +48,7 @@ def blocks(trace: Trace, work: Path) -> list[str]:
 
 
 def test_each_function(trace: Trace, built: Path, work: Path) -> None:
-    assert trace.run(built / "said", "each", work).returncode == 0
+    assert trace.run(built / "declarations", "each", work).returncode == 0
     assert blocks(trace, work) == EACH.split("\n")[1:-1]
     trace.facts()
 
@@ -64,7 +64,7 @@ def test_numbers_are_written_with_the_fewest_digits_that_are_read_back_as_they_w
         values += [edge, -edge, math.nextafter(edge, 0), math.nextafter(edge, math.inf)]
     values += [0.0, -0.0, math.inf, -math.inf, math.nan]
     given = b"".join(struct.pack("<d", value) for value in values)
-    assert trace.run(built / "said", "reals", work, input=given).returncode == 0
+    assert trace.run(built / "declarations", "reals", work, input=given).returncode == 0
     written = [line.partition(":value ")[2].split()[0] for line in blocks(trace, work)]
     assert written == [shortest(value) for value in values]
 
@@ -80,7 +80,7 @@ def shortest(value: float) -> str:
 
 @pytest.mark.slow
 def test_a_hundred_thousand_settings(trace: Trace, built: Path, work: Path) -> None:
-    assert trace.run(built / "said", "many", work).returncode == 0
+    assert trace.run(built / "declarations", "many", work).returncode == 0
     facts = trace.facts()
     settings = of_class(facts, "Setting").values()
     assert {one["name"]: one["value"] for one in settings} == {f"key.{i}": str(i) for i in range(100_000)}
@@ -90,7 +90,7 @@ def test_a_hundred_thousand_settings(trace: Trace, built: Path, work: Path) -> N
 
 def test_wrong_use_records_nothing(trace: Trace, built: Path, work: Path) -> None:
     """NaN and infinities, NULL texts, texts of megabytes: recorded, or cut between characters."""
-    done = trace.run(built / "said", "wrong", work)
+    done = trace.run(built / "declarations", "wrong", work)
     assert (done.returncode, done.stderr) == (0, b"")
     facts = trace.facts()
     settings = list(of_class(facts, "Setting").values())
@@ -104,7 +104,7 @@ def test_wrong_use_records_nothing(trace: Trace, built: Path, work: Path) -> Non
 
 
 def test_a_child_has_no_declarations_of_its_parent(trace: Trace, built: Path, work: Path) -> None:
-    assert trace.run(built / "said", "forked", work).returncode == 0
+    assert trace.run(built / "declarations", "forked", work).returncode == 0
     facts = trace.facts()
     settings = of_class(facts, "Setting").values()
     assert sorted((one["name"], facts[one["partOf"]]["name"]) for one in settings) == [
@@ -115,7 +115,7 @@ def test_a_child_has_no_declarations_of_its_parent(trace: Trace, built: Path, wo
 
 def test_the_child_of_vfork_is_not_heard(trace: Trace, built: Path, work: Path) -> None:
     """It makes declarations in its parent's memory: the parent is not affected."""
-    assert trace.run(built / "said", "vforked", work).returncode == 0
+    assert trace.run(built / "declarations", "vforked", work).returncode == 0
     facts = trace.facts()
     (task,) = of_class(facts, "Task").values()
     assert task["status"] == "ok"
@@ -126,7 +126,7 @@ def test_the_child_of_vfork_is_not_heard(trace: Trace, built: Path, work: Path) 
 
 def test_an_exec_within_a_task(trace: Trace, built: Path, work: Path) -> None:
     """The exec belongs to the Task; the new program has its own Tasks, from number 1."""
-    assert trace.run(built / "said", "replaced", work).returncode == 0
+    assert trace.run(built / "declarations", "replaced", work).returncode == 0
     facts = trace.facts()
     (replaced,) = of_class(facts, "Exec").values()
     assert facts[replaced["task"]]["name"] == "before"
@@ -136,7 +136,7 @@ def test_an_exec_within_a_task(trace: Trace, built: Path, work: Path) -> None:
 
 
 def test_declarations_before_a_kill(trace: Trace, built: Path, work: Path) -> None:
-    assert trace.run(built / "said", "killed", work).returncode == -signal.SIGKILL
+    assert trace.run(built / "declarations", "killed", work).returncode == -signal.SIGKILL
     facts = trace.facts()
     assert [float(one["value"]) for one in of_class(facts, "Metric").values()] == [1 / (i + 1) for i in range(1000)]
     complete = {one["name"]: one.get("complete") for one in of_class(facts, "Configuration").values()}

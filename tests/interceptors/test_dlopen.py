@@ -11,7 +11,7 @@ import pytest
 from conftest import Project
 from posix_trace import Trace, of_class
 
-PROGRAM = Path(__file__).parent.parent / "programs" / "loads.c"
+PROGRAM = Path(__file__).parent.parent / "programs" / "load_library.c"
 DEEP = "is loaded with RTLD_DEEPBIND, past every preload"
 NAMESPACE = "is loaded into a name space of its own, past every preload"
 
@@ -36,11 +36,11 @@ def loads(work: Path) -> Path:
     (work / "inner.c").write_text("int inner(void) { return 1; }\n")
     subprocess.run(["cc", "-shared", "-fPIC", "-o", inner / "libinner.so", work / "inner.c"], check=True)
     looking = f"-Wl,--enable-new-dtags,-rpath,{inner}"
-    subprocess.run(["cc", "-Wall", "-o", work / "loads", PROGRAM, looking, "-ldl"], check=True)
-    return work / "loads"
+    subprocess.run(["cc", "-Wall", "-o", work / "load_library", PROGRAM, looking, "-ldl"], check=True)
+    return work / "load_library"
 
 
-@pytest.mark.parametrize(("how", "reasons"), [("plain", []), ("deep", [DEEP]), ("apart", [NAMESPACE])])
+@pytest.mark.parametrize(("how", "reasons"), [("plain", []), ("deep", [DEEP]), ("namespace", [NAMESPACE])])
 def test_code_is_loaded_from_where_its_caller_looks(
     trace: Trace, work: Path, loads: Path, how: str, reasons: list[str]
 ) -> None:

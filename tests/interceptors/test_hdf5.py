@@ -90,7 +90,7 @@ def test_files_are_followed_from_opening_to_close(compiled: Compiling, trace: Tr
 
 def test_names_lead_where_they_lead_then(compiled: Compiling, trace: Trace, work: Path) -> None:
     """Names that are opened again are not looked up, until one of the folder is deleted, moved, linked or hidden."""
-    lines, story = traced(trace, work, compiled("beside.c"))
+    lines, story = traced(trace, work, compiled("changed_targets.c"))
     assert [act for act in story.moved() if act.what == "read"] == acts(lines)
 
 
@@ -155,7 +155,7 @@ def test_a_caller_that_was_unloaded_is_forgotten(trace: Trace, work: Path, needs
     library = own_library()
     if library is None:
         pytest.skip("h5py has no HDF5 of its own")
-    source = SOURCES / "plug.c"
+    source = SOURCES / "plugin.c"
     own = ["cc", "-fPIC", "-shared", "-o", "own.so", source, library, f"-Wl,-rpath,{library.parent}"]
     system = ["h5cc", "-shlib", "-fPIC", "-shared", "-o", "system.so", source]
     for command in (own, system, ["cc", "-o", "unloaded", SOURCES / "unloaded.c", "-ldl"]):
@@ -170,12 +170,12 @@ def test_a_caller_that_was_unloaded_is_forgotten(trace: Trace, work: Path, needs
 @pytest.mark.slow
 def test_unrecorded_objects_leave_a_gap(compiled: Compiling, trace: Trace, work: Path) -> None:
     """Long names fit; for longer names, and for more open files than the tables hold, there is a Gap."""
-    lines, story = traced(trace, work, compiled("lost.c"))
+    lines, story = traced(trace, work, compiled("limits.c"))
     assert story.moved() == acts(lines)
     reasons = sorted(gap["reason"].partition(":")[0] for gap in of_class(story.facts, "Gap").values())
     assert reasons == [
-        "has more HDF5 files open at once than are told apart",
-        "names an object of an HDF5 file in more bytes than are kept",
+        "has more HDF5 files open at once than can be followed",
+        "names an object of an HDF5 file in more bytes than can be stored",
     ]
     assert len(story.files) == 4096
 
@@ -188,7 +188,7 @@ def test_selections_in_a_list_of_properties(trace: Trace, work: Path) -> None:
         pytest.skip("h5py has no HDF5 1.14 of its own")
     program = work / "listed"
     found = f"-Wl,-rpath,{library.parent}"
-    subprocess.run(["cc", "-Wall", "-o", program, SOURCES / "listed.c", library, found], check=True)
+    subprocess.run(["cc", "-Wall", "-o", program, SOURCES / "selection_lists.c", library, found], check=True)
     alone = subprocess.run([program], cwd=work, capture_output=True, check=True)
     watched = trace.run(program, cwd=work)
     assert (watched.returncode, watched.stdout, watched.stderr) == (0, alone.stdout, alone.stderr)

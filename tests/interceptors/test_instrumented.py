@@ -49,7 +49,7 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS)
 def test_a_c_program_however_it_is_linked(trace: Trace, tmp_path: Path, work: Path, way: str) -> None:
     flags, recorded = WAYS[way]
-    program = compiled(tmp_path, "cc", "-std=gnu11", *STRICT, *flags, PROGRAMS / "said.c")
+    program = compiled(tmp_path, "cc", "-std=gnu11", *STRICT, *flags, PROGRAMS / "declarations.c")
     alone = subprocess.run([program, "each", work], capture_output=True, timeout=60, check=False)
     assert (alone.returncode, alone.stdout, alone.stderr) == (0, b"", b"")
     assert trace.run(program, "each", work).returncode == 0

@@ -23,7 +23,7 @@ def killed(built: Path, trace: Trace, work: Path, after: float) -> list[tuple[in
     """Run the load, kill all of it at a moment, and return the counts that each of its threads noted."""
     counter = work / "counts"
     counter.write_bytes(bytes(64 * WORKERS))
-    command = [built / "load", counter, str(PROCESSES), str(THREADS)]
+    command = [built / "workload", counter, str(PROCESSES), str(THREADS)]
     ended, held = os.pipe()  # at its end when the last process of the group has closed it
     with subprocess.Popen(
         command, cwd=work, env=trace.environment(), start_new_session=True, pass_fds=[held]

@@ -19,7 +19,7 @@ from posix_trace import Trace, assert_held, counts, name_of, of_class, parsed, u
 # ---- recorded calls
 
 
-@pytest.mark.parametrize("program", ["families", "forms", "metadata", "maps", "aio"])
+@pytest.mark.parametrize("program", ["families", "alternative_names", "metadata", "maps", "aio"])
 def test_each_family_with_right_names_and_bytes(built: Path, trace: Trace, work: Path, program: str) -> None:
     """Every function of every family is recorded with its file, its calls and its bytes."""
     trace.detail = "op,stat,list"

@@ -296,8 +296,8 @@ def test_system_calls_by_number(built: Path, trace: Trace, work: Path) -> None:
     bare, watched = work / "bare", work / "watched"
     for folder in (bare, watched):
         folder.mkdir()
-    expected = subprocess.run([built / "raw", bare], capture_output=True, stdin=subprocess.DEVNULL, timeout=60)
-    done = trace.run(built / "raw", watched, stdin=subprocess.DEVNULL)
+    expected = subprocess.run([built / "system_calls", bare], capture_output=True, stdin=subprocess.DEVNULL, timeout=60)
+    done = trace.run(built / "system_calls", watched, stdin=subprocess.DEVNULL)
     assert (done.returncode, done.stdout, done.stderr) == (7, expected.stdout, expected.stderr)
     left, right = ({p.name: content(p) for p in folder.iterdir() if p.is_file()} for folder in (bare, watched))
     assert left == right

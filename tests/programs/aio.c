@@ -1,5 +1,5 @@
-// Asynchronous reads and writes in the folder it is given: collected, never collected, failed, in a list, after their
-// descriptor was closed. Prints as families.c does.
+// Asynchronous reads and writes in the given folder: collected, never collected, failed, in a list, and after a close
+// of the descriptor. Prints like families.c.
 #define _GNU_SOURCE
 #include <aio.h>
 #include <errno.h>
@@ -33,11 +33,11 @@ static void one_by_one(int fd) {
     MUST(aio_fsync64(O_DSYNC, (struct aiocb64 *)&request) == 0 && collected(&request) == 0);
     MUST(aio_read(&request) == 0 && collected(&request) == 1000);
     MUST(aio_read64((struct aiocb64 *)&request) == 0 && collected64(&request) == 1000);
-    SAY("O aio_write SubmitWrite collected 1\nO aio_write64 SubmitWrite collected 1\n");
-    SAY("O aio_read SubmitRead collected 1\nO aio_read64 SubmitRead collected 1\n");
-    SAY("O aio_fsync Fsync collected 1\nO aio_fsync64 Fsync collected 1\n");
-    SAY("W aio_return collected 1 1000\nW aio_return64 collected 1 1000\n");
-    SAY("R aio_return collected 1 1000\nR aio_return64 collected 1 1000\n");
+    EXPECT("O aio_write SubmitWrite collected 1\nO aio_write64 SubmitWrite collected 1\n");
+    EXPECT("O aio_read SubmitRead collected 1\nO aio_read64 SubmitRead collected 1\n");
+    EXPECT("O aio_fsync Fsync collected 1\nO aio_fsync64 Fsync collected 1\n");
+    EXPECT("W aio_return collected 1 1000\nW aio_return64 collected 1 1000\n");
+    EXPECT("R aio_return collected 1 1000\nR aio_return64 collected 1 1000\n");
 }
 
 static void in_a_list(int fd) {
@@ -45,9 +45,9 @@ static void in_a_list(int fd) {
     struct aiocb *list[] = {&requests[0], NULL, &requests[1], &requests[2]};
     MUST(lio_listio(LIO_WAIT, list, 4, NULL) == 0);
     MUST(lio_listio64(LIO_WAIT, (struct aiocb64 **)list, 4, NULL) == 0);
-    SAY("O aio_write SubmitWrite listed 2\nO aio_read SubmitRead listed 2\n");
+    EXPECT("O aio_write SubmitWrite listed 2\nO aio_read SubmitRead listed 2\n");
     MUST(aio_return(&requests[0]) == 10);
-    SAY("W aio_return listed 1 10\n");
+    EXPECT("W aio_return listed 1 10\n");
 }
 
 int main(int count, char **arguments) {
@@ -61,17 +61,17 @@ int main(int count, char **arguments) {
     struct aiocb left = about(fd, 500, 0);
     MUST(aio_write(&left) == 0);
     wait_for(&left);
-    SAY("O aio_write SubmitWrite left 1\n");
+    EXPECT("O aio_write SubmitWrite left 1\n");
     fd = open("collected", O_RDONLY);
     struct aiocb failed = about(fd, 10, 0);
     MUST(aio_write(&failed) != 0 || collected(&failed) == -1);
     close(fd);
-    fd = open("gone", O_CREAT | O_RDWR, 0644);
-    struct aiocb gone = about(fd, 5, 0);
-    MUST(aio_write(&gone) == 0);
-    wait_for(&gone);
+    fd = open("closed", O_CREAT | O_RDWR, 0644);
+    struct aiocb closed = about(fd, 5, 0);
+    MUST(aio_write(&closed) == 0);
+    wait_for(&closed);
     close(fd);
-    MUST(aio_return(&gone) == 5); // nobody knows any more what it was about
-    SAY("O aio_write SubmitWrite gone 1\n");
+    MUST(aio_return(&closed) == 5); // the request is already forgotten
+    EXPECT("O aio_write SubmitWrite closed 1\n");
     return 0;
 }

@@ -1,5 +1,4 @@
-// `busy FOLDER THREADS`: threads that open, write, rename and close without end (of odd names, too); ended from
-// outside.
+// `busy FOLDER THREADS`: threads that open, write, rename and close files (also with odd names) until they are killed.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>

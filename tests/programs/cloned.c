@@ -1,6 +1,7 @@
-// `cloned HOW FOLDER COUNT`: so many children, one after the other, by clone: `plain` with memory of their own, `vfork` with
-// their parent's while it waits, `shared` with their parent's beside it. Each closes what it inherited, writes a file
-// of its own and changes its own working folder; the parent writes before, meanwhile and after. Prints what it wrote.
+// `cloned HOW FOLDER COUNT`: makes COUNT children by clone, one after the other: `plain` with their own memory, `vfork`
+// in the parent's memory while it waits, `shared` in the parent's memory at the same time. Each child closes its
+// inherited descriptors, writes its own file and changes its working directory; the parent writes before, during and
+// after. Prints the number of writes.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sched.h>
@@ -18,7 +19,7 @@ enum { STACK = 1 << 18 };
 
 static int number, kept;
 
-// Only calls that are safe beside a parent in the same memory.
+// Only calls that are safe in memory shared with the parent.
 static int child(void *name) {
     close(kept);
     int fd = open(name, O_CREAT | O_WRONLY | O_APPEND, 0644);

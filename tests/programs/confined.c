@@ -1,10 +1,10 @@
-// Gives up rights in the middle of its work, and goes on with it: `confined HOW`, with HOW one of
-//   strict    strict seccomp: read, write and exit are all that is left
-//   filter    a filter that kills for every call that the program itself does not need
+// Drops rights in the middle of its work, and continues: `confined HOW`, with HOW one of
+//   strict    strict seccomp: only read, write and exit remain
+//   filter    a filter that kills at every call that the program itself does not need
 //   chroot    its root becomes the folder `inside`
-//   user      it becomes the user 65534; so do setuid and seteuid
-//   unshare   it has mounts of its own, and then its old ones again
-//   tsc       it forbids itself the time-stamp counter
+//   user      it becomes the user 65534; also with setuid and seteuid
+//   unshare   it gets its own mounts, and then its old ones again
+//   tsc       it disables the time-stamp counter
 // Copies `in` to `out` two bytes at a time, and prints `done`.
 #define _GNU_SOURCE
 #include <errno.h>

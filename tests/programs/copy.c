@@ -1,5 +1,5 @@
-// Copies one file to another by read and write; prints what it was asked for. Built in several ways: static, for
-// another C library, with the rights of another user.
+// Copies a file with read and write; prints its arguments. Built in several ways: static, for another C library, with
+// the rights of another user.
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>

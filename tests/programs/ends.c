@@ -1,4 +1,4 @@
-// `ends END`: 1,000 writes of 16 bytes to the file "out" here, then an end: of its own, by a signal, or as another program.
+// `ends END`: 1,000 writes of 16 bytes to the file "out", then an end: its own, by a signal, or as another program.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
-// What the test programs share that call one function after the other, each on a file of its name, and say what a trace
-// must hold: `R|W <api> <file> <calls> <bytes>`, `O <api> <operation> <file> <calls>`, `E <api> <class> <file>`.
+// For test programs that call one function after the other, each on a file with its name, and print the expected trace:
+// `R|W <api> <file> <calls> <bytes>`, `O <api> <operation> <file> <calls>`, `E <api> <class> <file>`.
 #include <fcntl.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -8,15 +8,15 @@
 
 static char data[4096];
 static struct iovec parts[2] = {{data, 10}, {data + 10, 20}};
-static FILE *said; // standard output where that is not under test itself
-#define SAY(...) fprintf(said == NULL ? stdout : said, __VA_ARGS__)
+static FILE *expected; // a copy of standard output, which may be under test itself
+#define EXPECT(...) fprintf(expected == NULL ? stdout : expected, __VA_ARGS__)
 
-// A file named after the function, with 1000 bytes in it when it is to be read.
+// A file named after the function, with 1000 bytes if it will be read.
 static const char *made(const char *name) {
     int fd = open(name, O_CREAT | O_WRONLY | O_TRUNC, 0644);
     for (int i = 0; i < 20; i++) MUST(write(fd, "0 line of fifty bytes, with a number in front 0000\n" + 1, 50) == 50);
     close(fd);
-    SAY("W write %s 20 1000\n", name);
+    EXPECT("W write %s 20 1000\n", name);
     return name;
 }
 
@@ -26,7 +26,7 @@ static const char *made(const char *name) {
         MUST((call) == (bytes));                                                                                       \
         MUST((call) == (bytes));                                                                                       \
         close(fd);                                                                                                     \
-        SAY("R " #api " " #api " 2 %d\n", 2 * (bytes));                                                             \
+        EXPECT("R " #api " " #api " 2 %d\n", 2 * (bytes));                                                             \
     } while (0)
 
 #define WRITES(api, call, bytes)                                                                                       \
@@ -35,7 +35,7 @@ static const char *made(const char *name) {
         MUST((call) == (bytes));                                                                                       \
         MUST((call) == (bytes));                                                                                       \
         close(fd);                                                                                                     \
-        SAY("W " #api " " #api " 2 %d\n", 2 * (bytes));                                                             \
+        EXPECT("W " #api " " #api " 2 %d\n", 2 * (bytes));                                                             \
     } while (0)
 
 #define GETS(api, call, bytes)                                                                                         \
@@ -44,7 +44,7 @@ static const char *made(const char *name) {
         MUST(call);                                                                                                    \
         MUST(call);                                                                                                    \
         fclose(stream);                                                                                                \
-        SAY("R " #api " " #api " 2 %d\n", 2 * (bytes));                                                             \
+        EXPECT("R " #api " " #api " 2 %d\n", 2 * (bytes));                                                             \
     } while (0)
 
 #define PUTS(api, call, bytes)                                                                                         \
@@ -53,7 +53,7 @@ static const char *made(const char *name) {
         MUST(call);                                                                                                    \
         MUST(call);                                                                                                    \
         fclose(stream);                                                                                                \
-        SAY("W " #api " " #api " 2 %d\nE fopen open " #api "\n", 2 * (bytes));                                        \
+        EXPECT("W " #api " " #api " 2 %d\nE fopen open " #api "\n", 2 * (bytes));                                        \
     } while (0)
 
 #define OPENS(api, call)                                                                                               \
@@ -62,6 +62,6 @@ static const char *made(const char *name) {
         MUST(fd >= 0);                                                                                                 \
         MUST(write(fd, data, 7) == 7);                                                                                 \
         close(fd);                                                                                                     \
-        SAY("W write " #api " 1 7\nE " #api " open " #api "\n");                                                    \
+        EXPECT("W write " #api " 1 7\nE " #api " open " #api "\n");                                                    \
     } while (0)
 

@@ -1,4 +1,5 @@
-// Calls that fail, on the folder given; prints `api errno count` for each, with the file's name where it is an opening's.
+// Calls that fail, on the given folder; prints `api errno count` for each, with the name of the file if it has an
+// opening.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

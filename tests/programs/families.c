@@ -1,6 +1,5 @@
-// Calls one function of each family of calls.def with its siblings, on files below the folder it is given, and prints
-// what a trace must hold: `R|W <api> <file> <calls> <bytes>`, `O <api> <operation> <file> <calls>`, `E <api> <class>
-// <file>`.
+// Calls one function of each family of calls.def with its siblings, on files below the given folder, and prints the
+// expected trace: `R|W <api> <file> <calls> <bytes>`, `O <api> <operation> <file> <calls>`, `E <api> <class> <file>`.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>

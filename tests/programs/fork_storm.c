@@ -1,5 +1,5 @@
-// `fork_storm FOLDER FORKS`: 4 threads write while the main thread forks children that write one byte and _exit.
-// Prints the pid and how many writes the threads made.
+// `fork_storm FOLDER FORKS`: 4 threads write while the main thread forks children that write one byte and _exit. Prints
+// the pid and the number of writes of the threads.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>

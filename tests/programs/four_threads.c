@@ -27,9 +27,9 @@ int main(void)
     for (long i = 0; i < 4; i++) pthread_create(&threads[i], NULL, work, (void *)i);
     int bad = 0;
     for (int i = 0; i < 4; i++) {
-        void *said;
-        pthread_join(threads[i], &said);
-        bad += said != NULL;
+        void *expected;
+        pthread_join(threads[i], &expected);
+        bad += expected != NULL;
     }
     off_t size = lseek(common, 0, SEEK_END);
     if (ftruncate(common, 0)) return 3;

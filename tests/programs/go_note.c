@@ -1,4 +1,4 @@
-// The note by which Go's linker marks a program; what it does is like any other's.
+// Contains the note with which Go's linker marks a program; otherwise an ordinary program.
 __attribute__((section(".note.go.buildid,\"a\",@note#"), used)) static const struct {
     unsigned name_size, size, type;
     char name[4], text[4];

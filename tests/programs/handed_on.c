@@ -1,5 +1,5 @@
-// In the folder given: one thread opens a file and writes it, and ends; the next one, after it, writes and closes it.
-// Prints "done".
+// In the given folder, one thread opens a file, writes it and ends; then the next thread writes and closes it. Prints
+// "done".
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>

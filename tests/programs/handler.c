@@ -1,6 +1,6 @@
-// A signal handler that writes, and opens and closes, 50 microseconds after it last did (sooner, a slow machine would
-// do nothing else), while the main program writes, opens and closes. Prints how many writes of each and how many opens
-// the handler made.
+// A signal handler that writes, opens and closes, 50 microseconds after its last run (with a shorter delay, a slow
+// machine would do nothing else), while the main program writes, opens and closes. Prints the number of writes of each
+// and of opens of the handler.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

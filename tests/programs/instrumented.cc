@@ -1,5 +1,5 @@
-// `instrumented FOLDER`: a C++ program whose threads say what they do: activities that end with their block, by an
-// exception too, and threads of OpenMP, made before the activity begins, that enter it or do not.
+// `instrumented FOLDER`: a C++ program with declarations: activities that end with their block, also by an exception, and
+// OpenMP threads, created before the activity, that enter it or not.
 #include "../../interceptors/include/provio.h"
 #include <fcntl.h>
 #include <omp.h>

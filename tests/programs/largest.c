@@ -1,4 +1,5 @@
-// Offsets and sizes of more than sixteen digits: reads far behind the end of the file given, and one of nearly all memory.
+// Offsets and sizes of more than sixteen digits: reads far beyond the end of the given file, and one of nearly all
+// memory.
 #define _GNU_SOURCE
 #include <aio.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
-// Shared writable maps that are moved, cut in pieces, mapped over and many, in the folder it is given; prints what a
-// trace must hold, as families.c does, and `U <file> <maps that were made> <maps that ended>`.
+// Shared writable maps that are moved, split, mapped over, and numerous, in the given folder; prints the expected trace
+// like families.c, and `U <file> <maps created> <maps ended>`.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -39,7 +39,7 @@ static void moving(void) {
 
 static void doubling(void) {
     char *map = mapped("doubled", 2), *again = mremap(map, 0, 2 * page, MREMAP_MAYMOVE, NULL);
-    if (again == MAP_FAILED) return; // an emulator may not double a map
+    if (again == MAP_FAILED) return; // an emulator may not support it
     MUST(munmap(map, 2 * page) == 0);
     close(creat("doubled.between", 0644));
     MUST(munmap(again, 2 * page) == 0);

@@ -1,5 +1,5 @@
-// Changes, asks for and lists metadata below the folder it is given, by each function there is, and prints what a trace
-// must hold: `O <api> <operation> <file> <calls>`, `E <api> <class> <file>`.
+// Changes, queries and lists metadata below the given folder with each available function, and prints the expected
+// trace: `O <api> <operation> <file> <calls>`, `E <api> <class> <file>`.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <fcntl.h>
@@ -18,9 +18,9 @@
 #include "must.h"
 
 #define EVENT(name, class, call, file) (require((call), #call), (void)printf("E " #name " " #class " " file "\n"))
-#define ASKED(name, call, file) EVENT(name, Stat, call, file)
+#define QUERY(name, call, file) EVENT(name, Stat, call, file)
 
-// Names that no header declares, or only as something inline.
+// Functions that no header declares, or only as inline functions.
 int form_stat(const char *, void *) __asm__("stat");
 int form_stat64(const char *, void *) __asm__("stat64");
 int form_lstat(const char *, void *) __asm__("lstat");
@@ -63,66 +63,66 @@ static void changing(int folder, int fd) {
     EVENT(lutimes, SetTimes, lutimes("symlink", coarse) == 0, "symlink");
     EVENT(futimesat, SetTimes, futimesat(folder, "file", coarse) == 0, "file");
     EVENT(utimensat, SetTimes, utimensat(folder, "file", exact, 0) == 0, "file");
-    if (setxattr("file", "user.a", "1", 1, 0) != 0) return; // the file system has none
+    if (setxattr("file", "user.a", "1", 1, 0) != 0) return; // the file system has no extended attributes
     printf("E setxattr SetAttribute file\n");
     EVENT(lsetxattr, SetAttribute, lsetxattr("file", "user.b", "1", 1, 0) == 0, "file");
     EVENT(fsetxattr, SetAttribute, fsetxattr(fd, "user.c", "1", 1, 0) == 0, "file");
     EVENT(removexattr, SetAttribute, removexattr("file", "user.a") == 0, "file");
     EVENT(lremovexattr, SetAttribute, lremovexattr("file", "user.b") == 0, "file");
     char room[100];
-    ASKED(getxattr, getxattr("file", "user.c", room, 100) == 1, "file");
-    ASKED(lgetxattr, lgetxattr("file", "user.c", room, 100) == 1, "file");
-    ASKED(fgetxattr, fgetxattr(fd, "user.c", room, 100) == 1, "file");
+    QUERY(getxattr, getxattr("file", "user.c", room, 100) == 1, "file");
+    QUERY(lgetxattr, lgetxattr("file", "user.c", room, 100) == 1, "file");
+    QUERY(fgetxattr, fgetxattr(fd, "user.c", room, 100) == 1, "file");
     EVENT(fremovexattr, SetAttribute, fremovexattr(fd, "user.c") == 0, "file");
-    ASKED(listxattr, listxattr("file", room, 100) >= 0, "file");
-    ASKED(llistxattr, llistxattr("file", room, 100) >= 0, "file");
-    ASKED(flistxattr, flistxattr(fd, room, 100) >= 0, "file");
+    QUERY(listxattr, listxattr("file", room, 100) >= 0, "file");
+    QUERY(llistxattr, llistxattr("file", room, 100) >= 0, "file");
+    QUERY(flistxattr, flistxattr(fd, room, 100) >= 0, "file");
 }
 
-static void asking(int folder, int fd) {
+static void queries(int folder, int fd) {
     struct stat64 found;
     char room[8192];
-    ASKED(stat, form_stat("file", &found) == 0, "file");
-    ASKED(stat64, form_stat64("file", &found) == 0, "file");
-    ASKED(lstat, form_lstat("symlink", &found) == 0, "symlink");
-    ASKED(lstat64, form_lstat64("symlink", &found) == 0, "symlink");
-    ASKED(fstat, form_fstat(fd, &found) == 0, "file");
-    ASKED(fstat64, form_fstat64(fd, &found) == 0, "file");
-    ASKED(fstatat, form_fstatat(folder, "file", &found, 0) == 0, "file");
-    ASKED(fstatat64, form_fstatat64(fd, "", &found, AT_EMPTY_PATH) == 0, "file");
+    QUERY(stat, form_stat("file", &found) == 0, "file");
+    QUERY(stat64, form_stat64("file", &found) == 0, "file");
+    QUERY(lstat, form_lstat("symlink", &found) == 0, "symlink");
+    QUERY(lstat64, form_lstat64("symlink", &found) == 0, "symlink");
+    QUERY(fstat, form_fstat(fd, &found) == 0, "file");
+    QUERY(fstat64, form_fstat64(fd, &found) == 0, "file");
+    QUERY(fstatat, form_fstatat(folder, "file", &found, 0) == 0, "file");
+    QUERY(fstatat64, form_fstatat64(fd, "", &found, AT_EMPTY_PATH) == 0, "file");
 #if defined(STATX_SIZE) // musl has it since 1.2.4
     struct statx more;
-    ASKED(statx, statx(folder, "file", 0, STATX_SIZE, &more) == 0, "file");
+    QUERY(statx, statx(folder, "file", 0, STATX_SIZE, &more) == 0, "file");
 #endif
 #if defined(__GLIBC__)
-    ASKED(__fstat64, form___fstat64(fd, &found) == 0, "file");
+    QUERY(__fstat64, form___fstat64(fd, &found) == 0, "file");
 #if defined(__x86_64__)
     enum { VERSION = 1 };
 #else
     enum { VERSION = 0 };
 #endif
-    ASKED(__xstat, form___xstat(VERSION, "file", &found) == 0, "file");
-    ASKED(__xstat64, form___xstat64(VERSION, "file", &found) == 0, "file");
-    ASKED(__lxstat, form___lxstat(VERSION, "file", &found) == 0, "file");
-    ASKED(__lxstat64, form___lxstat64(VERSION, "file", &found) == 0, "file");
-    ASKED(__fxstat, form___fxstat(VERSION, fd, &found) == 0, "file");
-    ASKED(__fxstat64, form___fxstat64(VERSION, fd, &found) == 0, "file");
-    ASKED(__fxstatat, form___fxstatat(VERSION, folder, "file", &found, 0) == 0, "file");
-    ASKED(__fxstatat64, form___fxstatat64(VERSION, folder, "file", &found, 0) == 0, "file");
+    QUERY(__xstat, form___xstat(VERSION, "file", &found) == 0, "file");
+    QUERY(__xstat64, form___xstat64(VERSION, "file", &found) == 0, "file");
+    QUERY(__lxstat, form___lxstat(VERSION, "file", &found) == 0, "file");
+    QUERY(__lxstat64, form___lxstat64(VERSION, "file", &found) == 0, "file");
+    QUERY(__fxstat, form___fxstat(VERSION, fd, &found) == 0, "file");
+    QUERY(__fxstat64, form___fxstat64(VERSION, fd, &found) == 0, "file");
+    QUERY(__fxstatat, form___fxstatat(VERSION, folder, "file", &found, 0) == 0, "file");
+    QUERY(__fxstatat64, form___fxstatat64(VERSION, folder, "file", &found, 0) == 0, "file");
 #endif
-    ASKED(access, access("file", R_OK) == 0, "file");
-    ASKED(eaccess, eaccess("file", R_OK) == 0, "file");
-    ASKED(euidaccess, euidaccess("file", R_OK) == 0, "file");
-    ASKED(faccessat, faccessat(folder, "file", R_OK, 0) == 0, "file");
-    ASKED(readlink, readlink("symlink", room, 100) == 4, "symlink");
-    ASKED(__readlink_chk, __readlink_chk("symlink", room, 100, sizeof room) == 4, "symlink");
-    ASKED(readlinkat, readlinkat(folder, "symlink", room, 100) == 4, "symlink");
-    ASKED(__readlinkat_chk, __readlinkat_chk(folder, "symlink", room, 100, sizeof room) == 4, "symlink");
-    ASKED(realpath, realpath("symlink", room) == room, "symlink");
-    ASKED(__realpath_chk, __realpath_chk("symlink", room, sizeof room) == room, "symlink");
+    QUERY(access, access("file", R_OK) == 0, "file");
+    QUERY(eaccess, eaccess("file", R_OK) == 0, "file");
+    QUERY(euidaccess, euidaccess("file", R_OK) == 0, "file");
+    QUERY(faccessat, faccessat(folder, "file", R_OK, 0) == 0, "file");
+    QUERY(readlink, readlink("symlink", room, 100) == 4, "symlink");
+    QUERY(__readlink_chk, __readlink_chk("symlink", room, 100, sizeof room) == 4, "symlink");
+    QUERY(readlinkat, readlinkat(folder, "symlink", room, 100) == 4, "symlink");
+    QUERY(__readlinkat_chk, __readlinkat_chk(folder, "symlink", room, 100, sizeof room) == 4, "symlink");
+    QUERY(realpath, realpath("symlink", room) == room, "symlink");
+    QUERY(__realpath_chk, __realpath_chk("symlink", room, sizeof room) == room, "symlink");
 #if defined(__GLIBC__)
     char *whole = canonicalize_file_name("symlink");
-    ASKED(canonicalize_file_name, whole != NULL, "symlink");
+    QUERY(canonicalize_file_name, whole != NULL, "symlink");
     free(whole);
 #endif
     MUST(form_stat("missing", &found) == -1);
@@ -138,7 +138,7 @@ static int visit64(const char *path, const struct stat64 *found, int kind) {
 
 static int made;
 
-// With FTW_CHDIR it is called in the folder of what it visits.
+// With FTW_CHDIR, the callback runs in the folder of the visited file.
 static int make(const char *path, const struct stat *found, int kind, struct FTW *place) {
     if (kind == FTW_F && strcmp(path + place->base, "leaf") == 0) made += close(creat("made", 0644)) == 0;
     return 0;
@@ -169,7 +169,7 @@ static void walking(void) {
     EVENT(ftw, List, ftw("tree", visit, 4) == 0, "tree");
     EVENT(ftw64, List, ftw64("tree", visit64, 4) == 0, "tree");
     EVENT(nftw, List, nftw("tree", make, 4, FTW_CHDIR | FTW_PHYS) == 0 && made == 1, "tree");
-#if defined(__GLIBC__) // musl stays where it is
+#if defined(__GLIBC__) // musl does not change the folder
     printf("E creat open tree/branch/made\n");
 #endif
     EVENT(nftw64, List, nftw64("tree", visit_deep64, 4, 0) == 0, "tree");
@@ -212,7 +212,7 @@ int main(int count, char **arguments) {
     MUST(symlink("file", "symlink") == 0 && mkdir("tree", 0755) == 0 && mkdir("tree/branch", 0755) == 0);
     close(creat("tree/branch/leaf", 0644));
     changing(folder, fd);
-    asking(folder, fd);
+    queries(folder, fd);
     listing(folder);
     walking();
     return 0;

@@ -1,4 +1,4 @@
-// What the test programs share that end where something does not hold.
+// For test programs that abort when a condition is false.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,8 +1,7 @@
-// Says what a layer above the C library would say of a file "data.h5" here, through layer.h, and prints what a trace
-// must hold. `objects`: each function once or twice, the lines of facts.h. `objects write COUNT`: so many writes to one
-// dataset, and after each how many there were into the file "done". `objects threads COUNT`: four threads read one
-// dataset. `objects fork`: a child goes on with what its parent opened. `objects touch`: reads and writes, no more.
-// `objects all`: what sanitizers look at.
+// Calls layer.h like a layer above the C library, for a file "data.h5", and prints the expected trace. `objects`: each
+// function once or twice, the lines of facts.h. `objects write COUNT`: COUNT writes to one dataset; after each, their
+// number is written to the file "done". `objects threads COUNT`: four threads read one dataset. `objects fork`: a child
+// uses the objects of its parent. `objects touch`: only reads and writes. `objects all`: for sanitizers.
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -51,10 +50,10 @@ static provio_object *file_here(void) {
 }
 
 static provio_object *dataset(provio_object *file, const char *path) {
-    struct provio_member said = {.kind = "Dataset", .path = path, .shape = "100 200", .max_shape = "100 *",
+    struct provio_member expected = {.kind = "Dataset", .path = path, .shape = "100 200", .max_shape = "100 *",
                                  .datatype = "float64", .chunks = "10 10", .filters = "shuffle deflate",
                                  .token = "800", .element_size = 8, .created = 1};
-    return provio_member(file, &said);
+    return provio_member(file, &expected);
 }
 
 static void each(void) {
@@ -85,7 +84,7 @@ static void each(void) {
     provio_release(attribute);
     provio_release(two);
     provio_release(one);
-    provio_read(one, reading, 1, provio_now()); // of one that was released nothing is heard
+    provio_read(one, reading, 1, provio_now()); // ignored after the release
     provio_release(file);
     puts("R layer.Dataset.__getitem__ /group/one 3 1765\nW layer.write /group/one 1 800\nO layer.open /group/one 2 0\n"
          "O layer.copy /group/two 1 0");
@@ -155,16 +154,16 @@ static void touched(void) {
 }
 
 int main(int count, char **arguments) {
-    const char *what = count > 1 ? arguments[1] : "";
+    const char *mode = count > 1 ? arguments[1] : "";
     if (provio_recording == NULL || !provio_recording()) return 9;
     functions();
-    if (strcmp(what, "") == 0) each();
-    if (strcmp(what, "nothing") == 0) nothing();
-    if (strcmp(what, "write") == 0) written(atoi(arguments[2]));
-    if (strcmp(what, "threads") == 0) threads(arguments[2]);
-    if (strcmp(what, "fork") == 0) forked();
-    if (strcmp(what, "touch") == 0) touched();
-    if (strcmp(what, "all") == 0) {
+    if (strcmp(mode, "") == 0) each();
+    if (strcmp(mode, "nothing") == 0) nothing();
+    if (strcmp(mode, "write") == 0) written(atoi(arguments[2]));
+    if (strcmp(mode, "threads") == 0) threads(arguments[2]);
+    if (strcmp(mode, "fork") == 0) forked();
+    if (strcmp(mode, "touch") == 0) touched();
+    if (strcmp(mode, "all") == 0) {
         each();
         threads("2000");
         forked();

@@ -1,6 +1,6 @@
-// Hands descriptors on: a parent opens each file it is given and sends it to its child, by SCM_RIGHTS in one message, in
-// several (recvmmsg), or lets the child take it (pidfd_getfd). The child first has another file under the number that
-// it will get, closed by what closes without saying so. Prints what the child read.
+// Passes descriptors on: a parent opens each given file and sends it to its child, by SCM_RIGHTS in one message or in
+// several (recvmmsg), or lets the child take it (pidfd_getfd). The child first has another file with the number that it
+// will receive, closed by a call that is not intercepted. Prints the bytes that the child read.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
@@ -38,7 +38,7 @@ static void send_descriptor(int to, int fd) {
     check(sendmsg(to, &message, 0) == 1, "sendmsg");
 }
 
-// A file known under the lowest free number, which is free again without a call that says so.
+// A file with the lowest free number, which is freed again by a call that is not intercepted.
 static void stale(void) {
     char data[16];
     FILE *before = fopen("before", "r");

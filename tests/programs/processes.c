@@ -1,4 +1,5 @@
-// Every way to start and to await a child, in the folder given. Prints `<class> <api>` of each event a trace must hold.
+// Starts and waits for a child in every way, in the given folder. Prints `<class> <api>` for each event of the expected
+// trace.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -27,14 +28,14 @@ static void await(pid_t pid) {
     if (waitpid(pid, &status, 0) != pid || status != 0) exit(3);
 }
 
-// Whether the child carried the call out: an emulator may not have it.
+// Whether the child succeeded: an emulator may lack the call.
 static int carried_out(pid_t pid) {
     int status;
     if (waitpid(pid, &status, 0) != pid || (status != 0 && status != LACKING << 8)) exit(3);
     return status == 0;
 }
 
-// The child writes a byte first: an image that did nothing yet says nothing of its exec.
+// The child writes a byte first, because a process image without any record does not record its exec.
 #define EXECUTES(api, call)                                                                                            \
     do {                                                                                                               \
         pid_t pid = fork();                                                                                            \

@@ -1,5 +1,6 @@
-// `races FOLDER ROUNDS`: eight threads on the same eight descriptors: what one writes, reads, maps or stats another closes,
-// replaces by dup2 or opens anew, while one changes the working directory and short threads come and go. Prints "done".
+// `races FOLDER ROUNDS`: eight threads use the same eight descriptors: one writes, reads, maps or stats a descriptor
+// while another closes it, replaces it by dup2 or reopens it; one changes the working directory, and short threads
+// start and end. Prints "done".
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -41,14 +42,14 @@ static void *work(void *number) {
     char data[64] = {0};
     for (long i = 0; i < rounds; i++) {
         int fd = FIRST + (int)(rand_r(&seed) % SHARED);
-        unsigned what = rand_r(&seed) % 16;
-        if (what < 5) pwrite(fd, data, sizeof data, 0);
-        if (what >= 5 && what < 10) pread(fd, data, sizeof data, 0);
-        if (what == 10 || what == 11) replace(&seed);
-        if (what == 12) close(fd);
-        if (what == 13) look(fd);
-        if (what == 14) chdir(rand_r(&seed) % 2 ? "." : "../work");
-        if (what == 15 && i % 8 == 0) {
+        unsigned action = rand_r(&seed) % 16;
+        if (action < 5) pwrite(fd, data, sizeof data, 0);
+        if (action >= 5 && action < 10) pread(fd, data, sizeof data, 0);
+        if (action == 10 || action == 11) replace(&seed);
+        if (action == 12) close(fd);
+        if (action == 13) look(fd);
+        if (action == 14) chdir(rand_r(&seed) % 2 ? "." : "../work");
+        if (action == 15 && i % 8 == 0) {
             pthread_t thread;
             if (pthread_create(&thread, NULL, one_open, (void *)i) == 0) pthread_join(thread, NULL);
         }

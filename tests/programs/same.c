@@ -1,5 +1,5 @@
-// What a preload could change without being asked: errno after successes and failures, the numbers of descriptors,
-// modes with O_CREAT and O_TMPFILE, inherited flags. Prints all of it.
+// Prints everything that a preload could change by mistake: errno after successes and failures, numbers of descriptors,
+// modes with O_CREAT and O_TMPFILE, inherited flags.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
-// Calls of known sizes and offsets on the file given; prints what an access of each function must hold:
-// api, calls, bytes, empty calls, consecutive bytes, and the calls of each of the ten sizes.
+// Calls of known sizes and offsets on the given file; prints the expected access of each function: api, calls, bytes,
+// empty calls, consecutive bytes, and the calls of each of the ten sizes.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -11,17 +11,17 @@
 
 static char data[3 << 20];
 
-static void expect(const char *what) {
-    puts(what);
+static void expect(const char *text) {
+    puts(text);
 }
 
 static void writes(const char *path) {
     int fd = open(path, O_CREAT | O_RDWR | O_TRUNC, 0644);
     for (int i = 0; i < 10; i++) write(fd, data, 100);   // consecutive
     write(fd, data, 101);                                 // another size
-    lseek(fd, 4096, SEEK_SET);                            // a leap
+    lseek(fd, 4096, SEEK_SET);                            // a reposition
     write(fd, data, 5000);
-    lseek64(fd, 0, SEEK_CUR);                             // no leap
+    lseek64(fd, 0, SEEK_CUR);                             // no reposition
     write(fd, data, 1 << 20);
     write(fd, data, 2 << 20);
     write(fd, data, 0);

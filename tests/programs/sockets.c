@@ -1,4 +1,4 @@
-// Messages over connected sockets and kernel copies through pipes, one call of each, on the descriptors of one process.
+// Messages over connected sockets and kernel copies through pipes, one call of each, on descriptors of one process.
 // Prints `R|W <api> <calls> <bytes>`.
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -49,7 +49,7 @@ ssize_t form_send(int, const void *, size_t, int) __asm__("__send");
 static char data[4096];
 static struct iovec part = {data, 100};
 
-#define SAY(side, api, call, bytes) SAY_OF(side, #api, call, bytes)
+#define EXPECT(side, api, call, bytes) SAY_OF(side, #api, call, bytes)
 #define SAY_OF(side, api, call, bytes)                                                                                 \
     do {                                                                                                               \
         if ((call) < 0) {                                                                                              \
@@ -62,17 +62,17 @@ static struct iovec part = {data, 100};
 static void messages(int a, int b) {
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
     struct mmsghdr several[2] = {{.msg_hdr = message}, {.msg_hdr = message}};
-    SAY("W", send, send(a, data, 10, 0), 10);
-    SAY("R", recv, recv(b, data, 10, 0), 10);
-    SAY("W", sendto, sendto(a, data, 20, 0, NULL, 0), 20);
-    SAY("R", recvfrom, recvfrom(b, data, 20, 0, NULL, NULL), 20);
-    SAY("W", sendmsg, sendmsg(a, &message, 0), 100);
-    SAY("R", recvmsg, recvmsg(b, &message, 0), 100);
+    EXPECT("W", send, send(a, data, 10, 0), 10);
+    EXPECT("R", recv, recv(b, data, 10, 0), 10);
+    EXPECT("W", sendto, sendto(a, data, 20, 0, NULL, 0), 20);
+    EXPECT("R", recvfrom, recvfrom(b, data, 20, 0, NULL, NULL), 20);
+    EXPECT("W", sendmsg, sendmsg(a, &message, 0), 100);
+    EXPECT("R", recvmsg, recvmsg(b, &message, 0), 100);
     SAY_OF("W", FORM("sendmmsg"), form_sendmmsg(a, several, 1, 0), 100);
     SAY_OF("R", FORM("recv"), form_recv(b, data, 100, 0), 100);
-    SAY("W", sendmmsg, sendmmsg(a, several, 2, 0), 200);
-    SAY("R", recvmmsg, recvmmsg(b, several, 2, 0, NULL), 200);
-    SAY("W", write, write(a, data, 60), 60);
+    EXPECT("W", sendmmsg, sendmmsg(a, several, 2, 0), 200);
+    EXPECT("R", recvmmsg, recvmmsg(b, several, 2, 0, NULL), 200);
+    EXPECT("W", write, write(a, data, 60), 60);
     SAY_OF("R", CHECKED("recv"), __recv_chk(b, data, 30, sizeof data, 0), 30);
     SAY_OF("R", CHECKED("recvfrom"), __recvfrom_chk(b, data, 30, sizeof data, 0, NULL, NULL), 30);
 }
@@ -92,7 +92,8 @@ static void loopback(void) {
     if (recv(to, data, 5, 0) != 5 || last < 0) exit(1);
 }
 
-// Descriptors that are no files: what is read from them leaves no trace, and their numbers name nothing old.
+// Descriptors that are not files: reads from them leave no trace, and their numbers must not refer to previous
+// openings.
 static void others(void) {
     uint64_t value = 1;
     sigset_t none;
@@ -119,14 +120,14 @@ int main(int count, char **arguments) {
     if (pipe2(ends, O_CLOEXEC) != 0) return 1;
     int file = open("file", O_CREAT | O_RDWR, 0644), memory = memfd_create("memory", 0);
     if (write(file, data, 1000) != 1000 || lseek(file, 0, SEEK_SET) != 0) return 1;
-    SAY("O", splice, splice(file, NULL, ends[1], NULL, 300, 0), 300);
-    SAY("O", sendfile64, sendfile64(memory, file, NULL, 200), 200);
+    EXPECT("O", splice, splice(file, NULL, ends[1], NULL, 300, 0), 300);
+    EXPECT("O", sendfile64, sendfile64(memory, file, NULL, 200), 200);
     FILE *nameless = tmpfile();
     fputs("hello", nameless);
     fclose(nameless);
     printf("W fputs 1 5\n");
     int shared = shm_open("/provio-test", O_CREAT | O_RDWR, 0600);
-    SAY("W", pwrite, pwrite(shared, data, 70, 0), 70);
+    EXPECT("W", pwrite, pwrite(shared, data, 70, 0), 70);
     shm_unlink("/provio-test");
     return 0;
 }

@@ -1,4 +1,4 @@
-! `solver FOLDER`: a Fortran program that says what it does: a Task with its configuration, metrics and a checkpoint.
+! `solver FOLDER`: a Fortran program with declarations: a Task with its configuration, metrics and a checkpoint.
 program solver
   use provio
   use, intrinsic :: iso_c_binding

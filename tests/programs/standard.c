@@ -1,5 +1,5 @@
-// The calls that read standard input (from a file of 50-byte lines) and write standard output, one of each.
-// Prints on standard error what a trace must hold: `R|W <api> <calls> <bytes>`.
+// The calls that read standard input (a file of 50-byte lines) and write standard output, one of each. Prints the
+// expected trace on standard error: `R|W <api> <calls> <bytes>`.
 #define _GNU_SOURCE
 #include <stdarg.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ static int printed(int checked, const char *format, ...) {
 
 int main(void) {
     static char line[200];
-    R(__uflow, __uflow(stdin) != EOF, 1000); // the whole file, as much as was refilled
+    R(__uflow, __uflow(stdin) != EOF, 1000); // the whole file, because the buffer is refilled
     R(getchar, (getchar)() != EOF, 1);
     R(getchar_unlocked, (getchar_unlocked)() != EOF, 1);
     R(gets, gets(line) != NULL, 47);

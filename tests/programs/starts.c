@@ -1,5 +1,5 @@
-// Starts a program in each way there is, one after the other: `starts PROGRAM ARGUMENT...`. Before each, where the
-// first argument is `-e`, the preload is taken out of the environment. Prints how each one ended.
+// Starts a program in every way, one after the other: `starts PROGRAM ARGUMENT...`. With `-e` as the first argument,
+// the preload is removed from the environment before each start. Prints how each one ended.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

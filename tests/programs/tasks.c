@@ -1,6 +1,6 @@
-// `tasks HOW FOLDER`: Tasks (provio.h) of one process, by `threads` of which each has one and a file of its own,
-// `turns` that one thread takes between two, `heirs` that are made within one, the same where many others go on
-// (`crowd`), `children` that are, or killed in one (`killed`).
+// `tasks HOW FOLDER`: Tasks (provio.h) of one process: `threads` with a Task and a file each, `turns` of one thread
+// between two Tasks, `heirs` created within a Task, the same among many other running Tasks (`crowd`), `children`, or
+// `killed` within a Task.
 #define _GNU_SOURCE
 #include "../../interceptors/include/provio.h"
 #include <fcntl.h>
@@ -39,7 +39,7 @@ static int made(const char *name) {
     return fd;
 }
 
-// ---- threads: each with its Task and its file, beside a file that all read
+// ---- threads: each with its Task and its file, and one file that all read
 
 static int common;
 
@@ -66,7 +66,7 @@ static void threads(void) {
     for (int i = 0; i < 2; i++) pthread_join(started[i], NULL);
 }
 
-// ---- turns: one thread, one descriptor and one stream, now in this Task and now in that
+// ---- turns: one thread, one descriptor and one stream, alternating between two Tasks
 
 static void turns(void) {
     uint64_t tasks[2] = {begin("even"), begin("odd")};
@@ -76,7 +76,7 @@ static void turns(void) {
         uint64_t before = provio_task_enter(tasks[i % 2]);
         put(fd);
         putc_unlocked('x', stream);
-        if (i % 5 == 0) { // within it, another
+        if (i % 5 == 0) { // a nested one
             uint64_t inner = begin("inner"), outer = provio_task_enter(inner);
             put(fd);
             provio_task_enter(outer);
@@ -91,7 +91,7 @@ static void turns(void) {
     end(tasks[1]);
 }
 
-// ---- heirs: a thread that outlives the Task which it was made in
+// ---- heirs: a thread that lives longer than the Task in which it was created
 
 static sem_t ended, go_on;
 
@@ -138,7 +138,7 @@ static void children(void) {
     pid_t forked = fork();
     if (forked == 0) {
         if (provio_task_now() != 0) _exit(6);
-        uint64_t before = provio_task_enter(task); // its parent's: none of its own
+        uint64_t before = provio_task_enter(task); // the parent's, invalid here
         if (before != 0 || provio_task_now() != 0) _exit(7);
         close(made("child"));
         uint64_t own = begin("child's");

@@ -1,5 +1,5 @@
-// `threads FOLDER THREADS WRITES`: each thread writes its own file and one that all share. A negative number of
-// threads: so many, one after the other, with a file of their own each.
+// `threads FOLDER THREADS WRITES`: each thread writes its own file and a shared one. A negative number of threads: that
+// many, one after the other, each with its own file.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>

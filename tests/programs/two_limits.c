@@ -1,4 +1,4 @@
-// In the folder given, no descriptor is left when the first call is to be kept, and no space for the trace later on.
+// In the given folder: no descriptor is left at the first recorded call, and later there is no space for the trace.
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/resource.h>

@@ -28,11 +28,10 @@ PLACES: dict[str, tuple[str, tuple[str, ...]]] = {
     "Markdown": ("docs examples provio tests README.md CONTRIBUTING.md", (".md",)),
 }
 PENDING = {
-    "comments": "interceptors/posix interceptors/hdf5 interceptors/mpiio tests/ask tests/golden tests/h5py tests/merge "
+    "comments": "tests/ask tests/golden tests/h5py tests/merge "
     "tests/programs tests/render tests/stats tests/store",
-    "messages": "interceptors/posix interceptors/hdf5 interceptors/mpiio",
-    "C": "interceptors/posix interceptors/hdf5 interceptors/mpiio interceptors/waiter interceptors/include tests/fuzz "
-    "tests/hdf5 tests/programs tests/clients",
+    "messages": "",
+    "C": "",
     "Markdown": "docs/calls.md docs/calls-hdf5.md docs/calls-mpiio.md docs/output.md",
 }
 OUTPUT = frozenset("note complain confirm fail problem ok option argument command group Option BadParameter".split())

@@ -96,7 +96,7 @@ def test_the_shim_copies_all_variables_of_jobs() -> None:
         for system in systems
         for name in (*system.nodes, *system.partition, *system.account, *(name for _, name in system.resources))
     }
-    assert kept["said"] == known | kept["numbers"]
+    assert kept["variables"] == known | kept["numbers"]
     assert all(len(name) < 24 for names in kept.values() for name in names)
 
 

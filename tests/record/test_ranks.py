@@ -121,7 +121,7 @@ def test_a_problem_is_reported_once(
     assert {path.read_text() for path in project.path.glob("part.*")} == {"input\n"}
 
 
-UNLIKE = "contradict each other, so that ranks are not told apart: unset what is left of another launcher"
+UNLIKE = "contradict each other, so that ranks are unknown: unset the variables left by another launcher"
 
 
 @pytest.mark.slow

@@ -5,12 +5,21 @@
 // HDF5_VOL_CONNECTOR=provio. Where the functions are intercepted, or nothing is recorded, it only passes calls
 // through.
 #define _GNU_SOURCE
-#include "pass.h"
-#include "watch.h"
+#include "callbacks.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+// Unrecorded callbacks: each calls the native connector's callback in the calling library.
+#define PASS(name, parameters, arguments)                                                                              \
+    herr_t pass_##name parameters {                                                                                    \
+        struct library *library = LIBRARY;                                                                             \
+        return library->H5VL##name arguments;                                                                          \
+    }
+#include "pass.def"
+#undef PASS
 
 struct recorder recorder;
 int functions[FUNCTIONS];
@@ -25,12 +34,12 @@ static void recorder_find(void) {
 #include "recorder.def"
 #undef RECORDER
     if (!usable) return;
-#define WATCHED(name, term) functions[FUNCTION_##name] = recorder.provio_function(#name, #term);
-#include "watched.def"
-#undef WATCHED
+#define RECORDED(name, term) functions[FUNCTION_##name] = recorder.provio_function(#name, #term);
+#include "recorded.def"
+#undef RECORDED
 }
 
-bool listening(void) {
+bool is_recording(void) {
     return usable && !recorder.provio_hdf5_inside() && recorder.provio_recording();
 }
 
@@ -40,13 +49,13 @@ struct call call_begin(struct library *library, hid_t list, int function) {
 
 void failed(struct call *call, struct known *known) {
     int error = errno, number = error == call->error ? 0 : error;
-    if (listening())
+    if (is_recording())
         recorder.provio_failed(known == NULL ? NULL : known->record, functions[call->function], number, call->started);
     errno = error;
 }
 
 void opened(struct call *call, void *made, H5I_type_t type, const char *attribute, bool created) {
-    if (!listening()) return;
+    if (!is_recording()) return;
     if (made == NULL) {
         failed(call, NULL);
         return;
@@ -92,19 +101,19 @@ const H5VL_class_t provio_class = {
     .initialize = initialize,
     .terminate = terminate,
     .info_cls = {.from_str = information_from},
-    .attr_cls = {watch_attr_create, watch_attr_open, watch_attr_read, watch_attr_write, pass_attr_get,
-                 watch_attr_specific, pass_attr_optional, watch_attr_close},
-    .dataset_cls = {watch_dataset_create, watch_dataset_open, watch_dataset_read, watch_dataset_write, pass_dataset_get,
-                    watch_dataset_specific, pass_dataset_optional, watch_dataset_close},
-    .datatype_cls = {watch_datatype_commit, watch_datatype_open, pass_datatype_get, pass_datatype_specific,
-                     pass_datatype_optional, watch_datatype_close},
-    .file_cls = {watch_file_create, watch_file_open, pass_file_get, watch_file_specific, pass_file_optional,
-                 watch_file_close},
-    .group_cls = {watch_group_create, watch_group_open, pass_group_get, pass_group_specific, pass_group_optional,
-                  watch_group_close},
-    .link_cls = {watch_link_create, pass_link_copy, watch_link_move, pass_link_get, watch_link_specific,
+    .attr_cls = {record_attr_create, record_attr_open, record_attr_read, record_attr_write, pass_attr_get,
+                 record_attr_specific, pass_attr_optional, record_attr_close},
+    .dataset_cls = {record_dataset_create, record_dataset_open, record_dataset_read, record_dataset_write,
+                    pass_dataset_get, record_dataset_specific, pass_dataset_optional, record_dataset_close},
+    .datatype_cls = {record_datatype_commit, record_datatype_open, pass_datatype_get, pass_datatype_specific,
+                     pass_datatype_optional, record_datatype_close},
+    .file_cls = {record_file_create, record_file_open, pass_file_get, record_file_specific, pass_file_optional,
+                 record_file_close},
+    .group_cls = {record_group_create, record_group_open, pass_group_get, pass_group_specific, pass_group_optional,
+                  record_group_close},
+    .link_cls = {record_link_create, pass_link_copy, record_link_move, pass_link_get, record_link_specific,
                  pass_link_optional},
-    .object_cls = {watch_object_open, watch_object_copy, pass_object_get, pass_object_specific, pass_object_optional},
+    .object_cls = {record_object_open, record_object_copy, pass_object_get, pass_object_specific, pass_object_optional},
     .introspect_cls = {connector_class, pass_introspect_get_cap_flags, pass_introspect_opt_query},
     .blob_cls = {pass_blob_put, pass_blob_get, pass_blob_specific, pass_blob_optional},
     .token_cls = {pass_token_cmp, pass_token_to_str, pass_token_from_str},
@@ -116,10 +125,10 @@ __attribute__((visibility("default"))) H5PL_type_t H5PLget_plugin_type(void) {
 }
 
 __attribute__((visibility("default"))) const void *H5PLget_plugin_info(void) {
-    static bool asked;
-    if (!asked) recorder_find();
-    asked = true;
+    static bool searched;
+    if (!searched) recorder_find();
+    searched = true;
     const void *address = __builtin_return_address(0);
     if (!library_found(address)) return NULL;
-    return library_at(address)->is_twelve ? (const void *)&provio_class_of_twelve : &provio_class;
+    return library_at(address)->is_v1_12 ? (const void *)&provio_class_of_v1_12 : &provio_class;
 }

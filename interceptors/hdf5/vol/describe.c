@@ -1,10 +1,10 @@
-// Describes a dataset or attribute in the words of the trace: shape, datatype, chunks, filters.
-#include "../words.h"
+// Describes a dataset or attribute as the trace does: shape, datatype, chunks, filters.
+#include "../constants.h"
 #include "vol.h"
 #include <stdio.h>
 #include <string.h>
 
-// "100 200"; "*" stands for no limit.
+// "100 200"; "*" means unlimited.
 static void numbers(const hsize_t *values, int rank, char *text, size_t room) {
     size_t length = 0;
     text[0] = '\0';
@@ -71,14 +71,14 @@ static void describe_storage(struct library *library, hid_t list, struct descrip
 }
 
 void describe_dataset(struct library *library, void *dataset, hid_t list, struct description *to) {
-    describe_space(library, ask_dataset(library, dataset, H5VL_DATASET_GET_SPACE, list), true, to);
-    describe_type(library, ask_dataset(library, dataset, H5VL_DATASET_GET_TYPE, list), to);
-    describe_storage(library, ask_dataset(library, dataset, H5VL_DATASET_GET_DCPL, list), to);
+    describe_space(library, query_dataset(library, dataset, H5VL_DATASET_GET_SPACE, list), true, to);
+    describe_type(library, query_dataset(library, dataset, H5VL_DATASET_GET_TYPE, list), to);
+    describe_storage(library, query_dataset(library, dataset, H5VL_DATASET_GET_DCPL, list), to);
 }
 
 void describe_attribute(struct library *library, void *attribute, hid_t list, struct description *to) {
-    describe_space(library, ask_attribute(library, attribute, H5VL_ATTR_GET_SPACE, list), false, to);
-    describe_type(library, ask_attribute(library, attribute, H5VL_ATTR_GET_TYPE, list), to);
+    describe_space(library, query_attribute(library, attribute, H5VL_ATTR_GET_SPACE, list), false, to);
+    describe_type(library, query_attribute(library, attribute, H5VL_ATTR_GET_TYPE, list), to);
 }
 
 // The native connector's tokens are addresses, least significant byte first.

@@ -32,16 +32,16 @@ static int holds(struct dl_phdr_info *object, size_t size, void *data) {
 }
 
 // Find the functions that have other parameters in HDF5 1.12.
-static bool fill_twelve(struct twelve *twelve, void *handle) {
+static bool fill_v1_12(struct v1_12 *v1_12, void *handle) {
     bool whole = true;
 #define FIND(name)                                                                                                     \
-    twelve->name = (__typeof__(twelve->name))dlsym(handle, "H5VL" #name);                                              \
-    whole = whole && twelve->name != NULL;
+    v1_12->name = (__typeof__(v1_12->name))dlsym(handle, "H5VL" #name);                                                \
+    whole = whole && v1_12->name != NULL;
 #define PASS FIND
 #define PASS_AT FIND
 #define CALL FIND
 #define CALL_AT FIND
-#include "twelve.def"
+#include "hdf5_1_12.def"
 #undef PASS
 #undef PASS_AT
 #undef CALL
@@ -57,20 +57,20 @@ static bool fill_twelve(struct twelve *twelve, void *handle) {
 
 static bool fill(struct library *library, void *handle) {
     bool whole = true;
-    library->is_twelve =
+    library->is_v1_12 =
         dlsym(handle, "H5VLintrospect_get_cap_flags") == NULL; // this function came with the later interface
 #define FIND(name) library->name = (__typeof__(&name))dlsym(handle, #name);
 #define FUNCTION(name)                                                                                                 \
     FIND(name)                                                                                                         \
     whole = whole && library->name != NULL;
 #define LATER(name)                                                                                                    \
-    if (!library->is_twelve) FIND(name)                                                                                \
-    whole = whole && (library->is_twelve || library->name != NULL);
+    if (!library->is_v1_12) FIND(name)                                                                                 \
+    whole = whole && (library->is_v1_12 || library->name != NULL);
 #include "functions.def"
 #undef FIND
 #undef FUNCTION
 #undef LATER
-    return whole && (!library->is_twelve || fill_twelve(&library->twelve, handle));
+    return whole && (!library->is_v1_12 || fill_v1_12(&library->v1_12, handle));
 }
 
 struct library *library_at(const void *address) {

@@ -99,7 +99,7 @@ void handle_close(struct call *call, const void *pointer) {
 
 static bool number_of(struct call *call, void *object, H5I_type_t type, unsigned long *number, H5O_token_t *token) {
     H5O_info2_t info;
-    if (!ask_object(call->hdf5, object, type, &info, call->list)) return false;
+    if (!query_object(call->hdf5, object, type, &info, call->list)) return false;
     *number = info.fileno;
     *token = info.token;
     return true;
@@ -135,7 +135,7 @@ static struct file *file_new(struct call *call, unsigned long number, provio_obj
 // A file that is already open is counted again; otherwise this is a new opening.
 void file_begin(struct call *call, void *opened, const char *path, unsigned flags) {
     unsigned long number = 0;
-    if (!ask_file_number(call->hdf5, opened, &number, call->list)) return;
+    if (!query_file_number(call->hdf5, opened, &number, call->list)) return;
     int function = functions[call->function];
     struct file *file = file_numbered(call, number);
     if (file == NULL)
@@ -160,7 +160,7 @@ static struct known *object_found(struct file *file, const H5O_token_t *token, c
 }
 
 bool path_of(struct call *call, void *object, H5I_type_t type, char *path, size_t room) {
-    return ask_path(call->hdf5, object, type, path, room, call->list);
+    return query_path(call->hdf5, object, type, path, room, call->list);
 }
 
 static const char *kind_of(H5I_type_t type, const char *attribute) {

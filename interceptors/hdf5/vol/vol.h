@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include "../../posix/layer.h"
 
-#include "twelve.h"
+#include "hdf5_1_12.h"
 
 #if H5VL_VERSION != 3
 #error "the connector is built with the headers of HDF5 1.14 or 2.0 (version 3 of HDF5's connector interface)"
@@ -29,8 +29,8 @@
 struct library {
     uintptr_t begin, end; // the address range of its code
     hid_t native;
-    bool is_twelve; // HDF5 1.12: use `twelve` for the functions that are newer
-    struct twelve twelve;
+    bool is_v1_12; // HDF5 1.12: use `twelve` for the functions that are newer
+    struct v1_12 v1_12;
 #define FUNCTION(name) __typeof__(&name) name;
 #define LATER FUNCTION
 #include "functions.def"
@@ -45,14 +45,14 @@ struct recorder {
 };
 
 enum {
-#define WATCHED(name, term) FUNCTION_##name,
-#include "watched.def"
-#undef WATCHED
+#define RECORDED(name, term) FUNCTION_##name,
+#include "recorded.def"
+#undef RECORDED
     FUNCTIONS
 };
 
 extern struct recorder recorder; // functions of the shim
-extern int functions[FUNCTIONS]; // the numbers of the watched functions in the shim
+extern int functions[FUNCTIONS]; // the numbers of the recorded functions in the shim
 
 extern const H5VL_class_t provio_class;
 herr_t initialize(hid_t list);
@@ -91,7 +91,7 @@ struct call {
     uint64_t started;
 };
 struct call call_begin(struct library *library, hid_t list, int function);
-bool listening(void);
+bool is_recording(void);
 
 void file_begin(struct call *call, void *made, const char *path, unsigned flags);
 struct known *object_known(struct call *call, void *object, H5I_type_t type, const char *attribute, bool created);
@@ -103,12 +103,12 @@ bool path_of(struct call *call, void *object, H5I_type_t type, char *path, size_
 
 // Queries to the native connector. They return a handle that the caller must close (negative: none), or whether the
 // answer was found.
-hid_t ask_dataset(struct library *library, void *dataset, H5VL_dataset_get_t what, hid_t list);
-hid_t ask_attribute(struct library *library, void *attribute, H5VL_attr_get_t what, hid_t list);
-void ask_attribute_name(struct library *library, void *attribute, char *name, size_t room, hid_t list);
-bool ask_object(struct library *library, void *object, H5I_type_t type, H5O_info2_t *information, hid_t list);
-bool ask_path(struct library *library, void *object, H5I_type_t type, char *path, size_t room, hid_t list);
-bool ask_file_number(struct library *library, void *file, unsigned long *number, hid_t list);
+hid_t query_dataset(struct library *library, void *dataset, H5VL_dataset_get_t operation, hid_t list);
+hid_t query_attribute(struct library *library, void *attribute, H5VL_attr_get_t operation, hid_t list);
+void query_attribute_name(struct library *library, void *attribute, char *name, size_t room, hid_t list);
+bool query_object(struct library *library, void *object, H5I_type_t type, H5O_info2_t *information, hid_t list);
+bool query_path(struct library *library, void *object, H5I_type_t type, char *path, size_t room, hid_t list);
+bool query_file_number(struct library *library, void *file, unsigned long *number, hid_t list);
 
 // The properties of an object as texts in `room`.
 struct description {

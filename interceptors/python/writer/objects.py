@@ -1,4 +1,4 @@
-"""Record files and their objects, as a layer above the C library reports them; the shim writes the same."""
+"""Record files and their objects, as reported by a layer above the C library, as `interceptors/posix/layer.c` does."""
 
 from __future__ import annotations
 
