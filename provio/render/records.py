@@ -78,7 +78,7 @@ TABLES = {
         run text the id of the run of a process
         start time the start of a process
         iri text its IRI in the graph
-        gap text what was not observed
+        gap text the unobserved data
         stale text with --stale, the reason why it is stale
     """,
         "the [lineage document](questions.md)",

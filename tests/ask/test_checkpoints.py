@@ -21,14 +21,14 @@ def saved(folder, said, size):
             file.write(f"{part} {size}")
     provio.checkpoint(said, step=size)
 
-saved("tmp-1", "tmp-1", 1)  # said before it is put into place
+saved("tmp-1", "tmp-1", 1)  # declared before it is renamed
 os.rename("tmp-1", "ck-1")
 saved("ck-2", "ck-2", 2)
 os.symlink("ck-2", "latest")
 provio.checkpoint("latest", step=2)
 saved("ck-3", "ck-3", 3)
 os.remove("latest")
-os.symlink("ck-3", "latest")  # what "latest" was when it was said is no longer there
+os.symlink("ck-3", "latest")  # the target of "latest" at its declaration does not exist any more
 saved("ck-4", "ck-4", 4)
 saved("ck-5", "ck-5", 5)
 os.rename("ck-4", "ck-6")

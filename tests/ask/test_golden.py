@@ -1,8 +1,8 @@
-"""The answers of the first release about real runs stay as they were, or each difference has its reason.
+"""The results of the first release for real runs have not changed, or each difference has a reason.
 
-`golden/runs/` has the runs, `golden/answers/` what the first release answered (`golden/answers.py` asks). Neither is
-ever made again: `golden/SHA256SUMS` guards them. An answer that is to be another now is listed in
-`golden/differences.toml` with its reason, and stands in `golden/now/` under the same name.
+`golden/runs/` has the runs, `golden/answers/` the results of the first release (from `golden/answers.py`). Neither is
+made again: `golden/SHA256SUMS` guards them. An intended difference is listed in `golden/differences.toml` with its
+reason, and its new text is in `golden/now/` under the same name.
 """
 
 from __future__ import annotations

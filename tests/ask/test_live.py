@@ -156,7 +156,7 @@ def test_a_run_of_another_host_is_named_with_its_age(waiting: Project) -> None:
     assert re.search(r"run \S+ is in progress on node3, last sign of life \S+ m?s ago", asked.stderr)
     assert folder.name not in in_store(copy)
     for path in (folder, *folder.rglob("*")):
-        os.utime(path, (time.time() - liveness.HEARD - 60,) * 2)
+        os.utime(path, (time.time() - liveness.SILENT - 60,) * 2)
     assert "in progress" not in copy.provio("why", "nowhere", code=3).stderr
     assert folder.name in in_store(copy)
 

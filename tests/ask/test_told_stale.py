@@ -37,12 +37,12 @@ class Told:
         assert merge(self.home).damages == []
 
     def version(self, name: str) -> str:
-        """The version that a file has by what was recorded last."""
+        """Return the last recorded version of a file."""
         file = self.files[name]
         return f"https://w3id.org/provio/version/node.boot.8%3A1/{file.inode}.{file.birth}.{file.mtime}.{file.size}"
 
     def stale(self, name: str, forward: bool = False) -> list[tuple[str, str, str, str]]:
-        """What is stale: (product, path of the input, reason, version that is there now)."""
+        """Return stale products: (product, path of the input, reason, present version)."""
         document = self.document(name, forward)
         names = {node["iri"]: node["label"] for node in document["nodes"]}
         return [
@@ -68,7 +68,7 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_file_of_another_machine_holds_its_newest_recorded_version(told: Told) -> None:
-    """A product is stale where a later version of its input is recorded, and what was made from it is, too."""
+    """A product is stale if a later version of its input is recorded, and so are products made from it."""
     told.run("sort", "a", out="b")
     told.run("join", "b", out="c")
     assert told.stale("c") == []
@@ -92,7 +92,7 @@ def test_a_file_of_another_machine_holds_its_newest_recorded_version(told: Told)
 def test_what_is_here_under_the_name_of_another_machine_does_not_count(
     told: Told, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A path that holds a version of another storage tells nothing of the recorded file."""
+    """A path with a version of another storage is no evidence about the recorded file."""
     told.run("sort", "a", out="b")
     other = "https://w3id.org/provio/version/here/1.2.3.4"
     monkeypatch.setattr(stale, "current_version", lambda _: other)
@@ -102,19 +102,19 @@ def test_what_is_here_under_the_name_of_another_machine_does_not_count(
 
 
 def test_a_file_that_is_gone_is_looked_through(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where its storage is here and the file is not, what it was made from counts for what was made from it."""
+    """If its storage is present and the file is missing, its inputs count as inputs of its products."""
     told.run("sort", "a", out="b")
     told.run("join", "b", out="c")
     told.run("edit", out="a")
     monkeypatch.setattr(stale, "domain_of", lambda _: "node.boot.8%3A1")
-    assert told.stale("c") == []  # a is gone, too
+    assert told.stale("c") == []  # a is missing too
     now = {b"/data/a": told.version("a"), b"/data/c": told.version("c")}
     monkeypatch.setattr(stale, "current_version", now.get)
     assert told.stale("c") == [("c", "/data/a", "changed", told.version("a"))]
 
 
 def test_an_updated_file_is_not_compared_with_itself(told: Told) -> None:
-    """What a product replaced under its own name is none of its inputs."""
+    """A file that a product replaced under its own name is no input of it."""
     told.run("sort", "a", "x", out="x")
     told.run("sort", "x", out="x")
     assert told.stale("x") == []

@@ -1,7 +1,7 @@
-"""All that provio answers about the runs in `runs/`: a fresh folder in, its answers by the names of their files out.
+"""All results of provio for the runs in `runs/`: a fresh folder in, the results by file name out.
 
-Nothing in an answer depends on the machine or the moment: what does (the hash of a run's files, the room that they
-take, the folder of the test) is replaced by `…`. JSON is sorted; rows, trees and tables are as they are printed.
+No result depends on the machine or the time: such values (the hash of a run's files, their size on disk, the folder of
+the test) are replaced by `…`. JSON is sorted; rows, trees and tables are unchanged.
 """
 
 from __future__ import annotations

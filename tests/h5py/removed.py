@@ -6,7 +6,7 @@ with h5py.File("a.h5", "w") as f:
         f[f"far/off/{part}"] = np.arange(3)
         f[f"far/off/{part}"].attrs["unit"] = "m"
     f["farther"] = np.arange(2)
-    del f["far"]  # with all below it; what is only named like it stays
+    del f["far"]  # with all members; objects with only a similar name stay
     f["far/off/old"] = np.arange(4)
     assert f["farther"][:].sum() == 1 and f["far/off/old"][:].sum() == 6
     del f["far/off/old"]

@@ -1,4 +1,4 @@
-"""What a file was at its last close, and which descriptors are one opening: small programs in, whole facts out."""
+"""The facts of a file at its last close, and descriptors that share an opening: small programs in, all facts out."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ c.fclose(file)
 
 
 def closes(trace: Trace, folder: Path) -> dict[str, list[tuple[str, str]]]:
-    """Of each file the sizes and link counts that closes state, in order; `-` where one states none."""
+    """Return for each file the sizes and link counts at its closes, in order; `-` if a close states none."""
     found: dict[str, list[tuple[int, tuple[str, str]]]] = {}
     for one in of_class(trace.facts(), "FileVersion").values():
         name = os.fsdecode(name_of(one))
@@ -41,7 +41,7 @@ def closes(trace: Trace, folder: Path) -> dict[str, list[tuple[str, str]]]:
 
 
 def test_the_file_of_a_stream_is_looked_at_after_its_close(trace: Trace, work: Path) -> None:
-    """By its name, where that is still the file: another file there says nothing of what was written."""
+    """By its name, if that still refers to the file; another file with that name has other facts."""
     trace.run(sys.executable, "-c", STREAMS, cwd=work, check=True)
     found = closes(trace, work)
     assert {name: found[name] for name in ("plain", "moved", "replaced")} == {
@@ -83,7 +83,8 @@ except OSError:
 
 
 def test_the_last_descriptor_closes(trace: Trace, work: Path) -> None:
-    """What was open for writing states its end once, with its last descriptor; what was read only where it changed."""
+    """An opening for writing states its end once, with its last descriptor; one for reading only if the file
+    changed."""
     trace.run(sys.executable, "-c", DESCRIPTORS, cwd=work, check=True)
     assert closes(trace, work) == {
         "a": [("5", "2"), ("6", "2"), ("6", "2")], "over": [("1", "1")], "kept": [("4", "1")], "made": [("0", "1")],
@@ -121,7 +122,7 @@ os.close(gone)
 
 
 def test_descriptors_from_outside_are_met_once(trace: Trace, work: Path) -> None:
-    """With their name, how they are open and what they were then; a file without a name says that it has none."""
+    """With their name, mode and facts at that time; a file without a name is recorded as such."""
     (work / "in").write_text("1234")
     with (work / "in").open() as given, (work / "out").open("w") as out, (work / "given").open("a") as third:
         os.dup2(third.fileno(), 33)

@@ -173,11 +173,11 @@ class Opening:
         return self
 
     def closes(self, moment: float, stated: str = "") -> None:
-        """Close it, and state what the file is then, where that is stated."""
+        """Close it, with the facts of the file at that time, if they are stated."""
         more = f" ; {facts(stated, 'closed')} ; :closedLinks 1" if stated else ""
         self.process.say(f"<{self.name}> :closedNs {at(moment)}{more}")
 
     def settles(self, stated: str) -> None:
-        """State what the file was after the run."""
+        """State the facts of the file after the run."""
         iri = self.process.iri + self.name.removeprefix("../")
         self.process.story.settled.append(f"<{iri}> {facts(stated, 'settled')} .\n")

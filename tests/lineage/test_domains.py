@@ -176,7 +176,7 @@ def _mounted(folder: Path, kind: str, name: str, undo: ExitStack) -> None:
 
 def test_a_mount_point_holds_what_lies_below_it_alone() -> None:
     """`/data` is no folder of `/database`; the nearest mount counts, a mounted folder keeps its place in its storage,
-    and what only seems to be on a device is named by it."""
+    and a file that only seems to be on a device has the name of that device."""
     mounts = [
         {"mountPoint": "/", "root": "/", "device": "1:1", "storageDomain": "disk"},
         {"mountPoint": "/data", "root": "/", "device": "0:40", "storageDomain": "lab"},

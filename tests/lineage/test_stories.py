@@ -1,7 +1,8 @@
 """All conclusions from runs that are hard to produce with real programs: stories in, whole conclusions out.
 
-`stories/name.txt` has the expected conclusions of the story `name` (lines of `whole.py`).
-`cd tests && ../.venv/bin/python lineage/test_stories.py NAME…` writes these files again; check each changed line against the rules in docs/lineage.md.
+`stories/name.txt` has the expected conclusions of the story `name` (lines of `whole.py`). `cd tests &&
+../.venv/bin/python lineage/test_stories.py NAME…` writes these files again; check each changed line against the rules
+in docs/lineage.md.
 """
 
 from __future__ import annotations
@@ -44,7 +45,8 @@ def grown_before_the_read(story: Story) -> None:
 
 
 def reads_before_the_last_write(story: Story) -> None:
-    """The kernel's time of the last write is a tick before its start: what was read between is the earlier content."""
+    """The kernel's time of the last write is a tick before its start: a read between these times has the earlier
+    content."""
     maker, taker, last = story.process("make", 1), story.process("take", 1), story.process("last", 1)
     maker.opens("x@2+0", 2, "w").does("write", (5, 5, 512)).closes(6, "x@5+512")
     writer = maker.opens("x@5+512", 30, "r+")
@@ -59,7 +61,7 @@ def reads_before_the_last_write(story: Story) -> None:
 
 
 def left_open(story: Story) -> None:
-    """What a file is after the run is not what a process left that had ended before others wrote or set its times."""
+    """The state of a file after the run is not that of a process that ended before others wrote or set its times."""
     parent = story.process("parent", 1)
     for name, child in (("x", "first"), ("y", "lone"), ("z", "timed")):
         one = parent.starts(child, 2)
@@ -71,7 +73,7 @@ def left_open(story: Story) -> None:
 
 
 def two_writers(story: Story) -> None:
-    """A second process updates in place what a first one goes on writing; a third empties it and writes anew."""
+    """A second process updates a file in place while a first one writes it; a third empties it and writes again."""
     first, second, third = (story.process(name, 1) for name in ("first", "second", "third"))
     one = first.opens("x@-5+100", 10, "r+")
     one.does("write", (11, 12, 100), (40, 41, 100))
@@ -92,7 +94,7 @@ def state_at_opening(story: Story) -> None:
 
 
 def phases_by_pipe(story: Story) -> None:
-    """What a writer reads after its data were taken is no part of them; what was not yet taken ends no phase."""
+    """A read of a writer after its data were read is no source of them; data that were not yet read end no phase."""
     writer, reader = story.process("write", 1), story.process("read", 1)
     writer.opens("a@-900+1", 2).does("read", (3, 3, 1))
     into, out = writer.opens("77", 2, "w", "Pipe"), reader.opens("77", 2, "r", "Pipe")
@@ -160,7 +162,7 @@ def images(story: Story) -> None:
 
 
 def copies(story: Story) -> None:
-    """What the kernel alone copied comes from its sources alone; with a write of its own, from all."""
+    """A file that only the kernel copied comes only from its source; with a write of the process, from all inputs."""
     shell = story.process("shell", 1)
     shell.opens("s@-900+1", 1.5).does("read", (1.7, 1.7, 1))
     tool = shell.starts("copy", 2)
@@ -181,7 +183,7 @@ def copies(story: Story) -> None:
 
 
 def truncated(story: Story) -> None:
-    """Emptied by name or by descriptor, content ends; cut to a length it is kept, with what was written before."""
+    """Emptied by name or by descriptor, content ends; cut to a length it is kept, with earlier writes."""
     first, second = story.process("first", 1), story.process("second", 1)
     for number, name in enumerate("xyz"):
         first.opens(f"{name}@2+0", 2, "w").does("write", (3, 4, 100)).closes(5, f"{name}@4+100")
@@ -246,7 +248,7 @@ def unread(story: Story) -> None:
 
 
 def coarse_clock(story: Story) -> None:
-    """Several contents of one time and size are told apart by when each was written."""
+    """Several contents with the same time and size are separated by the times of their writes."""
     for name, moment, source in (("first", 10, "a"), ("second", 110, "b"), ("third", 210, "c")):
         one = story.process(name, 1)
         one.opens(f"{source}@-900+1", moment).does("read", (moment + 1, moment + 1, 1))
@@ -286,7 +288,7 @@ def compiled(story: Story) -> None:
 
 
 def unwatched(story: Story) -> None:
-    """A program that cannot be watched may have made what changed while it ran, of what it was given."""
+    """A program that cannot be watched may have made the files that changed while it ran, from its inputs."""
     shell = story.process("shell", 1)
     shell.opens("a@-900+1", 2).does("read", (3, 3, 1))
     given = shell.opens("x@4+0", 4, "w")
@@ -323,7 +325,7 @@ def test_all_that_is_concluded(tell: Callable[[Story], None], tmp_path: Path) ->
 
 
 def write(names: list[str]) -> None:
-    """Write what is concluded now."""
+    """Write the present conclusions."""
     for tell in STORIES:
         if not names or tell.__name__ in names:
             with tempfile.TemporaryDirectory() as folder:

@@ -18,7 +18,7 @@ from provio.trace.run_facts import Trace
 
 
 class Names:
-    """Short names of what a run has."""
+    """Short names for the objects of a run."""
 
     def __init__(self, trace: Trace, found: Conclusions) -> None:
         self.start = int(trace.run["startedNs"])

@@ -211,7 +211,7 @@ def as_other_user(*arguments: str, cwd: Path, env: dict[str, str]) -> subprocess
 @pytest.mark.parametrize(("mode", "code"), [("u=rwX,go=rX", 0), ("u=rwX,go=", 1)])
 @pytest.mark.slow
 def test_a_store_of_another_user(pending: Project, shown: Path, mode: str, code: int) -> None:
-    """It is only used on request; it then answers if it is readable, and one line reports what could not be done."""
+    """It is only used on request; it then answers if it is readable, and one line reports the failure."""
     record = shown / ".provio"
     env = {**copy(pending, record), "HOME": str(shown)}
     subprocess.run(["chmod", "-R", mode, record], check=True)

@@ -99,21 +99,21 @@ def version(name: str, birth: int, mtime: int, size: int = 9) -> str:
 
 
 def run_of(number: int, *statements: str) -> tuple[str, str, str, str]:
-    """What `intake.copy` takes of a run that states these."""
+    """Return the statements that `intake.copy` takes from a run."""
     run = RUN_BASE + IDS[number]
     head = f"<{run}> <{RDF}type> <{NS}Run> .\n<{run}/n/1/0/> <{NS}partOf> <{run}> .\n"
     return bundle_iri(run), run, f"hash {number}", head + "".join(line + " .\n" for line in statements)
 
 
 def hashed(iri: str, made: str = "", value: str = "c0ffee") -> list[str]:
-    """A version with a SHA-256, and what made it."""
+    """Return statements of a version with a SHA-256, and of its creator."""
     inode = iri.rpartition("/")[2].partition(".")[0]
     lines = [f'<{iri}> <{NS}sha256> "{value}"', f'<{iri}> <{NS}inode> "{inode}"^^<{XSD}integer>']
     return [*lines, f"<{iri}> <{PROV}wasGeneratedBy> <{RUN_BASE}{made}>"] if made else lines
 
 
 def test_content_comes_only_from_what_was_made_before(writer: StoreWriter) -> None:
-    """A copy that nobody saw made comes from the one file that had its content when it came to be; not from one that
+    """A copy that was not observed comes from the one file that had its content when it came to be; not from one that
     was made later, and of several from none for certain."""
     early, copy, late = version("early", 10, 20), version("copy", 30, 25), version("late", 40, 50)
     other, empty = version("other", 60, 60), version("empty", 5, 5, 0)
@@ -137,13 +137,14 @@ def test_content_comes_only_from_what_was_made_before(writer: StoreWriter) -> No
 
 
 def content(writer: StoreWriter) -> set[tuple[str, str, str]]:
-    """What equal content says, by the local names of the properties."""
+    """Return the statements about equal content, by the local names of the properties."""
     found = writer.statements(CONTENT)
     return {(s, p.rpartition("#")[2], o) for s, p, o in found if (p, o) != (RDF + "type", PROV + "Entity")}
 
 
 def test_a_run_that_cannot_be_concluded_is_forgotten(writer: StoreWriter, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It leaves nothing, and what followed from other runs stands as if it had never been; a full disk is passed on."""
+    """It leaves nothing, and the conclusions from other runs are as without it; the error of a full disk is passed
+    on."""
     early, copy = version("early", 10, 20), version("copy", 30, 25)
     intake.copy(writer, *run_of(1, *hashed(copy)))
     intake.copy(writer, *run_of(2, *hashed(early, f"{IDS[2]}/n/1/0/")))
@@ -215,7 +216,7 @@ def test_what_was_aside_before_is_not_put_back(home: Home, monkeypatch: pytest.M
 
 
 def test_a_rebuilt_store_takes_the_place_of_the_old(home: Home) -> None:
-    """It is beside the old one until it is published whole; then it is the store, and no trace of the way is left."""
+    """It is next to the old one until it is published as a whole; then it is the store, and no other file is left."""
     run = written(home, 1, "a", "b")
     merge(home)
     before, old = quads(home), (home.store / "IDENTITY").read_text()
@@ -231,7 +232,7 @@ def test_a_rebuilt_store_takes_the_place_of_the_old(home: Home) -> None:
         assert not (new_store_folder(home).exists() or home.unfinished.exists())
         assert (home.store / "IDENTITY").read_text() != old
         assert quads(home) == {f"<urn:a> <urn:p> <urn:b> <{OWN}>"}
-        writer.add(OWN, ["<urn:c> <urn:p> <urn:d> .\n"])  # what is not published is undone
+        writer.add(OWN, ["<urn:c> <urn:p> <urn:d> .\n"])  # unpublished changes are undone
         assert home.unfinished.exists()
     assert merge(home, rebuild=True).merged == [run.id]
     assert quads(home) == before
@@ -240,7 +241,7 @@ def test_a_rebuilt_store_takes_the_place_of_the_old(home: Home) -> None:
 
 
 def test_a_rebuild_that_was_killed_is_begun_again(home: Home) -> None:
-    """What it had is taken away by the next writer, and the old store stays as it was."""
+    """The next writer removes its files, and the old store is not changed."""
     written(home, 1, "a", "b")
     merge(home)
     before = quads(home)

@@ -3,8 +3,8 @@
 In: lines of JSON from the descriptor `MUTATION_IN`: path, text and first line of the changed function, tests, limit in
 seconds. Out: for each a line on `MUTATION_OUT`, `killed` (with the test, or `time`) or `survived`.
 
-A fork takes milliseconds, a start of pytest seconds. The fork replaces the code of the changed function, wherever it is
-referred to; the caller has written the text into the module's file for the processes that a test starts.
+A fork takes milliseconds, a start of pytest seconds. The fork replaces the code of the changed function for all
+references; the caller has written the text into the module's file for the processes that a test starts.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ BUILT = ("provio/libprovio.so", "provio/waiter", "provio/preload")
 
 
 def copied(folder: Path) -> Path:
-    """Fill a folder with the tracked files and what was built of them; what it held before is gone."""
+    """Replace the content of a folder by the tracked files and their built products."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     listed = subprocess.check_output(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT)

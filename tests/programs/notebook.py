@@ -1,4 +1,4 @@
-"""`notebook.py KERNEL CELL…`: carries out the cells of a notebook by nbclient, and prints what each said.
+"""`notebook.py KERNEL CELL…`: executes the cells of a notebook with nbclient, and prints the output of each.
 
 A cell `%restart`, `%interrupt:FILE:CODE` (when CODE has written that) or `%kill` is done to the kernel.
 """

@@ -176,4 +176,4 @@ def test_a_browser_runs_none_of_it(recorded: Project, proxy: tuple[int, list[str
     (tmp_path / "browser").mkdir()
     dom = browse(page, tmp_path / "browser", "--dump-dom", f"--proxy-server=http://127.0.0.1:{port}").stdout
     assert "<title>hurt false 0 0</title>" in dom
-    assert [path for path in asked if "google" not in path] == []  # Chromium itself asks there for the time
+    assert [path for path in asked if "google" not in path] == []  # Chromium itself requests the time there

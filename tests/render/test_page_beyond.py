@@ -1,5 +1,5 @@
-"""The page beyond the mouse and the screen, in a real Chromium: on paper, under two fingers, on the clipboard; moved
-where it is dear to paint; and gone from where it was shown."""
+"""The page in a real Chromium beyond mouse and screen: on paper, with two fingers, on the clipboard; moved while
+painting is slow; and removed from its element."""
 
 from __future__ import annotations
 

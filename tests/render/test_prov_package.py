@@ -1,6 +1,6 @@
 """The graph, read by the package `prov`: every record and every attribute arrives, from each format.
 
-`lost(quads, format)` is what other tests ask of their own graphs: it is empty where nothing was lost.
+Other tests use `lost(quads, format)` for their graphs: it is empty if nothing was lost.
 """
 
 from collections.abc import Iterable, Iterator

@@ -231,7 +231,7 @@ def test_what_is_swept_is_what_is_looked_up(project: Project, monkeypatch: pytes
         "cat a b,c d\u00e9 > out; cp -p out kept; mkdir sub; mv kept sub; ls sub; ln -s out link; cat link > end"
     )
     project.provio("merge")
-    reader = StoreReader(Home(project.path / ".provio"))  # whatever record the environment names
+    reader = StoreReader(Home(project.path / ".provio"))  # for any record that the environment names
     run = runs.find(reader, "last")
     one = whole_run.document(reader, run)
     monkeypatch.setattr(nodes, "MANY", 0)

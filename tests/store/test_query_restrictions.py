@@ -115,7 +115,7 @@ def test_a_service_is_refused(common: Project, server: Server, question: str) ->
 
 @pytest.mark.slow
 def test_the_escaped_keyword_is_one(common: Project) -> None:
-    """`\\u0053ERVICE` is SERVICE according to the standard, whatever Oxigraph does with it."""
+    """`\\u0053ERVICE` is SERVICE according to the standard, independently of Oxigraph."""
     assert "is refused" in common.provio("query", r"SELECT * { \u0053ERVICE <x:> {} }", code=1).stderr
     assert "is refused" in common.provio("query", "SELECT * { ?s ?p '\\u0027 SERVICE <x:> {} # ' }", code=1).stderr
 

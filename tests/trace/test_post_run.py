@@ -1,4 +1,4 @@
-"""What is looked at after a run: the facts in a trace and real files in, what is added to the trace out."""
+"""The inspection of files after a run: the facts in a trace and real files in, additions to the trace out."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ import pytest
 from provio.system import statx
 from provio.system.statx import Facts
 from provio.trace import liveness, post_run
-from provio.trace.fast.compact_record import Packed
 from provio.trace.digests import Digests
 from provio.trace.facts import Event, Opening, Process, Thread
+from provio.trace.fast.compact_record import Packed
 from provio.trace.post_run import inspect, postprocess_host, statements
 from provio.trace.read import read_run
 from provio.trace.run_facts import Trace
 
 WRITE = os.O_WRONLY | os.O_CREAT
-LATER = 1 << 62  # ns since 1970: after whatever this test does
+LATER = 1 << 62  # ns since 1970, after all operations of this test
 
 
 @dataclass
@@ -69,7 +69,7 @@ def story(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Story:
 
 
 def test_an_executable_is_noted_where_it_was_not_changed_since(story: Story) -> None:
-    """By its change time: what was replaced or written after the process began is not what ran."""
+    """By its change time: a file that was replaced or written after the start is not the program that ran."""
     facts = story.made("tool")
     path = str(story.folder / "tool")
     stated = {"a": "Process", "inode": "1", "executable": path, "startedNs": str(LATER)}
@@ -114,7 +114,7 @@ def test_executables_are_not_looked_at_where_files_are_left_out(tmp_path: Path) 
 
 
 def test_what_was_left_open_is_looked_at(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files that were open for writing and whose close nobody saw, under the last name that they had."""
+    """Files that were open for writing, without an observed close, under their last name."""
     facts = {name: story.made(name) for name in ("plain", "closed", "read", "replaced", "known")}
     story.opens("plain", facts["plain"])
     story.opens("closed", facts["closed"], at_close=facts["closed"])
@@ -170,7 +170,7 @@ def test_a_renamed_file_is_found(story: Story) -> None:
 
 
 def test_paths_without_links(story: Story) -> None:
-    """The real path of what was opened through a link or `..`, as long as it leads to the same file."""
+    """The real path of a file that was opened through a link or `..`, as long as it leads to the same file."""
     facts = story.made("d/x")
     story.made("d/y")
     (story.folder / "link").symlink_to("d")
@@ -222,7 +222,7 @@ def test_hdf5_that_no_layer_told_of_is_named(story: Story, monkeypatch: pytest.M
 
 
 def test_what_is_found_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In `settled.ttl` of the host's folder, once: what was found before stays as it was."""
+    """In `settled.ttl` of the host's folder, once: earlier results are not changed."""
     monkeypatch.setattr(liveness, "alive", lambda _: False)
     source = Path(__file__).parent.parent / "traces" / "good"
     (run,) = source.iterdir()
