@@ -40,6 +40,9 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
 
 keep_sockets_short(os.environ, tempfile.gettempdir())
 
+# Programs that tests start by name, as `python3`, are those of this environment, independent of the caller's PATH.
+os.environ["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+
 # The time that this machine takes for an example, or to generate one, depends on the machine, not on provio.
 settings.register_profile("provio", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("provio")
