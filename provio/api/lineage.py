@@ -49,11 +49,11 @@ class Lineage(nx.DiGraph):  # type: ignore[misc,unused-ignore]
     @property
     def paths(self) -> dict[str, str]:
         """Return the path of each file, or object inside a file, by its IRI; the targets are omitted."""
-        asked = set(self.targets)
+        own = set(self.targets)
         activities = ("Program", "Task", "Phase", "Copy")
         nodes: list[tuple[str, dict[str, Any]]] = list(self.nodes(data=True))
         return {
-            iri: known["path"] for iri, known in nodes if iri not in asked and "path" in known
+            iri: known["path"] for iri, known in nodes if iri not in own and "path" in known
             and known["type"] not in activities
         }  # fmt: skip
 

@@ -150,9 +150,9 @@ class Store:
     def _answer(self, question: str, values: dict[str, str]) -> Answer:
         from provio.ask import parameters, query
 
-        asked = query.find(question, session.query_folders(self._settings()))
+        chosen = query.find(question, session.query_folders(self._settings()))
         store = self._open()
-        bound = parameters.bound(asked, values, store)
+        bound = parameters.bound(chosen, values, store)
         for note in bound.notes:
             _warn(note)
         return query.execute(store, bound.text)
@@ -188,14 +188,14 @@ class Store:
             options = [f"--via={via}", *(flag for flag, on in flags.items() if on)]
             options += [f"--level={level}"] if level else []
             options += [f"--depth={depth}"] if depth is not None else []
-            said = self._in_child(["lineage", "--as", "json", *options, "--", text], seconds)
-            return Lineage.of(json.loads(said))
+            output = self._in_child(["lineage", "--as", "json", *options, "--", text], seconds)
+            return Lineage.of(json.loads(output))
         from provio.ask.lineage import answer
 
         reader = self._open()
-        asked = session.Targets(reader, [session.find(reader, text, None, None)], [text])
+        request = session.Targets(reader, [session.find(reader, text, None, None)], [text])
         options_ = {"forward": forward, "depth": depth, "via": via, "everything": everything, "code": code}
-        return Lineage.of(answer(asked, {**options_, "until": (), "level": level}, roots=False, stale=False))
+        return Lineage.of(answer(request, {**options_, "until": (), "level": level}, roots=False, stale=False))
 
     def runs(self) -> Rows:
         """Return all runs, oldest first.
@@ -316,5 +316,5 @@ def query_in_child(home: str, store: str, arguments: list[str], seconds: float) 
         raise TimedOut(seconds)
     lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
     kind = errors.NothingKnown if done.returncode == errors.NothingKnown.exit_code else errors.BadQuery
-    said = lines[-1].removeprefix("provio: ") if lines else ""
-    raise (kind(said) if said else ProvioError(f"provio {arguments[0]} ended with {done.returncode}"))
+    message = lines[-1].removeprefix("provio: ") if lines else ""
+    raise (kind(message) if message else ProvioError(f"provio {arguments[0]} ended with {done.returncode}"))

@@ -182,8 +182,8 @@ def lineage(document: LineageDocument) -> str:
     from provio.ask.document import targets
     from provio.render import page
 
-    asked = set(targets(document))
-    title = ", ".join(node["label"] for node in document["nodes"] if node["iri"] in asked) or document["target"]
+    own = set(targets(document))
+    title = ", ".join(node["label"] for node in document["nodes"] if node["iri"] in own) or document["target"]
     frame = "width:100%;height:520px;border:1px solid #8886;border-radius:8px"
     source = escape(page.render(document, title))
     text = escape(tree.render(document, width=None, folder=os.getcwd()))

@@ -124,7 +124,7 @@ def _keys(_context: click.Context, _param: click.Parameter, incomplete: str) -> 
 def _classes(_context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from provio.settings.record_classes import SWITCHES
 
-    return _matching((CompletionItem(name, help=says) for name, (_, says, _) in SWITCHES.items()), incomplete)
+    return _matching((CompletionItem(name, help=text) for name, (_, text, _) in SWITCHES.items()), incomplete)
 
 
 def _words(_context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -86,8 +86,8 @@ def of_folder(name: str, folder: str) -> Known:
     labels: dict[str, Any] = {}
     for place in LABEL_FILES:
         with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
-            said = _read(_text(os.path.join(root, place)))
-            labels |= dict(said["labels"] if place.startswith("ch/") else said)
+            found = _read(_text(os.path.join(root, place)))
+            labels |= dict(found["labels"] if place.startswith("ch/") else found)
     recipe = ""
     for place in RECIPE_FILES:
         with contextlib.suppress(OSError):
@@ -112,10 +112,10 @@ def of_file(name: str) -> Known:
 def _parts(file: Any, start: int, count: int) -> Iterator[tuple[int, int, int]]:
     file.seek(start)
     for _ in range(min(count, 128)):
-        said = file.read(SIF_PART.size)
-        if len(said) < SIF_PART.size:
+        head = file.read(SIF_PART.size)
+        if len(head) < SIF_PART.size:
             return
-        part = SIF_PART.unpack(said)
+        part = SIF_PART.unpack(head)
         if part[1]:
             yield part[0], part[5], part[6]
 
@@ -145,20 +145,20 @@ def _listed(labels: object) -> tuple[str, ...]:
 def of_inspection(name: str, text: str) -> Known:
     """Return the facts in the output of `image inspect` of Podman or Docker."""
     try:
-        said: dict[str, Any] = dict(_read(text)[0])
+        facts: dict[str, Any] = dict(_read(text)[0])
     except (ValueError, LookupError, TypeError):
         return Known(name)
-    digests = said.get("RepoDigests") or []
-    digest = said.get("Digest") or (digests[0].rpartition("@")[2] if digests else said.get("Id", ""))
-    machine = GO_MACHINES.get(said.get("Architecture", ""), said.get("Architecture", ""))
-    layers = [place for value in _places(said) for place in value.split(":")]
+    digests = facts.get("RepoDigests") or []
+    digest = facts.get("Digest") or (digests[0].rpartition("@")[2] if digests else facts.get("Id", ""))
+    machine = GO_MACHINES.get(facts.get("Architecture", ""), facts.get("Architecture", ""))
+    layers = [place for value in _places(facts) for place in value.split(":")]
     musl = any(any(Path(place, "lib").glob("ld-musl-*")) for place in layers)
-    labels = (said.get("Config") or {}).get("Labels") or {}
+    labels = (facts.get("Config") or {}).get("Labels") or {}
     return Known(name, machine=machine, libc="musl" if musl else "", digest=digest, labels=_listed(labels))
 
 
-def _places(said: dict[str, Any]) -> list[str]:
-    data = (said.get("GraphDriver") or {}).get("Data") or {}
+def _places(facts: dict[str, Any]) -> list[str]:
+    data = (facts.get("GraphDriver") or {}).get("Data") or {}
     return [str(data[key]) for key in ("UpperDir", "LowerDir", "dir", "MergedDir") if data.get(key)]
 
 
@@ -296,17 +296,17 @@ def _state(home: Home, run: str) -> bool:
     with contextlib.suppress(FileNotFoundError, ValueError, *FAULTS):
         try:
             key, path = note.read_text(encoding="ascii").split("\n")
-            said = statement(run, digest_of(os.fsdecode(unquote_to_bytes(path)), home.path / KEPT, wait=True, key=key))
+            added = statement(run, digest_of(os.fsdecode(unquote_to_bytes(path)), home.path / KEPT, wait=True, key=key))
             text = head.read_text(encoding="utf-8")
             if ":endedNs " not in text:  # the run's watcher writes its end, and then starts this again
                 return False
-            if said not in text:
+            if added not in text:
                 with home.closed():
-                    put(head, text + said)
+                    put(head, text + added)
         except (Unread, FileNotFoundError, ValueError):
-            said = ""
+            added = ""
         note.unlink()
-        return bool(said)
+        return bool(added)
     return False
 
 

@@ -106,8 +106,8 @@ def _traces(recording: Recording) -> str:
     mount point in the image.
     """
     place = recording.trace_folder
-    apart = place not in (recording.folder, recording.home.runs) and place.parent != run_source.shared_memory()
-    return str(place.parent.parent if apart else place)
+    captured = place not in (recording.folder, recording.home.runs) and place.parent != run_source.shared_memory()
+    return str(place.parent.parent if captured else place)
 
 
 def _splits(path: str) -> bool:

@@ -130,8 +130,8 @@ def _watched(command: list[bytes], recording: Recording, plan: Plan, call: Call,
         with contextlib.suppress(OSError):  # it is written again at the end
             write_run(recording, None)
         if plan.unseen:
-            say = (lambda _: None) if call.quiet else terminal.complain
-            run.report_unwatched(recording, plan.unseen, pid, say)
+            report = (lambda _: None) if call.quiet else terminal.complain
+            run.report_unwatched(recording, plan.unseen, pid, report)
 
     if plan.form not in (SIF, SQUASHFS):
         end = run.watch(command, None, started=started)

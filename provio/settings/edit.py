@@ -231,14 +231,14 @@ def _write(path: Path, user: bool, before: str, after: str) -> None:
 
 def _replace(path: Path, data: bytes, mode: int) -> None:
     """Replace a file by a new one; if the disk is full, no partial file is left."""
-    fd, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    fd, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with open(fd, "wb") as file:
             file.write(data)
-        os.chmod(beside, mode)
-        os.replace(beside, path)
+        os.chmod(temporary, mode)
+        os.replace(temporary, path)
     except BaseException:
-        os.unlink(beside)
+        os.unlink(temporary)
         raise
 
 

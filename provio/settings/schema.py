@@ -8,12 +8,12 @@ variables and flags.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from provio.base.records import field, frozen
+from provio.base.records import frozen
 from provio.settings.record_classes import RECORD
 from provio.settings.types import (
     ACCOUNTS,
@@ -53,7 +53,7 @@ class Key:
     name: str
     kind: Kind
     description: str
-    default_factory: Callable[[], object]
+    default: object
     concludes: bool = False
     secret: bool = False
 
@@ -66,7 +66,7 @@ class Key:
 def _row(
     name: str, kind: Kind, default: object, description: str, concludes: bool = False, secret: bool = False
 ) -> Any:
-    return Key(name, kind, description, lambda: default, concludes, secret)
+    return Key(name, kind, description, default, concludes, secret)
 
 
 @frozen
@@ -194,7 +194,7 @@ class Config:
         secret=True,
     )
     conclusions: str = ""
-    sources: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    sources: Mapping[str, str] = MappingProxyType({})
 
     def private(self, name: str) -> bool:
         """Return whether a key was set by the user's own file, a variable or a flag, not by a project's file."""

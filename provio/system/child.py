@@ -41,5 +41,5 @@ def unwatched() -> dict[str, str]:
     """Return the environment of a process that belongs to no run; other preloaded libraries of the user are kept."""
     environ = {name: value for name, value in os.environ.items() if name != "PROVIO_TRACE"}
     preloads = environ.pop("LD_PRELOAD", "").replace(" ", ":").split(":")
-    left = ":".join(path for path in preloads if path and os.path.basename(path) != NAME)
-    return {**environ, "LD_PRELOAD": left} if left else environ
+    rest = ":".join(path for path in preloads if path and os.path.basename(path) != NAME)
+    return {**environ, "LD_PRELOAD": rest} if rest else environ

@@ -133,8 +133,8 @@ def _is_musl(page: bytes) -> bool:
     """Return whether this Python, which has `page` as its first page, uses musl: then so does the shim compiled with
     it."""
     order = "<" if sys.byteorder == "little" else ">"
-    asked = (page[part.offset : part.offset + part.size] for part in _parts(page, order) if part.kind == PT_INTERP)
-    return any(os.path.basename(loader).startswith(MUSL) for loader in asked)
+    loaders = (page[part.offset : part.offset + part.size] for part in _parts(page, order) if part.kind == PT_INTERP)
+    return any(os.path.basename(loader).startswith(MUSL) for loader in loaders)
 
 
 def _parts(page: bytes, order: str) -> Iterator[_Part]:

@@ -99,14 +99,14 @@ def facts(environment: Mapping[str, str], content: Callable[[str], str] = _read)
     if system is None:
         return {}
     index = _first(environment, system.array_index)
-    asked = [f"{name}={environment[key]}" for name, key in system.resources if environment.get(key)]
+    resources = [f"{name}={environment[key]}" for name, key in system.resources if environment.get(key)]
     found = {
         "jobId": environment[system.id],
         "jobArrayIndex": "" if index == system.no_index else index,
         "jobNodes": _first(environment, system.nodes) or _hosts(content(environment.get(system.hosts_file, ""))),
         "jobPartition": _first(environment, system.partition),
         "jobAccount": _first(environment, system.account),
-        "jobResources": " ".join(asked),
+        "jobResources": " ".join(resources),
     }
     return {name: value for name, value in found.items() if value}
 
@@ -121,8 +121,8 @@ def takes(jobs: dict[str, dict[str, str]], name: str, records: dict[str, Record]
     name."""
     if not name.startswith(PREFIX):
         return False
-    said = {record["name"]: record.get("value", "") for record in records.values() if "name" in record}
-    found = facts(said, content=lambda value: value)  # a path of another host: its file here may differ
+    recorded = {record["name"]: record.get("value", "") for record in records.values() if "name" in record}
+    found = facts(recorded, content=lambda value: value)  # a path of another host: its file here may differ
     if found:
         jobs.setdefault(key(found), found)
     return True

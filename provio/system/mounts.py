@@ -44,11 +44,13 @@ def _ceph(source: str) -> str:
 
 def _beegfs(options: str) -> str:
     """Return a name from the management server and its port, which the mount options or the client's file give."""
-    said = dict(option.partition("=")[::2] for option in options.split(","))
+    given = dict(option.partition("=")[::2] for option in options.split(","))
     try:
-        text = Path(said.get("cfgFile", "/etc/beegfs/beegfs-client.conf")).read_text(encoding="utf-8", errors="replace")
+        text = Path(given.get("cfgFile", "/etc/beegfs/beegfs-client.conf")).read_text(
+            encoding="utf-8", errors="replace"
+        )
     except OSError:
         text = ""
-    known = dict(re.findall(r"(?m)^\s*(\w+)\s*=\s*(\S+)", text)) | said
+    known = dict(re.findall(r"(?m)^\s*(\w+)\s*=\s*(\S+)", text)) | given
     server, port = known.get("sysMgmtdHost", ""), known.get("connMgmtdPort", known.get("connMgmtdPortTCP", "8008"))
     return f"beegfs:{server}:{port}" if server else ""

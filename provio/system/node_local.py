@@ -174,14 +174,14 @@ def take_part(home: str, run: str, host: str, setting: str) -> str:
 
     Raises as `place_of`, and also if the collector takes too long to remove files that others left there.
     """
-    for left in reversed(range(TRIES)):
+    for tries_left in reversed(range(TRIES)):
         try:
             place = begin(home, run, host, setting)
             _attend(os.path.join(place, host))
             leave_collector(home, run, place)
             return place
         except (FileNotFoundError, BlockingIOError):
-            if not left:
+            if not tries_left:
                 raise
             time.sleep(MOMENT)
     raise AssertionError
@@ -237,9 +237,9 @@ def _leave_collector(held: int, home: str, run: str, place: str) -> None:
         os.closerange(3, lock)
         os.closerange(lock + 1, os.sysconf("SC_OPEN_MAX"))
         os.set_inheritable(lock, True)
-        left = {name: value for name, value in os.environ.items() if name not in ("LD_PRELOAD", "PROVIO_TRACE")}
+        environment = {name: value for name, value in os.environ.items() if name not in ("LD_PRELOAD", "PROVIO_TRACE")}
         _signal.pthread_sigmask(_signal.SIG_BLOCK, _signal.valid_signals())  # until the collector can handle them
         words = [sys.executable, "-P", "-c", COLLECT, home, run, place, str(lock)]
-        os.execve(sys.executable, words, left)  # noqa: S606
+        os.execve(sys.executable, words, environment)  # noqa: S606
     finally:
         os._exit(127)

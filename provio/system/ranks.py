@@ -172,14 +172,14 @@ class Shared:
         """Close the file, which releases the lock."""
         os.close(self.fd)
 
-    def known(self, gone: list[bytes] | None = None) -> list[bytes] | None:
-        """Return the data of the first rank, unless it equals `gone`, the data of a run that no longer exists; None
+    def known(self, removed: list[bytes] | None = None) -> list[bytes] | None:
+        """Return the data of the first rank, unless it equals `removed`, the data of a run that no longer exists; None
         if this is the first rank, which holds the lock from now on."""
         for lock in () if self.first else (fcntl.LOCK_SH, fcntl.LOCK_EX):
             fcntl.flock(self.fd, lock)
             found = os.fstat(self.fd)
             fields = os.pread(self.fd, found.st_size, 0).split(b"\0")
-            if found.st_uid == os.geteuid() and fields[-1] == END and fields[:-1] != gone:
+            if found.st_uid == os.geteuid() and fields[-1] == END and fields[:-1] != removed:
                 return fields[:-1]
         self.first = True
         return None

@@ -135,16 +135,16 @@ def _below(root: str, path: str) -> Path | None:
     if root == "/":
         return Path(path)
     at: list[str] = []
-    left, links = path.split("/")[::-1], 0
-    while left and links <= LINKS:
-        name = left.pop()
+    rest, links = path.split("/")[::-1], 0
+    while rest and links <= LINKS:
+        name = rest.pop()
         here = os.path.join(root, *at, name)
         if name == "..":
             at = at[:-1]
         elif os.path.islink(here):
             target, links = os.readlink(here), links + 1
-            left += target.split("/")[::-1]
+            rest += target.split("/")[::-1]
             at = [] if target.startswith("/") else at
         elif name not in ("", "."):
             at.append(name)
-    return None if left else Path(root, *at)
+    return None if rest else Path(root, *at)

@@ -53,19 +53,19 @@ def command(
     if roots and options["forward"]:
         raise click.UsageError("--roots shows the sources of a file: omit --forward")
     which = session.Selection(*(options.pop(name) for name in ("at", "run", "campaign", "name")))
-    asked = session.files(paths, which)
+    request = session.files(paths, which)
     from provio.ask.lineage import answer
 
-    document = answer(asked, options, roots=roots, stale=stale)
+    document = answer(request, options, roots=roots, stale=stale)
     if ways:
         from provio.ask.paths import with_paths
 
         document = with_paths(document, most)
-    for text, target in zip(asked.texts, asked.targets, strict=True):
+    for text, target in zip(request.texts, request.targets, strict=True):
         if target.changed and form not in ("tree", "json"):
             terminal.complain(f"{text}: {target.changed}")
     terminal.out(_shown(document, form, fold))
-    return asked.unknown.exit_code if asked.unknown else 0
+    return request.unknown.exit_code if request.unknown else 0
 
 
 def _shown(document: LineageDocument, form: str, fold: bool) -> str | Iterator[str]:

@@ -69,24 +69,24 @@ def command(
         return 0
     if question is None:
         raise click.UsageError("no query: give one, or --list")
-    asked = _find(question)
+    chosen = _find(question)
     if show:
         from provio.render import queries as report
 
-        terminal.out(report.render(asked, unicode=terminal.unicode()))
+        terminal.out(report.render(chosen, unicode=terminal.unicode()))
         return 0
-    if not asked.name:
+    if not chosen.name:
         from provio.ask import suggestions
 
-        for line in suggestions.of_words(asked.text):
+        for line in suggestions.of_words(chosen.text):
             terminal.complain(line)
-    _check_slips(asked, values)
-    filled = _values(asked, values, parameters)
+    _check_parameter_syntax(chosen, values)
+    filled = _values(chosen, values, parameters)
     which = session.Selection(campaign=campaign, name=name)
     if update:
-        _update(asked, filled, service, which)
+        _update(chosen, filled, service, which)
         return 0
-    terminal.out(_answer(asked, filled, which, form or _form(), service))
+    terminal.out(_answer(chosen, filled, which, form or _form(), service))
     return 0
 
 
@@ -109,7 +109,7 @@ def folders() -> list[str]:
     return session.query_folders(session.settings())
 
 
-def _values(asked: Question, given: tuple[str, ...], parameters: tuple[str, ...]) -> dict[str, str]:
+def _values(chosen: Question, given: tuple[str, ...], parameters: tuple[str, ...]) -> dict[str, str]:
     """Return the values on the command line, by name."""
     from provio.ask.parameters import by_place, check_names
 
@@ -117,30 +117,30 @@ def _values(asked: Question, given: tuple[str, ...], parameters: tuple[str, ...]
         if "=" not in parameter:
             raise click.UsageError(f"--parameter takes NAME=VALUE, not {parameter}")
     by_name = {name: value for name, _, value in (parameter.partition("=") for parameter in parameters)}
-    found = by_place(asked, given)
+    found = by_place(chosen, given)
     for name in found.keys() & by_name.keys():
         raise click.UsageError(f"{name} is given twice, as {found[name]!r} and with -p: give it once")
-    check_names(asked, found | by_name)
+    check_names(chosen, found | by_name)
     return found | by_name
 
 
-def _check_slips(asked: Question, given: tuple[str, ...]) -> None:
+def _check_parameter_syntax(chosen: Question, given: tuple[str, ...]) -> None:
     """Reject NAME=VALUE without -p, unless a file has this name."""
     for value in given:
         name, equals, _ = value.partition("=")
-        if equals and any(name == one.name for one in asked.parameters) and not os.path.lexists(value):
+        if equals and any(name == one.name for one in chosen.parameters) and not os.path.lexists(value):
             raise click.UsageError(f"to fill in {name} by name, use -p {shlex.quote(value)}")
 
 
-def _answer(asked: Question, values: dict[str, str], which: session.Selection, form: str, service: bool) -> str:
+def _answer(chosen: Question, values: dict[str, str], which: session.Selection, form: str, service: bool) -> str:
     from provio.ask import parameters, query, suggestions
 
-    store = session.reader(parameters.where(asked, values))
+    store = session.reader(parameters.where(chosen, values))
     with query.reading():
-        bound = parameters.bound(asked, values, store)
+        bound = parameters.bound(chosen, values, store)
         answer = query.execute(store, bound.text, session.graphs(store, which), service=service)
         shown = _shown(answer, form, _command_lines(bound.text))
-    paths = [values[one.name] for one in asked.parameters if one.kind == "path" and one.name in values]
+    paths = [values[one.name] for one in chosen.parameters if one.kind == "path" and one.name in values]
     for note in (*bound.notes, *filter(None, (suggestions.of_path(store, path) for path in paths))):
         terminal.complain(note)
     return shown
@@ -167,7 +167,7 @@ def _parameters(question: Question) -> str:
     return " ".join(one.name if one.required else f"[{one.name}]" for one in question.parameters)
 
 
-def _update(asked: Question, values: dict[str, str], service: bool, which: session.Selection) -> None:
+def _update(chosen: Question, values: dict[str, str], service: bool, which: session.Selection) -> None:
     from provio.ask import parameters, query
     from provio.settings import home as homes
 
@@ -176,7 +176,7 @@ def _update(asked: Question, values: dict[str, str], service: bool, which: sessi
     settings = session.settings()
     if settings.stores:
         raise BadQuery("an update changes one record, but several are queried together: set PROVIO_STORES= for it")
-    bound = parameters.bound(asked, values, session.reader(None))
+    bound = parameters.bound(chosen, values, session.reader(None))
     query.update(homes.find(), settings, bound.text, service=service)
 
 

@@ -101,23 +101,25 @@ def _of_files(arguments: tuple[str, ...], options: dict[str, Any]) -> Drawn:
 
     which = session.Selection(*(options.pop(name) for name in ("at", "run", "campaign", "name")))
     roots, stale, level = options.pop("roots"), options.pop("stale"), options.pop("level")
-    asked = session.files(arguments, which)
+    request = session.files(arguments, which)
     walked = level if level in (None, "dataset") else "file"
-    document = answer(asked, {**options, "level": walked}, roots=roots, stale=stale)
-    if not (roots or stale or options["until"]) and walked != "dataset" and _hold_objects(asked):
-        inside = answer(asked, {**options, "level": "dataset"}, roots=False, stale=False)
+    document = answer(request, {**options, "level": walked}, roots=roots, stale=stale)
+    if not (roots or stale or options["until"]) and walked != "dataset" and _hold_objects(request):
+        inside = answer(request, {**options, "level": "dataset"}, roots=False, stale=False)
         document = _both(document, inside)
-    return Drawn(document, ", ".join(asked.texts), asked.unknown.exit_code if asked.unknown else 0, asked.reader)
+    return Drawn(
+        document, ", ".join(request.texts), request.unknown.exit_code if request.unknown else 0, request.reader
+    )
 
 
-def _hold_objects(asked: session.Targets) -> bool:
+def _hold_objects(request: session.Targets) -> bool:
     """Return whether objects inside the requested files are recorded."""
     from provio.ask.lineage import leveled
     from provio.ask.nodes import is_member
 
-    if any(is_member(target.iri) for target in asked.targets):
+    if any(is_member(target.iri) for target in request.targets):
         return False
-    return any(is_member(target.iri) for target in leveled(asked, "dataset")[0].targets)
+    return any(is_member(target.iri) for target in leveled(request, "dataset")[0].targets)
 
 
 def _both(whole: LineageDocument, inside: LineageDocument) -> LineageDocument:

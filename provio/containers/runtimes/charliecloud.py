@@ -65,9 +65,9 @@ def visible_folders(start: Start) -> list[str]:
 def _users_binds(options: Sequence[str]) -> Iterator[tuple[str, str, str]]:
     """Yield the binds in the user's own options: source, colon, place."""
     for word, following in zip(options, [*options[1:], ""], strict=False):
-        said = following if word in ("-b", "--bind") else word.removeprefix("--bind=").removeprefix("-b")
-        if said != word and said.startswith("/"):
-            yield said.partition(":")
+        bind = following if word in ("-b", "--bind") else word.removeprefix("--bind=").removeprefix("-b")
+        if bind != word and bind.startswith("/"):
+            yield bind.partition(":")
 
 
 def missing_mount_point(start: Start) -> str:
