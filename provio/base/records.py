@@ -91,12 +91,12 @@ def _init(names: tuple[str, ...], defaults: dict[str, Any]) -> Callable[..., Non
     arguments, lines = ["self"], []
     for name in names:
         default = defaults.get(name, MISSING)
-        if hasattr(default, "default_factory"):  # a `field`, a key of the settings, or a field of `dataclasses`
+        if hasattr(default, "default_factory"):  # also true of a field of the standard library's dataclasses
             space[f"make_{name}"] = default.default_factory
             arguments.append(f"{name}=missing")
             lines.append(f" self.{name} = make_{name}() if {name} is missing else {name}")
             continue
-        space[f"default_{name}"] = default
+        space[f"default_{name}"] = getattr(default, "default", default)  # a key of the settings has its default
         arguments.append(name if default is MISSING else f"{name}=default_{name}")
         lines.append(f" self.{name} = {name}")
     exec(f"def __init__({', '.join(arguments)}):\n" + "\n".join(lines), space)  # noqa: S102 (names of annotations)
