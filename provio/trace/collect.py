@@ -77,9 +77,13 @@ def _captured_in(home: Home, setting: str) -> dict[str, Path]:
     found: dict[str, Path] = {}
     with contextlib.suppress(OSError, ValueError):
         mine = Path(node_local.folder_of(setting), f"provio-{os.geteuid()}")
-        for name in os.listdir(mine) if _is_mine(mine) else ():
+        names = (
+            [name for name in os.listdir(mine) if RUN_ID.fullmatch(name.removesuffix(DONE))] if _is_mine(mine) else []
+        )
+        runs, host = home.runs, _host()
+        for name in names:
             run = name.removesuffix(DONE)
-            if RUN_ID.fullmatch(run) and node_local.TAKEN.encode() in liveness.mark_of(home.runs / run / _host()):
+            if (runs / run).is_dir() and node_local.TAKEN.encode() in liveness.mark_of(runs / run / host):
                 if name != run:
                     _remove_collected(mine / name, mine / run)
                 found[run] = mine / run
