@@ -285,8 +285,7 @@ static const char null_device[] = "/dev/null";
 static size_t adopted_name(int fd, char *room, struct object *object) {
     struct facts facts;
     if (S_ISCHR(object->facts.mode) && statx_facts(AT_FDCWD, null_device, 0, &facts) &&
-        facts.inode == object->facts.inode && facts.device_major == object->facts.device_major &&
-        facts.device_minor == object->facts.device_minor) {
+        is_same_file(&facts, &object->facts)) {
         memcpy(room, null_device, sizeof null_device);
         return sizeof null_device - 1;
     }
