@@ -327,7 +327,7 @@ static int forked_child(void *at) {
 static int muted_child(void *at) {
     struct start start = *(struct start *)at;
     pool_give(&scratches, at);
-    muted = LEAVES;
+    muted = OWN_STORAGE;
     return start.function(start.argument);
 }
 
@@ -365,7 +365,7 @@ static int shared_clone(int api, const struct clone_call *call, struct start *st
         return real_clone(call, muted_child, kept);
     }
     self = NULL;
-    muted = FORGETS;
+    muted = SHARED_STORAGE;
     return real_clone(call, start->function, start->argument);
 }
 

@@ -221,8 +221,7 @@ void provio_file_closed(provio_object *file, uint64_t time) {
     const struct facts *opened = &file->object.facts;
     struct closing closing = {.object = &file->object};
     closing.known = opened->mode != 0 && file->length > 0 && statx_facts(AT_FDCWD, file->text, 0, &closing.facts) &&
-                    closing.facts.inode == opened->inode && closing.facts.device_major == opened->device_major &&
-                    closing.facts.device_minor == opened->device_minor;
+                    is_same_file(&closing.facts, opened);
     thread->depth++;
     closing_write(thread, &closing, serial, clamped_start(thread, time, now(thread)));
     thread->depth--;

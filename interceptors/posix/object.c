@@ -188,8 +188,9 @@ static struct object *overlay_set(int fd, struct object *object) {
 
 struct object *table_set(int fd, struct object *object) {
     if (unlikely(lender != NULL)) return overlay_set(fd, object);
-    if (unlikely(muted == LEAVES)) return object;
-    if (unlikely(muted == FORGETS)) { // parent and child cannot be distinguished: the one that can looks it up again
+    if (unlikely(muted == OWN_STORAGE)) return object;
+    if (unlikely(muted ==
+                 SHARED_STORAGE)) { // parent and child cannot be distinguished: the one that can looks it up again
         object_release(object, 1);
         object = NULL;
     }
@@ -285,8 +286,7 @@ static const char null_device[] = "/dev/null";
 static size_t adopted_name(int fd, char *room, struct object *object) {
     struct facts facts;
     if (S_ISCHR(object->facts.mode) && statx_facts(AT_FDCWD, null_device, 0, &facts) &&
-        facts.inode == object->facts.inode && facts.device_major == object->facts.device_major &&
-        facts.device_minor == object->facts.device_minor) {
+        is_same_file(&facts, &object->facts)) {
         memcpy(room, null_device, sizeof null_device);
         return sizeof null_device - 1;
     }
@@ -340,7 +340,7 @@ static void object_announce(struct thread *thread, struct object *object, int fd
 // Known, or looked up now; not recorded yet.
 struct object *object_held(int fd) {
     struct object *object = NULL;
-    for (int attempt = 0; attempt < 4 && object == NULL && muted == HEARD; attempt++)
+    for (int attempt = 0; attempt < 4 && object == NULL && muted == NOT_MUTED; attempt++)
         if ((object = object_kept(fd)) == NULL) object = object_adopt(fd);
     return object == NULL ? &ignored : object;
 }

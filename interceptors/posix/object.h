@@ -73,6 +73,11 @@ extern uint64_t serials_of_parent; // serials up to this one were recorded befor
 void overlay_drop(void);
 unsigned descriptors_end(void);
 
+static inline bool is_same_file(const struct facts *one, const struct facts *other) {
+    return one->inode == other->inode && one->device_major == other->device_major &&
+           one->device_minor == other->device_minor;
+}
+
 bool statx_facts(int dirfd, const char *path, int flags, struct facts *facts);
 enum { FACTS_ROOM = 192 }; // maximum size of text_facts
 void text_facts(struct text *text, const struct facts *facts);

@@ -278,9 +278,7 @@ void closing_write(struct thread *thread, struct closing *closing, uint64_t seri
 static void closing_look(struct closing *closing) {
     struct object *object = closing->object;
     closing->known = object->path != NULL && statx_facts(AT_FDCWD, object->path, 0, &closing->facts) &&
-                     closing->facts.inode == object->facts.inode &&
-                     closing->facts.device_major == object->facts.device_major &&
-                     closing->facts.device_minor == object->facts.device_minor;
+                     is_same_file(&closing->facts, &object->facts);
 }
 
 void closing_end(struct closing *closing, bool by_path) {

@@ -177,7 +177,7 @@ __attribute__((constructor)) static void begin_alone(void) {
 bool wake(void) {
     if (!settings.watched) return false;
     self = lender = NULL;
-    muted = HEARD;
+    muted = NOT_MUTED;
     process.started = wall_clock();
     process.forked = 1;
     objects_after_fork();
@@ -199,7 +199,7 @@ static struct thread *thread_idle(void) {
 
 struct thread *thread_begin(void) {
     if (lender != NULL) return lender;
-    if (muted != HEARD) return NULL;
+    if (muted != NOT_MUTED) return NULL;
     struct thread *thread = thread_idle();
     if (thread == NULL) {
         thread = pool_take(&threads);

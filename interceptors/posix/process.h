@@ -137,7 +137,8 @@ bool kind_filtered(uint32_t mode);
 extern THREAD_LOCAL struct thread *self;   // NULL: none yet, or in a child of vfork
 extern THREAD_LOCAL struct thread *lender; // in a child of vfork: the thread whose memory it uses
 
-extern THREAD_LOCAL enum { HEARD, FORGETS, LEAVES } muted; // children.c: cannot be distinguished from another process
+// children.c: a child by clone with this memory is not recorded. Its thread-local storage may be its parent's.
+extern THREAD_LOCAL enum { NOT_MUTED, SHARED_STORAGE, OWN_STORAGE } muted;
 
 extern _Atomic bool python_pending; // python.c: a Python without a started layer
 void python_detect(void);

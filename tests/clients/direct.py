@@ -1,4 +1,4 @@
-"""direct LIBRARY FILE: calls functions of HDF5 by their addresses, as a plug-in loader does, bypassing preloaded libraries."""
+"""direct LIBRARY FILE: calls functions of HDF5 by address, as a plug-in loader does, bypassing preloaded libraries."""
 
 import ctypes
 import sys

@@ -225,7 +225,7 @@ def test_the_command_itself(project: Project, built: Path, needs: Needs, kind: s
     assert (done.returncode, done.stdout) == (expected.returncode, expected.stdout)
     first, last = done.stderr.splitlines()
     assert first.startswith(f"provio: {folder}/./program ")
-    assert first.endswith("is not seen")
+    assert first.endswith("are not recorded")
     assert last.startswith("provio: run ")
     assert project.provio("run", "--quiet", "--", "./program", *arguments, code=None).stderr == ""
     gaps = project.rows("SELECT ?reason ?about { ?gap a provio:Gap ; provio:reason ?reason ; provio:about ?about }")

@@ -1,6 +1,6 @@
 """`notebook.py KERNEL CELL…`: executes the cells of a notebook with nbclient, and prints the output of each.
 
-A cell `%restart`, `%interrupt:FILE:CODE` (when CODE has written that) or `%kill` is done to the kernel.
+The cells `%restart`, `%interrupt:FILE:CODE` (after CODE has written FILE) and `%kill` are actions on the kernel.
 """
 
 import asyncio
