@@ -42,7 +42,7 @@ def gap(trace: Trace, thread: Thread | None, iri: str, record: Record) -> None:
             return
     path = path_of(record, "executable")
     name = path.decode("utf-8", "replace") + " " if path else ""
-    unseen = ": what it reads and writes is not seen" if name else ""
+    unseen = ": its reads and writes are not recorded" if name else ""
     trace.gaps.append((iri, about, name + reason + unseen))
     process = process_at(trace, about) if thread is None or about != thread.process.iri else None
     if process is None:

@@ -59,7 +59,7 @@ def test_h5py_bound_to_its_own_library_is_followed_in_python(project: Project) -
     (project.path / "bound.py").write_text(BOUND)
     project.watch(sys.executable, "bound.py")
     (gap,) = project.lineage("done.txt")["gaps"]
-    assert gap["reason"].endswith(f".so {DEEP}: what it reads and writes is not seen")
+    assert gap["reason"].endswith(f".so {DEEP}: its reads and writes are not recorded")
     found = project.lineage("out.h5#/stack", "--level", "dataset", "--depth", "1")
     nodes = {(Path(node.get("path", "")).name, node["type"]) for node in found["nodes"]}
     assert ("x", "Dataset") in nodes, nodes

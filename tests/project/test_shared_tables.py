@@ -5,8 +5,6 @@ from __future__ import annotations
 import shared_tables
 from conftest import ROOT
 
-from provio.interceptors.python import shared_tables as generated
-
 
 def test_the_module_is_up_to_date() -> None:
     """`make vocab` writes interceptors/python/shared_tables.py."""
