@@ -55,10 +55,13 @@ def test_tiny_accesses() -> None:
     found = did("Read", count=2000, bytes=500_000, elapsed=3000, sizes=(600, 400, 1000, *[0] * 7))
     assert find(recorded(found)) == [
         Bottleneck(
-            "tiny accesses", "/data/a (tool)", "1,000 of 2,000 reads moved 1 KiB or less, 250 B in the mean, in 3.0 µs",
-            "move more with each call: gather or buffer", 3000,
+            "tiny accesses",
+            "/data/a (tool)",
+            "1,000 of 2,000 reads moved 1 KiB or less, 250 B in the mean, in 3.0 µs",
+            "move more with each call: gather or buffer",
+            3000,
         )
-    ]  # fmt: skip
+    ]
     assert rules(recorded(replace(found, sizes=(600, 399, 1000, *[0] * 7)))) == []
     assert rules(recorded(replace(found, sizes=(600, 400, 1001, *[0] * 7)))) == []
     assert rules(recorded(replace(found, api="fread"))) == []
@@ -66,8 +69,10 @@ def test_tiny_accesses() -> None:
     hdf5 = replace(found, api="H5Dread", bytes=2000, target="va#/x")
     (one,) = find(recorded(hdf5))
     assert (one.rule, one.where, one.remedy) == (
-        "tiny accesses", "/data/a (tool)", "select more of the dataset at once",
-    )  # fmt: skip
+        "tiny accesses",
+        "/data/a (tool)",
+        "select more of the dataset at once",
+    )
 
 
 def test_unbuffered_accesses() -> None:
@@ -75,10 +80,13 @@ def test_unbuffered_accesses() -> None:
     found = did("Write", "write", count=1000, bytes=16_000, elapsed=50_000, sizes=sized(1000))
     assert find(recorded(found)) == [
         Bottleneck(
-            "unbuffered", "/data/a (tool)", "1,000 writes of 16 bytes in the mean, in 50.0 µs",
-            "let the stream have its buffer, or read and write blocks", 50_000,
+            "unbuffered",
+            "/data/a (tool)",
+            "1,000 writes of 16 bytes in the mean, in 50.0 µs",
+            "let the stream have its buffer, or read and write blocks",
+            50_000,
         )
-    ]  # fmt: skip
+    ]
     assert rules(recorded(replace(found, bytes=17_000))) == ["tiny accesses"]
     assert rules(recorded(replace(found, sizes=sized(999)))) == []
     assert rules(recorded(replace(found, api="fwrite", elapsed=99_999))) == []
@@ -91,11 +99,13 @@ def test_jumps() -> None:
     found = did("Read", count=100, bytes=100 << 20, jumped=50 << 20, elapsed=9, sizes=sized(100, 5))
     assert find(recorded(found)) == [
         Bottleneck(
-            "seeks", "/data/a (tool)",
+            "seeks",
+            "/data/a (tool)",
             "50% of 100.0 MiB read did not begin where the call before ended: 100 calls, in 9 ns",
-            "access the file in storage order, or store data next to each other that are used together", 9,
+            "access the file in storage order, or store data next to each other that are used together",
+            9,
         )
-    ]  # fmt: skip
+    ]
     assert rules(recorded(replace(found, jumped=(50 << 20) - 1))) == []
     assert rules(recorded(replace(found, sizes=sized(99, 5), jumped=100 << 20))) == []
     assert rules(recorded(replace(found, bytes=101 << 20, jumped=101 << 20))) == []
@@ -110,10 +120,13 @@ def test_read_again() -> None:
     contents = {"read_contents": lambda: {"va": 1 << 20, "vb": 1, "none": 1}}
     assert find(recorded(found, **contents)) == [
         Bottleneck(
-            "read again", "/data/a", "4.0 MiB were read of its 1.0 MiB, 4.0 times all of it, by 1 process, in 9 ns",
-            "read it once and keep it", 9,
+            "read again",
+            "/data/a",
+            "4.0 MiB were read of its 1.0 MiB, 4.0 times all of it, by 1 process, in 9 ns",
+            "read it once and keep it",
+            9,
         )
-    ]  # fmt: skip
+    ]
     assert rules(recorded(replace(found, bytes=(4 << 20) - 1), **contents)) == []
     assert rules(recorded(found, read_contents=lambda: {"va": (1 << 20) + 1})) == []
     assert rules(recorded(found)) == []
@@ -142,10 +155,13 @@ def test_opens_and_syncs() -> None:
     )
     assert find(recorded(synced, wrote)) == [
         Bottleneck(
-            "many syncs", "/data/a (tool)", "100 syncs for 1000 writes, in 9 ns",
-            "sync once, after all data that must not be lost are written", 9,
+            "many syncs",
+            "/data/a (tool)",
+            "100 syncs for 1000 writes, in 9 ns",
+            "sync once, after all data that must not be lost are written",
+            9,
         )
-    ]  # fmt: skip
+    ]
     assert rules(recorded(replace(synced, count=99), wrote)) == []
     assert rules(recorded(synced, replace(wrote, count=1001))) == []
     assert [one.evidence for one in find(recorded(synced))] == ["100 syncs for 0 writes, in 9 ns"]
@@ -154,13 +170,16 @@ def test_opens_and_syncs() -> None:
 
 def test_metadata_calls() -> None:
     """A thousand opens and other calls about files, failed ones too, that are more than reads and writes."""
-    opened = did("Open", "open", count=600, elapsed=9, target="vb")
+    opened = did("Open", "open", count=600, elapsed=9, target=None)
     failed = did("Stat", "stat", errors=400, target=None)
     data = did("Read", count=999, bytes=1, sizes=sized(999, 4), target="vs")
     assert find(recorded(opened, failed, data))[0] == Bottleneck(
-        "metadata", "tool", "1,000 opens and other calls about files (400 failed), 999 that read or wrote, in 9 ns",
-        "open fewer files, keep them open, search fewer folders", 9,
-    )  # fmt: skip
+        "metadata",
+        "tool",
+        "1,000 opens and other calls about files (400 failed), 999 that read or wrote, in 9 ns",
+        "open fewer files, keep them open, search fewer folders",
+        9,
+    )
     assert "metadata" not in rules(recorded(opened, failed, replace(data, count=1000)))
     assert "metadata" not in rules(recorded(opened, replace(failed, errors=399)))
     assert "metadata" not in rules(
@@ -178,10 +197,13 @@ def test_small_files(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = {"w1": 64 << 10, "w2": 1 << 20, "w3": 5}
     assert find(recorded(*wrote, files=files, read_contents=lambda: sizes)) == [
         Bottleneck(
-            "small files", "/out", "3 files were written there, half of them of 64.0 KiB or less, in 8 ns",
-            "write fewer, larger ones (HDF5, an archive), or spread them over folders", 8,
+            "small files",
+            "/out",
+            "3 files were written there, half of them of 64.0 KiB or less, in 8 ns",
+            "write fewer, larger ones (HDF5, an archive), or spread them over folders",
+            8,
         )
-    ]  # fmt: skip
+    ]
     assert rules(recorded(*wrote, files=files, read_contents=lambda: sizes | {"w1": (64 << 10) + 1})) == []
     assert rules(recorded(*wrote[:2], files=files)) == []
 
@@ -191,9 +213,12 @@ def test_what_was_never_read() -> None:
     wrote = did("Write", "write", count=1, bytes=1 << 20, elapsed=9, sizes=sized(1, 5))
     deleted = {"deleted": {"va"}}
     expected = Bottleneck(
-        "never read", "/data/a", "1.0 MiB were written, and deleted unread, in 9 ns",
-        "do not write it, or keep it in memory", 9,
-    )  # fmt: skip
+        "never read",
+        "/data/a",
+        "1.0 MiB were written, and deleted unread, in 9 ns",
+        "do not write it, or keep it in memory",
+        9,
+    )
     assert find(recorded(wrote, **deleted)) == [expected]
     assert rules(recorded(wrote)) == []
     assert rules(recorded(replace(wrote, bytes=(1 << 20) - 1), **deleted)) == []
@@ -214,10 +239,13 @@ def test_slow_ranks_and_threads() -> None:
     other = replace(slow, process=Q, thread=f"{Q}0/", elapsed=100_000_000)
     assert find(recorded(slow, other)) == [
         Bottleneck(
-            "slow rank", "rank 0", "its I/O took 200.0 ms for 1000 B; that of 1 other took 100.0 ms for 1000 B (medians)",
-            "compare its calls and its node with those of the others", 100_000_000,
+            "slow rank",
+            "rank 0",
+            "its I/O took 200.0 ms for 1000 B; that of 1 other took 100.0 ms for 1000 B (medians)",
+            "compare its calls and its node with those of the others",
+            100_000_000,
         )
-    ]  # fmt: skip
+    ]
     assert rules(recorded(slow, replace(other, elapsed=100_000_001))) == []
     assert rules(recorded(replace(slow, elapsed=199_999_999), replace(other, elapsed=99_999_999))) == ["slow rank"]
     assert rules(recorded(slow, replace(other, bytes=99))) == []
@@ -235,8 +263,10 @@ def test_findings_are_in_order() -> None:
     opened = [did("Open", "open", count=100, elapsed=9, target=name) for name in ("vb", "va")]
     later = did("Fsync", "fsync", count=100, elapsed=10)
     assert [(one.rule, one.where) for one in find(recorded(*opened, later))] == [
-        ("many syncs", "/data/a (tool)"), ("many opens", "/data/a"), ("many opens", "/data/b"),
-    ]  # fmt: skip
+        ("many syncs", "/data/a (tool)"),
+        ("many opens", "/data/a"),
+        ("many opens", "/data/b"),
+    ]
 
 
 def test_a_tally() -> None:
@@ -248,21 +278,38 @@ def test_a_tally() -> None:
     tally = Tally([read, read, wrote, opened, failed, copied])
     names = ("calls", "nanoseconds", "moving", "reads", "writes", "bytes_read", "bytes_written")
     assert {name: tally.of(name) for name in names} == {
-        "calls": 9, "nanoseconds": 3050, "moving": 3000, "reads": 6, "writes": 2, "bytes_read": 600, "bytes_written": 150,
-    }  # fmt: skip
+        "calls": 9,
+        "nanoseconds": 3050,
+        "moving": 3000,
+        "reads": 6,
+        "writes": 2,
+        "bytes_read": 600,
+        "bytes_written": 150,
+    }
     assert (tally.errors, tally.jumped, tally.longest, tally.bytes) == (5, 200, 900, 750)
     assert tally.sizes == {"Read": [2, 4, *[0] * 8], "Write": [0, 1, *[0] * 8]}
     assert (tally.bandwidth, tally.mean_size, tally.consecutive) == (250_000_000, 107, 1 - 200 / 750)
     more = Tally([replace(read, elapsed=None, longest=None), replace(wrote, count=None, bytes=None)])
     assert {name: more.of(name) for name in names} == {
-        "calls": 3, "nanoseconds": 1000, "moving": 1000, "reads": 3, "writes": None, "bytes_read": 300,
+        "calls": 3,
+        "nanoseconds": 1000,
+        "moving": 1000,
+        "reads": 3,
+        "writes": None,
+        "bytes_read": 300,
         "bytes_written": None,
-    }  # fmt: skip
+    }
     assert (more.bandwidth, more.partly("moving"), more.partly("reads"), more.longest) == (None, True, False, 900)
     more.join(tally)
     assert {name: more.of(name) for name in names} == {
-        "calls": 12, "nanoseconds": 4050, "moving": 4000, "reads": 9, "writes": 2, "bytes_read": 900, "bytes_written": 150,
-    }  # fmt: skip
+        "calls": 12,
+        "nanoseconds": 4050,
+        "moving": 4000,
+        "reads": 9,
+        "writes": 2,
+        "bytes_read": 900,
+        "bytes_written": 150,
+    }
     assert (more.errors, more.jumped, more.longest, more.sizes["Read"][:2]) == (5, 300, 900, [3, 6])
     empty = Tally()
     assert (empty.of("calls"), empty.bytes, empty.bandwidth, empty.mean_size, empty.consecutive) == (
@@ -285,29 +332,48 @@ def test_groups() -> None:
         runs=runs,
     )
     expected = {
-        "operation": [(("write",), "POSIX", 2), (("set times",), "POSIX", 4), (("read",), "HDF5", 8), (("read",), "POSIX", 1)],
+        "operation": [
+            (("write",), "POSIX", 2),
+            (("set times",), "POSIX", 4),
+            (("read",), "HDF5", 8),
+            (("read",), "POSIX", 1),
+        ],
         "layer": [((), "POSIX", 7), ((), "HDF5", 8)],
-        "api": [(("write",), "POSIX", 2), (("utime",), "POSIX", 4), (("H5Dread",), "HDF5", 8), (("pread",), "POSIX", 1)],
+        "api": [
+            (("write",), "POSIX", 2),
+            (("utime",), "POSIX", 4),
+            (("H5Dread",), "HDF5", 8),
+            (("pread",), "POSIX", 1),
+        ],
         "file": [
-            (("/data/b", "file"), "POSIX", 2), ((None, "pipe"), "POSIX", 4), (("/data/a", "file"), "HDF5", 8),
+            (("/data/b", "file"), "POSIX", 2),
+            ((None, "pipe"), "POSIX", 4),
+            (("/data/a", "file"), "HDF5", 8),
             (("/data/a", "file"), "POSIX", 1),
         ],
         "process": [
-            ((P, "node", 7, "tool x"), "POSIX", 5), ((Q, "node", 8, "tool y"), "POSIX", 2), ((P, "node", 7, "tool x"), "HDF5", 8),
+            ((P, "node", 7, "tool x"), "POSIX", 5),
+            ((Q, "node", 8, "tool y"), "POSIX", 2),
+            ((P, "node", 7, "tool x"), "HDF5", 8),
         ],
         "thread": [
-            ((f"{P}0/", 7, 7, "tool"), "POSIX", 5), ((f"{Q}0/", 8, 8, "tool"), "POSIX", 2), ((f"{P}0/", 7, 7, "tool"), "HDF5", 8),
+            ((f"{P}0/", 7, 7, "tool"), "POSIX", 5),
+            ((f"{Q}0/", 8, 8, "tool"), "POSIX", 2),
+            ((f"{P}0/", 7, 7, "tool"), "HDF5", 8),
         ],
         "rank": [((0,), "POSIX", 5), ((1,), "POSIX", 2), ((0,), "HDF5", 8)],
         "host": [(("node",), "POSIX", 7), (("node",), "HDF5", 8)],
         "program": [(("tool",), "POSIX", 7), (("tool",), "HDF5", 8)],
         "user": [(("ada",), "POSIX", 7), (("ada",), "HDF5", 8)],
-    }  # fmt: skip
+    }
     for way, groups in expected.items():
         assert [(one.key, one.layer, one.tally.of("calls")) for one in by(found, [way])] == groups, way
     assert [(one.key, one.tally.of("calls")) for one in by(found, ["rank", "api"])] == [
-        ((1, "write"), 2), ((0, "utime"), 4), ((0, "H5Dread"), 8), ((0, "pread"), 1),
-    ]  # fmt: skip
+        ((1, "write"), 2),
+        ((0, "utime"), 4),
+        ((0, "H5Dread"), 8),
+        ((0, "pread"), 1),
+    ]
 
 
 def span(
@@ -322,20 +388,32 @@ def test_a_timeline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timeline, "SPANS", 200)
     found = recorded()
     spans = [
-        span(f"{P}1/", 200, 1200, 50), span(f"{P}0/", 100, 101, 1), span(f"{P}0/", 102, 103, 2, calls=3),
-        span(f"{P}0/", 102, 103, 4, file="/y"), span(f"{P}0/", 104, 105, 8, write=True), span(f"{P}0/", 122, 122, 16),
+        span(f"{P}1/", 200, 1200, 50),
+        span(f"{P}0/", 100, 101, 1),
+        span(f"{P}0/", 102, 103, 2, calls=3),
+        span(f"{P}0/", 102, 103, 4, file="/y"),
+        span(f"{P}0/", 104, 105, 8, write=True),
+        span(f"{P}0/", 122, 122, 16),
         span("none", 100, 200, 1),
-    ]  # fmt: skip
+    ]
     assert picture(found, spans) == Picture(
-        100, 1100,
+        100,
+        1100,
         [
-            Lane("rank 0, tool 7", [
-                span(f"{P}0/", 100, 103, 7, calls=5, file="several files"), span(f"{P}0/", 104, 105, 8, write=True),
-                span(f"{P}0/", 122, 122, 16),
-            ], 31),
+            Lane(
+                "rank 0, tool 7",
+                [
+                    span(f"{P}0/", 100, 103, 7, calls=5, file="several files"),
+                    span(f"{P}0/", 104, 105, 8, write=True),
+                    span(f"{P}0/", 122, 122, 16),
+                ],
+                31,
+            ),
             Lane("rank 0, tool 7, thread 70", [spans[0]], 50),
-        ], 1, 2,
-    )  # fmt: skip
+        ],
+        1,
+        2,
+    )
     assert picture(found, []) is None
     only = picture(found, [span("none", 5, 5)])
     assert only == Picture(5, 1, [Lane("?", [span("none", 5, 5)], 1)], 0, 0)
@@ -345,10 +423,13 @@ def test_spans_are_those_of_reads_and_writes() -> None:
     """Of the C library, whose times are known."""
     times = {"start": 5, "end": 9, "count": 2, "bytes": 3}
     found = recorded(
-        did("Read", **times), did("Write", "write", thread=None, target="none", start=6, end=7),
-        did("Read", **(times | {"start": 0})), did("Open", "open", **times), did("Read", "H5Dread", **times),
+        did("Read", **times),
+        did("Write", "write", thread=None, target="none", start=6, end=7),
+        did("Read", **(times | {"start": 0})),
+        did("Open", "open", **times),
+        did("Read", "H5Dread", **times),
         did("Read", thread=None, process=None, **times),
-    )  # fmt: skip
+    )
     assert timeline.of_activities(found) == [
         span(f"{P}0/", 5, 9, 3, calls=2, file="/data/a"),
         span(P, 6, 7, 0, True, 0, ""),
@@ -372,9 +453,13 @@ def test_latencies() -> None:
 def test_single_calls_of_a_file(text: Callable[[str], str], tmp_path: Path) -> None:
     """Lines of calls, each with the clock of the thread that its base names; what is no such line is left out."""
     lines = [
-        "@base <urn:t/> .", "<a7/r12> :offset 42;:bytes 3;:at 5;:elapsed 6 .", "<a7/w1> :offset 1;:bytes 2;:at 7 .",
-        "<a7/c1> :offset 1;:bytes 2;:at 7 .", "@base <urn:unknown/> .", "<a7/r1> :offset 1;:bytes 2;:at 7 .",
-    ]  # fmt: skip
+        "@base <urn:t/> .",
+        "<a7/r12> :offset 42;:bytes 3;:at 5;:elapsed 6 .",
+        "<a7/w1> :offset 1;:bytes 2;:at 7 .",
+        "<a7/c1> :offset 1;:bytes 2;:at 7 .",
+        "@base <urn:unknown/> .",
+        "<a7/r1> :offset 1;:bytes 2;:at 7 .",
+    ]
     epochs: dict[str, int] = {}
     timeline._epochs(b"@base <urn:t/> . <> :epochNs 100 . :epochNs 200 @base <urn:u/> .", epochs)
     assert epochs == {"urn:t/": 100}
