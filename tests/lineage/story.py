@@ -13,6 +13,7 @@ from pathlib import Path
 
 from provio.base import turtle
 from provio.base.vocab import NS, RUN_BASE
+from provio.system import node_local
 
 START, MILLI = 1_795_176_900_000_000_000, 1_000_000
 ID = "01a1fe26-0000-7000-8000-000000000001"
@@ -58,6 +59,7 @@ class Story:
         self.facts = "".join(f" ; :{name} {turtle.literal(value)}" for name, value in facts.items())
         self.processes: list[Process] = []
         self.settled: list[str] = []
+        self.within: float | None = None  # the error of the hosts' clocks
 
     def process(self, name: str, moment: float = 0, image: str = "exec", **more: str | int) -> Process:
         """Begin a process; `pid`, `number` (of the image), `host` and any other fact may be given."""
@@ -74,6 +76,10 @@ class Story:
             file = self.folder / process.host / f"{process.pid}.1.{process.number}.0.ttl"
             file.write_text("".join(process.lines), encoding="utf-8")
         (self.folder / "run.ttl").write_text(head, encoding="utf-8")
+        for host in {process.host for process in self.processes} if self.within is not None else ():
+            mark = f'@prefix : <{NS}> .\n<{RUN_BASE}{ID}/{host}/host> a :Host ; :name "{host}" ; '
+            mark += f":clockOffset 0 ; :clockWithin {round(self.within * MILLI)} .\n"
+            (self.folder / host / node_local.MARK).write_text(mark, encoding="utf-8")
         if self.settled:
             prefix = f"@prefix : <{NS}> .\n"
             (self.folder / "node" / "settled.ttl").write_text(prefix + "".join(self.settled), encoding="utf-8")
