@@ -29,7 +29,8 @@ class Names:
             host = "" if process.host == trace.run.get("host") else f"{process.host}:"
             number = "" if process.image_number == "0" else f".{process.image_number}"
             self.known[iri] = f"{host}{program}{number}"
-        for iri in found.strands:  # a Task is a process of its own
+        for strand in found.strands.values():  # a Task is a process of its own
+            iri = strand.process.iri
             self.known[iri] = f"{self.known[without_task(iri)]}:{iri.split('/')[-2]}"
         for version in [*found.versions.values(), *found.contributions]:
             name = version.last_name.rpartition(b"/")[2].decode() or str(version.facts.inode)
