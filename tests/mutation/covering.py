@@ -43,8 +43,8 @@ def begin() -> None:
 
 
 def pytest_runtest_logstart() -> None:
-    """The next test's calls are its own."""
-    seen.clear()
+    """The next test's calls are its own; a test before may have ended the tracing."""
+    begin()
 
 
 def pytest_runtest_logreport(report: object) -> None:
