@@ -17,7 +17,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick lint shim shims wheels bench instructions vocab transcript screenshots calls clean
+.PHONY: help demo test quick lint shim shims wheels bench mutants instructions vocab transcript screenshots calls clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
@@ -49,6 +49,9 @@ shims: $(SHIMS)  ## compile the shims for every machine and C library, for wheel
 wheels: $(VENV)/shims shims  ## build the wheels for every machine and C library, in dist
 	rm -rf build/lib* build/bdist*  # setuptools would include old files
 	for kind in $(WHEELS); do PROVIO_WHEEL=$$kind $(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist . || exit 1; done
+
+mutants: $(VENV)/test $(SHIM)  ## change single expressions, report the changes that no test detects; ARGUMENTS="lineage --count 50 --measure"
+	nice $(BIN)/python tests/mutation/run.py $(ARGUMENTS)
 
 bench: $(VENV)/bench $(SHIM)  ## measure the cost of recording, write docs/cost.md; CASES=b1,tar ROUNDS=9 prints a part; WRITE=1 replaces its rows
 	@.ci/needs

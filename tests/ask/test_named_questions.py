@@ -206,8 +206,7 @@ def test_own_questions(copied: Project) -> None:
     assert "no type 'number'" in copied.provio("query", "io-by-api", code=1).stderr
     (copied.path / "provio.toml").write_text('queries = ["others"]\n')
     assert (
-        f"{copied.path}/others, a folder of queries, cannot be read"
-        in copied.provio("query", "--list", code=1).stderr
+        f"{copied.path}/others, a folder of queries, cannot be read" in copied.provio("query", "--list", code=1).stderr
     )
 
 

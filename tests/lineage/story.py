@@ -13,6 +13,7 @@ from pathlib import Path
 
 from provio.base import turtle
 from provio.base.vocab import NS, RUN_BASE
+from provio.system import node_local
 
 START, MILLI = 1_795_176_900_000_000_000, 1_000_000
 ID = "01a1fe26-0000-7000-8000-000000000001"
@@ -53,11 +54,13 @@ def facts(stated: str, prefix: str = "") -> str:
 class Story:
     """A run of one host or several."""
 
-    def __init__(self, home: Path, end: float = 1000, **facts: str) -> None:
-        self.folder, self.end = home / ID, end
+    def __init__(self, home: Path, start: float = 0, end: float = 1000, number: int = 1, **facts: str) -> None:
+        self.id = f"{ID[:-1]}{number}"
+        self.folder, self.start, self.end = home / self.id, start, end
         self.facts = "".join(f" ; :{name} {turtle.literal(value)}" for name, value in facts.items())
         self.processes: list[Process] = []
         self.settled: list[str] = []
+        self.within: float | None = None  # the error of the hosts' clocks
 
     def process(self, name: str, moment: float = 0, image: str = "exec", **more: str | int) -> Process:
         """Begin a process; `pid`, `number` (of the image), `host` and any other fact may be given."""
@@ -67,13 +70,19 @@ class Story:
 
     def write(self) -> Path:
         """Write the run folder, and return it."""
-        head = f'@prefix : <{NS}> .\n<{RUN_BASE}{ID}> a :Run ; :host "node" ; :bootId "boot" ; :user "ada" ; '
-        head += f':startedNs {at(0)} ; :endedNs {at(self.end)} ; :cwd "/data" ; :commandLine "job"{self.facts} .\n'
+        head = f'@prefix : <{NS}> .\n<{RUN_BASE}{self.id}> a :Run ; :host "node" ; :bootId "boot" ; :user "ada" ; '
+        head += (
+            f':startedNs {at(self.start)} ; :endedNs {at(self.end)} ; :cwd "/data" ; :commandLine "job"{self.facts} .\n'
+        )
         for process in self.processes:
             (self.folder / process.host).mkdir(parents=True, exist_ok=True)
             file = self.folder / process.host / f"{process.pid}.1.{process.number}.0.ttl"
             file.write_text("".join(process.lines), encoding="utf-8")
         (self.folder / "run.ttl").write_text(head, encoding="utf-8")
+        for host in {process.host for process in self.processes} if self.within is not None else ():
+            mark = f'@prefix : <{NS}> .\n<{RUN_BASE}{self.id}/{host}/host> a :Host ; :name "{host}" ; '
+            mark += f":clockOffset 0 ; :clockWithin {round(self.within * MILLI)} .\n"
+            (self.folder / host / node_local.MARK).write_text(mark, encoding="utf-8")
         if self.settled:
             prefix = f"@prefix : <{NS}> .\n"
             (self.folder / "node" / "settled.ttl").write_text(prefix + "".join(self.settled), encoding="utf-8")
@@ -88,7 +97,7 @@ class Process:
         self.pid, self.number = int(more.pop("pid", len(story.processes) + 1)), more.pop("number", 0)
         self.host = str(more.pop("host", "node"))
         self.count = 0
-        self.iri = f"{RUN_BASE}{ID}/{self.host}/{self.pid}.1.{self.number}/"
+        self.iri = f"{RUN_BASE}{story.id}/{self.host}/{self.pid}.1.{self.number}/"
         told = "".join(
             f" ; :{key} {value if isinstance(value, int) else turtle.literal(value)}" for key, value in more.items()
         )

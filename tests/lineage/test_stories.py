@@ -1,7 +1,7 @@
 """All conclusions from runs that are hard to produce with real programs: stories in, whole conclusions out.
 
-`stories/name.txt` has the expected conclusions of the story `name` (lines of `whole.py`). `cd tests &&
-../.venv/bin/python lineage/test_stories.py NAME…` writes these files again; check each changed line against the rules
+`stories/name.txt` has the expected conclusions of the story `name` (lines of `whole.py`). To write these files again:
+`cd tests && PYTHONPATH=. ../.venv/bin/python lineage/test_stories.py NAME…`. Check each changed line against the rules
 in docs/lineage.md.
 """
 
@@ -15,6 +15,10 @@ from pathlib import Path
 import pytest
 from lineage.story import Story, at, facts, since
 from lineage.whole import concluded
+from synthetic_traces import File, Run
+
+from provio.lineage import spans
+from provio.settings.home import Home
 
 EXPECTED = Path(__file__).parent / "stories"
 
@@ -304,32 +308,240 @@ def unwatched(story: Story) -> None:
     shell.opens("out@62+0", 62, "w").does("write", (63, 63, 5)).closes(64, "out@63+5")
 
 
+def two_hosts(story: Story) -> None:
+    """Clocks of hosts agree within 5 ms: what is closer than that in time is not certain, and a gap names it."""
+    story.within = 5
+    here, there = story.process("here", 1), story.process("there", 1, host="far")
+    for name, moment in (("near", 100), ("apart", 300)):
+        wait = 3 if name == "near" else 100
+        made = here.opens(f"{name}@{moment}+0", moment, "w")
+        here.opens(f"a{name}@-900+1", moment + 1).does("read", (moment + 1.5, moment + 1.5, 1))
+        made.does("write", (moment + 2, moment + 2, 9), (moment + wait + 20, moment + wait + 20, 9))
+        made.closes(moment + wait + 21, f"{name}@{moment + wait + 20}+18")
+        taken = there.opens(f"{name}@{moment + 2}+9", moment + wait)
+        taken.does("read", (moment + wait + 1, moment + wait + 19, 9), (moment + wait + 24, moment + wait + 25, 9))
+        taken.closes(moment + wait + 26, f"{name}@{moment + wait + 20}+18")
+        there.opens(f"out{name}@{moment + 150}+0", moment + 150, "w").does("write", (moment + 151, moment + 151, 1))
+    one = here.opens("both@600+0", 600, "w").does("write", (601, 610, 9))
+    other = there.opens("both@605+4", 606, "r+").does("write", (608, 612, 9))
+    one.closes(613, "both@612+18")
+    other.closes(614, "both@612+18")
+    here.opens("cut@700+0", 700, "w").does("write", (701, 701, 9)).closes(702, "cut@701+9")
+    there.opens("cut@703+0", 704, "w").does("write", (705, 705, 5)).closes(706, "cut@705+5")
+    there.opens("late@800+0", 800, "w").does("write", (801, 801, 5)).closes(802, "late@801+5")
+    here.opens("late@801+5", 798).does("read", (799, 800, 5)).closes(803)
+
+
+def ranks(story: Story) -> None:
+    """What a launcher tells its ranks is no data, what ranks tell each other through memory is a gap."""
+    launcher = story.process("orterun", 1)
+    launcher.opens("a@-900+1", 2).does("read", (3, 3, 1))
+    rank, other = (launcher.starts(f"rank{number}", 4 + number, rank=str(number), ranks="2") for number in range(2))
+    launcher.opens("/tmp/ompi.node.1/job@5+0", 5, "w").does("write", (6, 6, 9)).closes(7, "/tmp/ompi.node.1/job@6+9")
+    for process in (rank, other):
+        process.opens("/tmp/ompi.node.1/job@6+9", 8).does("read", (9, 9, 9))
+    rank.opens("/dev/shm/vader_segment.node.1@10+99", 10, "r+").does("write", (11, 11, 9))
+    for number, process in enumerate((rank, other)):
+        wake = 80 + number
+        process.opens(str(wake), 12, "w", "Pipe").does("write", (13, 13, 8 + number))
+        process.opens(str(wake), 12, "r", "Pipe").does("read", (14, 14, 8 + number))
+        name = f"out{number}"
+        process.opens(f"{name}@15+0", 15, "w").does("write", (16, 16, 1)).closes(17, f"{name}@16+1")
+
+
+def scripts(story: Story) -> None:
+    """The script that an interpreter ran is its program, and that of its forks; a file that it wrote is not."""
+    python = story.process("python3", 1)
+    python.lines[1] = python.lines[1].replace(':argv "python3"', ':argv "python3 -B job.py in"')
+    python.opens("job.py@-900+5", 2).does("read", (3, 3, 5)).closes(4)
+    python.opens("in@-900+5", 2).does("read", (5, 5, 5)).closes(6)
+    child = python.forks("python3", 7)
+    deeper = child.forks("python3", 8)
+    shell = story.process("sh", 9)
+    shell.lines[1] = shell.lines[1].replace(':argv "sh"', ':argv "sh made.sh"')
+    shell.opens("made.sh@9+0", 9, "w").does("write", (10, 10, 5)).closes(11, "made.sh@10+5")
+    for number, process in enumerate((python, child, deeper, shell)):
+        name = f"out{number}"
+        process.opens(f"{name}@20+0", 20, "w").does("write", (21, 21, 1)).closes(22, f"{name}@21+1")
+    stated = story.process("tool", 30, device="8:1", inode=5, birthNs=at(-99), mtimeNs=at(-98), ctimeNs=at(-98), size=7)
+    stated.opens("/usr/bin/tool@-98+7", 31).does("read", (32, 32, 7)).closes(33)
+    stated.opens("out@34+0", 34, "w").does("write", (35, 35, 1)).closes(36, "out@35+1")
+
+
+def vfork(story: Story) -> None:
+    """A child of vfork runs as its parent's image until its exec; the images of a pid are in order."""
+    shell = story.process("shell", 1)
+    shell.opens("a@-900+1", 2).does("read", (3, 3, 1))
+    shell.event("Fork", 5, ":childPid 77 ; :childTick 1")
+    second = story.process("second", 12, pid=77, number=1)
+    child = story.process("child", 5, "fork", pid=77, number="v")
+    first = story.process("first", 8, pid=77, number=0)
+    for number, process in enumerate((child, first, second)):
+        name, moment = f"out{number}", 6 + 3 * number
+        process.opens(f"{name}@{moment}+0", moment, "w").does("write", (moment + 1, moment + 1, 1)).closes(
+            moment + 1.5, f"{name}@{moment + 1}+1"
+        )
+
+
+def sockets(story: Story) -> None:
+    """The two directions of a connection, by addresses, by inodes, and by the process at the other end alone."""
+    client, server = story.process("client", 1), story.process("server", 1)
+    client.opens("a@-900+1", 2).does("read", (3, 3, 1))
+    here = {"localAddress": "10.0.0.1:5", "peerAddress": "10.0.0.2:80"}
+    there = {"localAddress": "10.0.0.2:80", "peerAddress": "10.0.0.1:5"}
+    sent = client.opens("501", 4, "w", "Socket", **here).does("write", (5, 5, 9))
+    got = server.opens("502", 4, "r", "Socket", **there).does("read", (6, 6, 9))
+    server.opens("b@-900+1", 7).does("read", (8, 8, 1))
+    got.does("write", (9, 9, 4))
+    sent.does("read", (10, 10, 4))
+    client.opens("x@11+0", 11, "w").does("write", (12, 12, 1)).closes(13, "x@12+1")
+    client.opens("601", 20, "w", "Socket", peerInode=602).does("write", (21, 21, 9))
+    server.opens("602", 20, "r", "Socket").does("read", (22, 22, 8))
+    server.opens("y@23+0", 23, "w").does("write", (24, 24, 1)).closes(25, "y@24+1")
+    for number in range(2):
+        client.opens(f"70{number}", 30 + number, "w", "Socket", path="/run/s", peerPid=server.pid).does(
+            "write", (32 + number, 32 + number, 9)
+        )
+        server.opens(f"71{number}", 34 + number, "r", "Socket", path="/run/s", peerPid=client.pid).does(
+            "read", (36 + number, 36 + number, 9)
+        )
+    server.opens("z@40+0", 40, "w").does("write", (41, 41, 1)).closes(42, "z@41+1")
+
+
+def answers(story: Story) -> None:
+    """What a program of the system answers its starter is noise, unless it read a file of the user."""
+    shell = story.process("shell", 1)
+    for number, name in enumerate(("/etc/table", "mine")):
+        tool = shell.starts("date", 2 + 10 * number)
+        tool.opens(f"{name}@-900+5", 3 + 10 * number).does("read", (4 + 10 * number, 4 + 10 * number, 5))
+        tool.opens(str(80 + number), 3, "w", "Pipe").does("write", (5 + 10 * number, 5 + 10 * number, 9))
+        shell.opens(str(80 + number), 3, "r", "Pipe").does("read", (6 + 10 * number, 6 + 10 * number, 9))
+    between = shell.forks("shell", 30)
+    tool = between.starts("date", 31)
+    tool.opens("82", 32, "w", "Pipe").does("write", (33, 33, 9))
+    shell.opens("82", 32, "r", "Pipe").does("read", (34, 34, 9))
+    tool.opens("83", 32, "w", "Pipe").does("write", (35, 35, 9))
+    shell.opens("83", 32, "r", "Pipe").does("read", (36, 36, 8))
+    shell.opens("out@40+0", 40, "w").does("write", (41, 41, 1)).closes(42, "out@41+1")
+
+
+# Stories of `synthetic_traces`: each act takes a millisecond.
+
+
+def objects(run: Run) -> None:
+    """Objects inside files: read, made, changed in part and as a whole, copied, moved, deleted, linked and mapped."""
+    process, source, target = run.process("tool"), File("/data/in.h5"), File("/data/out.h5")
+    read = process.h5(source).read("/a").read("/b").read("/a", "units")
+    out = process.h5(target, "w").write("/x", new=True).write("/x", "units", new=True).create("/g", kind="Group")
+    read.read("/c")
+    out.write("/g/y", new=True).copy("/x", out, "/copied").move("/g", "/h").link("/l", "/x").hard("/k", "/x")
+    out.write("/v", new=True).shows("/v", read, "/b").delete("/copied")
+    out.close()
+    read.close()
+    again = process.h5(target, "r+").read("/x").write("/x").write("/h/y", whole=True).delete("/x", "units")
+    again.close()
+    other = run.process("reader").h5(target)
+    other.read("/x").read("/h/y").read("/v").read("/l").read("/k")
+    other.process.plain(File("/data/text"), "w").write().close()
+    other.process.h5(File("/data/new.h5"), "w").copy("/x", other, "/never").write("/z", new=True).close()
+
+
+def tasks(run: Run) -> None:
+    """What a Task read is in the memory of the one that started it from the Task's end on."""
+    process = run.process("tasks")
+    process.begin("outer")
+    process.plain(File("/data/a")).read().close()
+    process.begin("inner")
+    process.plain(File("/data/b")).read().close()
+    process.plain(File("/data/x"), "w").write().close()
+    process.finish(back="../t1")
+    process.plain(File("/data/y"), "w").write().close()
+    child = process.launch("child")
+    process.finish()
+    process.plain(File("/data/z"), "w").write().close()
+    process.begin("second")
+    process.plain(File("/data/u"), "w").write().close()
+    process.finish("failed")
+    child.plain(File("/data/c")).read().close()
+    child.plain(File("/data/v"), "w").write().close()
+    process.begin("never ended")
+    process.plain(File("/data/w"), "w").write().close()
+
+
+def declared(run: Run) -> None:
+    """Configurations, metrics, checkpoints and things without a file, in and out of Tasks."""
+    process, saved, source = run.process("train"), File("/data/ck"), File("/data/a")
+    process.configure("model", "Hyperparameter", layers=3, rate=0.5)
+    process.plain(source).read().close()
+    process.metric("loss", 0.5, 1)
+    process.plain(saved, "w").write().close()
+    process.checkpoint("/data/ck", 1, accuracy=0.9)
+    process.begin("epoch")
+    process.configure("model", "Hyperparameter", layers=4, rate=0.5)
+    process.configure("half", "", False, a=1)
+    table = process.entity("table", "DataObject", "db:1", rows=7)
+    process.used(table)
+    process.used(table, made=True)
+    process.used("/data/a")
+    process.used("/data/none")
+    process.plain(saved, "w").write().close()
+    process.used("/data/ck", made=True)
+    process.checkpoint("/data/ck", 2)
+    process.finish()
+    process.checkpoint("/data/missing")
+    other = run.process("other")
+    other.used("/data/ck")
+    other.plain(File("/data/out"), "w").write().close()
+
+
 STORIES: list[Callable[[Story], None]] = [
     growing, grown_before_the_read, reads_before_the_last_write, left_open, two_writers, state_at_opening,
     phases_by_pipe, pipe_partly_read, pipe_without_sizes, images, copies, truncated, times_set, maps, unread,
-    coarse_clock, job_tokens, compiled, unwatched,
+    coarse_clock, job_tokens, compiled, unwatched, two_hosts, ranks, scripts, vfork, sockets, answers,
 ]  # fmt: skip
 
 
+SYNTHETIC: list[Callable[[Run], None]] = [objects, tasks, declared]
+
+
 def found(tell: Callable[[Story], None], folder: Path) -> str:
-    """All that is concluded from a story, after its docstring."""
+    """Return all that is concluded from a story."""
     story = Story(folder)
     tell(story)
     return "\n".join(concluded(story.write())) + "\n"
 
 
+def found_of_acts(tell: Callable[[Run], None], folder: Path) -> str:
+    """Return all that is concluded from a story of acts."""
+    run = Run(Home(folder), 1)
+    tell(run)
+    run.write()
+    return "\n".join(concluded(run.folder)) + "\n"
+
+
+@pytest.mark.parametrize("few", [16, 0], ids=["searched", "indexed"])
 @pytest.mark.parametrize("tell", STORIES, ids=lambda one: one.__name__)
-def test_all_that_is_concluded(tell: Callable[[Story], None], tmp_path: Path) -> None:
-    """The whole conclusions of a story are those that are kept."""
+def test_all_that_is_concluded(
+    tell: Callable[[Story], None], few: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The whole conclusions of a story are those that are kept, whether the write spans of a file are few or many."""
+    monkeypatch.setattr(spans, "FEW", few)
     assert found(tell, tmp_path) == (EXPECTED / f"{tell.__name__}.txt").read_text()
+
+
+@pytest.mark.parametrize("tell", SYNTHETIC, ids=lambda one: one.__name__)
+def test_all_that_is_concluded_from_acts(tell: Callable[[Run], None], tmp_path: Path) -> None:
+    """The whole conclusions of objects, Tasks and declarations are those that are kept."""
+    assert found_of_acts(tell, tmp_path) == (EXPECTED / f"{tell.__name__}.txt").read_text()
 
 
 def write(names: list[str]) -> None:
     """Write the present conclusions."""
-    for tell in STORIES:
-        if not names or tell.__name__ in names:
-            with tempfile.TemporaryDirectory() as folder:
-                (EXPECTED / f"{tell.__name__}.txt").write_text(found(tell, Path(folder)))
+    for tells, how in ((STORIES, found), (SYNTHETIC, found_of_acts)):
+        for tell in tells:  # type: ignore[attr-defined]
+            if not names or tell.__name__ in names:
+                with tempfile.TemporaryDirectory() as folder:
+                    (EXPECTED / f"{tell.__name__}.txt").write_text(how(tell, Path(folder)))  # type: ignore[operator]
 
 
 if __name__ == "__main__":

@@ -1,17 +1,18 @@
 """All that is concluded from a run, as lines of text: a run folder in; versions, phases, copies, segments and gaps out.
 
-A version is called by its file's name, the millisecond of its mtime since the run's start and its size (`x@12+512`); a
+A version has the name of its file, the millisecond of its mtime since the run's start and its size (`x@12+512`); a
 phase by its program and its number (`cat.0`).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
 from provio.lineage.conclusions import conclude
-from provio.lineage.identity import Identity
-from provio.lineage.model import Conclusions, Phase, Version
+from provio.lineage.identity import Identity, without_task
+from provio.lineage.model import Conclusions, MemberVersion, Phase, Version
 from provio.trace.post_run import postprocess
 from provio.trace.read import read_run
 from provio.trace.run_facts import Trace
@@ -28,6 +29,9 @@ class Names:
             host = "" if process.host == trace.run.get("host") else f"{process.host}:"
             number = "" if process.image_number == "0" else f".{process.image_number}"
             self.known[iri] = f"{host}{program}{number}"
+        for strand in found.strands.values():  # a Task is a process of its own
+            iri = strand.process.iri
+            self.known[iri] = f"{self.known[without_task(iri)]}:{iri.split('/')[-2]}"
         for version in [*found.versions.values(), *found.contributions]:
             name = version.last_name.rpartition(b"/")[2].decode() or str(version.facts.inode)
             part = version.iri.rpartition("/")[2].partition("~")[2]
@@ -49,6 +53,9 @@ class Names:
         return f"{(moment - self.start) / 1e6:g}" if moment else "never"
 
     def __getitem__(self, iri: str) -> str:
+        file, mark, inside = iri.partition("#")
+        if mark:
+            return f"{self[file]}#{inside}"
         return self.known.get(iri, iri.rpartition("/")[2] or iri)
 
     def all(self, iris: Iterable[str]) -> str:
@@ -76,7 +83,33 @@ def concluded(folder: Path) -> list[str]:
         for one in inputs:
             span = f"{names.time(one.first)}..{names.time(one.last)}"
             lines.append(f"{names[iri]} read {names[one.version]} {span}{' noise' if one.noise else ''}")
-    return sorted(lines)
+    for iri, phases in found.finer.items():
+        for phase in phases:
+            used = names.all(iri for iri in phase.used if "#" in iri or iri in names.known)
+            number = phase.iri.rpartition("phase/")[2]
+            lines.append(f"{names[iri]}/{number} finer {names.time(phase.start)}..{names.time(phase.end)} used {used}")
+    lines += [_member(names, found, one) for one in found.members.values()]
+    lines += [f"{names[one]} shows {names[other]}" for one, other in found.shown]
+    lines += [
+        f"state {one.of} at {names.time(one.at)} by {one.maker and names[one.maker.iri]}"
+        for one in found.declared.states.values()
+    ]
+    for use in found.declared.under:
+        lines.append(f"{names[use.process]} under {use.name} from {names.time(use.at)} in {names[use.task]}")
+    for saved in found.declared.saved:
+        files = names.all(saved.files)
+        numbers = f"{len(saved.configurations)} configurations, {len(saved.metrics)} metrics"
+        lines.append(f"{names[saved.actor.iri]} saved {saved.declaration.path!r} as {files} with {numbers}")
+    short = folder.name
+    return sorted(re.sub(r"[0-9a-f]{32,64}", "#", line.replace(short, "run")) for line in lines)
+
+
+def _member(names: Names, found: Conclusions, one: MemberVersion) -> str:
+    line = f"{names[one.iri]} {one.kind}{' noise' if one.noise else ''} by {names[one.generated_by or '-']}"
+    line += f" in {found.made_in[one.iri].rpartition('phase/')[2]}" if one.iri in found.made_in else ""
+    for word, others in (("revises", one.revision_of), ("leads to", one.leads_to), ("shows", one.shows)):
+        line += f" {word} {names.all(others)}" if others else ""
+    return line
 
 
 def _phase(names: Names, phase: Phase) -> str:

@@ -73,7 +73,9 @@ def test_withdraw_removes_the_given_values_alone(writer: StoreWriter) -> None:
     for graph in (DERIVED, OWN):
         writer.add(graph, [f'<urn:{s}> <urn:p> "{value}" .\n' for s in "ab" for value in (1, 2)])
     writer.add(DERIVED, ["<urn:a> <urn:p> <urn:b> .\n", "<urn:a> <urn:q> <urn:b> .\n"])
-    writer.withdraw(DERIVED, [("urn:a", "urn:p", "2"), ("urn:a", "urn:q", "urn:b"), ("urn:a", "urn:q", "urn:none")])
+    writer.remove_statements(
+        DERIVED, [("urn:a", "urn:p", "2"), ("urn:a", "urn:q", "urn:b"), ("urn:a", "urn:q", "urn:none")]
+    )
     left = [("urn:a", "urn:p", "1"), ("urn:a", "urn:p", "urn:b"), ("urn:b", "urn:p", "1"), ("urn:b", "urn:p", "2")]
     assert sorted(writer.statements(DERIVED)) == left
     assert len(list(writer.statements(OWN))) == 4
@@ -86,7 +88,7 @@ def test_what_the_writer_finds(writer: StoreWriter) -> None:
     assert sorted(writer.objects("urn:a", "urn:p")) == [("1", DERIVED), ("urn:b", DERIVED)]
     assert sorted(writer.subjects("urn:p", "urn:b")) == [("urn:a", DERIVED), ("urn:c", DERIVED)]
     assert writer.subjects("urn:n", 7) == [("urn:d", OWN)]
-    assert sorted(writer.stating("urn:p", "1")) == ["urn:a", "urn:d"]
+    assert sorted(writer.subjects_with_text("urn:p", "1")) == ["urn:a", "urn:d"]
     assert (writer.has("urn:p"), writer.has("urn:none")) == (True, False)
     assert sorted(writer.about(DERIVED, "urn:a")) == [("urn:a", "urn:p", "1"), ("urn:a", "urn:p", "urn:b")]
     writer.drop(DERIVED)
@@ -157,7 +159,7 @@ def test_a_run_that_cannot_be_concluded_is_forgotten(writer: StoreWriter, monkey
         raise error
 
     for error in (ValueError("a rule"), OSError(28, "No space left on device"), StoreError("busy")):
-        monkeypatch.setattr(intake, "_renewed", fails)
+        monkeypatch.setattr(cross_run, "conclude", fails)
         with pytest.raises(type(error), match=str(error).replace("[", r"\[").replace("]", r"\]")):
             intake.put(writer, prepared, runs, derived)
         kept = {str(quad) for quad in writer.store}

@@ -22,7 +22,7 @@ def called(frame: FrameType, _event: str, _argument: object) -> None:
     """Note a call; None as the result keeps the lines of the function untraced."""
     global _file
     code = frame.f_code
-    if code in seen:
+    if not PACKAGE or code in seen:  # at the end of a process, modules are cleared
         return
     seen.add(code)
     if PACKAGE in code.co_filename and code.co_filename.startswith(sys.prefix.removesuffix(".venv")):
@@ -43,8 +43,8 @@ def begin() -> None:
 
 
 def pytest_runtest_logstart() -> None:
-    """The next test's calls are its own."""
-    seen.clear()
+    """The next test's calls are its own; a test before may have ended the tracing."""
+    begin()
 
 
 def pytest_runtest_logreport(report: object) -> None:

@@ -44,7 +44,7 @@ def equivalents() -> dict[str, str]:
 def measured(copy: Path, calls: Path, tests: Iterable[str]) -> None:
     """Run tests and record in the folder `calls` which functions each test calls."""
     calls.mkdir(parents=True, exist_ok=True)
-    command = [copy / ".venv/bin/python", *PYTEST, "-n", "2", "-p", "covering", *tests]
+    command = [copy / ".venv/bin/python", *PYTEST, "-n", "2", "-p", "covering", f"--basetemp={calls}.tmp", *tests]
     subprocess.run(
         command, cwd=copy, env={**os.environ, "MUTATION": str(HERE), "MUTATION_CALLS": str(calls)}, check=False
     )
@@ -84,7 +84,7 @@ class Server:
         self.folder = copied(folder)
         (theirs, self.orders), (self.answers, own) = os.pipe(), os.pipe()
         env = {**os.environ, "MUTATION": str(HERE), "MUTATION_IN": str(theirs), "MUTATION_OUT": str(own)}
-        command = [folder / ".venv/bin/python", *PYTEST, "-n", "0", "-p", "server", *tests]
+        command = [folder / ".venv/bin/python", *PYTEST, "-n", "0", "-p", "server", f"--basetemp={folder}.tmp", *tests]
         log = (folder.parent / f"{folder.name}.log").open("w")
         self.process = subprocess.Popen(command, cwd=folder, env=env, pass_fds=(theirs, own), stdout=log, stderr=log)
         os.close(theirs)

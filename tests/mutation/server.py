@@ -13,8 +13,11 @@ import gc
 import json
 import os
 import select
+import shutil
 import signal
+import tempfile
 import time
+from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -48,9 +51,11 @@ class Failures:
 def tried(session: pytest.Session, items: dict[str, pytest.Item], order: dict[str, Any]) -> str:
     """Run the tests of an order in a fork."""
     heard, told = os.pipe()
+    folder = Path(tempfile.mkdtemp(prefix="mutant"))
     child = os.fork()
     if child == 0:
         os.setsid()
+        session.config._tmp_path_factory._basetemp = folder  # what another fork has made once is not of this mutant
         if order["line"]:
             replace(str(session.config.rootpath / order["path"]), order["text"], order["line"])
         failures = Failures()
@@ -72,6 +77,7 @@ def tried(session: pytest.Session, items: dict[str, pytest.Item], order: dict[st
             break
         time.sleep(0.01)
     os.waitpid(child, 0)
+    shutil.rmtree(folder, ignore_errors=True)
     return result or "killed by its end"
 
 
