@@ -70,7 +70,7 @@ def asker(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Asker:
 
 
 def called(folder: Path, arguments: tuple[str, ...]) -> tuple[str, int]:
-    """Execute a verb; return what it printed, messages last, and its exit code."""
+    """Execute a verb; return its output, messages last, and its exit code."""
     with ExitStack() as stack:
         streams = [stack.enter_context(tempfile.TemporaryFile("w+", errors="surrogateescape")) for _ in range(2)]
         with redirect_stdout(streams[0]), redirect_stderr(streams[1]):
@@ -85,7 +85,7 @@ def called(folder: Path, arguments: tuple[str, ...]) -> tuple[str, int]:
 
 
 def test_the_whole_graph(folder: Path) -> None:
-    """Every statement of every run, and of what follows from several."""
+    """Every statement of every run and of the conclusions from several runs."""
     document = open_reader(Home(folder / ".provio")).dataset(None, ox.RdfFormat.N_QUADS)
     found = {HASHED.sub('"…"', f"{quad} .") for quad in ox.parse(document, format=ox.RdfFormat.N_QUADS)}
     wanted = set(expected("export.nq").splitlines())

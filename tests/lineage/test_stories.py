@@ -309,7 +309,7 @@ def unwatched(story: Story) -> None:
 
 
 def two_hosts(story: Story) -> None:
-    """Clocks of hosts agree within 5 ms: what is closer than that in time is not certain, and a gap names it."""
+    """Clocks of hosts agree within 5 ms: the order of closer events is not certain, and a gap names it."""
     story.within = 5
     here, there = story.process("here", 1), story.process("there", 1, host="far")
     for name, moment in (("near", 100), ("apart", 300)):
@@ -333,7 +333,7 @@ def two_hosts(story: Story) -> None:
 
 
 def ranks(story: Story) -> None:
-    """What a launcher tells its ranks is no data, what ranks tell each other through memory is a gap."""
+    """Messages of a launcher to its ranks are no data; messages between ranks through memory are a gap."""
     launcher = story.process("orterun", 1)
     launcher.opens("a@-900+1", 2).does("read", (3, 3, 1))
     rank, other = (launcher.starts(f"rank{number}", 4 + number, rank=str(number), ranks="2") for number in range(2))
@@ -409,7 +409,7 @@ def sockets(story: Story) -> None:
 
 
 def answers(story: Story) -> None:
-    """What a program of the system answers its starter is noise, unless it read a file of the user."""
+    """The output of a system program to its parent is noise, unless it read a file of the user."""
     shell = story.process("shell", 1)
     for number, name in enumerate(("/etc/table", "mine")):
         tool = shell.starts("date", 2 + 10 * number)
@@ -447,7 +447,7 @@ def objects(run: Run) -> None:
 
 
 def tasks(run: Run) -> None:
-    """What a Task read is in the memory of the one that started it from the Task's end on."""
+    """After the end of a Task its inputs are in the memory of the phase that started it."""
     process = run.process("tasks")
     process.begin("outer")
     process.plain(File("/data/a")).read().close()

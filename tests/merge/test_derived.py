@@ -1,7 +1,6 @@
-"""What follows from several runs together: stories of runs in, all derived statements out.
+"""Conclusions from several runs together: stories of runs in, all derived statements out.
 
-Whatever the order in which the runs are merged, and after any of them is removed: the statements are those of the runs
-that are there.
+The statements depend only on the runs that are present: not on the order of merges, nor on removed runs.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def growing(run: Callable[..., Story]) -> None:
 
 
 def unseen(run: Callable[..., Story]) -> None:
-    """Content that no run wrote: changed after what one wrote, or made while one went on; set times explain it."""
+    """Content that no run wrote: changed after a run's write, or made during a run; set times explain it."""
     run(0, 100).process("make", 1).opens("x@4+0", 4, "w").does("write", (5, 6, 9)).closes(8, "x@6+9")
     second = run(500, 600).process("take", 501)
     second.opens("x@300+5", 510).does("read", (511, 512, 5)).closes(513)
@@ -52,7 +51,7 @@ def unseen(run: Callable[..., Story]) -> None:
 
 
 def appended(run: Callable[..., Story]) -> None:
-    """A file that one run updates while another one writes to it: the last version keeps what both wrote."""
+    """A file that one run updates while another one writes to it: the last version keeps the content of both."""
     first = run(0, 300).process("first", 1)
     one = first.opens("x@-5+9", 10, "r+").does("write", (11, 12, 9), (200, 201, 9))
     second = run(50, 150).process("second", 51)
@@ -161,7 +160,7 @@ def new_home(folder: Path) -> Home:
 
 @pytest.mark.parametrize("tell", EXPECTED, ids=lambda one: one.__name__)
 def test_all_that_is_derived(tell: Tell, tmp_path: Path) -> None:
-    """The whole derived statements, in whatever order the runs are merged; without runs that are removed, those that
+    """The whole derived statements, in every order of merges; without the removed runs, those that
     follow from the others."""
     home = new_home(tmp_path)
     stories = told(home, tell)

@@ -115,7 +115,7 @@ def test_jumps() -> None:
 
 
 def test_read_again() -> None:
-    """Four times all of a file, and four megabytes; by how many processes decides what to do."""
+    """Four times all of a file, and four megabytes; the number of processes decides the advice."""
     found = did("Read", count=4, bytes=4 << 20, elapsed=9, sizes=sized(4, 5))
     contents = {"read_contents": lambda: {"va": 1 << 20, "vb": 1, "none": 1}}
     assert find(recorded(found, **contents)) == [
@@ -270,7 +270,7 @@ def test_findings_are_in_order() -> None:
 
 
 def test_a_tally() -> None:
-    """Sums, what is unknown of them, and what follows: the bandwidth of reads and writes alone, the mean size."""
+    """Sums, their unknown parts, and derived figures: the bandwidth of reads and writes alone, the mean size."""
     read = did("Read", count=3, bytes=300, elapsed=1000, longest=700, jumped=100, sizes=(1, 2, *[0] * 8))
     wrote = did("Write", "write", count=1, bytes=100, elapsed=1000, longest=900, sizes=sized(1, 1))
     opened, failed = did("Open", "open", count=2, elapsed=50), did("Open", "open", errors=5)
@@ -451,7 +451,7 @@ def test_latencies() -> None:
 
 @pytest.mark.parametrize("text", [lambda base: base, lambda base: base.replace("42", "x")])
 def test_single_calls_of_a_file(text: Callable[[str], str], tmp_path: Path) -> None:
-    """Lines of calls, each with the clock of the thread that its base names; what is no such line is left out."""
+    """Lines of calls, each with the clock of the thread that its base names; other lines are left out."""
     lines = [
         "@base <urn:t/> .",
         "<a7/r12> :offset 42;:bytes 3;:at 5;:elapsed 6 .",
