@@ -55,7 +55,7 @@ def tried(session: pytest.Session, items: dict[str, pytest.Item], order: dict[st
     child = os.fork()
     if child == 0:
         os.setsid()
-        session.config._tmp_path_factory._basetemp = folder  # results cached by another fork do not belong to this mutant
+        session.config._tmp_path_factory._basetemp = folder  # no results cached by another fork
         if order["line"]:
             replace(str(session.config.rootpath / order["path"]), order["text"], order["line"])
         failures = Failures()
