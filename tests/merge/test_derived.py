@@ -1,6 +1,7 @@
-"""Conclusions from several runs together: stories of runs in, all derived statements out.
+"""The derived graph of several runs: stories of runs in, all derived statements out.
 
-The statements depend only on the runs that are present: not on the order of merges, nor on removed runs.
+The statements depend neither on the order of the merges nor on runs that were removed: they are those of the runs
+that are there.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def growing(run: Callable[..., Story]) -> None:
 
 
 def unseen(run: Callable[..., Story]) -> None:
-    """Content that no run wrote: changed after a run's write, or made during a run; set times explain it."""
+    """Content that no run wrote: changed after a recorded write, or made during a run."""
     run(0, 100).process("make", 1).opens("x@4+0", 4, "w").does("write", (5, 6, 9)).closes(8, "x@6+9")
     second = run(500, 600).process("take", 501)
     second.opens("x@300+5", 510).does("read", (511, 512, 5)).closes(513)
@@ -78,6 +79,17 @@ def piped(run: Callable[..., Story]) -> None:
     other.opens("502", 40, "r", "Socket", **there).does("read", (42, 42, 9))
 
 
+def two_writers(run: Callable[..., Story]) -> None:
+    """Two runs write a pipe one after the other: a reader that ended in between has nothing of the second."""
+    for number, moment in enumerate((5, 60)):
+        writer = run(0, 100).process(f"w{number}", 1)
+        writer.opens("77", 4, "w", "Pipe").does("write", (moment, moment + 1, 9))
+    reader = run(0, 100).process("r", 1)
+    reader.opens("77", 4, "r", "Pipe").does("read", (10, 11, 9))
+    reader.opens("x@12+0", 12, "w").does("write", (13, 13, 1)).closes(14, "x@13+1")
+    reader.opens("a@-900+9", 80).does("read", (81, 81, 9))
+
+
 EXPECTED: dict[Tell, str] = {
     growing: """
         R1/node/1.1.0/phase/0~31 endedAtTime 2026-11-20T12:15:00.031Z
@@ -111,6 +123,9 @@ writer made this content
         R2/node/1.1.0/phase/0 used 77/R1/1.1.0.0
         R2/node/1.1.0/phase/1 used 77/R1/1.1.0.0
         R3/node/1.1.0/phase/0 used 10.0.0.2%3A80/R1/1.1.0.0
+    """,
+    two_writers: """
+        R3/node/1.1.0/phase/0 used 77/R1/1.1.0.0
     """,
 }
 
@@ -160,8 +175,7 @@ def new_home(folder: Path) -> Home:
 
 @pytest.mark.parametrize("tell", EXPECTED, ids=lambda one: one.__name__)
 def test_all_that_is_derived(tell: Tell, tmp_path: Path) -> None:
-    """The whole derived statements, in every order of merges; without the removed runs, those that
-    follow from the others."""
+    """The whole derived statements, for each order of merges; after the removal of a run, those of the others."""
     home = new_home(tmp_path)
     stories = told(home, tell)
     assert merge(home).damages == []

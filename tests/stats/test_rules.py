@@ -115,7 +115,7 @@ def test_jumps() -> None:
 
 
 def test_read_again() -> None:
-    """Four times all of a file, and four megabytes; the number of processes decides the advice."""
+    """Four times all of a file, and four megabytes; the remedy depends on the number of processes."""
     found = did("Read", count=4, bytes=4 << 20, elapsed=9, sizes=sized(4, 5))
     contents = {"read_contents": lambda: {"va": 1 << 20, "vb": 1, "none": 1}}
     assert find(recorded(found, **contents)) == [
@@ -270,7 +270,7 @@ def test_findings_are_in_order() -> None:
 
 
 def test_a_tally() -> None:
-    """Sums, their unknown parts, and derived figures: the bandwidth of reads and writes alone, the mean size."""
+    """Sums, unknown values, the bandwidth of reads and writes alone, and the mean size."""
     read = did("Read", count=3, bytes=300, elapsed=1000, longest=700, jumped=100, sizes=(1, 2, *[0] * 8))
     wrote = did("Write", "write", count=1, bytes=100, elapsed=1000, longest=900, sizes=sized(1, 1))
     opened, failed = did("Open", "open", count=2, elapsed=50), did("Open", "open", errors=5)
@@ -451,7 +451,7 @@ def test_latencies() -> None:
 
 @pytest.mark.parametrize("text", [lambda base: base, lambda base: base.replace("42", "x")])
 def test_single_calls_of_a_file(text: Callable[[str], str], tmp_path: Path) -> None:
-    """Lines of calls, each with the clock of the thread that its base names; other lines are left out."""
+    """Lines of calls, each with the clock of the thread that its base names; other lines are omitted."""
     lines = [
         "@base <urn:t/> .",
         "<a7/r12> :offset 42;:bytes 3;:at 5;:elapsed 6 .",
@@ -466,3 +466,20 @@ def test_single_calls_of_a_file(text: Callable[[str], str], tmp_path: Path) -> N
     found = list(timeline._lines(text("\n".join(lines)).encode(), epochs))
     expected = [Call("urn:t/a7/read", 42, 3, 105, 6), Call("urn:t/a7/write", 1, 2, 107, None)]
     assert found == [one for one in expected if str(one.offset) in text(f"{one.offset}")]
+
+
+def test_unknown_times_and_threads() -> None:
+    """No time is stated where none is known, and a group of unknown times comes last; a process may be its thread."""
+    assert bottlenecks.took(0) == ""
+    assert bottlenecks.took(5) == ", in 5 ns"
+    other = replace(did("Open", "open", count=50), run="urn:other")
+    assert find(recorded(did("Open", "open", count=50), other)) == []
+    assert [one.evidence for one in find(recorded(did("Open", "open", count=100)))] == [
+        "it was opened 100 times by 1 process"
+    ]
+    unknown = did("Read", count=1, bytes=1, elapsed=None)
+    groups = by(recorded(unknown, did("Write", "write", count=1, bytes=1, elapsed=1)), ["operation"])
+    assert [group.key for group in groups] == [("write",), ("read",)]
+    found = picture(recorded(), [span(P, 1, 2), span(f"{P}0/", 2, 3), span(f"{P}9/", 3, 4)])
+    assert found
+    assert [lane.name for lane in found.lanes] == ["rank 0, tool 7"] * 3
