@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from synthetic_traces import File, Run
 
+from provio.base.vocab import RUN_BASE
 from provio.merge import removal
 from provio.merge.cross_run import Runs
 from provio.merge.cross_run.channels import Stretch, reading
@@ -91,6 +92,8 @@ def test_which_run_went_on() -> None:
         -1: None, 0: "long", 9: "long", 10: "short", 14: "short", 15: "next", 20: "next", 30: "next", 31: "long",
         100: "long", 101: None, 199: None, 200: "late", 300: "late", 301: None,
     }  # fmt: skip
+    spans = {name: runs.when(f"{RUN_BASE}{name}/bundle") for name in ("long", "short", "late", "none")}
+    assert spans == {"long": (0, 100), "short": (10, 20), "late": (200, 300), "none": None}
 
 
 def test_which_phase_used_which_segment() -> None:
