@@ -188,7 +188,7 @@ def test_a_run_without_its_images_digest_is_not_archived(project: Project, tmp_p
         image.request_digest(home, run, str(path), key)
     project.provio("merge")
     assert archive_runs.archive(home, load.load([project.path]), home.run_folders()) == 0
-    assert {note.read_text() for note in (home.path / "unpacked").iterdir()} == {"the digest of its image follows\n"}
+    assert {note.read_text() for note in (home.path / "unpacked").iterdir()} == {"the digest of its image is pending\n"}
     head = home.runs / run / "run.ttl"
     ended = head.read_text()
     head.write_text(re.sub(r" ; :endedNs \d+", "", ended))  # as it is until the command has written its end

@@ -21,7 +21,7 @@ from provio.settings.home import Home
 NAMES = ["/a", "/b", "/g/a", "/g/b", "/g"]
 ACTS = "read write whole create attribute wrote copy copies move delete shows link plain printed fork close".split()
 SOURCES = Path(__file__).parent.parent / "hdf5"
-COMPILED = "beside errors everything files replaced siblings threads".split()
+COMPILED = "changed_targets errors everything files replaced siblings threads".split()
 FOLDER = Path(__file__).parent.parent / "h5py"
 PROGRAMS = "file_like in_memory left_open linked moved removed virtual watched_while_written".split()
 

@@ -188,7 +188,7 @@ def test_a_killed_backup_is_started_again(recorded: Project, tmp_path: Path) -> 
 @pytest.mark.slow
 def test_a_backup_overwrites_nothing_and_leaves_nothing_half_made(recorded: Project, tmp_path: Path) -> None:
     """Existing files stay; if the target cannot be written, nothing is left there."""
-    assert "there already" in recorded.provio("backup", ".", code=1).stderr
+    assert "already exists: name a new folder" in recorded.provio("backup", ".", code=1).stderr
     (tmp_path / "file").write_text("")
     assert "cannot write" in recorded.provio("backup", str(tmp_path / "file" / "copy"), code=1).stderr
     assert "cannot write" in recorded.provio("backup", str(tmp_path / "no" / "copy"), code=1).stderr

@@ -155,7 +155,8 @@ def test_a_requested_service_on_a_server(common: Project, server: Server, oxigra
         assert len(server.called) == 1, question
     glued = f"SELECT * {{?s ?p trueSERVICE<{server.url}>{{?s ?p ?o}}}}"
     assert (
-        "a space on either side" in common.provio("query", "--service", glued, "--store", oxigraph.url, code=1).stderr
+        "SERVICE needs a space on both sides"
+        in common.provio("query", "--service", glued, "--store", oxigraph.url, code=1).stderr
     )
 
 

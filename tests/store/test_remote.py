@@ -443,7 +443,7 @@ def test_basic_authentication(project: Project, front: str) -> None:
     assert quads(project, "--store", front) == quads(project)
     (project.path / "provio.toml").write_text(f'[credentials."{front}"]\nuser = "ada"\npassword = "love lace"\n')
     wrong = project.provio("runs", "--store", front, code=2).stderr
-    assert "alone" in wrong and "lace" not in wrong
+    assert "credentials: is only allowed in" in wrong and "lace" not in wrong
 
 
 @pytest.mark.slow
@@ -531,5 +531,5 @@ def test_an_invalid_store(project: Project, oxigraph: Server) -> None:
     for update in ("DROP ALL", "INSERT DATA { <urn:a> <urn:b> <urn:c> }"):
         assert "is an update" in project.provio("query", update + " #{}", "--store", oxigraph.url, code=1).stderr
         asked_for = project.provio("query", "--update", update, "--store", oxigraph.url, code=1).stderr
-        assert f"send it to {oxigraph.url}/update yourself" in asked_for.splitlines()[-1]
+        assert f"send the update to {oxigraph.url}/update yourself" in asked_for.splitlines()[-1]
     assert os.path.exists(project.path / ".provio" / "runs")

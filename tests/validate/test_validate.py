@@ -470,7 +470,10 @@ def test_invalid_inputs(project: Project) -> None:
     assert project.provio("validate", "broken.ttl", code=1).stderr.startswith("provio: broken.ttl:1:17: ")
     assert project.provio("validate", "broken.xml", code=1).stderr.startswith("provio: broken.xml:1:3: ")
     assert project.provio("validate", "broken.json", code=1).stderr.startswith("provio: broken.json")
-    assert "of which format" in project.provio("validate", "notes.txt", code=1).stderr
+    assert (
+        "notes.txt: unknown format: give it one of these suffixes: "
+        in project.provio("validate", "notes.txt", code=1).stderr
+    )
     project.provio("validate", "empty.ttl", "--as", "html", code=2)
     for nothing in ("empty.ttl", "missing.ttl", "norun"):
         assert project.provio("validate", nothing, code=3).stderr.count("\n") == 1
