@@ -63,7 +63,7 @@ instructions: $(VENV)/test $(SHIM)  ## count the instructions of a call, store t
 
 vocab: $(VENV)/test  ## write the C header of the ontology's terms, and the tables for Python
 	$(BIN)/python -m provio.base.vocab --header > interceptors/posix/vocab.h
-	$(PYTHON) interceptors/posix/shared_tables.py > interceptors/python/shared_tables.py
+	$(BIN)/python interceptors/posix/shared_tables.py > build.tables && mv build.tables interceptors/python/shared_tables.py
 
 transcript: $(VENV)/test $(SHIM)  ## execute a new user's first half hour, write docs/first-half-hour.md
 	$(BIN)/python tests/half_hour.py > docs/.first-half-hour && mv docs/.first-half-hour docs/first-half-hour.md

@@ -13,7 +13,7 @@ from typing import Any
 
 
 def _load(name: str) -> Any:
-    """Import a module of `interceptors/python`, of which provio is not a package here."""
+    """Import a module of `interceptors/python`; the package `provio` cannot be imported here."""
     package = types.ModuleType("_provio")
     package.__path__ = [os.path.dirname(os.path.realpath(__file__))]
     sys.modules.setdefault("_provio", package)

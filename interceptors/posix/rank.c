@@ -9,10 +9,16 @@
 #define TITLE(launcher, rank, size) launcher,
 #define NAME(text) text,
 #define LENGTH(text) sizeof(text) - 1,
+#define ONE(text) +1
 static const char names[][24] = {LAUNCHERS(RANK) LAUNCHERS(SIZE) BATCHES(NAME) STEPS(NAME)};
 static const unsigned char lengths[] = {LAUNCHERS(RANK_LENGTH) LAUNCHERS(SIZE_LENGTH) BATCHES(LENGTH) STEPS(LENGTH)};
 static const char *const launchers[] = {LAUNCHERS(TITLE)};
-enum { RANKS = sizeof launchers / sizeof *launchers, ALONE = RANKS - 1, BATCH = 2 * RANKS, STEP = BATCH + 5 };
+enum {
+    RANKS = sizeof launchers / sizeof *launchers,
+    ALONE = RANKS - 1,
+    BATCH = 2 * RANKS,
+    STEP = BATCH + BATCHES(ONE)
+};
 _Static_assert(sizeof lengths == RANK_VARIABLES, "a value for each name");
 
 // Called for every variable of every starting process: the most selective test is first.

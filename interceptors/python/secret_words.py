@@ -21,6 +21,7 @@ REDACTED = "REDACTED"
 LONGEST = 64  # bytes; a longer word is not compared
 ENDS_SURE, ENDS = ("password", "passwd", "secret"), ("token",)  # of compound words
 WORDS = frozenset(SURE + TEXT)
+SURE_WORDS = frozenset(SURE)
 # Each part has a maximal length: the text may have megabytes, and be made to take long.
 URL = r"(//)([^/?#@\s:'\"]{0,256})(:?)([^/?#\s'\"]{0,4096})@"
 
@@ -52,7 +53,7 @@ def is_secret(name: str, value: str = "", number: bool = False) -> bool:
     words = words_of(name)
     if is_pass(words):
         return len(value) != 1 or not "0" <= value <= "9"
-    sure = not set(SURE).isdisjoint(words) or _ends(words, ENDS_SURE)
+    sure = not SURE_WORDS.isdisjoint(words) or _ends(words, ENDS_SURE)
     if number or sure:
         return sure
     key = len(words) > 1 and words[-1] == "key" and words[-2] not in OF_DATA

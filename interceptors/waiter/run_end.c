@@ -1,4 +1,4 @@
-// Records in `run.ttl` that a run ended, and how. The file is replaced atomically, as in provio/trace/run_folder.py.
+// Records in `run.ttl` that a run ended, and how. The file is replaced atomically, as in provio/trace/run_source.py.
 
 #include "waiter.h"
 

@@ -119,7 +119,7 @@ def _operations_query(files: Iterable[str]) -> str:
 def _operations(reader: Reader, activities: Iterable[str]) -> list[Node]:
     found: dict[str, dict[str, Any]] = {iri: {"iri": iri} for iri in activities}
     classes: dict[str, list[str]] = {iri: [] for iri in found}
-    for iri, word, value in reader.about(found):
+    for iri, word, value in (row for batch in batches(found) for row in reader.about(batch)):
         if word == RDF + "type":
             classes[iri].append(value)
         elif word in COUNTED:

@@ -31,7 +31,7 @@ def main() -> NoReturn:
 
 
 def _execute_and_exit() -> NoReturn:
-    """Execute the command line, unless a rank joined a run that exists: only then are expensive modules loaded."""
+    """Execute the command line and exit; errors become messages."""
     import gc
 
     # Loaded modules stay in memory: searching them for garbage repeatedly takes a twentieth of the time of a query.

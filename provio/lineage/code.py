@@ -165,7 +165,7 @@ def _options(word: str, rule: Interpreter) -> Iterator[tuple[str, str | None]]:
 
 
 def _folders(*roots: bytes) -> tuple[bytes, ...]:
-    """Return folders in the form that `_configuration_use` compares."""
+    """Return folders in the form that `_is_below` compares."""
     return tuple(root + b"/" for root in roots)
 
 
@@ -286,21 +286,21 @@ class Noise:
         """Return whether a program or script is noise."""
         if code.path in self.named:
             return False
-        own = self.kept(code.path) or _configuration_use(code.path, self.own)
+        own = self.kept(code.path) or _is_below(code.path, self.own)
         return self._of_system(code.path) or (code.installed and not own)
 
     def _of_system(self, path: bytes) -> bool:
         if self.added(path) or self.kept(path):
             return not self.kept(path)
-        image = next((root for root in self.roots if _configuration_use(path, _folders(root))), None)
+        image = next((root for root in self.roots if _is_below(path, _folders(root))), None)
         if image:  # inside an image, system folders are relative to its root
             return bool(self._root(path[len(image) :])) or b"/site-packages/" in path or b"/__pycache__/" in path
-        if _configuration_use(path, self.interpreters) or b"/site-packages/" in path or _configuration_use(path, OWN):
+        if _is_below(path, self.interpreters) or b"/site-packages/" in path or _is_below(path, OWN):
             return True
         root = self._root(path)
-        if _configuration_use(path, self.own):
+        if _is_below(path, self.own):
             return len(root) > len(self.project)  # a system folder, as the project is the entire home or machine
-        return bool(root) or b"/__pycache__/" in path or _configuration_use(path, self.installed)
+        return bool(root) or b"/__pycache__/" in path or _is_below(path, self.installed)
 
     def _root(self, path: bytes) -> bytes:
         """Return the system folder, or the hidden folder of a home, that contains a path; an empty string if there is
@@ -308,9 +308,9 @@ class Noise:
         hidden = self.hidden.match(path)
         if hidden:
             return hidden[0]
-        if not _configuration_use(path, SYSTEM) or _configuration_use(path, NOT_SYSTEM):
+        if not _is_below(path, SYSTEM) or _is_below(path, NOT_SYSTEM):
             return b""
-        return next(root[:-1] for root in SYSTEM if _configuration_use(path, (root,)))
+        return next(root[:-1] for root in SYSTEM if _is_below(path, (root,)))
 
 
 class _Places:
@@ -326,10 +326,10 @@ class _Places:
 
     def __call__(self, path: bytes) -> bool:
         """Return whether a path is one of these, or below one."""
-        return _configuration_use(path, self.folders) or any(glob.match(os.fsdecode(path)) for glob in self.globs)
+        return _is_below(path, self.folders) or any(glob.match(os.fsdecode(path)) for glob in self.globs)
 
 
-def _configuration_use(path: bytes, folders: tuple[bytes, ...]) -> bool:
+def _is_below(path: bytes, folders: tuple[bytes, ...]) -> bool:
     """Return whether a path is one of these folders, or below one."""
     return (path + b"/").startswith(folders)
 

@@ -20,7 +20,7 @@ def table(outcomes: list[Outcome]) -> str:
     counts = {kind: sum(len(outcome.of(kind)) for outcome in outcomes) for kind in (VIOLATION, LINT)}
     rules = plural(len({label for outcome in outcomes for label in outcome.labels}), "rule")
     found = ", ".join(plural(number, kind) for kind, number in counts.items() if number)
-    subject = plural(len(outcomes), "graph") if len(outcomes) > 1 else outcomes[0].subject
+    subject = plural(len(outcomes), "subject") if len(outcomes) > 1 else outcomes[0].subject
     return "\n".join([*lines, f"{subject}: {rules} checked, {found or 'nothing found'}", ""])
 
 

@@ -4,7 +4,8 @@ of ranks, and the run that all of them share.
 Processes with the same user-defined name (`PROVIO_RUN`) also share a run, whether they are ranks or not.
 
 `take_part` is the start of `provio run` in a rank: if another rank made the shared run, it executes the command at
-once. Thousands of ranks may start together, so this module imports only modules that every Python loads at its start.
+once. Thousands of ranks may start together, so this module imports only modules that
+every Python loads at its start, and two small modules of provio.
 """
 
 from __future__ import annotations

@@ -218,7 +218,7 @@ def note_end(recording: Recording, end: End) -> None:
     text = head.read_text(encoding="utf-8")
     statement = text.partition(f"<{RUN_BASE}{recording.run_id}> a :Run")[2].partition(" .\n")[0]
     noted = ENDED.search(statement)
-    if not (noted and noted[1]):
+    if statement and not (noted and noted[1]):
         with recording.home.closed():
             put(head, with_end(text, recording.run_id, "".join(f" ; :{name} {value}" for name, value in end.facts())))
 

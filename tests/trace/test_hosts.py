@@ -154,7 +154,7 @@ def test_a_run_ends_with_the_last_of_its_hosts(project: Project, hosts: dict[str
         said = project.provio("prune", "--older-than", "0h", "--yes").stderr
         assert re.match(
             r"as of .* is in progress on nodeb, last sign of life .* ago\n"
-            r"1 run not removed: other hosts may still work on them",
+            r"1 run not removed: other hosts may still be at work",
             said,
         )
         assert project.data("a") == {"in"}

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-# By HDF5's numbers, which are the same in every version; `interceptors/hdf5/words.h` has the same words.
+# By HDF5's numbers, which are the same in every version; `interceptors/hdf5/constants.h` has the same words.
 CLASSES = "int float time string bitfield opaque compound reference enum vlen array complex".split()
 FILTERS = {1: "deflate", 2: "shuffle", 3: "fletcher32", 4: "szip", 5: "nbit", 6: "scaleoffset", 32000: "lzf"}
 

@@ -89,7 +89,7 @@ def _old(home: Home, before: datetime, lost: bool) -> list[Path]:
     unclear = [] if lost else [folder for folder, record in heads if liveness.hosts_at_work(folder, record)]
     if unclear:
         terminal.note(
-            f"{plural(len(unclear), 'run')} not removed: other hosts may still work on them ({unclear[0].name}); run "
+            f"{plural(len(unclear), 'run')} not removed: other hosts may still be at work ({unclear[0].name}); run "
             "provio merge there, or use --lost if those hosts have ended"
         )
     watched, clear = liveness.started_runs(), [one for one in heads if one[0] not in unclear]

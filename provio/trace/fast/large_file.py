@@ -38,10 +38,8 @@ class LargeFile(dict[str, Record]):
     """The records of a file, added as they are read; its metrics, in the order of their numbers, are separate."""
 
     def __init__(self, own: str, gatherer: Gatherer | None = None) -> None:
-        self.own, self.gatherer = (
-            own,
-            gatherer,
-        )  # the parent IRI of the file's records; receives openings that may be lone
+        self.own = own  # the parent IRI of the file's records
+        self.gatherer = gatherer  # receives openings that may be lone
         self.metrics = Metrics()
         self.last: dict[str, int] = {}  # by process: the number of the last metric
         self.times: dict[tuple[str, str], int] = {}  # by process and Task: the time of the last metric
