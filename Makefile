@@ -17,7 +17,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick lint shim shims wheels bench mutants instructions vocab transcript screenshots calls clean
+.PHONY: help demo test quick lint shim shims wheels mutants bench instructions vocab transcript screenshots calls clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24

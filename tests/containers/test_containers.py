@@ -112,7 +112,7 @@ def test_an_invalid_image(project: Project) -> None:
     assert "there is no image ./none" in refused(project, "exec", "./none", "--", "true")
     assert "is neither an image" in refused(project, "exec", "text.sif", "--", "true")
     assert "is known: choose from apptainer" in refused(project, "exec", "--runtime", "lxc", "folder", "--", "true")
-    assert "takes no" in refused(project, "exec", "--runtime", "docker", "folder", "--", "true")
+    assert "docker accepts no folder such as folder" in refused(project, "exec", "--runtime", "docker", "folder", "--", "true")
     os.mkfifo(project.path / "fifo")
     assert "is neither an image" in refused(project, "exec", "fifo", "--", "true")
     nothing = refused(project, "exec", "folder", "--", "true", PATH=os.path.dirname(provio_command()[0]))
@@ -154,7 +154,7 @@ def test_a_root_is_skipped_only_without_a_mirror(tmp_path: Path, monkeypatch: py
     """Any other failure of debootstrap fails the tests of containers."""
     if not shutil.which("debootstrap") or os.geteuid() != 0:
         pytest.skip("needs debootstrap (apt-get install debootstrap), and root to call it")
-    with pytest.raises(pytest.skip.Exception, match="no mirror of Debian answers"):
+    with pytest.raises(pytest.skip.Exception, match="no mirror of Debian responds"):
         bootstrapped(tmp_path / "root", "http://127.0.0.1:9/debian")
     program = tmp_path / "bin" / "debootstrap"
     program.parent.mkdir()
