@@ -126,7 +126,7 @@ def _exit_silently() -> NoReturn:
 
 def die_with(parent: int) -> None:
     """Have the kernel kill this process when its parent ends; exit now if the parent has ended."""
-    import ctypes  # slow to import, and seldom needed
+    import ctypes  # slow to import, and rarely needed
 
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:

@@ -29,7 +29,7 @@ def merger_address(path: Path) -> str:
 
 def tell_merger(path: Path, message: bytes) -> bool:
     """Send a message to the background merge of a `.provio`; return whether one is running."""
-    import socket  # slow to import, and seldom needed
+    import socket  # slow to import, and rarely needed
 
     with (
         contextlib.suppress(OSError),

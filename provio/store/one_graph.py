@@ -174,7 +174,7 @@ def cells(answer: ox.QuerySolutions) -> Iterator[list[str]] | None:
     if '"' not in text and text.count(",") == (width - 1) * text.count("\r\n"):
         whole = len(text) <= PIECE
         return map(methodcaller("split", ","), text.split("\r\n")[1:-1] if whole else _lines(text))
-    import csv  # slow to import, and seldom needed
+    import csv  # slow to import, and rarely needed
     import io
 
     csv.field_size_limit(1 << 31)  # a command line may have some MB: ARG_MAX

@@ -15,7 +15,7 @@ SYS_IOPRIO_SET, IDLE = 251, 3 << 13  # ioprio_set(2) on x86-64: this process, cl
 def begin(module: str, *arguments: str, folder: str | None = None) -> None:
     """Start a module as a program, in `folder` or in the current folder, and return at once; do nothing if no process
     can be created."""
-    import subprocess  # slow to import, and seldom needed
+    import subprocess  # slow to import, and rarely needed
 
     command = [sys.executable, "-P", "-m", module, *arguments]
     nowhere = subprocess.DEVNULL

@@ -76,7 +76,7 @@ def _later_names(prefix: str) -> tuple[str, ...]:
 
 def facts(path: bytes) -> Facts:
     """Return the facts of the file at `path` (links followed); raises OSError as `stat` does."""
-    import ctypes  # slow to import, and seldom needed
+    import ctypes  # slow to import, and rarely needed
 
     answer = ctypes.create_string_buffer(256)
     libc = ctypes.CDLL(None, use_errno=True)

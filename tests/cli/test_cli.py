@@ -286,7 +286,7 @@ def test_a_query_loads_only_needed_modules(recorded: Project) -> None:
     )  # fmt: skip
     loaded = {line.split("|")[-1].strip() for line in done.stderr.splitlines()}
     assert {"provio.ask.lineage", "provio.render.tree"} <= loaded
-    dear = {
+    expensive = {
         "provio.trace.facts",
         "provio.merge.runs",
         "provio.graph.run",
@@ -295,4 +295,4 @@ def test_a_query_loads_only_needed_modules(recorded: Project) -> None:
         "socket",
         "rdflib",
     }
-    assert dear & loaded == set()
+    assert expensive & loaded == set()

@@ -93,7 +93,7 @@ def test_a_run_loads_only_what_it_needs(project: Project, options: list[str]) ->
     loaded = {line.split("|")[-1].strip() for line in done.stderr.splitlines()}
     assert {"provio.record.run", "provio.record.driver"} <= loaded
     assert ("provio.merge.runs" in loaded) is (not options)
-    dear = {
+    expensive = {
         "click",
         "dataclasses",
         "inspect",
@@ -104,7 +104,7 @@ def test_a_run_loads_only_what_it_needs(project: Project, options: list[str]) ->
         "tomllib",
         "tempfile",
     }
-    assert dear & loaded == set()
+    assert expensive & loaded == set()
     assert (
         not options
         or {"pyoxigraph", "provio.trace.facts", "provio.trace.read", "datetime", "hashlib"} & loaded == set()

@@ -47,7 +47,7 @@ def new_store_folder(home: Home) -> Path:
 
 def _check_room(shown: Path) -> None:
     """Raise StoreError where RocksDB could not create its threads: it would end the process."""
-    import resource  # seldom needed
+    import resource  # rarely needed
 
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit == resource.RLIM_INFINITY:

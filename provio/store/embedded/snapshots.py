@@ -132,7 +132,7 @@ def sweep_overlays(home: Home) -> None:
 
 def delete_overlay(folder: Path) -> None:
     """Delete an overlay, unless a process builds or queries it."""
-    import shutil  # slow to import, and seldom needed
+    import shutil  # slow to import, and rarely needed
 
     lock = folder / "lock"
     with contextlib.suppress(OSError), _alone(lock if lock.exists() else folder):
