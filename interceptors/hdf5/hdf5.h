@@ -275,11 +275,11 @@ void attribute_opened(const struct call *call, hid_t hid, hid_t place, const cha
 void attribute_of(const struct call *call, hid_t place, const char *object, struct file **file, char *room);
 void named(const struct call *call, hid_t object, hid_t place, const char *name);
 
+// ---- record.c: the other records of the table's subjects
+
 // Unrecorded objects leave a Gap, one for each reason.
 enum unrecorded { MANY_FILES, LONG_NAMES, ALL_RANKS };
 void unrecorded(const struct call *call, enum unrecorded reason);
-
-// ---- record.c: the other records of the table's subjects
 
 uint64_t recorded_start(const struct call *call);
 void closed(const struct call *call, hid_t hid);

@@ -67,11 +67,6 @@ extern struct object unknown_object, within; // `within`: in `source`, for all o
 struct counters *access_find(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api);
 struct counters *access_counted(struct thread *thread, struct object *object, const char *term, int api,
                                 struct object *source);
-void count_change(struct thread *thread, struct object *object, const char *term, int api, uint64_t bytes,
-                  uint64_t started);
-void count_operation(struct thread *thread, struct object *object, const char *term, int api, uint64_t bytes,
-                     uint64_t started);
-void access_opened(struct thread *thread, struct object *object, int api, uint64_t started, uint64_t elapsed);
 void access_forget(struct thread *thread);
 void access_touched(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api,
                     uint64_t time);
@@ -81,19 +76,30 @@ static inline void access_failed(struct thread *thread, struct object *object, i
 }
 void account_stream(struct thread *thread, struct object *object, enum side side, int api, uint64_t bytes);
 void account_carry(struct thread *thread, struct object *object, enum side side, int api);
-void account_other_detail(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api,
-                          uint64_t offset, uint64_t bytes, uint64_t started);
 struct access *access_new(struct thread *thread, struct object *object, uint64_t serial, uint64_t number,
                           struct block *block);
 void access_remember(struct thread *thread, struct access *access);
+bool access_closed(struct thread *thread, struct object *object, uint64_t serial, uint64_t time);
+
+// intercept.c
+void count_change(struct thread *thread, struct object *object, const char *term, int api, uint64_t bytes,
+                  uint64_t started);
+void count_operation(struct thread *thread, struct object *object, const char *term, int api, uint64_t bytes,
+                     uint64_t started);
+
+// call_lines.c
+void account_other_detail(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api,
+                          uint64_t offset, uint64_t bytes, uint64_t started);
+void call_line(struct thread *thread, struct counters *counters, uint64_t count, uint64_t offset, uint64_t bytes,
+               uint64_t started, uint64_t elapsed, int error);
+
+// sizes.c
 void counters_begin(struct counters *counters, uint64_t bytes, uint64_t first);
 void sizes_free(struct counters *counters);
 void counters_store_longest(struct counters *counters, uint64_t elapsed);
 void counters_store_again(struct counters *counters);
 void counters_note_size(struct thread *thread, struct counters *counters, uint64_t bytes, bool consecutive,
                         uint64_t first);
-void call_line(struct thread *thread, struct counters *counters, uint64_t count, uint64_t offset, uint64_t bytes,
-               uint64_t started, uint64_t elapsed, int error);
 
 // read_write_turns.c: reads that resume after the process wrote, and writes that resume after it read
 void turn_to(enum side side);
@@ -101,8 +107,6 @@ bool is_of_channel(const struct counters *counters);
 void turn_follow(struct counters *counters);
 void turn_look(struct thread *thread, struct counters *counters, uint64_t first);
 void turn_end(struct thread *thread, struct counters *counters, uint64_t first);
-
-bool access_closed(struct thread *thread, struct object *object, uint64_t serial, uint64_t time);
 
 // A counter in the text: a label of 16 bytes and 16 digits.
 enum { COUNTER = 32 };
@@ -112,6 +116,9 @@ enum { COUNTER = 32 };
 void text_counter(struct text *text, const char *label);
 void text_align(struct text *text);
 void text_counted_api(struct text *text, const char *property, int api);
+
+// opening.c
+void access_opened(struct thread *thread, struct object *object, int api, uint64_t started, uint64_t elapsed);
 unsigned side_counters(enum side side);
 void text_side(struct text *text, struct access *access, enum side side, int api);
 

@@ -52,11 +52,15 @@ const char *shell_reason(void);
 const char *own_name(void); // resolve.c: the shim's file
 // launch.c: the folder that contains the shim or `preload`; returns its length, 0: unknown
 size_t package_folder(char *room);
+
+// children.c
 void launch_report(struct launch *launch, int api, const char *shown);
 void launch_failed(struct launch *launch, int api, int error);
+pid_t forked(int api, pid_t pid, struct thread *thread, uint64_t started);
+
+// event.c
 void event_unwatched(struct launch *launch, int api, int pid);
 void event_withdraw(struct block *block);
-pid_t forked(int api, pid_t pid, struct thread *thread, uint64_t started); // children.c
 void event_gap(int api, const char *reason, const char *path);
 void callers_unloaded(void); // ../hdf5/library.c
 

@@ -67,7 +67,6 @@ struct block {
     struct thread *thread;
 };
 
-void lives_write(void);
 bool block_begin(struct thread *thread, struct block *block, size_t room);
 // A number in the file shows readers that something changed.
 void live_changed(const struct thread *thread);
@@ -95,9 +94,6 @@ void live_sweep(struct thread *thread);
 void live_gain_ahead(struct thread *thread, uint32_t size);
 void base_return(struct thread *thread);
 bool live_ready(struct thread *thread);
-bool live_is_written(const struct live *live); // its file cannot be mapped: chunk.c
-void live_write_now(struct live *live);
-bool size_allowed(uint64_t size); // of a file: chunk.c
 
 struct mounts;
 
@@ -148,6 +144,10 @@ bool side_file_begin(struct side_file *file, const char *kind, const char *key, 
 void side_file_end(struct side_file *file);
 
 // chunk.c
+void lives_write(void);
+bool live_is_written(const struct live *live); // its file cannot be mapped
+void live_write_now(struct live *live);
+bool size_allowed(uint64_t size);                        // of a file
 long chunk_gain(struct live *live, int fd, size_t need); // 0 or a negative errno
 void chunks_sweep(struct live *live);
 

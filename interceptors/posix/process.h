@@ -140,11 +140,14 @@ extern THREAD_LOCAL struct thread *lender; // in a child of vfork: the thread wh
 // children.c: a child by clone with this memory is not recorded. Its thread-local storage may be its parent's.
 extern THREAD_LOCAL enum { NOT_MUTED, SHARED_STORAGE, OWN_STORAGE } muted;
 
-extern _Atomic bool python_pending; // python.c: a Python without a started layer
+// python.c
+extern _Atomic bool python_pending; // a Python without a started layer
 void python_detect(void);
 void python_request(void);
 
-void text_date(struct text *text, struct thread *thread, uint64_t nanoseconds);
+void text_date(struct text *text, struct thread *thread, uint64_t nanoseconds); // text.c
+
+// process.c
 bool wake(void);
 struct thread *thread_begin(void);
 long process_identify(void);
@@ -152,6 +155,8 @@ uint64_t start_tick(int pid, uint32_t *parent);
 void child_begin(void);
 uint64_t child_tick(int pid);
 void child_named(void);
+
+// clock.c
 uint64_t boot_tick(void);
 uint64_t clock_slow(struct thread *thread);
 void clock_stop(struct thread *thread);            // no clock from here on: the last time stays
