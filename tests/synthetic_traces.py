@@ -90,7 +90,7 @@ class Process:
         self.run, self.pid = run, pid
         self.serial, self.accesses = count(1), count(1)
         self.open: list[Handle | Plain] = []
-        self.tasks, self.task = count(1), ""
+        self.tasks, self.task, self.tasks_begun = count(1), "", False
         self.told = {letter: count(1) for letter in "gmce"}
         base = f"{RUN_BASE}{run.id}/{HOST}/{pid}.1.0/0/"
         self.lines = [
@@ -106,8 +106,9 @@ class Process:
 
     def begin(self, name: str, **facts: str | int) -> None:
         """Begin a Task within the one that is going on, and enter it."""
+        self.enter()
         self.run.tick()
-        within, self.task = self.task, f"../t{next(self.tasks)}"
+        within, self.task, self.tasks_begun = self.task, f"../t{next(self.tasks)}", True
         said = {"name": name} | facts | {"startedNs": self.run.now}
         words = (f":{word} {one if isinstance(one, int) else turtle.literal(one)}" for word, one in said.items())
         self.say(" ; ".join([f"<{self.task}> a :Task", *words, *([f":partOf <{within}>"] if within else [])]))
@@ -116,7 +117,20 @@ class Process:
         """End the Task; later operations belong to the named one, or to none."""
         self.run.tick()
         self.say(f"<{self.task}> :endedNs {self.run.now} ; :status {turtle.literal(status)}")
-        self.task = back
+        self.enter(back)
+
+    def enter(self, task: str | None = None) -> None:
+        """Let later operations belong to a Task, or to none; None: only state those so far."""
+        for handle in self.open:
+            for one in (handle, handle.plain if isinstance(handle, Handle) else None):
+                if one and one.used:
+                    one.count()
+        self.task = self.task if task is None else task
+
+    @property
+    def within(self) -> str:
+        """The Task of an operation, as a trace states it."""
+        return f" ; :task <{self.task}>" if self.task else ""
 
     def configure(
         self, configuration: str, kind: str = "", whole: bool = True, /, **settings: str | float | bool
@@ -148,18 +162,17 @@ class Process:
         self._settings(name, settings)
         return name
 
-    def used(self, what: str, made: bool = False) -> None:
-        """Declare that the program used (or `made`) a declared entity or a file."""
+    def used(self, what: str | File, made: bool = False) -> None:
+        """Declare that the program used (or `made`) a declared entity, a path, or a file with its facts."""
         at, kind = self.run.tick(), "GeneratedSaid" if made else "UsedSaid"
-        about = f":path {turtle.literal(what)}" if what.startswith("/") else f":object <{what}>"
-        within = f" ; :task <{self.task}>" if self.task else ""
-        self.say(f"<e{next(self.accesses)}> a :{kind} ; :at {at} ; {about}{within}")
+        name, more = (what.path, f" ; {what.facts}") if isinstance(what, File) else (what, "")
+        about = f":path {turtle.literal(name)}{more}" if name.startswith("/") else f":object <{name}>"
+        self.say(f"<e{next(self.accesses)}> a :{kind} ; :at {at} ; {about}{self.within}")
 
     def _tell(self, letter: str, kind: str, said: list[str]) -> str:
         self.run.tick()
         name = f"../{letter}{next(self.told[letter])}"
-        within = [f":task <{self.task}>"] if self.task else []
-        self.say(" ; ".join([f"<{name}> a :{kind}", f":startedNs {self.run.now}", *said, *within]))
+        self.say(" ; ".join([f"<{name}> a :{kind}", f":startedNs {self.run.now}", *said]) + self.within)
         return name
 
     def _settings(self, name: str, settings: dict[str, str | float | bool]) -> None:
@@ -171,14 +184,14 @@ class Process:
         """Make a child."""
         at = self.run.tick()
         child = self.run.process(image="fork")
-        self.say(f"<e{next(self.accesses)}> a :Fork ; :at {at} ; :childPid {child.pid} ; :childTick 1")
+        self.say(f"<e{next(self.accesses)}> a :Fork ; :at {at} ; :childPid {child.pid} ; :childTick 1{self.within}")
         return child
 
     def launch(self, *argv: str) -> Process:
         """Start a program."""
         at = self.run.tick()
         child = self.run.process(*argv)
-        self.say(f"<e{next(self.accesses)}> a :Spawn ; :at {at} ; :childPid {child.pid} ; :childTick 1")
+        self.say(f"<e{next(self.accesses)}> a :Spawn ; :at {at} ; :childPid {child.pid} ; :childTick 1{self.within}")
         return child
 
     def h5(self, file: File, mode: str = "r", seen: bool = True) -> Handle:
@@ -206,7 +219,7 @@ class Plain:
         self.process, self.file, self.mode = process, file, mode
         self.reads: list[int] = []
         self.writes: list[int] = []
-        self.opened = process.run.tick()
+        self.opened, self.made_in = process.run.tick(), process.task
         if mode == "w":
             file.size, file.mtime = 0, process.run.now
         flags = {"r": 0, "r+": O_RDWR, "w": O_RDWR | O_CREAT | O_TRUNC}[mode]
@@ -239,13 +252,19 @@ class Plain:
         self.process.open.remove(self)
         self.count()
 
+    @property
+    def used(self) -> bool:
+        """Whether it has counters that are not yet stated."""
+        return bool(self.reads or self.writes or (self.process.task and self.process.task == self.made_in))
+
     def count(self) -> None:
         """State the counters."""
         line = f'<a{next(self.process.accesses)}> a :Access ; :object <{self.name}> ; :readApi "read" ; '
         line += _side("read", self.reads) + ' ; :writeApi "write" ; ' + _side("write", self.writes)
         if self.process.task:
-            line += f" ; :task <{self.process.task}> ; :closed {0:016}"
+            line += self.process.within + (f" ; :closed {0:016}" if self.process.task == self.made_in else "")
         self.process.say(line)
+        self.reads, self.writes = [], []
 
     def state(self) -> None:
         """State the counters, and the close."""
@@ -346,6 +365,8 @@ class Handle:
         if new:
             self.create(path, attribute)
         found = self.met(path, attribute)
+        if self.plain and self.process.tasks_begun:
+            self.plain.write()
         found.writes.append(self.process.run.tick())
         if whole:
             self.process.say(f"<{found.name}> :replacedNs {self.process.run.now}")
@@ -361,14 +382,15 @@ class Handle:
         times = f":count 1 ; :elapsed 9 ; :last {at} ; :first {at} ; :longest 9"
         self.process.say(
             f"<a{next(self.process.accesses)}> a :Copy ; :source <{source.name}> ; :object <{made.name}> ; "
-            f':api "H5Ocopy" ; {times}'
+            f':api "H5Ocopy" ; {times}{self.process.within}'
         )
         return self
 
     def shows(self, path: str, source: Handle, other: str) -> Handle:
         """Make a virtual dataset, or meet one: it shows a dataset of another file."""
         found = self.met(path)
-        self.process.say(f"<{found.name}> :virtualSource <{source.met(other).name}>")
+        shown = f":object <{found.name}> ; :virtualSource <{source.met(other).name}>"
+        self.process.say(f"<v{next(self.process.accesses)}> {shown}")
         return self
 
     def link(self, path: str, target: str, file: str = "") -> Handle:
@@ -397,16 +419,23 @@ class Handle:
         self.objects.pop((path, attribute), None)
         return self
 
+    used = True
+
+    def count(self) -> None:
+        """State the counters of objects."""
+        for known in self.objects.values():
+            if known.reads or known.writes:
+                line = f'<a{next(self.process.accesses)}> a :Access ; :object <{known.name}> ; :readApi "H5Dread" ; '
+                line += _side("read", known.reads) + ' ; :writeApi "H5Dwrite" ; ' + _side("write", known.writes)
+                self.process.say(line + self.process.within)
+                known.reads, known.writes = [], []
+
     def close(self) -> None:
         """Close the file, which writes the data that the library buffered."""
         if self not in self.process.open:
             return
         self.process.open.remove(self)
-        for known in self.objects.values():
-            if known.reads or known.writes:
-                line = f'<a{next(self.process.accesses)}> a :Access ; :object <{known.name}> ; :readApi "H5Dread" ; '
-                line += _side("read", known.reads) + ' ; :writeApi "H5Dwrite" ; ' + _side("write", known.writes)
-                self.process.say(line)
+        self.count()
         if self.wrote:
             if self.plain:
                 self.plain.write()
@@ -421,11 +450,11 @@ class Handle:
     def _counted(self, name: str, term: str, api: str, at: int) -> None:
         times = f":count 1 ; :elapsed 9 ; :last {at} ; :first {at} ; :longest 9"
         what = f':object <{name}> ; :operation :{term} ; :api "{api}"'
-        self.process.say(f"<a{next(self.process.accesses)}> a :Access ; {what} ; {times}")
+        self.process.say(f"<a{next(self.process.accesses)}> a :Access ; {what} ; {times}{self.process.within}")
 
     def _event(self, kind: str, api: str, names: str) -> None:
         self.wrote = True
-        at = f":at {self.process.run.tick()} ; :elapsed 9"
+        at = f":at {self.process.run.tick()} ; :elapsed 9{self.process.within}"
         self.process.say(
             f'<e{next(self.process.accesses)}> a :{kind} ; {at} ; :api "{api}" ; :inFile <{self.name}> ; {names}'
         )

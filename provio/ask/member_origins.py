@@ -200,9 +200,10 @@ class Origins:
             if "#" not in source
             else self._previous_forms(source, stated) or self.sources(source)
         )
-        without = frozenset(stated.get(WITHOUT, ()))
+        without = self.properties(source.partition("#")[0]).get(WITHOUT, ())
         for one in origins or ():
-            yield one, target, without | {one + name[len(source) :] for name in deleted}
+            below = [name for name in without if "#" not in one or (name != one and _is_in(name, (one,)))]
+            yield one, target, frozenset([*below, *(one + name[len(source) :] for name in deleted)])
 
     def _members(self, holder: str) -> list[str]:
         rows = self.reader.table(f"SELECT DISTINCT ?o {{ <{holder}> <{HAD_MEMBER}>+ ?o }}")

@@ -206,13 +206,14 @@ class _Levels:
 
     def of(self, process: str, task: str) -> tuple[str, ...]:
         """Return the names of the levels around a Task of a process."""
-        found = self.known.get((process, task))
+        key = process, task
+        found = self.known.get(key)
         if found is None:
             line: dict[str, None] = {}
             while task in self.tasks and task not in line:
                 line[task] = None
                 task = self.tasks[task].part_of
-            found = self.known[process, task] = (*line, process, RUN)
+            found = self.known[key] = (*line, process, RUN)
         return found
 
 

@@ -287,7 +287,9 @@ class _Work:
             target.revision_of[found.iri] = None
         replaced = one.since < member.replaced <= one.moment or (one.last and member.replaced > one.since)
         first = not one.since
-        if replaced or (first and (member.created or member.copied_from or member.file.truncated)):
+        copied = any(access.moments()[0] > one.since for _, access in member.copied_from)
+        created = member.created and member.made() > one.since
+        if replaced or created or copied or (first and member.file.truncated):
             return
         before = (member.path, member.name)
         if first:
@@ -347,8 +349,11 @@ class _Work:
             return
         files = [one.version.iri for one in made[-1:]] or [found.version for found in objects.found(member.file)]
         for file in files:
-            name = objects.moves[member.file.iri].later((member.path, None), member.made()) if made else None
-            link = self.out.member(file, member.kind, *(name or (member.path, None)), member.record)
+            moves = objects.moves[member.file.iri] if made else Moves()
+            name = moves.later((member.path, None), member.made())
+            if name is None:
+                continue
+            link = self.out.member(file, member.kind, *name, member.record)
             for target in [file] if other is None else self._elsewhere(objects, other):
                 link.leads_to[self.out.member(target, "", path, None, {}).iri] = None
 
@@ -363,11 +368,15 @@ class _Work:
     def _renamed(self, objects: ProcessObjects, file: Opening, made: list[_Made]) -> None:
         """Tie a moved object that existed before to the object under its old name in the previous version."""
         known = {(member.path, member.name): member for member in file.members}
-        here = {name for name, member in known.items() if member.created or member.copied_from}
+        here: dict[tuple[bytes, bytes | None], int] = {}  # when each object of this opening was made first
+        for member in file.members:
+            if member.created or member.copied_from:
+                made_at = here.get((member.path, member.name), member.made())
+                here[member.path, member.name] = min(member.made(), made_at)
         moves, version = objects.moves[file.iri], self.owner.get(made[-1].version.iri, made[-1].version)
         for moment, old, new in moves.renames:
             name, before = moves.later(new, moment), moves.earlier(old, moment)
-            if name is None or old in here:
+            if name is None or any(here.get(one, moment) < moment for one in (old, before)):
                 continue
             met = known.get(old) or known.get(new)
             kind = met.kind if met else "Attribute" if new[1] else ""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
 from provio.base.records import plain
-from provio.lineage.identity import Identity
+from provio.lineage.identity import Identity, without_task
 from provio.lineage.model import SECOND, TICK, Conclusions, Input, Span, inode_of
 from provio.system.statx import Facts
 from provio.trace.facts import Opening, Stretch
@@ -242,12 +242,16 @@ def _leave_out(found: Input, conclusions: Conclusions) -> None:
 
 
 def name_unread(openings: list[Opening], identity: Identity, conclusions: Conclusions) -> None:
-    """Add a gap for each opening without an observed read, unless the process read or wrote the file elsewhere."""
-    own = {(span.process.iri, span.inode) for span in conclusions.spans}
+    """Add a gap for each opening without an observed read, unless the process read, copied or wrote the file
+    elsewhere, in any Task."""
+    wanted: set[object] = {identity.version(opening.facts) for opening in openings}
+    wanted.update(inode_of(opening.facts) for opening in openings)
+    used = [(iri, one.version) for iri, inputs in conclusions.inputs.items() for one in inputs if one.version in wanted]
+    wrote = [(span.process.iri, one) for span in conclusions.spans for one in (span.inode, *span.sources)]
+    own = {(without_task(iri), one) for iri, one in [*used, *wrote] if one in wanted}
     for opening in openings:
         process, version = opening.process.iri, identity.version(opening.facts)
-        read = any(found.version == version for found in conclusions.inputs[process])
-        if not read and (process, inode_of(opening.facts)) not in own:
+        if own.isdisjoint((without_task(process), one) for one in (version, inode_of(opening.facts))):
             path = (opening.name or b"?").decode("utf-8", "replace")
             reason = f"{path} was opened for reading and no read of it was seen: it may have been read unseen"
             conclusions.gaps.append((opening.iri + "~unread", process, reason))

@@ -116,6 +116,7 @@ class _Divider:
         for access in opening.accesses:
             accesses.setdefault(self.known(access.task), []).append(access)
         names = accesses.keys() | set(touched)
+        names |= {self.known(copy.access.task) for copy in opening.copied_to}
         names |= {self.known(name) for name in inside.tasks} if inside else set()
         found = {}
         for name in dict.fromkeys([made_in, *sorted(names)]):

@@ -269,8 +269,10 @@ class Member:
         return self.stretches("write") + made + [access.moments() for _, access in self.copied_from]
 
     def made(self) -> int:
-        """Return when it was created, in ns since 1970: by the call, else the first write, else the file's opening."""
+        """Return when it was created, in ns since 1970: by the call that made or copied it, else the first write, else
+        the file's opening."""
         calls = [access.moments()[0] for access in self.accesses if access.operation == "Create"]
+        calls = calls or [access.moments()[0] for _, access in self.copied_from]
         return min(calls or [first for first, _ in self.stretches("write")] or [self.file.opened])
 
 

@@ -60,6 +60,7 @@ class Story:
         self.facts = "".join(f" ; :{name} {turtle.literal(value)}" for name, value in facts.items())
         self.processes: list[Process] = []
         self.settled: list[str] = []
+        self.hashes: list[str] = []
         self.within: float | None = None  # the error of the hosts' clocks
 
     def process(self, name: str, moment: float = 0, image: str = "exec", **more: str | int) -> Process:
@@ -67,6 +68,11 @@ class Story:
         one = Process(self, name, moment, image, dict(more))
         self.processes.append(one)
         return one
+
+    def hashes_to(self, stated: str, digest: str) -> None:
+        """State the SHA-256 of a file that was computed after the run."""
+        name = f"{RUN_BASE}{self.id}/node/hash/{inode(stated.partition('@')[0])}.{len(self.hashes)}"
+        self.hashes.append(f'<{name}> {facts(stated)} ; :sha256 "{digest * 64}" .\n')
 
     def write(self) -> Path:
         """Write the run folder, and return it."""
@@ -86,6 +92,9 @@ class Story:
         if self.settled:
             prefix = f"@prefix : <{NS}> .\n"
             (self.folder / "node" / "settled.ttl").write_text(prefix + "".join(self.settled), encoding="utf-8")
+        if self.hashes:
+            text = f"@prefix : <{NS}> .\n" + "".join(self.hashes)
+            (self.folder / "node" / "hashes.ttl").write_text(text, encoding="utf-8")
         return self.folder
 
 
@@ -135,6 +144,40 @@ class Process:
         self.say(f"<e{self.count}> a :{kind} ; :at {since(moment)} ; :elapsed 9{' ; ' if more else ''}{more}")
         return f"e{self.count}"
 
+    def configures(self, moment: float, name: str, **settings: int) -> None:
+        """Declare a configuration."""
+        self._settings(f"../g{self._tell('g', 'Configuration', moment, name)}", settings)
+
+    def entity(self, moment: float, name: str, identifier: str, **settings: int) -> str:
+        """Declare an entity that is no file; return its name."""
+        more = f" ; :identifier {turtle.literal(identifier)}" if identifier else ""
+        iri = f"../e{self._tell('e', 'DataObject', moment, name, more)}"
+        self._settings(iri, settings)
+        return iri
+
+    def tells(self, moment: float, what: str, made: bool = False) -> None:
+        """Declare the use of an entity or a path, or that it was `made`."""
+        about = f":path {turtle.literal(what)}" if what.startswith("/") else f":object <{what}>"
+        self.event("GeneratedSaid" if made else "UsedSaid", moment, about)
+
+    def _tell(self, letter: str, kind: str, moment: float, name: str, more: str = "") -> int:
+        self.count += 1
+        self.say(f"<../{letter}{self.count}> a :{kind} ; :startedNs {at(moment)} ; :name {turtle.literal(name)}{more}")
+        return self.count
+
+    def _settings(self, iri: str, settings: dict[str, int]) -> None:
+        for number, (key, value) in enumerate(settings.items(), 1):
+            self.say(f"<{iri}/{number}> a :Setting ; :partOf <{iri}> ; :name {turtle.literal(key)} ; :value {value}")
+        self.say(f"<{iri}> :complete true")
+
+    def begins(self, moment: float, end: float, name: str) -> str:
+        """Have a Task from one moment to another; return its name."""
+        self.count += 1
+        task = f"../t{self.count}"
+        self.say(f"<{task}> a :Task ; :name {turtle.literal(name)} ; :startedNs {at(moment)}")
+        self.say(f'<{task}> :endedNs {at(end)} ; :status "ok"')
+        return task
+
     def forks(self, child: str, moment: float, **more: str | int) -> Process:
         """Fork at a moment; the child begins then."""
         one = self.story.process(child, moment, "fork", **more)
@@ -162,8 +205,9 @@ class Opening:
     def __init__(self, process: Process, name: str) -> None:
         self.process, self.name = process, name
 
-    def does(self, side: str, *stretches: tuple[float, float, int], longest: float = 0.001) -> Opening:
-        """Read or write in stretches of (first, last, bytes); between two of them the process did the opposite."""
+    def does(self, side: str, *stretches: tuple[float, float, int], longest: float = 0.001, task: str = "") -> Opening:
+        """Read or write in stretches of (first, last, bytes); between two of them the process did the opposite. A
+        `task` is that of `begins`."""
         process = self.process
         process.count += 1
         name, title = f"a{process.count}", side.capitalize()
@@ -172,6 +216,7 @@ class Opening:
             f'<{name}> a :Access ; :object <{self.name}> ; :{side}Api "{side}" ; :{side}s {len(stretches):016} ; '
             f":{side}Bytes {total:016} ; :{side}Elapsed {7:016} ; :last{title} {since(stretches[-1][1])} ; "
             f":first{title} {since(stretches[0][0])} ; :{side}Longest {since(longest)}"
+            + (f" ; :task <{task}> ; :closed {since(0)}" if task else "")
         )
         done = 0
         for number, ((_, last, size), (first, _, _)) in enumerate(pairwise(stretches)):

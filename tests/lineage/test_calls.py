@@ -45,7 +45,7 @@ def test_asynchronous_reads_and_writes(project: Project, compiled: Path) -> None
     assert project.data("x") == {"a", "b"}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_allocation_is_a_change_of_the_file(project: Project) -> None:
     """A file extended by fallocate alone is a version of the allocating process, and keeps the earlier content."""
     project.sh("echo 1 > a; echo 2 > b")
@@ -55,7 +55,7 @@ def test_allocation_is_a_change_of_the_file(project: Project) -> None:
     assert project.count("?activity a provio:Allocate ; provio:bytes 9000") == 1
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_changes_of_metadata_change_no_content(project: Project) -> None:
     """chmod leaves version and ancestors as they were, and is an activity of the graph."""
     project.sh("echo 1 > a; echo 2 > b")
@@ -65,7 +65,7 @@ def test_changes_of_metadata_change_no_content(project: Project) -> None:
     assert project.count("?activity a provio:SetMode ; provio:path ?path") == 1
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_stat_and_list_are_activities_if_recorded(project: Project) -> None:
     """With --record stat and --record list each is an activity with its path; neither is in the lineage."""
     project.sh("mkdir d; echo 1 > d/a")

@@ -13,10 +13,11 @@ case is skipped. Cases without `everyday` run only with all tests.
 
 from __future__ import annotations
 
+import os
 import shlex
 import tomllib
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from query_agreement import assert_agreement
 WAYS = ("data", "carried", "control")
 MOST = 20  # the most repetitions of steps that may be late
 TABLE = [
-    pytest.param(case, id=case["name"], marks=[] if case.get("everyday") else [pytest.mark.slow])
+    pytest.param(case, id=case["name"], marks=[] if case.get("everyday") else [pytest.mark.integration])
     for path in sorted((Path(__file__).parent.parent / "cases").glob("*.toml"))
     for case in tomllib.loads(path.read_text())["case"]
 ]
@@ -86,6 +87,16 @@ def undo() -> Iterator[ExitStack]:
     """Actions to undo at the end of the test."""
     with ExitStack() as stack:
         yield stack
+
+
+@pytest.fixture(autouse=True)
+def record_in_memory(project: Project, undo: ExitStack) -> None:
+    """Keep the record in memory, if root may mount a file system: a store syncs its files after each step. The files of
+    the case stay on the disk."""
+    if os.geteuid() == 0:
+        with suppress(pytest.skip.Exception):
+            filesystems.mount(project.path / ".provio", "tmpfs", undo)
+            (project.path / ".provio").chmod(0o700)
 
 
 @pytest.mark.parametrize("case", TABLE)

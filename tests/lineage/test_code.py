@@ -86,7 +86,7 @@ open(sys.argv[1], "w").write(open("a").read() * mine.K + b)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_module_that_is_compiled_on_the_way(project: Project) -> None:
     """Byte code comes only from its source, and does not end a phase: a run that reads the byte code comes from the
     source, and from no input of the run that compiled it."""
@@ -104,7 +104,7 @@ def test_a_module_that_is_compiled_on_the_way(project: Project) -> None:
     assert project.data(kept) == {"mine.py"}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_dot_folder_of_the_home_of_the_run_is_noise(project: Project) -> None:
     """For any home folder; dot-folders of the project are not noise."""
     project.sh("mkdir ../.tools .mine; echo 1 > ../.tools/table; echo 2 > .mine/table")

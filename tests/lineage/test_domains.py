@@ -41,7 +41,7 @@ def test_a_file_is_the_same_under_two_mount_points_of_one_domain() -> None:
     assert one.file(b"/x/y", "1:1") != other.file(b"/x/y", "1:1")
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_run_and_a_question_know_storage_by_the_name_it_was_given(project: Project) -> None:
     """Also memory file systems, which have no name beyond a boot."""
     with tempfile.TemporaryDirectory(dir="/dev/shm") as memory:
@@ -135,7 +135,7 @@ def test_beegfs_is_named_by_its_server(tmp_path: Path) -> None:
     assert storage.shared("beegfs", "beegfs_nodev", f"rw,cfgFile={settings},_netdev") == "beegfs:head02:8018"
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", ["ext4", "xfs", "tmpfs", "overlay"])
 def test_local_storage_is_distinguished(tmp_path: Path, kind: str) -> None:
     """A disk is named by its UUID, which is the same after a new mount; storage without a permanent name is named by

@@ -14,7 +14,7 @@ import pytest
 
 h5py = pytest.importorskip("h5py")
 np = pytest.importorskip("numpy")
-signal = pytest.importorskip("scipy.signal")
+pytest.importorskip("scipy")
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "dassa"
 HUM = 180.0  # Hz
@@ -61,7 +61,7 @@ def case(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return Case(folder, velocity, speed)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_conversion_keeps_every_count(case: Case) -> None:
     """The HDF5 file holds the counts of the raw file times its scale, and the header's facts."""
     raw = (case.folder / "WestSac.bin").read_bytes()
@@ -95,6 +95,8 @@ def test_decimation_removes_aliases(case: Case) -> None:
 
     def line(data: Any) -> float:
         """The power at the folded frequency over that of its neighbourhood, on the average channel."""
+        from scipy import signal  # takes a second
+
         frequencies, power = signal.welch(data, rate, nperseg=1000, axis=0)
         folded = np.argmin(np.abs(frequencies - abs(HUM - 2 * rate)))
         mean = power.mean(axis=1)

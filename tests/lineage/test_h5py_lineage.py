@@ -10,7 +10,7 @@ import pytest
 from conftest import Project
 
 pytest.importorskip("h5py")
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.integration
 
 MAKE = """
 import h5py
@@ -87,6 +87,7 @@ def found(project: Project, *asked: str) -> set[str]:
     }
 
 
+@pytest.mark.slow
 def test_the_sources_of_each_object(story: Project) -> None:
     """Objects that are read, copied, linked, mapped, moved, or not changed by an update."""
     assert found(story, "out.h5#/x") == {"t.txt"}
@@ -125,6 +126,7 @@ COPIES = {
 }
 
 
+@pytest.mark.slow
 def test_an_object_of_a_copied_file_comes_from_the_same_object(project: Project, needs: Any) -> None:
     """For a copy by any program, in a run of its own, and forward; under another name it is an object of the same
     file."""
@@ -154,6 +156,7 @@ with h5py.File("w.h5", "r+") as out:
 """
 
 
+@pytest.mark.slow
 def test_a_rewritten_dataset(project: Project) -> None:
     """The earlier content is no source after it was overwritten completely, or its file was deleted."""
     project.watch(sys.executable, "-c", MAKE)

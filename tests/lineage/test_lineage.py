@@ -22,7 +22,7 @@ with get_context("fork").Pool(3) as pool:
 """
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_pool_of_processes_by_data(project: Project) -> None:
     """For any assignment of tasks to workers: by data each product comes only from its own input."""
     project.sh("for k in 1 2 3 4 5 6; do echo $k > in$k; done")
@@ -31,7 +31,7 @@ def test_a_pool_of_processes_by_data(project: Project) -> None:
     assert {k: project.data(f"out{k}") for k in range(1, 7)} == {k: {f"in{k}"} for k in range(1, 7)}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_later_reader_is_no_ancestor(project: Project) -> None:
     """A program that read x after it was made is no ancestor of x, but of the products of x."""
     project.sh("echo 1 > a; echo 2 > b")
@@ -55,7 +55,7 @@ def test_an_unobserved_read_is_a_gap(project: Project) -> None:
     assert ["a was opened" in gap["reason"] for gap in project.lineage("x")["gaps"]] == [True]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_read_by_the_number_of_its_system_call(project: Project) -> None:
     """A file read with syscall() is an ancestor like any other."""
     project.sh("echo 1 > a")
@@ -77,7 +77,7 @@ def test_an_unobserved_change_is_a_gap(project: Project) -> None:
     assert [gap["reason"][:7] for gap in document["gaps"]] == ["may hav"]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_script_is_the_program_and_no_input(project: Project) -> None:
     """The script is the version of the program (its plan); a module of the project is an input."""
     project.sh("echo 1 > a; echo 'K = 2' > mine.py")
@@ -91,7 +91,7 @@ def test_a_script_is_the_program_and_no_input(project: Project) -> None:
     assert document["hidden"] > 5
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_installed_software_is_noise(project: Project) -> None:
     """Files below a root in a variable of a module are counted and hidden, unless the command line names them."""
     software = project.path.parent / "software"
@@ -107,7 +107,7 @@ def test_installed_software_is_noise(project: Project) -> None:
     assert "../software/table" in project.data("x", "--all")
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_make_builds_come_from_their_sources(project: Project) -> None:
     """A small build by make and gcc: by data the binary comes from its C sources and headers, and nothing else."""
     project.sh("echo '#include \"h.h\"\nint main(void) { return N; }' > m.c; echo '#define N 0' > h.h")

@@ -142,7 +142,7 @@ def updated(told: Told, act: Callable[..., object]) -> Told:
     ],
     ids="part whole anew deleted temporary moved written-moved moved-written made-moved".split(),
 )
-@pytest.mark.slow
+@pytest.mark.integration
 def test_an_update_in_place(
     told: Told, act: Callable[..., object], made: dict[str, set[str]], kept: set[tuple[str, str]]
 ) -> None:
@@ -315,7 +315,7 @@ def test_the_package_prov_reads_it_all(told: Told) -> None:
     assert lost(set(implied.quads(quads)), "trig") == (set(), set())
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_an_object_and_an_operation_take_few_triples(told: Told) -> None:
     """At most 14 each, counting all statements about either: five hundred are read, made and written."""
     process = told.run()

@@ -43,7 +43,7 @@ def makers(project: Project, target: str) -> list[str]:
     return [n["label"] for n in sorted(nodes, key=lambda n: n.get("start", "")) if n["type"] == "Task"]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_two_threads_two_tasks_one_file_each(tasks: Any) -> None:
     project = tasks("""
 def work(number):
@@ -64,7 +64,7 @@ threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
     project.provio("validate")
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_inputs_of_an_earlier_task_are_carried(tasks: Any) -> None:
     """Memory passes from Task to Task: the inputs of an ended one, never later reads."""
     project = tasks("""
@@ -85,7 +85,7 @@ write("last", text)
     project.provio("validate")
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_task_has_the_earlier_inputs_of_its_process(tasks: Any) -> None:
     project = tasks("""
 text = read("a")
@@ -96,7 +96,7 @@ read("b")
     assert project.ancestors("out") == {"data": set(), "carried": {"a"}, "control": set()}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_tasks_nest(tasks: Any) -> None:
     project = tasks("""
 with task("outer"):
@@ -116,7 +116,7 @@ with task("outer"):
     project.provio("validate")
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_task_is_cut_like_a_process(tasks: Any) -> None:
     project = tasks("""
 with task("all"):
@@ -128,7 +128,7 @@ with task("all"):
     project.provio("validate")
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_processes_started_by_a_task_are_launched_by_it(tasks: Any) -> None:
     project = tasks("""
 import subprocess
@@ -146,7 +146,7 @@ with task("pipe"):
     project.provio("validate")
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_two_tasks_of_one_file(tasks: Any) -> None:
     """A log that two Tasks append to comes from both; a file that one opened and another wrote comes from the
     writer."""
@@ -169,7 +169,7 @@ file.close()
     project.provio("validate")
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_task_between_two_of_one_thread(tasks: Any) -> None:
     """A file that one Task made and the next one read connects the two."""
     project = tasks("""
@@ -182,7 +182,7 @@ with task("two"):
     project.provio("validate")
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_graph_of_a_task(tasks: Any) -> None:
     project = tasks("""
 with task("fit", kind="cell", source='x = 1\\n"é"', number=3):
@@ -212,7 +212,7 @@ except FileNotFoundError:
     assert json.loads(json.dumps(node))["task"] == node["iri"].partition("phase/")[0]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_datasets_of_tasks(tasks: Any) -> None:
     """Also inside HDF5 files each Task has its own objects, and memory passes from one that ended to the next."""
     project = tasks("""
@@ -236,7 +236,7 @@ with task("save"):
     project.provio("validate")
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_long_task_sources_are_shown_in_part(tasks: Any) -> None:
     """Text output shows the beginning of long lines and of many lines; JSON has everything."""
     project = tasks("""
@@ -251,7 +251,7 @@ with task("fit", source="data = '" + "x" * 3000 + "'\\n" + "more = 1\\n" * 60):
     assert project.provio("why", "x", "--as", "json").stdout.count("more = 1") == 60
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_source_of_a_task_is_shown(tasks: Any) -> None:
     """Text shows the name of the Task; `why` shows the first line of its source, or all of it on request."""
     project = tasks("""
@@ -273,7 +273,7 @@ with task("odd", source='password = "hidden"  # \\ud800'):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_coroutine_reads_after_the_end_of_its_task(tasks: Any) -> None:
     """A coroutine belongs to the Task that created it, also after its end; a Task in between has nothing of it."""
     project = tasks("""
@@ -303,7 +303,7 @@ asyncio.run(main())
     project.provio("validate")
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_asyncio_tasks_and_a_pool(tasks: Any) -> None:
     """Two coroutines alternating in one thread, and two calls in a pool: each has exactly its own file."""
     project = tasks("""
@@ -339,7 +339,7 @@ with concurrent.futures.ThreadPoolExecutor(2) as pool:
     project.provio("validate")
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_fork_and_an_exec_within_a_task(tasks: Any) -> None:
     """A fork has the inputs of its parent's Task; a program that replaces the process belongs to the Task."""
     project = tasks("""
@@ -364,7 +364,7 @@ with task("replaced"):
     project.provio("validate")
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_one_file_open_in_several_tasks(tasks: Any) -> None:
     """One Task opens a file, another reads it, copies objects inside it, and a third writes: each object belongs to
     its maker."""
@@ -391,7 +391,7 @@ out.close()
     project.provio("validate")
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_copy_by_the_kernel_in_a_task(tasks: Any) -> None:
     """A copy that passed through no program's memory comes only from its source, and is a part of the Task."""
     project = tasks("""

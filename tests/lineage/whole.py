@@ -32,6 +32,7 @@ class Names:
         for strand in found.strands.values():  # a Task is a process of its own
             iri = strand.process.iri
             self.known[iri] = f"{self.known[without_task(iri)]}:{iri.split('/')[-2]}"
+        self._declared(trace, found)
         for version in [*found.versions.values(), *found.contributions]:
             name = version.last_name.rpartition(b"/")[2].decode() or str(version.facts.inode)
             part = version.iri.rpartition("/")[2].partition("~")[2]
@@ -40,10 +41,22 @@ class Names:
         for iri, phases in found.phases.items():
             for number, phase in enumerate(phases):
                 self.known[phase.iri] = f"{self.known.get(iri, iri)}/{number}"
+        for iri, fine in found.finer.items():
+            for phase in fine:
+                self.known[phase.iri] = f"{self.known.get(iri, iri)}/{phase.iri.rpartition('phase/')[2]}"
         for segment in found.segments:
             self.known[segment.iri] = f"{segment.channel.rpartition('/')[2]}<{self[segment.generated_by]}>"
         for copy in found.copies:
             self.known[copy.iri] = f"{self.known[copy.process.iri]}/copy{copy.iri.rpartition('/')[2]}"
+
+    def _declared(self, trace: Trace, found: Conclusions) -> None:
+        """Number the versions of configurations, and the states of entities; name metrics by their values."""
+        for number, (iri, version) in enumerate(found.declared.versions.items()):
+            self.known[iri] = f"{version.declaration.name}-{number}"
+        for number, (iri, state) in enumerate(found.declared.states.items()):
+            self.known[iri] = f"{found.declared.kept[state.of][0].name}.{number}"
+        for metric in trace.declarations.metrics:
+            self.known[metric.iri] = f"{metric.name}={metric.value.text}"
 
     def _part(self, part: str) -> str:
         return self.time(int(part)) if part.isdigit() else part
@@ -70,6 +83,7 @@ def concluded(folder: Path) -> list[str]:
     names = Names(trace, found)
     lines = [_phase(names, phase) for phases in found.phases.values() for phase in phases]
     lines += [_version(names, one) for one in [*found.versions.values(), *found.contributions]]
+    lines += list(_programs(names, trace, found))
     for copy in found.copies:
         span = f"{names.time(copy.start)}..{names.time(copy.end)}"
         lines.append(
@@ -86,20 +100,20 @@ def concluded(folder: Path) -> list[str]:
     for iri, phases in found.finer.items():
         for phase in phases:
             used = names.all(iri for iri in phase.used if "#" in iri or iri in names.known)
-            number = phase.iri.rpartition("phase/")[2]
-            lines.append(f"{names[iri]}/{number} finer {names.time(phase.start)}..{names.time(phase.end)} used {used}")
+            line = f"{names[iri]}/{phase.iri.rpartition('phase/')[2]} finer"
+            lines.append(f"{line} {names.time(phase.start)}..{names.time(phase.end)} used {used}{_ties(names, phase)}")
     lines += [_member(names, found, one) for one in found.members.values()]
     lines += [f"{names[one]} shows {names[other]}" for one, other in found.shown]
     lines += [
-        f"state {one.of} at {names.time(one.at)} by {one.maker and names[one.maker.iri]}"
+        f"state {names[one.iri]} {one.iri} at {names.time(one.at)} by {one.maker and names[one.maker.iri]}"
         for one in found.declared.states.values()
     ]
     for use in found.declared.under:
-        lines.append(f"{names[use.process]} under {use.name} from {names.time(use.at)} in {names[use.task]}")
+        lines.append(f"{names[use.process]} under {names[use.version]} from {names.time(use.at)} in {names[use.task]}")
     for saved in found.declared.saved:
         files = names.all(saved.files)
-        numbers = f"{len(saved.configurations)} configurations, {len(saved.metrics)} metrics"
-        lines.append(f"{names[saved.actor.iri]} saved {saved.declaration.path!r} as {files} with {numbers}")
+        given = f"{names.all(saved.configurations)} and metrics {names.all(saved.metrics)}"
+        lines.append(f"{names[saved.actor.iri]} saved {saved.declaration.path!r} as {files} under {given}")
     short = folder.name
     return sorted(re.sub(r"[0-9a-f]{32,64}", "#", line.replace(short, "run")) for line in lines)
 
@@ -112,20 +126,31 @@ def _member(names: Names, found: Conclusions, one: MemberVersion) -> str:
     return line
 
 
+def _programs(names: Names, trace: Trace, found: Conclusions) -> Iterable[str]:
+    """Yield the program of each process that ran something else than its executable alone."""
+    for iri, process in trace.processes.items():
+        program, path = found.programs[iri], process.executable or b""
+        code = names.all(one.version for one in program.code)
+        if (program.path, program.label, code) != (path, path.rpartition(b"/")[2].decode(), "-"):
+            yield f"{names[iri]} runs {program.label} {program.path.decode()} code {code}"
+
+
 def _phase(names: Names, phase: Phase) -> str:
     line = f"{names[phase.iri]} {names.time(phase.start)}..{names.time(phase.end)} used {names.all(phase.used)}"
-    line += f" carried from {names[phase.carried_from]}" if phase.carried_from else ""
+    return line + _ties(names, phase)
+
+
+def _ties(names: Names, phase: Phase) -> str:
+    line = f" carried from {names[phase.carried_from]}" if phase.carried_from else ""
     line += f" launched by {names[phase.launched_by]}" if phase.launched_by else ""
-    return (
-        line
-        + (" continued" if phase.continued else "")
-        + (f" joined {names.all(phase.joined)}" if phase.joined else "")
-    )
+    line += " continued" if phase.continued else ""
+    return line + (f" joined {names.all(phase.joined)}" if phase.joined else "")
 
 
 def _version(names: Names, version: Version) -> str:
     line = f"{names[version.iri]} by {names[version.generated_by or '-']} seen {names.time(version.seen)}"
     line += f" revises {names.all(version.revision_of)}" if version.revision_of else ""
+    line += f" without {names.all(version.without)}" if version.without else ""
     line += f" retimed from {' '.join(names[iri] for _, iri in version.retimed)}" if version.retimed else ""
     spans = (f"{path.decode()} {names.time(a)}..{names.time(b)}" for (_, path), (a, b) in version.sightings.items())
     return line + (" noise" if version.noise else "") + f" named {', '.join(spans) or '-'}"
