@@ -79,6 +79,7 @@ void call_line(struct thread *thread, struct counters *counters, uint64_t count,
     if (unlikely(counters->prefix_length == 0)) prefix_make(counters);
     unsigned size = counters->prefix_length + digits_at_most(count) + digits_at_most(offset) + digits_at_most(bytes) +
                     digits_at_most(since) + digits_at_most(elapsed) + LABELS + (error != 0 ? 16 : 0);
+    if (filtered(CLASS_DURATION)) size -= sizeof ";" TERM_elapsed " " - 1 + digits_at_most(elapsed);
     if (!line_begin(thread, &block, size)) return;
     char *start = block.start + 1, *at = block.text.end - 1;
     memcpy(start, PADDING, 16);

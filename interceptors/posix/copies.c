@@ -7,60 +7,73 @@ struct copy {
     struct thread *thread;
     struct object *from, *to;
     uint64_t started;
+    const off64_t *offsets[2]; // NULL: the copy moves the position of the file
 };
 
-static void copy_begin(struct copy *copy, int from, int to) {
+static void copy_begin(struct copy *copy, int from, const off64_t *from_offset, int to, const off64_t *to_offset) {
     copy->thread = watching() ? thread_self() : NULL;
     if (copy->thread == NULL) return;
     copy->from = object_of(from);
     copy->to = object_of(to);
+    copy->offsets[READING] = from_offset;
+    copy->offsets[WRITING] = to_offset;
     copy->started = now(copy->thread);
+}
+
+// The offset where a copy of `size` bytes started. The argument is read only after the kernel accepted it.
+static uint64_t copied_from(struct object *object, const off64_t *offset, uint64_t size) {
+    if (offset != NULL) return (uint64_t)*offset - size;
+    uint64_t start = relaxed(object->position);
+    if (object != &ignored && !relaxed(object->channel)) object_moved(object, start + size);
+    return start;
 }
 
 static ssize_t copy_end(struct copy *copy, int api, ssize_t result) {
     struct object *from = copy->from, *to = copy->to;
     if (copy->thread == NULL) return result;
-    if (result < 0)
+    if (result < 0) {
         access_failed(copy->thread, to != &ignored ? to : from, api, copy->started);
-    else if (from != &ignored && to != &ignored)
+        return result;
+    }
+    uint64_t read = copied_from(from, copy->offsets[READING], (uint64_t)result);
+    uint64_t written = copied_from(to, copy->offsets[WRITING], (uint64_t)result);
+    if (from != &ignored && to != &ignored)
         event_copy(copy->thread, api, from, to, (uint64_t)result, copy->started);
     else if (from != &ignored)
-        account(copy->thread, from, relaxed(from->serial), READING, api, relaxed(from->position), (uint64_t)result,
-                copy->started);
+        account(copy->thread, from, relaxed(from->serial), READING, api, read, (uint64_t)result, copy->started);
     else if (to != &ignored)
-        account(copy->thread, to, relaxed(to->serial), WRITING, api, relaxed(to->position), (uint64_t)result,
-                copy->started);
+        account(copy->thread, to, relaxed(to->serial), WRITING, api, written, (uint64_t)result, copy->started);
     return result;
 }
 
 ssize_t provio_copy_file_range(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t size,
                                unsigned flags) {
     struct copy copy;
-    copy_begin(&copy, from, to);
+    copy_begin(&copy, from, from_offset, to, to_offset);
     return copy_end(&copy, API_copy_file_range, REAL(copy_file_range)(from, from_offset, to, to_offset, size, flags));
 }
 
 ssize_t provio_sendfile(int to, int from, off64_t *offset, size_t size) {
     struct copy copy;
-    copy_begin(&copy, from, to);
+    copy_begin(&copy, from, offset, to, NULL);
     return copy_end(&copy, API_sendfile, REAL(sendfile)(to, from, offset, size));
 }
 
 ssize_t provio_sendfile64(int to, int from, off64_t *offset, size_t size) {
     struct copy copy;
-    copy_begin(&copy, from, to);
+    copy_begin(&copy, from, offset, to, NULL);
     return copy_end(&copy, API_sendfile64, REAL(sendfile64)(to, from, offset, size));
 }
 
 ssize_t provio_splice(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t size, unsigned flags) {
     struct copy copy;
-    copy_begin(&copy, from, to);
+    copy_begin(&copy, from, from_offset, to, to_offset);
     return copy_end(&copy, API_splice, REAL(splice)(from, from_offset, to, to_offset, size, flags));
 }
 
 ssize_t provio_tee(int from, int to, size_t size, unsigned flags) {
     struct copy copy;
-    copy_begin(&copy, from, to);
+    copy_begin(&copy, from, NULL, to, NULL);
     return copy_end(&copy, API_tee, REAL(tee)(from, to, size, flags));
 }
 
@@ -88,10 +101,11 @@ static int watched_clone(int to, unsigned long request, void *argument) {
     if (thread == NULL || result < 0) return result;
     const struct file_clone_range all = {.src_fd = (int)(intptr_t)argument};
     const struct file_clone_range *range = request == FICLONE ? &all : argument;
-    struct copy copy = {thread, object_of((int)range->src_fd), object_of(to), started};
     struct facts facts;
     uint64_t size = range->src_length;
     if (size == 0 && statx_facts((int)range->src_fd, "", AT_EMPTY_PATH, &facts)) size = facts.size - range->src_offset;
+    const off64_t ends[] = {(off64_t)(range->src_offset + size), (off64_t)(range->dest_offset + size)};
+    struct copy copy = {thread, object_of((int)range->src_fd), object_of(to), started, {&ends[0], &ends[1]}};
     copy_end(&copy, API_ioctl, (ssize_t)size);
     return result;
 }

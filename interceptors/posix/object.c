@@ -354,11 +354,11 @@ struct object *object_slow(int fd) {
     return object;
 }
 
-static size_t name_opened(char *room, int fd, int dirfd, const char *path, bool *unlinked) {
+static size_t name_opened(char *room, int fd, int dirfd, const char *path, int flags, bool *unlinked) {
     if (path == NULL) return path_of_fd(fd, room, unlinked);
     size_t length = path_join(room, dirfd, path);
-    // O_TMPFILE: the path is that of the directory, without a name in it
-    if (length > 0 && *unlinked && length + 1 < PATH_ROOM) {
+    // the path is that of the directory, without a name in it
+    if (length > 0 && (flags & O_TMPFILE) == O_TMPFILE && length + 1 < PATH_ROOM) {
         room[length++] = '/';
         room[length] = '\0';
     }
@@ -384,7 +384,7 @@ static struct object *object_opened(int api, int fd, int dirfd, const char *path
     object->flags = (uint32_t)flags;
     atomic_store_explicit(&object->stream, stream, memory_order_relaxed);
     object->unlinked = facts.links == 0 && facts.mode != 0;
-    size_t length = room == NULL ? 0 : name_opened(room, fd, dirfd, path, &object->unlinked);
+    size_t length = room == NULL ? 0 : name_opened(room, fd, dirfd, path, flags, &object->unlinked);
     bool dropped = length > 0 && path_ignored(room, length);
     if (length > 0 && !dropped) object_path(object, room, length);
     if (room != NULL) pool_give(&scratches, room);

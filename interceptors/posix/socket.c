@@ -59,12 +59,13 @@ static void unix_read(int fd, struct object *object, const struct sockaddr_un *o
     socklen_t size = sizeof other, peer_size = sizeof peer;
     const struct sockaddr_un *named = own;
     if (own_size <= offsetof(struct sockaddr_un, sun_path)) { // a client: it knows the server's name
-        bool connected = RAW(getpeername, fd, (long)&other, (long)&size) == 0 && size <= sizeof other;
-        named = connected ? &other : NULL;
+        named = RAW(getpeername, fd, (long)&other, (long)&size) == 0 ? &other : NULL;
         own_size = size;
     }
     size_t length = named == NULL ? 0 : own_size - offsetof(struct sockaddr_un, sun_path);
-    if (length > 0 && length <= sizeof named->sun_path) {
+    // for a name without a final zero, the kernel's size includes one
+    if (length > sizeof named->sun_path) length = sizeof named->sun_path;
+    if (length > 0) {
         bool abstract = named->sun_path[0] == '\0';
         while (!abstract && length > 0 && named->sun_path[length - 1] == '\0') length--;
         memcpy(connection->path, named->sun_path, length);

@@ -1,6 +1,7 @@
 // Calls layer.h like a layer above the C library, for a file "data.h5", and prints the expected trace. `objects`: each
-// function once or twice, the lines of facts.h. `objects write COUNT`: COUNT writes to one dataset; after each, their
-// number is written to the file "done". `objects threads COUNT`: four threads read one dataset. `objects fork`: a child
+// function once or twice, the lines of facts.h. `objects write COUNT STEP`: COUNT writes to one dataset; after each,
+// their number is written to the file "done"; one more, during which SIGKILL ends the program after STEP instructions.
+// `objects threads COUNT`: four threads read one dataset. `objects fork`: a child
 // uses the objects of its parent. `objects touch`: only reads and writes. `objects all`: for sanitizers.
 #include <fcntl.h>
 #include <pthread.h>
@@ -10,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "stepped.h"
 
 #pragma weak provio_recording
 #pragma weak provio_now
@@ -23,6 +25,7 @@
 #pragma weak provio_write
 #pragma weak provio_counted
 #pragma weak provio_copied
+#pragma weak provio_submitted
 #pragma weak provio_replaced
 #pragma weak provio_resized
 #pragma weak provio_renamed
@@ -90,12 +93,58 @@ static void each(void) {
          "O layer.copy /group/two 1 0");
 }
 
+// Members of the other classes, of every length, and files of descriptors.
+static void others(void) {
+    static char name[9001];
+    static const int lengths[] = {60, 100, 400, 600, 5000, 9000};
+    int fd = open("plain", O_RDWR | O_CREAT, 0644), ends[2];
+    provio_object *file = provio_file_of(opening, fd, O_RDWR | PROVIO_PLAIN_FILE, provio_now());
+    struct provio_member group = {.kind = "Group", .path = "/group"}, type = {.kind = "Datatype", .path = "/type"};
+    provio_object *one = provio_member(file, &group);
+    provio_submitted(one, writing, 7, provio_now());
+    provio_release(provio_member(file, &type));
+    for (int i = 0; i < 6; i++) {
+        memset(name, 'm', lengths[i]);
+        name[lengths[i]] = '\0';
+        struct provio_member member = {.kind = "Group", .path = name, .created = i % 2};
+        provio_release(provio_member(file, &member));
+    }
+    unlink("plain");
+    if (pipe(ends) != 0) exit(9);
+    provio_object *unlinked = provio_file_of(opening, fd, O_RDWR, provio_now());
+    provio_object *pipe = provio_file_of(opening, ends[0], O_RDONLY, provio_now());
+    provio_file_closed(file, provio_now());
+    provio_file_closed(unlinked, provio_now());
+    provio_release(one);
+    provio_release(pipe);
+    provio_release(unlinked);
+    provio_release(file);
+}
+
 static void nothing(void) {
     provio_object *file = file_here();
     provio_read(NULL, reading, 1, provio_now());
     provio_file_closed(NULL, 0);
     provio_release(NULL);
     provio_read(file, -1, 1, provio_now());
+    provio_object *none[] = {NULL, file};
+    struct provio_member nameless = {.kind = "Dataset"}, classless = {.kind = "Nonsense", .path = "/one"};
+    if (provio_member(NULL, &classless) != NULL || provio_member(file, &nameless) != NULL) exit(6);
+    if (provio_member(file, &classless) != NULL || provio_file(-1, "x", O_RDONLY, 0) != NULL) exit(7);
+    if (provio_file(opening, NULL, O_RDONLY, 0) != NULL || provio_file_of(opening, 99, O_RDONLY, 0) != NULL) exit(8);
+    for (int i = 0; i < 3; i++) { // an object that is missing, or a function that does not exist
+        int known = i < 2, function = known ? reading : reading + 100;
+        provio_object *one = none[!known], *other = none[i > 0];
+        if (known) provio_virtual(one, other), provio_virtual(other, one), provio_replaced(NULL, provio_now());
+        provio_write(one, function, 1, provio_now());
+        provio_counted(one, function, provio_now());
+        provio_copied(one, other, function, provio_now());
+        provio_copied(other, one, function, provio_now());
+        provio_resized(one, function, "1", provio_now());
+        provio_renamed(one, function, "/", "a", "b", provio_now());
+        provio_deleted(one, function, "/", "a", provio_now());
+        if (!known) provio_failed(one, function, 5, provio_now());
+    }
     if (provio_function("x", "Nonsense") != -1 || provio_function("", "Read") != -1) exit(2);
     if (provio_function("layer.write", "Write") != writing) exit(3);
     if (provio_file(opening, ".provio-is-not-here/../../trace/.provio/x.h5", O_RDONLY, 0) == NULL) exit(4);
@@ -106,8 +155,8 @@ static void nothing(void) {
     }
 }
 
-static void written(int count) {
-    int fd = open("done", O_RDWR | O_CREAT, 0644);
+static void written(int count, long step) {
+    int fd = open("done", O_RDWR | O_CREAT | O_TRUNC, 0644);
     if (ftruncate(fd, 4096)) exit(1);
     volatile long *done = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     provio_object *one = dataset(file_here(), "/one");
@@ -115,6 +164,10 @@ static void written(int count) {
         provio_write(one, writing, 8, provio_now());
         *done += 1;
     }
+    long long now = provio_now();
+    kill_after(step, getpid());
+    provio_write(one, writing, 8, now);
+    go_on();
 }
 
 static provio_object *shared;
@@ -157,9 +210,10 @@ int main(int count, char **arguments) {
     const char *mode = count > 1 ? arguments[1] : "";
     if (provio_recording == NULL || !provio_recording()) return 9;
     functions();
-    if (strcmp(mode, "") == 0) each();
+    if (strcmp(mode, "") == 0 || strcmp(mode, "each") == 0) each();
     if (strcmp(mode, "nothing") == 0) nothing();
-    if (strcmp(mode, "write") == 0) written(atoi(arguments[2]));
+    if (strcmp(mode, "others") == 0) others();
+    if (strcmp(mode, "write") == 0) written(atoi(arguments[2]), atol(arguments[3]));
     if (strcmp(mode, "threads") == 0) threads(arguments[2]);
     if (strcmp(mode, "fork") == 0) forked();
     if (strcmp(mode, "touch") == 0) touched();
