@@ -32,8 +32,9 @@ NUMBERS = 1 << 63  # SQLite's limit for integers; a larger number is stored as a
 # The versions at which conclusions from a list together with other lists are possible: those without a writer in the
 # list's run that are not the inode's only version; those with one, if another list has a version modified between
 # `since` (the earliest start of a writer of the version in any run) and the version's own time; versions without a
-# writer that were modified in that interval; later versions, if one of their writers may have started before the list's
-# version was modified; and the next later version, if it has no writer.
+# writer that were modified in that interval, and the versions with writers that had started by then; later versions, if
+# one of their writers may have started before the list's version was modified; and the next later version, if it has no
+# writer.
 NEIGHBOURS = """
     WITH own AS (SELECT * FROM versions WHERE list = ?),
     made AS (SELECT own.*, (
@@ -49,6 +50,11 @@ NEIGHBOURS = """
         AND o.modified > made.since AND o.modified < made.modified AND o.list != made.list)
     UNION SELECT o.domain, o.inode, o.modified, o.rest FROM made JOIN versions o
         ON o.domain = made.domain AND o.inode = made.inode AND o.modified > made.since AND o.modified < made.modified
+        WHERE o.begun IS NULL
+    UNION SELECT w.domain, w.inode, w.modified, w.rest FROM made JOIN versions o
+        ON o.domain = made.domain AND o.inode = made.inode AND o.modified > made.since AND o.modified < made.modified
+        JOIN versions w
+        ON w.domain = o.domain AND w.inode = o.inode AND w.modified > o.modified AND w.begun <= o.modified
         WHERE o.begun IS NULL
     UNION SELECT o.domain, o.inode, o.modified, o.rest FROM own JOIN versions o
         ON o.domain = own.domain AND o.inode = own.inode AND o.modified > own.modified

@@ -15,7 +15,7 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 from concurrent_runs import tell, wait_for
-from conftest import Project
+from conftest import Project, in_memory
 from sparql_servers import Server
 
 from provio.ask.federated import Together
@@ -28,6 +28,8 @@ from provio.store import open_reader
 from provio.trace import run_source
 from provio.trace.digests import content_hash
 from provio.trace.read import read_head, read_run
+
+tmp_path = in_memory
 
 
 def quads(project: Project) -> set[str]:
@@ -50,7 +52,7 @@ def pack_by_hand(folder: Path) -> Path:
     return packed
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_an_archive_by_tar_equals_its_folder(project: Project) -> None:
     """Content hash, store and answers are the same; gaps are kept."""
     project.sh("echo 1 > a")
@@ -73,7 +75,7 @@ CUTS = {"nothing": 0.0, "its beginning": 0.01, "its first half": 0.5, "all but i
 
 
 @pytest.mark.parametrize("left", sorted(CUTS))
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_truncated_archive_is_reported_and_affects_only_its_run(project: Project, left: str) -> None:
     """A truncated archive of any length is damaged: the exit code is 1, and the other run answers."""
     project.sh("echo 1 > a")
@@ -87,7 +89,7 @@ def test_a_truncated_archive_is_reported_and_affects_only_its_run(project: Proje
     assert project.data("d") == {"a"}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_finished_run_is_archived_and_nothing_else_changes(project: Project) -> None:
     """One file remains, which `tar` reads. The store is as before, a repeated merge finds nothing new, and a rebuild
     from archives alone is the same."""
@@ -116,7 +118,7 @@ def test_a_finished_run_is_archived_and_nothing_else_changes(project: Project) -
 
 
 @pytest.mark.parametrize("stores", ["", 'stores = ["."]\n'], ids=["one record", "several"])
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_query_starts_archiving(project: Project, stores: str) -> None:
     """Old runs, and all but the newest, are due, for a query of one record or of several; the setting turns it off."""
     project.sh("echo 1 > a")
@@ -144,7 +146,7 @@ def test_a_query_starts_archiving(project: Project, stores: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["a process", "a silent process", "a foreign file", "a wish for hashes", "a change"])
-@pytest.mark.slow
+@pytest.mark.integration
 def test_an_unfinished_run_is_not_archived(project: Project, how: str) -> None:
     """If a process outlived its run, or provio did not write a file, the folder stays, with the reason in a note."""
     project.sh("echo 1 > a; mkfifo go")
@@ -230,7 +232,7 @@ def test_a_kill_during_archiving_loses_nothing(project: Project) -> None:
     assert seen == {("",), ("", ".tar.xz.new"), ("", ".tar.xz"), (".packed", ".tar.xz"), (".tar.xz",)}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_remains_of_a_kill_are_deleted_even_if_no_run_is_due(project: Project) -> None:
     """The remains are the folder of an archived run, and a partial archive."""
     project.sh("echo 1 > a")
@@ -243,7 +245,7 @@ def test_remains_of_a_kill_are_deleted_even_if_no_run_is_due(project: Project) -
     assert list(pack.parent.iterdir()) == [pack]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_files_in_shared_memory_are_collected(project: Project) -> None:
     """If live files are in shared memory, archive and backup contain them; after archiving none is left there."""
     project.sh("echo 1 > a")
@@ -272,7 +274,7 @@ def test_files_in_shared_memory_are_collected(project: Project) -> None:
     assert quads(project) == before
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_end_of_a_run_starts_archiving_of_many_runs(project: Project) -> None:
     """The end of a run starts the archiving of all merged runs but the newest."""
     project.run("echo 1 > a")
@@ -283,7 +285,7 @@ def test_the_end_of_a_run_starts_archiving_of_many_runs(project: Project) -> Non
     wait_for(run_source.archive_of(folder))
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_folder_that_cannot_be_deleted_does_not_block_other_runs(project: Project) -> None:
     """Files of another user stay; every run remains."""
     project.run("echo 1 > a")
@@ -355,7 +357,7 @@ def test_a_run_archived_during_a_read_is_read_completely(project: Project, monke
     assert set(found[0].splitlines()) == set(found[1].splitlines())
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_run_merged_on_a_server_is_archived(project: Project, oxigraph: Server) -> None:
     """A run that is merged on the server counts as merged."""
     project.env["PROVIO_STORE"] = oxigraph.url

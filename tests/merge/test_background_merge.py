@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import os
-import random
 import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import filesystems
 import pytest
-from background_merges import at_work, hurry, merger_of, mergers, over, until
+import steps
+from background_merges import MODULE, at_work, hurry, merger_of, mergers, over, until
 from concurrent_runs import SIGNALLED, ended, state
-from conftest import Project, provio_command
-from test_kills import KILLS, MANY, OPEN_MANY
+from conftest import Project, in_memory, provio_command
+from test_kills import KILLS, MANY, OPEN_MANY, STEPS
 from test_remove import quads
 
 from provio.merge import background as background_merge
 from provio.settings.home import Home
 from provio.settings.lock import Lock, merger_address
+
+tmp_path = in_memory
 
 SCHED_IDLE = 5
 SENDS = """
@@ -84,7 +85,7 @@ def test_runs_are_merged_without_a_query(background: Project) -> None:
     assert "cp a b7" in background.provio("lineage", "b7").stdout
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_it_has_nothing_of_the_project_and_gives_way(background: Project) -> None:
     """Between merges it has no descriptor or folder open; it has the lowest priority for processor, disk and memory."""
     background.watch("true")
@@ -100,7 +101,7 @@ def test_it_has_nothing_of_the_project_and_gives_way(background: Project) -> Non
     merged(background)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_project_s_file_system_is_unmounted_right_after_a_run(background: Project, tmp_path: Path) -> None:
     """No process keeps it busy; the background process ends."""
     with ExitStack() as undo:
@@ -115,7 +116,7 @@ def test_the_project_s_file_system_is_unmounted_right_after_a_run(background: Pr
         ended(process)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("how", ["rm", "mv"])
 def test_the_project_goes_right_after_a_run(background: Project, how: str) -> None:
     """The project can be removed or moved; the background process ends, and the next run of a moved project is
@@ -177,20 +178,38 @@ def test_a_holder_that_is_stopped_holds_up_no_question(many: Project) -> None:
     over(merger)
 
 
+def over_by(merger: subprocess.Popen[bytes]) -> None:
+    """Wait until a background merge has killed itself."""
+
+    def has_ended() -> bool:
+        hurry(merger.pid)
+        return merger.poll() is not None
+
+    until(has_ended, "it goes on")
+    assert merger.returncode == -signal.SIGKILL
+
+
 @pytest.mark.slow
 def test_it_is_killed_many_times(many: Project) -> None:
-    """A kill at any moment loses nothing that is published; at the end the graph equals a rebuild."""
-    chance = random.Random(3)
-    for number in range(4, KILLS + 4):
-        record(many, number)
-        merger = at_work(record_of(many), many.env)
-        time.sleep(chance.random() * 1.5)
-        os.kill(merger, signal.SIGKILL)
-        over(merger)
+    """A kill at a step loses nothing that is published; at the end the graph equals a rebuild."""
+    code = f"import runpy; runpy.run_module({MODULE!r}, run_name='__main__', alter_sys=True)"
+    for number in range(KILLS // 2):
+        before = published(many)
+        record(many, number + 4)
+        words = steps.until(1 + 2 * STEPS * number // KILLS, str(record_of(many)), code=code)
+        with subprocess.Popen(words, cwd="/", env=many.env) as merger:
+            over_by(merger)
+        assert before <= published(many)
     over(at_work(record_of(many), many.env))
     found = quads(many.path / ".provio")
     many.provio("merge", "--rebuild")
     assert sorted(quads(many.path / ".provio")) == sorted(found)
+
+
+def waiting_for_a_lock() -> set[int]:
+    """Return the processes that the kernel makes wait for a lock of a file."""
+    lines = (line.split() for line in Path("/proc/locks").read_text().splitlines())
+    return {int(words[5]) for words in lines if words[1] == "->"}
 
 
 @pytest.mark.slow
@@ -201,14 +220,14 @@ def test_a_query_is_killed_while_it_takes_over(many: Project) -> None:
     last = sorted(recorded(many))[-1]
     command = [sys.executable, "-c", SIGNALLED, "SIGKILL", last, "merge"]
     with subprocess.Popen(command, cwd=many.path, env=many.env) as asks:
-        time.sleep(1)  # it then probably waits for the lock
+        until(lambda: asks.pid in waiting_for_a_lock(), "it does not wait for the lock")
         os.kill(merger, signal.SIGCONT)
     assert asks.returncode in (-signal.SIGKILL, 0)
     over(merger)
     assert published(many) == recorded(many)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_merge_that_is_waited_for_gives_a_sign_of_life(many: Project) -> None:
     """Of two queries at once, the second waits for the first, and both answer from all runs."""
     words = [*provio_command(), "lineage", "f3"]
@@ -238,7 +257,7 @@ def test_where_it_may_start(monkeypatch: pytest.MonkeyPatch, name: str, chosen: 
     assert not background_merge.may_start(True)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_batch_job_leaves_its_runs_pending(background: Project) -> None:
     """The end of a job ends all its processes: no background merge is started there."""
     background.env["SLURM_JOB_ID"] = "4711"
@@ -266,7 +285,7 @@ def group() -> Iterator[Path]:
     pytest.skip("no control group can be made here (this takes root, and a hierarchy with the memory controller)")
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_small_control_group(background: Project, group: Path) -> None:
     """With 256 MB the remaining memory is known, no background merge starts, and a query merges within the limit."""
     command = ["sh", "-c", f'echo $$ > {group}/cgroup.procs; exec "$@"', "sh"]
@@ -286,7 +305,7 @@ def test_a_small_control_group(background: Project, group: Path) -> None:
     assert "echo 1 > out" in inside(*provio_command(), "lineage", "out").stdout
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_messages_of_other_users_are_ignored(background: Project) -> None:
     """Another user sends a path to the address after the project was moved: no merge starts there."""
     if os.geteuid() != 0 or shutil.which("setpriv") is None:
@@ -312,7 +331,7 @@ def test_there_is_one_for_each_record(tmp_path: Path) -> None:
     assert merger_address(tmp_path / "none") == ""
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_others_pending_runs_delay_no_end(many: Project) -> None:
     """A run that waits for its merge waits only for its own."""
     wait = Project(many.path, {**many.env, "PROVIO_MERGE": "wait"})

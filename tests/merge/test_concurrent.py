@@ -12,11 +12,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from conftest import Project, provio_command
+from conftest import Project, in_memory, provio_command
 
 from provio.base.errors import NothingKnown
 from provio.settings.home import Home
 from provio.store.embedded.reader import StoreReader
+
+tmp_path = in_memory
 
 OUTPUTS = 10
 LONGEST = 600  # seconds
@@ -70,7 +72,7 @@ def seen(home: Path) -> list[int]:
         return []
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_threads_open_a_store_that_is_new_at_once(project: Project) -> None:
     """Each thread may be the one that records the version."""
     project.run("echo 1 > out")

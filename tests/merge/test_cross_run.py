@@ -18,7 +18,7 @@ def reasons(project: Project, name: str) -> list[str]:
     return [gap["reason"] for gap in project.lineage(name)["gaps"]]
 
 
-@pytest.mark.parametrize("mode", ["wb", pytest.param("ab", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("mode", ["wb", pytest.param("ab", marks=pytest.mark.integration)])
 def test_a_reader_in_another_run_has_the_writers_inputs_so_far(project: Project, mode: str) -> None:
     """A: r(a) w(x) r(b) w(x), while B: r(x) w(z): z comes from a and never from b; x from both."""
     project.sh("echo 1 > a; echo 2 > b; echo 0 > x")
@@ -32,7 +32,7 @@ def test_a_reader_in_another_run_has_the_writers_inputs_so_far(project: Project,
     assert reasons(project, "z") == []
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_file_that_is_never_closed_is_inspected_again_at_the_end(project: Project) -> None:
     """Merged before the end, the file has its content of that moment; at the end, the final content."""
     project.sh("echo 1 > a; echo 2 > b")
@@ -49,7 +49,7 @@ def test_a_file_that_is_never_closed_is_inspected_again_at_the_end(project: Proj
     assert reasons(project, "x") == reasons(project, "z") == []
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_intermediate_content_belongs_to_the_program_without_processes(project: Project) -> None:
     """It is attributed to the program, not to the user: the phase is then a part of the run."""
     project.env["PROVIO_RECORD"] = "-process"
@@ -94,7 +94,7 @@ def test_the_order_of_merges_changes_nothing(project: Project) -> None:
         assert quads(project) == before
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_two_runs_joined_by_a_pipe(project: Project) -> None:
     """`provio run -- a | provio run -- b` is followed like a pipe within one run, also over three runs."""
     project.sh("seq 9 > a; seq 3 > other")
@@ -105,7 +105,7 @@ def test_two_runs_joined_by_a_pipe(project: Project) -> None:
     assert reasons(project, "x.gz") == []
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_fifo_between_two_runs(project: Project) -> None:
     """A FIFO that one run writes and another reads joins both."""
     project.sh("seq 9 > a; mkfifo f")
@@ -134,7 +134,7 @@ connection.sendall(open("a", "rb").read())
 """
 
 
-@pytest.mark.parametrize("kind", ["internet", pytest.param("local", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", ["internet", pytest.param("local", marks=pytest.mark.integration)])
 def test_a_connection_between_two_runs(project: Project, kind: str) -> None:
     """Data that a client in one run sends to a server in another is followed."""
     port = kind == "internet"
@@ -175,7 +175,7 @@ open("ended", "w").close()
 """
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("when", ["BEFORE", "AFTER"])
 def test_a_server_that_is_inspected_after_its_client_ended(project: Project, when: str) -> None:
     """The server knows only the client's process; the client knows the server's end, or also only its process."""
@@ -196,7 +196,7 @@ def test_a_server_that_is_inspected_after_its_client_ended(project: Project, whe
     assert [reason.partition(":")[0] for reason in reasons(project, "stored")] == ["read from a socket"]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_an_unobserved_change_between_two_runs_is_a_gap(project: Project) -> None:
     """Content that no run made, of a file with recorded earlier content, is a Gap of the files made from it."""
     project.sh("echo 1 > a")
@@ -207,7 +207,7 @@ def test_an_unobserved_change_between_two_runs_is_a_gap(project: Project) -> Non
     assert [reason.partition(" after ")[0] for reason in reasons(project, "y")] == ["changed"]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_file_made_unobserved_during_a_run_is_a_gap(project: Project) -> None:
     """A file that appeared during a run, without a recorded maker, may be unobserved work of that run."""
     project.sh("echo 1 > a")
@@ -218,7 +218,7 @@ def test_a_file_made_unobserved_during_a_run_is_a_gap(project: Project) -> None:
     assert [reason[:16] for reason in reasons(project, "y")] == ["made while run 0"]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_pipe_from_an_unwatched_writer_is_a_gap(project: Project) -> None:
     """Data from a pipe with an unobserved writer has an unknown origin, which lineage shows; reading only the end of
     file is no read."""
@@ -228,7 +228,7 @@ def test_a_pipe_from_an_unwatched_writer_is_a_gap(project: Project) -> None:
     assert reasons(project, "y") == []
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_two_runs_that_append_to_one_log(project: Project) -> None:
     """Both have the log open and write alternately: its final content comes from the inputs of both."""
     project.sh("echo 1 > a; echo 2 > b; echo 0 > log")
@@ -241,7 +241,7 @@ def test_two_runs_that_append_to_one_log(project: Project) -> None:
     assert reasons(project, "log") == []
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_noise_in_one_run_may_be_an_input_in_another(project: Project) -> None:
     """A system file named in a command line is an input there, even if it is noise in other runs."""
     project.sh("echo 1 > a")

@@ -67,7 +67,7 @@ def conclusions(home: Home) -> tuple[Statements, Statements]:
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_order_of_merges_does_not_change_versions(home: Home, seed: int) -> None:
     drawn = random.Random(seed)
     order = drawn.sample(range(1, 9), 8) if seed % 2 else range(1, 9)
@@ -82,7 +82,7 @@ def test_the_order_of_merges_does_not_change_versions(home: Home, seed: int) -> 
     assert held == wanted
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("values", [100, 2], ids=["new ones", "the same two"])
 def test_a_run_more_has_no_more_read_than_the_one_before(home: Home, values: int) -> None:
     read = []

@@ -1,4 +1,4 @@
-"""Faults during a merge: kills at any moment, a full disk, a store that is read-only, of another user, or newer.
+"""Faults during a merge: kills at its steps, a full disk, a store that is read-only, of another user, or newer.
 
 In each case queries are answered as before, and afterwards the store has the quads of an undisturbed merge.
 """
@@ -7,12 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import random
 import shutil
-import signal
 import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -20,27 +16,13 @@ from pathlib import Path
 import filesystems
 import pyoxigraph
 import pytest
+import steps
 from conftest import Project, provio_command
 
 from provio.settings.home import Home
 from provio.store.embedded.reader import StoreReader
 
 RUNS = 5
-# Kills its own process at the n-th of the moments at which a merge makes, renames, links or removes a file.
-AT_A_STEP = """
-import os, sys
-left = int(sys.argv.pop(1))
-STEPS = {"os.rename", "os.mkdir", "os.link", "os.symlink", "os.remove", "os.rmdir", "os.utime"}
-def hook(event, arguments):
-    global left
-    if event in STEPS or (event == "open" and isinstance(arguments[2], int) and arguments[2] & os.O_CREAT):
-        left -= 1
-        if left == 0:
-            os.kill(os.getpid(), 9)
-sys.addaudithook(hook)
-from provio.cli.main import main
-main()
-"""
 
 
 def quads(home: Path) -> set[bytes]:
@@ -72,71 +54,40 @@ def copy(project: Project, place: Path) -> dict[str, str]:
     return {**project.env, "PROVIO_HOME": str(place)}
 
 
-def merge(env: dict[str, str], *, killed_after: float | None = None, at_step: int | None = None) -> int:
-    """Merge, and kill the process after some seconds or at a step; return how it ended."""
-    command = provio_command() if at_step is None else [sys.executable, "-c", AT_A_STEP, str(at_step)]
-    process = subprocess.Popen([*command, "merge", "--quiet"], env=env, cwd="/")
-    if killed_after is not None:
-        time.sleep(killed_after)
-        process.send_signal(signal.SIGKILL)
-    return process.wait(60)
+def merge(env: dict[str, str]) -> int:
+    """Merge, and return how it ended."""
+    return subprocess.run([*provio_command(), "merge", "--quiet"], env=env, cwd="/", check=False).returncode
 
 
-def undisturbed(project: Project, place: Path) -> tuple[set[bytes], set[bytes], float]:
-    """Return the quads before and after a merge, and its duration."""
+def undisturbed(project: Project, place: Path) -> tuple[set[bytes], set[bytes]]:
+    """Return the quads before and after a merge."""
     env = copy(project, place)
-    before, begun = quads(place), time.monotonic()
+    before = quads(place)
     assert merge(env) == 0
-    return before, quads(place), time.monotonic() - begun
+    return before, quads(place)
 
 
-def check_killed(project: Project, place: Path, kills: list[dict[str, float]]) -> int:
-    """Kill merges of the same runs in each of these ways; return how many were killed before their end."""
-    before, after, _ = undisturbed(project, place)
+@pytest.mark.integration
+@pytest.mark.parametrize(("words", "stride"), [(("--quiet",), 4), (("--rebuild",), 12)], ids=["merge", "rebuild"])
+def test_killed_at_a_step(pending: Project, tmp_path: Path, words: tuple[str, ...], stride: int) -> None:
+    """Killed at each so many steps: the answers are the old ones until the new ones are published, and the next merge
+    is complete."""
+    place = tmp_path / "copy"
+    before, after = undisturbed(pending, place)
     assert before < after
-    hit = 0
-    for kill in kills:
-        env = copy(project, place)
-        hit += merge(env, **kill) == -signal.SIGKILL  # type: ignore[arg-type]
-        assert quads(place) in (before, after), kill
+    published, step = [], 1
+    while steps.killed(step, env := copy(pending, place), "merge", *words):
+        found = quads(place)
+        assert found in (before, after), step
+        published.append(found == after)
         assert merge(env) == 0
-        assert quads(place) == after, kill
+        assert quads(place) == after, step
+        step += stride
+    assert quads(place) == after
+    assert published == sorted(published) and set(published) == {False, True}
     left = [path.name for path in place.iterdir() if path.name.startswith("store.") and path.name != "store.version"]
     assert left == []
     assert len([path for path in (place / "snapshots").iterdir() if path.is_dir() and not path.is_symlink()]) == 2
-    return hit
-
-
-@pytest.mark.slow
-def test_killed_at_any_moment(pending: Project, tmp_path: Path) -> None:
-    """Fifty kills, half of them at times spread over a merge, half at steps that change files."""
-    length = min(undisturbed(pending, tmp_path / "copy")[2] for _ in range(3))  # others may have held one up
-    chance = random.Random(7)
-    kills: list[dict[str, float]] = [{"killed_after": chance.uniform(0.3, 1) * length} for _ in range(25)]
-    kills += [{"at_step": step} for step in range(1, 26)]
-    assert check_killed(pending, tmp_path / "copy", kills) > 25
-
-
-@pytest.mark.slow
-def test_killed_while_it_publishes(pending: Project, tmp_path: Path) -> None:
-    """At a few of those steps."""
-    assert check_killed(pending, tmp_path / "copy", [{"at_step": step} for step in (2, 5, 9)]) == 3
-
-
-@pytest.mark.slow
-def test_a_rebuild_that_is_killed_leaves_the_store_that_was(pending: Project, tmp_path: Path) -> None:
-    """At each step the answers are the old or the new ones, and the next merge completes the rebuild."""
-    place = tmp_path / "copy"
-    before, after, _ = undisturbed(pending, place)
-    ends = set()
-    for step in range(1, 40, 3):
-        env = copy(pending, place)
-        done = subprocess.run([sys.executable, "-c", AT_A_STEP, str(step), "merge", "--rebuild"], env=env, cwd="/")
-        ends.add(done.returncode)
-        assert quads(place) in (before, after), step
-        assert merge(env) == 0
-        assert quads(place) == after, step
-    assert -signal.SIGKILL in ends
 
 
 @pytest.fixture
@@ -148,10 +99,10 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("room", [0, 300, 600, 1200])
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_disk_that_is_full(pending: Project, small_disk: Path, tmp_path: Path, room: int) -> None:
     """With so many KB left: one line with the remedy, answers as before, and a complete merge once there is room."""
-    before, after, _ = undisturbed(pending, tmp_path / "copy")
+    before, after = undisturbed(pending, tmp_path / "copy")
     env = copy(pending, small_disk / "provio")
     filler = small_disk / "filler"
     free = os.statvfs(small_disk)
@@ -167,7 +118,7 @@ def test_a_disk_that_is_full(pending: Project, small_disk: Path, tmp_path: Path,
     assert quads(small_disk / "provio") == after
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_disk_that_is_full_before_anything_was_merged(project: Project, small_disk: Path) -> None:
     """A query reports the pending runs and the reason, and answers from them; no partial data is left."""
     env = project.env | {"PROVIO_HOME": str(small_disk / "provio")}
@@ -182,7 +133,7 @@ def test_a_disk_that_is_full_before_anything_was_merged(project: Project, small_
     assert [name for name in os.listdir(small_disk / "provio") if name.startswith("store.version")] == []
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_disk_that_is_read_only(pending: Project, small_disk: Path) -> None:
     """A query answers from the published store, with one warning; a merge reports the error."""
     env = copy(pending, small_disk / "provio")
@@ -209,7 +160,7 @@ def as_other_user(*arguments: str, cwd: Path, env: dict[str, str]) -> subprocess
 
 
 @pytest.mark.parametrize(("mode", "code"), [("u=rwX,go=rX", 0), ("u=rwX,go=", 1)])
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_store_of_another_user(pending: Project, shown: Path, mode: str, code: int) -> None:
     """It is only used on request; it then answers if it is readable, and one line reports the failure."""
     record = shown / ".provio"
@@ -226,7 +177,7 @@ def test_a_store_of_another_user(pending: Project, shown: Path, mode: str, code:
     assert quads(record) == before
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_store_that_was_emptied(pending: Project) -> None:
     """The next merge merges all runs, not only the pending ones."""
     before = quads(pending.path / ".provio")
@@ -237,7 +188,7 @@ def test_a_store_that_was_emptied(pending: Project) -> None:
 
 
 @pytest.mark.parametrize("name", ["store", "snapshots"])
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_store_that_is_a_link(pending: Project, tmp_path: Path, name: str) -> None:
     """Nothing is written or deleted through the link; one line gives the remedy, after which all runs are merged."""
     before = quads(pending.path / ".provio")
@@ -254,7 +205,7 @@ def test_a_store_that_is_a_link(pending: Project, tmp_path: Path, name: str) -> 
     assert before < quads(pending.path / ".provio")
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_store_of_a_newer_version(pending: Project) -> None:
     """It is neither queried nor written: one line recommends to update provio; a run is kept."""
     note = pending.path / ".provio" / "store.version"

@@ -12,11 +12,13 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import Project, provio_command
+from conftest import Project, in_memory, provio_command
 
 from provio.merge import hashing
 from provio.settings.home import Home
 from provio.settings.schema import Config
+
+tmp_path = in_memory
 
 PATH = "?v prov:specializationOf/provio:path ?n OPTIONAL { ?v provio:path ?own } BIND(COALESCE(?own, ?n) AS ?path)"
 HASHES = f"SELECT DISTINCT ?path ?hash {{ ?v provio:sha256 ?hash . {PATH} }}"
@@ -45,7 +47,7 @@ def wait_for_hashes(project: Project) -> None:
     project.provio("merge")
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_exactly_the_products_of_a_run_have_hashes(project: Project) -> None:
     """Non-empty files, under their last names, also copies; neither inputs nor overwritten content."""
     project.sh("echo in > in; echo old > twice")
@@ -57,7 +59,7 @@ def test_exactly_the_products_of_a_run_have_hashes(project: Project) -> None:
     assert project.count("?gap a provio:Gap") == 0
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_hashes_are_in_an_answer_without_anybody_merging(project: Project) -> None:
     """The background merge or the next query adds them, without `provio merge`."""
     project.provio("run", "--hash", "--quiet", "--", "sh", "-c", "echo x > x")
@@ -68,7 +70,7 @@ def test_hashes_are_in_an_answer_without_anybody_merging(project: Project) -> No
     assert "0 runs merged, 1 unchanged" in project.provio("merge").stderr
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_without_the_setting_there_are_none(project: Project) -> None:
     """Neither hashes nor a folder for them; `--no-hash` overrides provio.toml."""
     (project.path / "provio.toml").write_text("hash = true\n")
@@ -79,7 +81,7 @@ def test_without_the_setting_there_are_none(project: Project) -> None:
     assert hashes(project) == {"y": digest(project.path / "y")}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_no_process_waits_for_the_hashes(project: Project) -> None:
     """A reader of the output sees its end while a large file is being hashed; a query is answered at that time."""
     hold = project.path / ".provio" / "hashing"
@@ -99,7 +101,7 @@ def test_no_process_waits_for_the_hashes(project: Project) -> None:
     assert hashes(project) == {"x": digest(project.path / "x")}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_hashing_continues_after_a_kill(project: Project) -> None:
     """After a kill there is a request, a completed line and a partial one: the next merge completes the request."""
     project.run("echo x > x; echo y > y")
@@ -136,7 +138,7 @@ def test_one_process_hashes_for_a_folder_at_a_time(project: Project) -> None:
     assert hashes(project) == {f"out{n}": digest(project.path / f"out{n}") for n in range(10)}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_file_that_changed_since_is_a_gap(project: Project) -> None:
     """A change between the run and the hashing is a Gap; a FIFO in its place is never opened."""
     project.run("echo x > x; echo y > y; echo z > z")
@@ -153,7 +155,7 @@ def test_a_file_that_changed_since_is_a_gap(project: Project) -> None:
     }
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_hashing_leaves_the_times_of_the_files_alone(project: Project) -> None:
     """The access times of hashed files do not change."""
     project.run("echo x > x")
@@ -206,7 +208,7 @@ def test_an_untracked_copy_comes_from_the_one_file_that_has_its_content(project:
     assert project.descendants("copy")["data"] == {"end"}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_an_input_never_comes_from_the_copy_that_was_made_of_it(project: Project) -> None:
     """Copies by a program, with and without the original's times: the original is older."""
     project.sh("echo in > in")
@@ -248,7 +250,7 @@ def test_the_order_of_merges_changes_nothing_of_equal_content(project: Project) 
     assert (len(before), project.rows(query)) == (3, before)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_equal_content_is_followed_among_chosen_runs(project: Project) -> None:
     """If both runs are in the queried campaign, the copy between them is followed as without a campaign."""
     project.sh("echo in > in")
@@ -261,7 +263,7 @@ def test_equal_content_is_followed_among_chosen_runs(project: Project) -> None:
     assert {node["label"] for node in chosen["nodes"] if node["type"] == "FileVersion"} == {"end", "copy", "out", "in"}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_run_that_cannot_be_hashed_is_not_tried_for_ever(project: Project) -> None:
     """After disk errors a request is repeated for a day, then dropped; other runs get their hashes."""
     project.provio("run", "--hash", "--quiet", "--no-merge", "--", "sh", "-c", "echo 1 > a")

@@ -1,25 +1,22 @@
 """Many kills of `provio merge` and `provio rm` on one record: the next command works, and nothing is lost.
 
-The kills are spread over the whole duration of the command, one at a random moment in each part. The record stays as
-each kill left it; at the end it equals a rebuild of the same runs. There are ten kills of each command, or as many as
-the environment requests: `KILLS=50 pytest tests/merge/test_kills.py`.
+The kills are spread over the steps of the command. The record stays as each kill left it; at the end it equals a
+rebuild of the same runs. There are ten kills of each command, or as many as the environment requests:
+`KILLS=50 pytest tests/merge/test_kills.py`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import random
-import signal
-import subprocess
-import time
-from collections.abc import Iterator
 
 import pytest
-from conftest import Project, provio_command
+import steps
+from conftest import Project
 from test_remove import holding, quads, runs
 
 KILLS = int(os.environ.get("KILLS", "10"))
+STEPS, REMOVAL_STEPS = 60, 120  # of a merge and of a removal there are at least as many
 MANY = 2000  # files of a large run
 OPEN_MANY = f"import os; [os.close(os.open(f'many/{{n}}', os.O_RDONLY)) for n in range({MANY})]"
 QUESTIONS = (["runs"], ["lineage", "all"], ["stats"], ["show", "last"], ["merge"])
@@ -43,33 +40,6 @@ def record(project: Project, number: int, *options: str) -> None:
     if number % 3 == 0:
         script += f'; python3 -c "{OPEN_MANY}"'
     project.provio("run", "--quiet", *options, "--name", f"n{number}", "--", "bash", "-c", script)
-
-
-def timed(project: Project, *words: str) -> float:
-    """Run a command to its end, and return its duration."""
-    begun = time.monotonic()
-    project.provio(*words)
-    return time.monotonic() - begun
-
-
-def moments(chance: random.Random) -> Iterator[float]:
-    """Yield a moment in each part of a command, as a fraction of its duration, in random order."""
-    parts = chance.sample(range(KILLS), KILLS)
-    return ((part + chance.random()) / KILLS for part in parts)
-
-
-def killed(project: Project, after: float, *words: str) -> bool:
-    """Start a command and kill it after some seconds; return whether it was still running."""
-    process = subprocess.Popen(
-        [*provio_command(), *words],
-        cwd=project.path,
-        env=project.env,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    time.sleep(after)
-    process.kill()
-    return process.wait(60) == -signal.SIGKILL
 
 
 def names(project: Project) -> set[str]:
@@ -99,22 +69,13 @@ def assert_as_rebuilt(project: Project) -> None:
 @pytest.mark.slow
 def test_a_merge_that_is_killed_many_times(chain: Project) -> None:
     """After each kill a query is answered, every run is listed, and another run is recorded."""
-    chance = random.Random(1)
-    record(chain, 1)
-    record(chain, 2, "--no-merge")
-    length = {False: timed(chain, "merge")}
-    record(chain, 3, "--no-merge")
-    length[True] = timed(chain, "merge")
-    hit, last = 0, 3
-    for share in moments(chance):
-        last += 1
+    for last in range(1, KILLS + 1):
         record(chain, last, "--no-merge")
-        hit += killed(chain, share * length[last % 3 == 0], "merge")
-        if chance.random() < 0.7:  # otherwise the next merge has two runs to merge, and the remains of the kill
-            chain.provio(*chance.choice(QUESTIONS))
+        assert steps.killed(1 + STEPS * (last - 1) // KILLS, chain.env, "merge", cwd=chain.path)
+        if last % 3:  # otherwise the next merge has two runs to merge, and the remains of the kill
+            chain.provio(*QUESTIONS[last % len(QUESTIONS)])
             assert names(chain) == {f"n{number}" for number in range(1, last + 1)}
-    assert hit
-    assert names(chain) == {f"n{number}" for number in range(1, last + 1)}
+    assert names(chain) == {f"n{number}" for number in range(1, KILLS + 1)}
     assert_nothing_left(chain)
     assert_as_rebuilt(chain)
 
@@ -123,22 +84,18 @@ def test_a_merge_that_is_killed_many_times(chain: Project) -> None:
 def test_a_removal_that_is_killed_many_times(chain: Project) -> None:
     """After each kill a query is answered and all other runs are listed; the run itself is complete, or removed with
     its words, at the latest after the next merge."""
-    chance = random.Random(2)
     home = chain.path / ".provio"
     for number in range(1, KILLS + 5):
         record(chain, number, "--no-merge")
     chain.provio("merge")
     of = {run: f"n{number}" for number, run in enumerate(runs(home), 1)}
-    length = timed(chain, "rm", "--yes", "n1")
-    hit = 0
-    for share in moments(chance):
+    for kill in range(KILLS):
         listed, kept = names(chain), {of[run] for run in runs(home)}
-        name = chance.choice(sorted(listed))
-        hit += killed(chain, share * length, "rm", "--yes", name)
-        if chance.random() < 0.7:
-            chain.provio(*chance.choice(QUESTIONS))
+        name = sorted(listed)[kill % len(listed)]
+        assert steps.killed(1 + REMOVAL_STEPS * kill // KILLS, chain.env, "rm", "--yes", name, cwd=chain.path)
+        if kill % 3:
+            chain.provio(*QUESTIONS[kill % len(QUESTIONS)])
         assert kept - {name} <= names(chain) <= listed
-    assert hit
     assert_nothing_left(chain)
     assert names(chain) == {of[run] for run in runs(home)}
     gone = set(of.values()) - names(chain)

@@ -15,7 +15,7 @@ from provio.merge.partitions import Partitions
 from provio.settings.schema import Config
 from provio.trace.read import read_run
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.integration
 
 
 @pytest.fixture(scope="module")

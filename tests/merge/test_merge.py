@@ -30,7 +30,7 @@ def quads(project: Project) -> set[str]:
     return set(project.provio("export", "--as", "nquads").stdout.splitlines())
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_merging_twice_changes_nothing(project: Project) -> None:
     """The second merge finds every run unchanged, and the store has the same quads."""
     project.sh("echo 1 > a")
@@ -40,7 +40,7 @@ def test_merging_twice_changes_nothing(project: Project) -> None:
     assert quads(project) == before
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_run_merged_by_older_rules_is_merged_again(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """A later version may conclude more from the same trace files."""
     project.sh("echo 1 > a")
@@ -50,7 +50,7 @@ def test_a_run_merged_by_older_rules_is_merged_again(project: Project, monkeypat
     assert "1 run merged, 0 unchanged" in project.provio("merge").stderr
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_rebuilt_store_is_the_same(project: Project) -> None:
     """The Turtle files are the source of truth: after deleting the store, a merge gives the same quads."""
     project.sh("echo 1 > a")
@@ -76,7 +76,7 @@ def test_files_written_by_a_merge_are_private(project: Project) -> None:
     assert {oct(path.stat().st_mode & 0o777) for path in record.rglob("*") if path.is_file()} == {"0o600"}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_run_at_which_merges_are_killed_affects_no_other(project: Project) -> None:
     """For example a run that needs too much memory: the next merge publishes the others before it merges that run."""
     project.sh("echo 1 > a")
@@ -120,7 +120,7 @@ def test_no_merge_leaves_the_run_pending_and_the_next_question_merges_it(project
     assert project.data("b") == {"a"}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_end_of_a_run_does_not_wait_for_a_busy_store(project: Project) -> None:
     """While another process holds the store, a run ends at once and is merged later."""
     project.sh("echo 1 > a")
@@ -133,7 +133,7 @@ def test_the_end_of_a_run_does_not_wait_for_a_busy_store(project: Project) -> No
     assert project.data("b") == {"a"}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_damaged_file_is_reported_and_affects_only_itself(project: Project) -> None:
     """Garbage in one thread file: its line is reported, its valid prefix and every other file are kept, the exit
     code is 1."""
@@ -156,10 +156,12 @@ def test_a_damaged_file_is_reported_and_affects_only_itself(project: Project) ->
 def test_an_empty_name_is_no_run(project: Project) -> None:
     """`provio merge ""` names no run, also if there is only one."""
     project.watch("true")
-    project.provio("merge", "", code=3)
+    done = project.provio("merge", "", code=3)
+    folder = project.path / ".provio" / "runs"
+    assert (done.stdout, done.stderr) == ("", f"provio: no run id starts with '' in {folder}: provio runs lists them\n")
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_an_empty_and_a_foreign_file_do_no_harm(project: Project) -> None:
     """An empty thread file and Turtle of another tool are merged with their content."""
     project.sh("echo 1 > a")
@@ -171,7 +173,7 @@ def test_an_empty_and_a_foreign_file_do_no_harm(project: Project) -> None:
     assert project.data("b") == {"a"}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_pending_run_is_not_forgotten_when_a_later_one_is_merged(project: Project) -> None:
     """The merge of one run does not affect whether others are pending."""
     project.sh("echo 1 > a")
@@ -180,7 +182,7 @@ def test_a_pending_run_is_not_forgotten_when_a_later_one_is_merged(project: Proj
     assert project.data("b") == {"a"}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_run_merged_before_the_clock_was_set_back_is_checked_again(project: Project) -> None:
     """A mark with a future time does not hide later changes."""
     project.sh("echo 1 > a")
@@ -223,7 +225,7 @@ SPOILED = {
 
 
 @pytest.mark.parametrize("how", sorted(SPOILED))
-@pytest.mark.slow
+@pytest.mark.integration
 def test_an_invalid_run_affects_only_itself(project: Project, how: str) -> None:
     """For any content of a run folder, other runs answer, and no traceback is shown."""
     project.sh("echo 1 > a")
@@ -252,7 +254,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("how", sorted(BROKEN))
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_broken_store_is_rebuilt(project: Project, how: str) -> None:
     """The run folders contain everything: a store that cannot be opened is rebuilt, with the same answers."""
     project.sh("echo 1 > a")
@@ -276,7 +278,7 @@ def test_a_store_that_cannot_be_written_still_answers(project: Project) -> None:
     assert "cp a b" in done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_process_that_outlives_its_run(project: Project) -> None:
     """The next query merges the reads and writes of a daemon after its run was merged."""
     project.sh("echo 1 > a; echo 2 > b")
@@ -298,7 +300,7 @@ def test_a_process_that_outlives_its_run(project: Project) -> None:
     assert project.data("x") == {"a", "b", "x"}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_file_of_a_far_year(project: Project) -> None:
     """A time of twenty digits (ns) is a valid number: the file is read, copied and queried."""
     project.sh("echo 1 > a; touch -d 2300-01-01T00:00:00Z a")
@@ -307,7 +309,7 @@ def test_a_file_of_a_far_year(project: Project) -> None:
     assert project.count('?v a provio:FileVersion ; provio:modified ?m FILTER(CONTAINS(STR(?m), "2300-01-01"))') == 2
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_source_of_a_copy_in_a_damaged_part(project: Project) -> None:
     """A copy from an opening in the damaged part is lost, and no other file of the run."""
     project.sh("echo 1 > a; echo 2 > c")
@@ -318,7 +320,7 @@ def test_the_source_of_a_copy_in_a_damaged_part(project: Project) -> None:
     assert project.data("d") == {"c"}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_rebuild_gives_the_same_store(project: Project) -> None:
     """`merge --rebuild` gives the same quads for any order of runs; names of runs are a usage error."""
     project.sh("echo 1 > a")

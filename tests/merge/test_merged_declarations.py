@@ -74,7 +74,7 @@ def expected(recorded: dict[str, Path], tmp_path_factory: pytest.TempPathFactory
     return quads(home)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("order", [*itertools.permutations(range(3))][1:])
 def test_in_any_order_and_again(
     recorded: dict[str, Path], expected: set[str], tmp_path: Path, order: tuple[int, ...]
@@ -85,7 +85,7 @@ def test_in_any_order_and_again(
     assert quads(home) == expected
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("last", range(3))
 def test_of_a_run_that_grew(recorded: dict[str, Path], expected: set[str], tmp_path: Path, last: int) -> None:
     """The run is merged after every sixth statement, before and after other complete runs."""
@@ -106,7 +106,7 @@ def test_of_a_run_that_grew(recorded: dict[str, Path], expected: set[str], tmp_p
     assert quads(home) == expected
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_after_a_removal_a_return_and_a_rebuild(recorded: dict[str, Path], expected: set[str], tmp_path: Path) -> None:
     home, fewer = made(tmp_path, "project"), made(tmp_path, "fewer")
     first, second, third = recorded.values()

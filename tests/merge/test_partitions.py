@@ -12,13 +12,18 @@ import sys
 import time
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from concurrent_runs import state, tell, wait_for
 from conftest import Project, provio_command
+from lineage.story import Story, at, facts, inode, since
+from lineage.test_stories import STORIES, SYNTHETIC
+from synthetic_traces import Run
 
 from provio.ask import live
 from provio.merge import job, partitions
+from provio.merge.archive_runs import archive
 from provio.merge.intake import Prepared
 from provio.merge.large import survey
 from provio.merge.large.survey import Indivisible
@@ -30,6 +35,7 @@ from provio.settings.lock import Lock
 from provio.settings.schema import Config
 from provio.store.embedded.reader import StoreReader
 from provio.store.versions import notes_in
+from provio.trace import read as traces
 from provio.trace import run_source
 from provio.trace.post_run import postprocess
 from provio.trace.read import read_head, read_run
@@ -145,7 +151,10 @@ def folder_of(project: Project, script: str) -> Path:
 def content_of(prepared: Prepared) -> tuple[set[str], dict[str, int | None], set[str], list[str]]:
     """Return the statements, the versions with the earliest start of their writers (over all partitions), and the
     rest."""
-    lines = {line for piece in prepared.pieces for line in piece.splitlines()}
+    every = [line for piece in prepared.pieces for line in piece.splitlines()]
+    versions = [line for line in every if line.endswith("ns#FileVersion> .")]
+    assert len(versions) == len(set(versions))
+    lines = set(every)
     notes: dict[str, int | None] = {}
     for version, begun in notes_in("\n".join(lines).encode()):
         known = [moment for moment in (begun, notes.get(version)) if moment is not None]
@@ -163,7 +172,7 @@ def divided_copy(folder: Path) -> survey.Survey:
 
 
 @pytest.mark.parametrize(
-    "script", [pytest.param(INDEPENDENT, marks=pytest.mark.slow), DEPENDENT + INDEPENDENT], ids=["alone", "all"]
+    "script", [pytest.param(INDEPENDENT, marks=pytest.mark.integration), DEPENDENT + INDEPENDENT], ids=["alone", "all"]
 )
 def test_the_same_graph(project: Project, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
     """In as many partitions as possible, the statements, the open channels and the index entries equal those of the
@@ -187,6 +196,237 @@ def assert_same(folder: Path, look: Callable[[Path], survey.Survey] = divided) -
         assert list(map(str, found.whole.damages)) == list(map(str, whole.damages))
 
 
+def apart(story: Story) -> None:
+    """Files that are read together, appended to, renamed with their folder, looked up, or only opened."""
+    for number in range(3):
+        reader = story.process(f"read{number}", 1)
+        reader.opens("in@-900+9", 2).does("read", (3, 3, 9))
+        reader.event("Stat", 4, f':path "/data/log" ; {facts("log@-5+9")}')
+    for number in range(3):
+        story.process(f"log{number}", 1).opens("log@-5+9", 10, "a").does("write", (20, 20, 9))
+    story.process("make", 1).opens("d/m@30+0", 30, "w").does("write", (31, 31, 9)).closes(32, "d/m@31+9")
+    story.process("next", 1).opens("dd/n@30+0", 30, "w").does("write", (31, 31, 9)).closes(32, "dd/n@31+9")
+    mover = story.process("move", 33)
+    mover.event("Rename", 34, f':from "/data/d" ; :to "/data/e/f" ; {facts("d@-5+4096")}')
+    story.process("below", 35).opens("e/f/k@-900+9", 36).does("read", (37, 37, 9))
+    story.process("above", 35).opens("e/k@-900+9", 36).does("read", (37, 37, 9))
+    renamer = story.process("rename", 33)
+    renamer.event("Rename", 34, f':from "/data/p" ; :to "/data/q" ; {facts("p@-900+9")}')
+    story.process("first", 30).opens("p@-900+9", 31).does("read", (32, 32, 9))
+    story.process("closed", 1).opens("p2@-900+9", 31).does("read", (32, 32, 9)).closes(40, "p2@39+18")
+    story.process("wrote", 1).opens("p2@-900+9", 38, "a").does("write", (39, 39, 9)).closes(40, "p2@39+18")
+    story.process("unread", 1).opens("held@-900+9", 38)
+    story.process("holds", 1).opens("held@-900+9", 38).does("read", (39, 39, 9))
+    story.process("opened", 1).opens("none@-900+9", 38, "r+").closes(39, "none@-900+9")
+    story.process("reads", 1).opens("none@-900+9", 38).does("read", (39, 39, 9))
+    parent = story.process("parent", 1)
+    between = parent.starts("between", 2)
+    writer, taker = between.starts("writer", 3), parent.starts("taker", 3)
+    writer.opens("77", 4, "w", "Pipe").does("write", (5, 5, 9))
+    taker.opens("77", 4, "r", "Pipe").does("read", (6, 6, 9))
+    parent.starts("alone", 7).opens("77", 8, "r", "Pipe")
+    top = story.process("top", 1)
+    deep = top.starts("middle", 2).forks("middle", 3).starts("deep", 4)
+    top.opens("78", 4, "w", "Pipe").does("write", (5, 5, 9))
+    deep.opens("78", 4, "r", "Pipe").does("read", (6, 6, 9))
+    deep.starts("end", 8)
+
+
+def claimed(story: Story) -> None:
+    """Paths of files, of folders and of nothing that programs declare as inputs and outputs, and things without a
+    file."""
+    for name in ("step", "parts/1", "partsx", "other"):
+        story.process(name.replace("/", "-"), 1).opens(f"{name}@5+0", 5, "w").does("write", (6, 6, 9)).closes(
+            7, f"{name}@6+9"
+        )
+    claims = story.process("claims", 8)
+    for number, path in enumerate(("/data/step", "/data/parts/", "/data/none")):
+        claims.tells(10 + number, path, bool(number % 2))
+    claims.opens("out@20+0", 20, "w").does("write", (21, 21, 9)).closes(22, "out@21+9")
+    story.process("end", 23).opens("parts/1@6+9", 24).does("read", (25, 25, 9))
+    thing = story.process("thing", 30)
+    thing.tells(32, thing.entity(31, "table", "db/table", rows=7))
+    story.process("ran", 33, inode=inode("step"), device="8:1", birthNs=at(-10_000), mtimeNs=at(6), size=9)
+
+
+def saved(story: Story) -> None:
+    """A checkpoint is about the configurations of the whole run and the files below its folder."""
+    for name in ("kept/a", "kept/deep/b", "keptx/c", "d"):
+        one = story.process(name.replace("/", "-"), 1)
+        one.opens(f"{name}@5+0", 5, "w").does("write", (6, 6, 9)).closes(7, f"{name}@6+9")
+    story.process("settings", 1).configures(3, "model", rate=1)
+    declares = story.process("declares", 8)
+    declares.say(f'<../c1> a :Checkpoint ; :startedNs {at(9)} ; :path "/data/kept"')
+    for number in range(2):
+        story.process(f"log{number}", 1).opens("log@-5+9", 10, "a").does("write", (20, 20, 9))
+    story.process("reads", 30).opens("kept/a@6+9", 31).does("read", (32, 32, 9))
+
+
+def hidden(story: Story) -> None:
+    """A program that cannot be watched belongs to the process that started it and its parent."""
+    top = story.process("top", 1)
+    top.opens("a@-900+9", 2).does("read", (3, 3, 9))
+    middle = top.starts("middle", 4)
+    middle.opens("b@-900+9", 5).does("read", (6, 6, 9))
+    middle.event("Spawn", 7, ":childPid 99 ; :childTick 1")
+    middle.say(
+        f'<e90> a :Gap ; :at {since(7)} ; :elapsed 9 ; :api "execve" ; :about <../../99.1.0/> ; '
+        ':reason "is statically linked" ; :executable "/data/sim" ; :argv "sim"'
+    )
+    middle.event("ChildEnd", 50, ":childPid 99 ; :exitCode 0")
+    for number, owner in enumerate((top, middle, story.process("other", 1))):
+        name = f"x{number}"
+        owner.opens(f"{name}@20+5", 60).does("read", (61, 61, 5))
+    for number in range(2):
+        story.process(f"log{number}", 1).opens("log@-5+9", 10, "a").does("write", (20, 20, 9))
+
+
+# The programs of each partition, where as many as possible are made; then those where files that more than one process
+# uses are evaluated before the partitions.
+PARTITIONS = """
+apart: read0 | below+make+move | above | first+rename | closed+wrote | holds+unread | opened+reads | read1 | \
+parent | between | taker+writer | alone | deep+middle+middle+top | end | read2 | log0+log1+log2 | next / read0 | \
+below+make+move | above | first+rename | closed+wrote | holds+unread | opened+reads | read1 | parent | between | \
+taker+writer | alone | deep+middle+middle+top | end | read2 | log0+log1+log2 | next
+claimed: claims+end+parts-1+ran+step+thing | partsx | other / claims+end+parts-1+ran+step+thing | partsx | other
+saved: declares+kept-a+kept-deep-b+reads+settings | keptx-c | d | log0+log1 / \
+declares+kept-a+kept-deep-b+reads+settings | keptx-c | d | log0+log1
+hidden: middle+top | other | log0+log1 / middle+top | other | log0 | log1
+growing: make+take / make | take
+grown_before_the_read: late+make+take / make | take | late
+reads_before_the_last_write: last+make+take / make | take | last
+left_open: parent | first+second+timed | lone / parent | first | lone | timed | second
+two_writers: after+append+between+first+second+third / first | second | third | between | after | append
+state_at_opening: early+late+look / early | late | look
+phases_by_pipe: read+write / read+write
+pipe_partly_read: first+other+reader+second / first+other+reader+second
+pipe_without_sizes: reader+writer / reader+writer
+images: shell | fork>cat | unheard | lost | before | last / shell | fork>cat | unheard | lost | before | last
+copies: shell | copy / shell | copy
+truncated: append+first+second+third / first | second | append | third
+times_set: later+touch / touch | later
+maps: map / map
+unread: tool | child / tool | child
+coarse_clock: first+read10+read110+read210+second+third / first | read10 | second | read110 | third | read210
+job_tokens: cc+make / cc+make
+compiled: python3 / python3
+unwatched: shell / shell
+two_hosts: here+there / there | here
+ranks: orterun | rank0 | rank1 / orterun | rank0 | rank1
+scripts: python3 | python3 | python3 | sh | tool / python3 | python3 | python3 | sh | tool
+vfork: shell | first>second>child / shell | first>second>child
+sockets: client+server / client+server
+answers: date+date+date+shell+shell / date+date+date+shell+shell
+objects: reader+tool / tool | reader
+tasks: tasks | child / tasks | child
+declared: other+train / other+train
+"""
+
+
+@pytest.mark.parametrize("tell", [apart, claimed, saved, hidden, *STORIES, *SYNTHETIC], ids=lambda one: one.__name__)
+def test_the_same_of_stories(tell: Callable[[Any], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The partitions are those that the table states, and make the same graph as the whole."""
+    story: Any = Run(Home(tmp_path), 1) if tell in SYNTHETIC else Story(tmp_path / "runs")
+    tell(story)
+    story.write()
+    monkeypatch.setattr(survey, "PARTITION_SIZE", 1)
+    stated = dict(line.split(": ") for line in PARTITIONS.strip().splitlines())
+    found = f"{programs(story.folder, 100)} / {programs(story.folder, 1)}"
+    assert stated.get(tell.__name__, found) == found
+    assert_same(story.folder)
+
+
+def test_a_large_run_in_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is the same as of a run that is read as a whole: of its folder, of a copy where it changes between its two
+    readings, of its archive, and where it cannot be divided."""
+    home = Home(tmp_path / ".provio")
+    home.runs.mkdir(parents=True)
+    home.path.chmod(0o700)
+    story = Story(home.runs)
+    apart(story)
+    story.write()
+    before = files_of(story.folder)
+    assert merge(home).merged == [story.id]
+    whole, after = quads(home), files_of(story.folder)
+    monkeypatch.setattr(survey, "PARTITION_SIZE", 1)
+    monkeypatch.setattr(job, "is_large", lambda _: True)
+    read_whole, read_part, parts = traces.read_run, survey.Survey.read, []
+
+    def refused(*_: object) -> Trace:
+        raise AssertionError
+
+    def counted(found: survey.Survey, portion: list[survey.ProcessFiles]) -> Trace:
+        parts.append(found.source.fixed)
+        return read_part(found, portion)
+
+    monkeypatch.setattr(traces, "read_run", refused)
+    monkeypatch.setattr(survey.Survey, "read", counted)
+    for name in set(files_of(story.folder)) - set(before):
+        (story.folder / name).unlink()
+    assert merge(home, rebuild=True).merged == [story.id]
+    assert (quads(home), parts, files_of(story.folder)) == (whole, [False] * 17, after)
+    assert merge(home).unchanged == 1
+
+    thread = story.folder / "node" / "1.1.0.0.ttl"
+
+    def changed(found: survey.Survey, portion: list[survey.ProcessFiles]) -> Trace:
+        if len(parts) < 3:
+            thread.write_text(thread.read_text() + "# more\n")
+        return counted(found, portion)
+
+    del parts[:]
+    monkeypatch.setattr(survey.Survey, "read", changed)
+    assert merge(home, rebuild=True).merged == [story.id]
+    assert parts[-17:] == [True] * 17
+    assert not all(parts)
+    assert (quads_of_runs(home), sorted(path.name for path in home.runs.iterdir())) == (of_runs(whole), [story.id])
+    thread.write_text(before["node/1.1.0.0.ttl"])
+    monkeypatch.setattr(survey.Survey, "read", counted)
+    assert merge(home).merged == [story.id]
+    monkeypatch.setattr("provio.trace.environment.host", lambda: "node")
+    kept = set(os.listdir(home.path))
+    assert archive(home, Config(), [story.folder]) == 1
+    del parts[:]
+    assert merge(home, rebuild=True).merged == [story.id]
+    assert (quads(home), parts) == (whole, [True] * 17)
+    assert set(os.listdir(home.path)) <= kept | {"unpacked"}
+
+    monkeypatch.setattr(traces, "read_run", read_whole)
+    monkeypatch.setattr(survey, "survey", lambda *_: (_ for _ in ()).throw(Indivisible))
+    del parts[:]
+    assert merge(home, rebuild=True).merged == [story.id]
+    assert (quads(home), parts) == (whole, [])
+
+
+def files_of(folder: Path) -> dict[str, str]:
+    """Return the files of a run."""
+    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*.ttl")}
+
+
+def of_runs(found: set[str]) -> set[str]:
+    """Return quads without those of the index."""
+    return {quad for quad in found if "contentHash" not in quad}
+
+
+def quads_of_runs(home: Home) -> set[str]:
+    return of_runs(quads(home))
+
+
+def programs(folder: Path, wide: int) -> str:
+    """Return the programs of each partition."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(survey, "WIDE", wide)
+        found = divided(folder)
+    named = {tuple(iri.split("/")[-3:-1]): one.executable for iri, one in found.whole.processes.items()}
+    return " | ".join("+".join(sorted(name_of(files, named) for files in group)) for group in found.groups)
+
+
+def name_of(files: survey.ProcessFiles, named: dict[tuple[str, ...], bytes | None]) -> str:
+    """Return the programs of a process."""
+    images = [named[files.place.name, name.removesuffix(".0.ttl")] or b"?" for name in files.names]
+    return ">".join(one.rpartition(b"/")[2].decode() for one in images)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_of_every_kind(project: Project, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
@@ -202,7 +442,7 @@ def test_the_same_of_every_kind(project: Project, monkeypatch: pytest.MonkeyPatc
     assert_same(folder)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_same_of_ranks(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Their run has no record of its end: it can be divided once no rank is running."""
     (project.path / "in").write_text("b\na\n")
@@ -271,7 +511,7 @@ def run_in_progress(project: Project) -> Iterator[tuple[Path, Callable[[], None]
             process.wait(60)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("large", [1 << 40, 1 << 10], ids=["whole files", "files in parts"])
 def test_the_same_of_a_run_in_progress(project: Project, monkeypatch: pytest.MonkeyPatch, large: int) -> None:
     """It is merged in one state, although it is read twice, and again after its end."""
@@ -297,7 +537,7 @@ def test_the_same_of_a_run_in_progress(project: Project, monkeypatch: pytest.Mon
     assert quads(home) == kept
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_file_that_changes_between_the_readings(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that is open for writing keeps its first observed state for all its users."""
     monkeypatch.setattr(survey, "PARTITION_SIZE", 1)
@@ -318,7 +558,7 @@ def test_a_file_that_changes_between_the_readings(project: Project, monkeypatch:
         end()
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_same_of_programs_that_cannot_be_watched(
     project: Project, built: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -335,7 +575,7 @@ def test_the_same_of_programs_that_cannot_be_watched(
     assert_same(folder)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_same_where_mounts_differ(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Names observed in a container are mapped to those outside, in every partition."""
     made = subprocess.run(["unshare", "-m", "mount", "--bind", "/", "/mnt"], capture_output=True, check=False)
@@ -350,7 +590,7 @@ def test_the_same_where_mounts_differ(project: Project, monkeypatch: pytest.Monk
     assert_same(folder)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_same_of_an_archived_run(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """An archive is read like its folder, in any order of files; no copy is left on the disk."""
     folder = folder_of(project, DEPENDENT)
@@ -362,6 +602,7 @@ def test_the_same_of_an_archived_run(project: Project, monkeypatch: pytest.Monke
     monkeypatch.setattr(survey, "PARTITION_SIZE", 1)
     monkeypatch.setattr(job, "is_large", lambda _: True)
     found = job.read(job.Job(folder, 0, None), home, Config())
+    assert found.prepared
     assert isinstance(found.prepared.pieces, Generator)
     before = set(home.path.iterdir())
     assert merge(home, rebuild=True).merged == [folder.name]
@@ -369,7 +610,7 @@ def test_the_same_of_an_archived_run(project: Project, monkeypatch: pytest.Monke
     assert set(home.path.iterdir()) <= before
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_run_that_changes_between_its_readings(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first result is discarded: a copy of the present state is read, and is in the store."""
     folder = folder_of(project, INDEPENDENT)
@@ -395,7 +636,7 @@ def test_a_run_that_changes_between_its_readings(project: Project, monkeypatch: 
     assert quads(home) == kept
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_same_store(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run merged in partitions is the same in the store, it counts as merged, and a repeated merge changes
     nothing."""
@@ -410,7 +651,7 @@ def test_the_same_store(project: Project, monkeypatch: pytest.MonkeyPatch) -> No
     assert merge(home).unchanged == 1
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_killed_between_partitions(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """A kill at any partition leaves nothing of the run visible, and the next merge has all of it; it can be
     removed."""
@@ -440,7 +681,7 @@ def quads(home: Home) -> set[str]:
     return {str(quad) for quad in StoreReader(home).store}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_run_that_cannot_be_divided(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """If a partition would lack relevant facts, the run is read as a whole."""
     declaration = 'python3 -c \'import provio; provio.used("e/f/a"); provio.generated("out")\''
@@ -452,7 +693,7 @@ def test_a_run_that_cannot_be_divided(project: Project, monkeypatch: pytest.Monk
     assert merge(home).merged == [folder.name]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_damaged_file_is_named(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """The rest of a large run with damaged files is merged, partition by partition."""
     folder = folder_of(project, INDEPENDENT)
@@ -469,7 +710,7 @@ def test_a_damaged_file_is_named(project: Project, monkeypatch: pytest.MonkeyPat
     assert damaged.name in outcome.damages[1]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_large_run_is_merged_at_its_end(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """The end of the run does not read all of it: the merge does, in partitions."""
     folder = folder_of(project, INDEPENDENT)

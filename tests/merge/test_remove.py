@@ -17,8 +17,9 @@ from pathlib import Path
 
 import pyoxigraph as ox
 import pytest
+import steps
 from concurrent_runs import children, growing, shell, start, wait_for, while_one_runs
-from conftest import Project, provio_command
+from conftest import Project, in_memory, provio_command
 from filesystems import mount
 
 from provio.base.errors import StoreError
@@ -29,6 +30,8 @@ from provio.settings.home import Home
 from provio.settings.schema import Config
 from provio.store import open_reader
 from provio.trace import liveness
+
+tmp_path = in_memory
 
 
 def quads(home: Path) -> set[str]:
@@ -208,7 +211,7 @@ def test_a_full_disk_gives_a_remedy(project: Project, tmp_path: Path) -> None:
         assert project.count("?run a provio:Run") == 1
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_where_the_store_cannot_be_written_nothing_is_removed(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -232,7 +235,7 @@ def test_where_the_store_cannot_be_written_nothing_is_removed(
     assert runs(home.path) == names
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_runs_that_are_not_removed(project: Project) -> None:
     """An empty name, a prefix or name of several runs, an unknown one, or a missing confirmation: none of the named
     runs is removed."""
@@ -261,7 +264,7 @@ def test_a_process_that_ended_unwaited_for_is_not_there() -> None:
         assert not liveness.alive(image)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_run_in_progress_is_not_removed(project: Project) -> None:
     """It stays while its supervisor or one of its processes exists; after these have ended, also by a kill, it can
     be removed."""
@@ -287,7 +290,7 @@ def test_a_run_in_progress_is_not_removed(project: Project) -> None:
     assert runs(project.path / ".provio") == []
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_processes_of_a_run_in_progress_are_named(project: Project) -> None:
     """Three of them with ids and programs, and the number of the others."""
     script = "for n in 1 2 3 4; do sleep 600 & done; echo > started; wait"
@@ -304,7 +307,7 @@ def test_the_processes_of_a_run_in_progress_are_named(project: Project) -> None:
     assert re.search(rf"is in progress \({named}, {named}, {named} and 2 more\): end its processes first", said)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_rank_that_has_touched_nothing_yet_is_at_work(project: Project) -> None:
     """It has no file in the run yet, and no process waits for it: its later reads must not be lost."""
     env = project.env | {"PROVIO_RUN": "job"}
@@ -327,7 +330,7 @@ def test_a_rank_that_has_touched_nothing_yet_is_at_work(project: Project) -> Non
 
 @pytest.mark.slow
 def test_a_removal_that_was_killed_is_finished(project: Project) -> None:
-    """After a kill at any step the run is complete, or removed by the next merge."""
+    """After a kill at each twelfth step the run is complete, or removed by the next merge."""
     project.sh("echo 1 > a")
     project.watch("cp", "a", "b")
     kept = quads(project.path / ".provio")
@@ -336,23 +339,18 @@ def test_a_removal_that_was_killed_is_finished(project: Project) -> None:
     env = {**project.env, "PROVIO_HOME": str(home)}
     whole = quads(project.path / ".provio")
     run = runs(project.path / ".provio")[1]
-    outcomes = set()
-    for step in range(12):
+    removed, step, hit = [], 1, True
+    while hit:
         shutil.rmtree(home, ignore_errors=True)
         shutil.copytree(project.path / ".provio", home, symlinks=True)
-        removal = subprocess.Popen([*provio_command(), "rm", "--yes", run], cwd=project.path, env=env)
-        deadline = time.monotonic() + 60
-        while not (home / "removed").exists() and removal.poll() is None:
-            assert time.monotonic() < deadline
-        time.sleep(step * 0.004)
-        removal.kill()
-        removal.wait()
+        hit = steps.killed(step, env, "rm", "--yes", run, cwd=project.path)
         project.provio("merge", env=env)
         found = quads(home)
-        outcomes.add(found == kept)
-        assert found in (kept, whole)
+        assert found in (kept, whole), step
+        removed.append(found == kept)
         assert not (home / "removed").exists()
-    assert True in outcomes
+        step += 12
+    assert removed == sorted(removed) and set(removed) == {False, True}
 
 
 @pytest.mark.slow
@@ -382,7 +380,7 @@ def test_a_store_found_damaged_costs_no_other_run(project: Project) -> None:
     assert [row["run"] for row in project.rows("SELECT ?run { ?run a provio:Run }")] == [RUN_BASE + first]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_run_with_a_killed_archiving_is_removed(project: Project) -> None:
     """Nothing is left of its folder, which was being deleted."""
     project.run("echo 1 > a")

@@ -8,7 +8,9 @@ from pathlib import Path
 import many_files
 import many_files_table
 import pytest
-from conftest import provio_command
+from conftest import in_memory, provio_command
+
+tmp_path = in_memory
 
 
 @pytest.mark.parametrize("kind", ["grep", "read", "written"])

@@ -5,13 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conftest import Project
+from conftest import Project, in_memory
 
 from provio.merge.runs import merge
 from provio.settings.home import Home
 from provio.settings.schema import Config
 from provio.store.embedded.writer import StoreWriter
 from provio.store.versions import Versions, notes_in
+
+tmp_path = in_memory
 
 DISK = "https://w3id.org/provio/version/disk"
 
@@ -121,6 +123,7 @@ def rows(path: Path) -> set[object]:
 
 
 @pytest.mark.parametrize("damage", [None, b"", b"not a database, but long enough to be looked at" * 100, "run"])
+@pytest.mark.slow
 def test_an_index_that_does_not_fit_is_made_again_of_the_lists(project: Project, damage: bytes | str | None) -> None:
     for text in "abc":
         project.run(f"echo {text} > f; cat f > g; echo {text} >> f")
@@ -143,6 +146,7 @@ def test_an_index_that_does_not_fit_is_made_again_of_the_lists(project: Project,
     assert rows(path) == before
 
 
+@pytest.mark.slow
 def test_a_rebuild_has_the_same_index(project: Project) -> None:
     for text in "abc":
         project.run(f"echo {text} > f; cat f > g")

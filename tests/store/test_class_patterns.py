@@ -47,6 +47,8 @@ STEP = f"<{implied.IMPLIES}>"
          "SELECT ?x { { SELECT ?x (MAX(?y) AS ?z) WHERE { ?x a/~ prov:Entity ; ?p ?y } GROUP BY ?x HAVING (COUNT(*) > 1) } ?x a/~ prov:Agent }"),
         ("CONSTRUCT { ?x a prov:Entity } WHERE { ?x a prov:Entity } ORDER BY ?x LIMIT 5",
          "CONSTRUCT { ?x a prov:Entity } WHERE { ?x a/~ prov:Entity } ORDER BY ?x LIMIT 5"),
+        ("SELECT ?x { ?x ?p ?o } ORDER BY (?o < 5 && EXISTS { ?x a prov:Entity })",
+         "SELECT ?x { ?x ?p ?o } ORDER BY (?o < 5 && EXISTS { ?x a/~ prov:Entity })"),
         ("DESCRIBE ?x FROM <urn:g> WHERE { ?x a prov:Entity }", None),
         ("# prov:Entity\nASK { # ?x a prov:Entity }\n ?x ?p '} a prov:Entity' . ?x a # here\n prov:Entity }",
          "# prov:Entity\nASK { # ?x a prov:Entity }\n ?x ?p '} a prov:Entity' . ?x a/~ # here\n prov:Entity }"),
@@ -110,7 +112,7 @@ def test_no_solution_is_doubled_and_no_variable_added() -> None:
         assert sorted(row["x"].value for row in answer) == ["urn:h", "urn:l", "urn:own", "urn:v"]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_queries_find_implied_classes(project: Project) -> None:
     """In all runs, in some, in named graphs; each node once per graph; stored classes are found as well."""
     project.provio("run", "--quiet", "--name", "one", "--", "sh", "-c", "echo a > a; cat a > b")

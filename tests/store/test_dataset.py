@@ -61,7 +61,7 @@ def embedded(two_runs: Project) -> list[list[str]]:
     return answers(two_runs)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_named_graphs_are_queried(embedded: list[list[str]]) -> None:
     """FROM without GRAPH, FROM NAMED with GRAPH, and no other graph; the index by its name."""
     ends = [
@@ -78,7 +78,7 @@ def test_the_named_graphs_are_queried(embedded: list[list[str]]) -> None:
     assert (len(index), by_graph, none, some) == (3, ["?run"], ["false"], ["true"])
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_of_the_runs_that_were_chosen(project: Project) -> None:
     """With --name, other named graphs are not queried; if none of the named graphs is chosen, none is queried."""
     project.sh("echo 1 > a")
@@ -119,7 +119,7 @@ def test_a_question_without_its_graphs() -> None:
 
 
 @pytest.mark.parametrize("text", ["ASK FROMprov:x {}", "ASK FROM NAMEDprov:x {}", "ASK FROM e:x {}"])
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_name_without_a_declared_prefix(two_runs: Project, text: str) -> None:
     """It is reported in one line."""
     done = two_runs.provio("query", text, code=1)

@@ -57,6 +57,7 @@ def pieces(first: int, count: int) -> list[str]:
     return ["".join(f'<http://s/{n}> <http://p/{n % 7}> "text {n}" .\n' for n in range(first, first + count))]
 
 
+@pytest.mark.integration
 def test_runs_that_rewrite_the_same_files_leave_one_snapshot(project: Project) -> None:
     """After each merge its tables are those of the store; both take at most 1.5 times the size of a store built of
     all runs."""
@@ -71,6 +72,7 @@ def test_runs_that_rewrite_the_same_files_leave_one_snapshot(project: Project) -
     assert taken <= 1.5 * summed(home.store, home.snapshots)
 
 
+@pytest.mark.slow
 def test_a_graph_that_is_replaced_again_and_again(tmp_path: Path) -> None:
     """Like that of a run in progress: removed rows leave the tables, and data in tables leave the logs."""
     home = Home(tmp_path)

@@ -75,7 +75,7 @@ def test_exports_have_implied_statements() -> None:
     assert found == expected
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_graph_of_classes_is_no_run_s(project: Project) -> None:
     """It is written once, again if it is missing or of another version, and is in no export."""
     project.run("echo a > a")

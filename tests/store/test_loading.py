@@ -15,12 +15,14 @@ from typing import Any
 import pyoxigraph as ox
 import pytest
 from concurrent_runs import state, stopped
-from conftest import Project
+from conftest import Project, in_memory
 
 from provio.base.errors import StoreError
 from provio.settings.home import Home
 from provio.store.embedded import loading, writer
 from provio.store.embedded.writer import StoreWriter
+
+tmp_path = in_memory
 
 RUN = "https://w3id.org/provio/run/01936b2e-7c00-7abc-8def-0123456789ab"
 GRAPH = RUN + "/bundle"

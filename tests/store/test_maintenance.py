@@ -43,7 +43,7 @@ def recorded(project: Project) -> Project:
     return project
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_runs_shows_the_size_of_each(recorded: Project) -> None:
     """Numbers in machine-readable output, readable sizes within 80 columns otherwise; an archived run is one file."""
 
@@ -125,7 +125,7 @@ def test_a_removal_of_more_than_a_second_shows_progress(recorded: Project, argum
 
 
 @pytest.mark.parametrize("packed", [False, True])
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_backup_is_a_record_itself(recorded: Project, packed: bool, tmp_path: Path) -> None:
     """It answers like the original, contains pending runs, and does not change when the original does."""
     if packed:
@@ -145,7 +145,7 @@ def test_a_backup_is_a_record_itself(recorded: Project, packed: bool, tmp_path: 
 
 
 @pytest.mark.parametrize("merged", [True, False])
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_backup_needs_no_more_than_to_read(project: Project, tmp_path: Path, merged: bool) -> None:
     """The copy of a record on a read-only mount, merged or not, can be written."""
     disk = tmp_path / "disk"
@@ -162,7 +162,7 @@ def test_a_backup_needs_no_more_than_to_read(project: Project, tmp_path: Path, m
     project.provio("run", "--quiet", "--", "touch", "other")
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_killed_backup_is_started_again(recorded: Project, tmp_path: Path) -> None:
     """The next backup deletes the remains; another folder of that name stays."""
     target, new = tmp_path / "copy", tmp_path / "copy.new"
@@ -185,7 +185,7 @@ def test_a_killed_backup_is_started_again(recorded: Project, tmp_path: Path) -> 
     assert sorted(path.name for path in (tmp_path / "old").iterdir() if "unfinished" in path.name) == []
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_backup_overwrites_nothing_and_leaves_nothing_half_made(recorded: Project, tmp_path: Path) -> None:
     """Existing files stay; if the target cannot be written, nothing is left there."""
     assert "already exists: name a new folder" in recorded.provio("backup", ".", code=1).stderr

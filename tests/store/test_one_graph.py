@@ -14,10 +14,13 @@ from test_golden_questions import CASES, answer
 
 from provio.ask import earlier, run_uses, runs, verify, whole_run
 from provio.ask.stale import Names
+from provio.base.vocab import NS, RDF
 from provio.merge.runs import merge
 from provio.settings.home import Home
-from provio.store import Store, open_reader
+from provio.store import INDEX, Store, implied, one_graph, open_reader
 from provio.store.embedded.reader import StoreReader
+from provio.store.one_graph import OneGraphStore
+from provio.store.statements import Lists
 
 PACKAGE = Path(__file__).resolve().parent.parent.parent / "provio"
 APART = {"store", "merge", "validate", "queries", "interceptors", "ontology"}
@@ -117,3 +120,51 @@ def test_no_query_depends_on_the_stating_graph() -> None:
     asked = [*modules, *(PACKAGE / "queries").glob("*.rq")]
     found = {path.name for path in asked if re.search(r"\bGRAPH\b", path.read_text(encoding="utf-8"))}
     assert found == set(NO_QUESTION)
+
+
+@pytest.mark.parametrize("piece", [1, 20, 1 << 20])
+@pytest.mark.parametrize(
+    "texts", [["a", "", "b"], ["a,b", 'q"q', "two\nlines", ""], [], ["x" * 200], ["<urn:a,b>", "c"], ["<urn:a>"]]
+)
+def test_the_cells_of_a_table(texts: list[str], piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts and IRIs with any characters, unbound variables, in answers of any length."""
+    monkeypatch.setattr(one_graph, "PIECE", piece)
+    store = ox.Store()
+    for number, text in enumerate(texts):
+        term = ox.NamedNode(text[1:-1]) if text.startswith("<") else ox.Literal(text)
+        store.add(ox.Quad(ox.NamedNode(f"urn:{number}"), ox.NamedNode("urn:p"), term, ox.NamedNode(f"urn:g{number}")))
+    found = OneGraphStore(store, lambda: Lists(Path()))
+    question = "SELECT ?s ?o ?u { ?s <urn:p> ?o OPTIONAL { ?s <urn:q> ?u } } ORDER BY ?s"
+    values = [text.strip("<>") for text in texts]
+    assert [*found.table(question)] == [[f"urn:{number}", text, ""] for number, text in enumerate(values)]
+    assert [*found.rows(question)] == [{"s": f"urn:{number}", "o": text} for number, text in enumerate(values)]
+    first = [[row[1]] for row in found.table(question, ["urn:g0", "urn:g9"])]
+    assert first == [[text] for text in values[:1]]
+    for read in (found.rows, found.table):
+        with pytest.raises(TypeError, match="needs a SELECT"):
+            next(iter(read("ASK {}")))
+
+
+def test_graphs_of_a_store_without_runs() -> None:
+    """Their statements, alone and together, with the index and the implied classes."""
+    store, kind = ox.Store(), ox.NamedNode(RDF + "type")
+    a, b, graph = (ox.NamedNode(f"urn:{name}") for name in "abg")
+    store.add(ox.Quad(graph, kind, one_graph.BUNDLE, ox.DefaultGraph()))
+    store.add(ox.Quad(a, ox.NamedNode("urn:p"), b, ox.DefaultGraph()))
+    store.add(ox.Quad(a, kind, ox.NamedNode(NS + "File"), graph))
+    store.add(ox.Quad(a, ox.NamedNode("urn:p"), ox.Literal("1"), ox.NamedNode("urn:h")))
+    found = OneGraphStore(store, lambda: Lists(Path()))
+    assert sorted(found.run_graphs()) == sorted([INDEX, "urn:g", "urn:h"])
+    known = [("urn:a", RDF + "type", NS + "File"), ("urn:a", "urn:p", "1"), ("urn:a", "urn:p", "urn:b")]
+    assert sorted(found.about(["urn:a", "urn:b"])) == sorted(known)
+    assert found.about(["urn:a"], ["urn:h"]) == [("urn:a", "urn:p", "1")]
+    assert {str(quad) for quad in found.quads("urn:h")} == {'<urn:a> <urn:p> "1" <urn:h>'}
+    assert found.quads() is store
+    types = set(found.triples("urn:g", ox.RdfFormat.N_TRIPLES).decode().splitlines())
+    assert types == {f"<urn:a> <{RDF}type> <{one}> ." for one in implied.types("File")}
+    every = found.dataset(None, ox.RdfFormat.N_QUADS).decode().splitlines()
+    assert f"<urn:g> <{RDF}type> {one_graph.BUNDLE} ." in every and len(every) == 2 + len(types) + 1
+    answers = [found.query("ASK { ?s ?p '1' }", graphs) for graphs in (None, ["urn:h"], ["urn:g"], [INDEX])]
+    assert [*map(bool, answers)] == [True, True, False, False]
+    graphs = [row["g"] for row in found.rows("SELECT ?g { GRAPH ?g { ?s ?p '1' } }", ["urn:h", "urn:g"])]
+    assert graphs == ["urn:h"]

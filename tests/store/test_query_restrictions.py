@@ -113,7 +113,7 @@ def test_a_service_is_refused(common: Project, server: Server, question: str) ->
     assert (done.stdout, server.called) == ("", [])
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_escaped_keyword_is_one(common: Project) -> None:
     """`\\u0053ERVICE` is SERVICE according to the standard, independently of Oxigraph."""
     assert "is refused" in common.provio("query", r"SELECT * { \u0053ERVICE <x:> {} }", code=1).stderr
@@ -139,7 +139,7 @@ def test_a_requested_service(common: Project, server: Server) -> None:
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_requested_service_on_a_server(common: Project, server: Server, oxigraph: sparql_servers.Server) -> None:
     """The server with the record calls it, once per query; without --service no server does."""
     for question in (
@@ -172,7 +172,7 @@ PIECES = [
 @given(inner=some.lists(some.sampled_from(PIECES), max_size=12).map("".join))
 @example(inner="?s ?p trueSERVICE:{}")
 @example(inner="FILTER(1<2)SERVICE<U>{ ?s ?p ?o }")
-@pytest.mark.slow
+@pytest.mark.integration
 def test_permitted_queries_call_no_server(server: Server, inner: str) -> None:
     """For any text that Oxigraph accepts and the token check permits, no server is called."""
     server.called.clear()
@@ -195,7 +195,7 @@ def test_every_text_is_cut_into_tokens(text: str) -> None:
     assert found == "".join(c for c in text if not c.isspace()) or any(c.isspace() for c in found)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_an_update_must_be_requested(recorded: Project) -> None:
     """Exit code 1 with the required option; nothing changes; a query is not executed as an update."""
     add = "INSERT DATA { GRAPH <urn:mine> { <urn:a> <urn:b> 'c' } }"
@@ -206,7 +206,7 @@ def test_an_update_must_be_requested(recorded: Project) -> None:
     assert recorded.data("b") == {"a"}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_an_update_of_a_graph_of_ones_own(recorded: Project) -> None:
     """Its statements are in every answer, next to later runs, until a rebuild."""
     recorded.provio("query", "--update", "INSERT DATA { GRAPH <urn:mine> { <urn:a> <urn:b> 'c' } }")
@@ -221,10 +221,11 @@ def test_an_update_of_a_graph_of_ones_own(recorded: Project) -> None:
     "text",
     [
         "DELETE WHERE { ?s prov:used ?o }",
-        pytest.param("CLEAR ALL", marks=pytest.mark.slow),
-        pytest.param("INSERT DATA { <urn:a> <urn:b> 'c' }", marks=pytest.mark.slow),
+        pytest.param("CLEAR ALL", marks=pytest.mark.integration),
+        pytest.param("INSERT DATA { <urn:a> <urn:b> 'c' }", marks=pytest.mark.integration),
         pytest.param(
-            "INSERT DATA { GRAPH <https://w3id.org/provio/derived> { <urn:a> <urn:b> 'c' } }", marks=pytest.mark.slow
+            "INSERT DATA { GRAPH <https://w3id.org/provio/derived> { <urn:a> <urn:b> 'c' } }",
+            marks=pytest.mark.integration,
         ),
         "INSERT DATA { GRAPH <urn:mine> { <urn:a> <urn:b> 'c' } } ; DROP DEFAULT",
     ],
@@ -239,7 +240,7 @@ def test_an_update_cannot_change_provios_own_data(recorded: Project, text: str) 
     assert recorded.count("<urn:a> ?p ?o") == 0
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_document_is_loaded_only_where_that_is_allowed(recorded: Project, server: Server) -> None:
     """LOAD fetches: refused with --update only, in every disguise; --service permits it."""
     server.called.clear()

@@ -7,12 +7,10 @@ import contextlib
 import http.server
 import io
 import os
-import random
 import shutil
 import signal
 import subprocess
 import threading
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -21,8 +19,9 @@ from pathlib import Path
 
 import pyoxigraph as ox
 import pytest
+import steps
 from concurrent_runs import growing, while_one_runs
-from conftest import Project, provio_command
+from conftest import Project, in_memory, provio_command
 from sparql_servers import Server, account, serve
 
 from provio.base.errors import NothingKnown, StoreError
@@ -36,8 +35,11 @@ from provio.store.remote import terms
 from provio.store.remote.places import record_of
 from provio.store.remote.reader import connect
 
+tmp_path = in_memory
+
 requests = pytest.importorskip("requests")
 
+STRIDE = 2  # steps between two kills of a merge
 QUERIES = [
     "SELECT DISTINCT ?f { ?f a provio:File } ORDER BY ?f",
     "SELECT (COUNT(DISTINCT ?v) AS ?n) (SUM(?b) AS ?sum) { ?v provio:wasWrittenBy ?io . ?io provio:bytes ?b }",
@@ -129,7 +131,7 @@ def test_virtuoso_gives_the_same(project: Project, virtuoso: Server) -> None:
     assert "401" in refused.stderr and "wrong-word" not in refused.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_run_that_is_merged_again_is_replaced(project: Project, oxigraph: Server) -> None:
     """A later state of a run replaces its earlier one, in its own graph and in the derived graphs."""
     record(project)
@@ -141,7 +143,7 @@ def test_a_run_that_is_merged_again_is_replaced(project: Project, oxigraph: Serv
     assert quads(project, "--store", oxigraph.url) == quads(project)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_an_unreachable_server(project: Project, oxigraph: Server, tmp_path: Path) -> None:
     """If the merge fails, the run stays pending and ends with its own exit code; the next merge includes it."""
     project.env["PROVIO_STORE"] = oxigraph.url
@@ -166,19 +168,14 @@ def test_an_unreachable_server(project: Project, oxigraph: Server, tmp_path: Pat
 
 @pytest.mark.slow
 def test_a_killed_merge_is_finished_by_the_next(project: Project, oxigraph: Server) -> None:
-    """After a kill at any moment the next merge does not wait, and gives the quads of an undisturbed one."""
+    """After a kill at each so many steps the next merge does not wait, and gives the quads of an undisturbed one."""
     record(project)
-    chance = random.Random(7)
-    for _ in range(20):
+    step, whole = 1, quads(project)
+    while steps.killed(step, project.env, "merge", "--store", oxigraph.url, cwd=project.path):
+        assert quads(project, "--store", oxigraph.url) == whole
         oxigraph.update("DROP ALL")
-        merging = subprocess.Popen(
-            [*provio_command(), "merge", "--store", oxigraph.url], cwd=project.path, env=project.env,
-            stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        time.sleep(chance.uniform(0.1, 0.7))
-        merging.send_signal(signal.SIGKILL)
-        merging.wait()
-        assert quads(project, "--store", oxigraph.url) == quads(project)
+        step += STRIDE
+    assert step > 15 * STRIDE, step
 
 
 @pytest.mark.slow
@@ -211,7 +208,7 @@ def test_a_reader_never_sees_half_a_run(
     assert seen and quads(project) == quads(project, "--store", url)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_run_that_is_removed(project: Project, oxigraph: Server) -> None:
     """It is removed from the server with all conclusions from it: the content is as without the run."""
     record(project)
@@ -236,7 +233,7 @@ def test_a_run_during_which_a_file_appeared_is_removed(project: Project, oxigrap
     assert project.count(gap) == 0
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_rebuild_after_a_killed_removal_keeps_conclusions_from_other_runs(project: Project, oxigraph: Server) -> None:
     """The last run of a record that shares its server is set aside: conclusions from two runs of another record
     stay."""
@@ -280,7 +277,7 @@ def test_records_that_share_a_server_have_nothing_to_do_with_each_other(project:
     assert set(quads(project, "--store", oxigraph.url)) == own
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_graphs_of_single_runs_are_taken_over(project: Project, oxigraph: Server) -> None:
     """Graphs of an earlier layout: those of this record's runs are replaced by its next merge, all others stay and
     are queried."""
@@ -371,7 +368,7 @@ def test_a_reader_never_sees_a_partial_update(
     assert list(open_reader(home, settings).rows("SELECT ?s { ?s <urn:state> ?o }")) == []
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_two_mergers_at_once(project: Project, oxigraph: Server) -> None:
     """Two merges into one server take turns: all is there once."""
     record(project)
@@ -428,7 +425,7 @@ def front(oxigraph: Server) -> Iterator[str]:
     server.server_close()
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_basic_authentication(project: Project, front: str) -> None:
     """With an account of the user's own file, sent only if requested; a file that others can read is refused."""
     record(project)
@@ -446,7 +443,7 @@ def test_basic_authentication(project: Project, front: str) -> None:
     assert "credentials: is only allowed in" in wrong and "lace" not in wrong
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_no_other_host_receives_anything(project: Project, front: str) -> None:
     """A redirect is reported, not followed; a URL with a password is refused, and not shown; proxies are not used."""
     record(project)
@@ -476,24 +473,20 @@ def test_an_invalid_url(project: Project, url: str) -> None:
 
 @pytest.mark.slow
 def test_a_server_that_goes_in_the_middle(project: Project, oxigraph: Server, tmp_path: Path) -> None:
-    """If it is killed at any moment, the merge ends with one line; with the server running again, the next merge is
+    """If it is killed at a step, the merge ends with one line; with the server running again, the next merge is
     complete."""
     record(project)
-    at = int(oxigraph.url.rpartition(":")[2])
-    server = oxigraph
-    for wait in (0.25, 0.35, 0.45):
-        merging = subprocess.Popen(
-            [*provio_command(), "merge", "--rebuild", "--store", server.url], cwd=project.path, env=project.env,
-            stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        time.sleep(wait)
-        server.process.kill()
-        server.process.wait()
-        said = merging.communicate(timeout=60)[1]
-        assert merging.returncode == 0 or (merging.returncode == 1 and len(said.splitlines()) == 1), said
+    project.provio("merge", "--store", oxigraph.url)
+    at, server, whole = int(oxigraph.url.rpartition(":")[2]), oxigraph, quads(project)
+    for step in (5, 15, 25):
+        words = ("merge", "--rebuild", "--store", server.url)
+        command = steps.until(step, *words, victim=server.process.pid)
+        merging = subprocess.run(command, cwd=project.path, env=project.env, capture_output=True, text=True)
+        assert server.process.wait() == -signal.SIGKILL
+        assert (merging.returncode, len(merging.stderr.splitlines())) == (1, 1), merging.stderr
         server = serve(tmp_path / "oxigraph", at)
         try:
-            assert quads(project, "--store", server.url) == quads(project)
+            assert quads(project, "--store", server.url) == whole
         except BaseException:
             server.process.kill()
             raise
@@ -511,7 +504,7 @@ def test_an_answer_that_is_none(answer: bytes) -> None:
         list(terms.rows(io.BytesIO(answer)))
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_without_requests(project: Project, tmp_path: Path) -> None:
     """The missing package that servers need is named."""
     record(project)
@@ -522,7 +515,7 @@ def test_without_requests(project: Project, tmp_path: Path) -> None:
     assert 'pip install "provio[remote]"' in missing.stderr.splitlines()[-1]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_an_invalid_store(project: Project, oxigraph: Server) -> None:
     """A path that the server does not have, and an update, are refused in one line."""
     record(project)

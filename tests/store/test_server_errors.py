@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Project
+from conftest import Project, in_memory
 from sparql_servers import Server, account
 from test_remote import quads, record
 
@@ -25,6 +25,8 @@ from provio.settings.home import Home
 from provio.store import Writer, open_writer
 from provio.store.remote import server as speaking
 from provio.trace.read import read_run
+
+tmp_path = in_memory
 
 Refusal = Callable[[int], str]
 
@@ -181,7 +183,7 @@ def certificate(tmp_path: Path, needs: Callable[[str], None]) -> Path:
     return file
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_an_untrusted_certificate(project: Project, certificate: Path) -> None:
     """Nothing is sent to that server, unless its authority is configured."""
     record(project)

@@ -78,7 +78,7 @@ def test_an_endless_answer(speaks: Callable[[Speaker], str], monkeypatch: pytest
         server.Server(speaks(endless), None, None)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_an_answer_that_is_broken_off(project: Project, speaks: Callable[[Speaker], str]) -> None:
     """One line, and no row of it."""
     record(project)
@@ -95,7 +95,7 @@ def test_no_room_for_an_answer(
         server.Server(speaks(endless), None, None)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_servers_own_time_limit(project: Project, tmp_path: Path) -> None:
     """Oxigraph then ends the answer with a sentence, which is reported."""
     record(project)
@@ -126,7 +126,7 @@ def low(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     found.process.wait()
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_virtuoso_cuts_no_answer_without_a_word(low: Server) -> None:
     """Rows and graphs truncated by its limit, with or without a header that reports it, are refused."""
     there = server.Server(low.url, None, Account("dba", "dba"))

@@ -84,7 +84,7 @@ def test_special_files_are_refused(tmp_path: Path, kind: str) -> None:
         queries.questions([str(tmp_path)])
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_questions_and_validation_know_them(project: Project) -> None:
     """They are in the store from the next query on, in their present state, and are removed with the setting."""
     asked = f"SELECT ?c {{ GRAPH <{user_vocabulary.ONTOLOGY}> {{ ?c rdfs:subClassOf+ provio:Configuration }} }}"

@@ -197,7 +197,7 @@ class Touched:
 
 def touched(store: Writer, *graphs: str) -> Touched:
     """Return these subjects of runs' graphs."""
-    own = configurations.touched(store, *graphs), configurations.touched_states(store, *graphs)
+    own = configurations.touched_series(store, *graphs), configurations.touched_states(store, *graphs)
     return Touched(derived_content.touched(store, *graphs), *own)
 
 

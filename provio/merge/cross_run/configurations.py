@@ -146,9 +146,19 @@ def touched(store: Writer, *graphs: str) -> set[str]:
     return {version for use in named for version, _ in store.objects(use, ENTITY)}
 
 
+def touched_series(store: Writer, *graphs: str) -> set[str]:
+    """Return the versions in all series of runs' graphs: without the runs, versions of other runs in these series have
+    other numbers and revise others."""
+    if not store.has(SERIES):
+        return set()
+    named = {use for graph in graphs for use in store.members(graph, SERIES)}
+    series = {use.series for use in uses(store, "?u", iris(named))}
+    return {use.version for use in uses(store, "?s", map(turtle.literal, series))}
+
+
 def update(store: Writer, graph: str | None, before: set[str]) -> bool:
-    """Derive the triples again for the versions that a run's graph uses now (None: the graph is removed) or used
-    `before`; return whether there are any triples."""
+    """Derive the triples again for the versions that a run's graph uses now (None: the graph is removed), and for those
+    that were in its series `before`; return whether there are any triples."""
     affected = before | (touched(store, graph) if graph else set())
     if not affected:
         return False
