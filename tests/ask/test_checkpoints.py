@@ -66,7 +66,7 @@ def differing(project: Project, path: str, *arguments: str, **settings: object) 
     return [row["key"] for row in rows], done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("path", "size"), [("ck-1", 1), ("ck-1/parts", 1), ("ck-1/a", 1), ("ck-2", 2), ("latest", 3), ("latest/a", 3),
                        ("ck-6", 4), ("ck-4", 5), ("ck-4/parts/b", 5), ("link", 7), ("ck-5", 5)],
@@ -79,7 +79,7 @@ def test_a_folder_is_what_it_holds_now(trained: Project, path: str, size: int) -
     assert differing(trained, path, "--partial", size=size + 1)[0] == ["size"]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_folder_that_is_no_longer_whole(trained: Project) -> None:
     """A note reports it; a folder of many checkpoints is not itself a checkpoint."""
     keys, said = differing(trained, "ck-8", "--partial", size=8)
@@ -87,7 +87,7 @@ def test_a_folder_that_is_no_longer_whole(trained: Project) -> None:
     assert "no checkpoint is recorded" in trained.provio("checkpoint", "verify", ".", "own.json", code=3).stderr
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("deep", "keys"),
     [({"rate": "1.0E-3", "layers": ["1", 2.0], "none": None}, []),
@@ -102,7 +102,7 @@ def test_nested_missing_and_other_types(trained: Project, deep: object, keys: li
     assert differing(trained, "ck-7", size="7.0", deep=deep)[0] == keys
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("way", "numbers"), [("--max", [3, 4, 5, 8, 0, 1, 7, 2]), ("--min", [7, 0, 1, 8, 5, 4, 3, 2])]
 )  # fmt: skip

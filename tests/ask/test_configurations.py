@@ -72,7 +72,7 @@ def test_ten_is_more_than_nine() -> None:
     assert sorted(every, key=comparison.rank)[:3] == [9, 9.5, "10"]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_configurations_by_a_metric(told: Project) -> None:
     """The best value under each version, with its step; of two Tasks each has its own; NaN is never the best."""
     found = rows(told, "best", "accuracy")
@@ -87,7 +87,7 @@ def test_configurations_by_a_metric(told: Project) -> None:
     assert len(rows(told, "best", "accuracy", "--limit", "1", "--name", "sweep")) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_table_shows_what_differs(told: Project) -> None:
     shown = told.provio("best", "loss").stdout
     assert "lr = 0.01; train.batch_size = 256" in shown and "seed" not in shown
@@ -96,7 +96,7 @@ def test_the_table_shows_what_differs(told: Project) -> None:
     assert "(known: accuracy, loss)" in told.provio("best", code=2).stderr
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_table_fits_a_terminal(told: Project) -> None:
     """No column is cut in the middle of a value: where there is no room for the time, it is left out."""
     wide = on_a_terminal(told, "best", "accuracy", columns=160).decode()
@@ -107,7 +107,7 @@ def test_the_table_fits_a_terminal(told: Project) -> None:
     assert {"train.batch_size", "256", "0.001;", "/data/ckpt/2.pt"} <= set(narrow.split())
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("wanted", ["batch_size=256", "train.batch_size=2.56e2", "args.lr=1e-2", "batch_size=256.0"])
 def test_the_checkpoint_that_fits(told: Project, wanted: str) -> None:
     """By a whole key or its end, numbers as numbers; with the metrics that it was saved with."""
@@ -116,7 +116,7 @@ def test_the_checkpoint_that_fits(told: Project, wanted: str) -> None:
     assert row["metrics"] == {"accuracy": 0.22, "loss": -4}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_no_checkpoint_fits(told: Project) -> None:
     """Exit 3, and which values there are; a slip in a key is named."""
     done = told.provio("checkpoint", "find", "batch_size=10", code=3)
@@ -125,7 +125,7 @@ def test_no_checkpoint_fits(told: Project) -> None:
     assert "KEY=VALUE" in told.provio("checkpoint", "find", "seed", code=2).stderr
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_list_of_checkpoints(told: Project) -> None:
     assert [row["path"] for row in rows(told, "checkpoint", "list")] == ["/data/ckpt/1.pt", "/data/ckpt/2.pt"]
     shown = told.provio("checkpoint", "list").stdout
@@ -142,7 +142,7 @@ CONFIGURATIONS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("name", sorted(CONFIGURATIONS))
 def test_a_checkpoint_and_its_own_configuration(told: Project, name: str) -> None:
     """In every format, for any notation of a number; in an INI file, in any section."""
@@ -163,7 +163,7 @@ def test_secrets_in_a_configuration_are_as_a_record_has_them(tmp_path: Path) -> 
     }  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_checkpoint_and_another_configuration(told: Project) -> None:
     """Exit 1, and each key that differs, or that one side alone has; --partial: of those in the file."""
     (told.path / "other.json").write_text('{"train": {"batch_size": 64}, "lr": 0.01, "amp": true, "layers": 2}')
@@ -182,7 +182,7 @@ def test_a_checkpoint_and_another_configuration(told: Project) -> None:
     assert "is no file: name the TOML" in told.provio("checkpoint", "verify", "/data/ckpt/2.pt", "no", code=1).stderr
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_in_what_two_runs_differ(told: Project) -> None:
     """Each in its last state; a run without declarations is not compared."""
     assert rows(told, "diff", "train1", "train2", code=1) == [
@@ -194,7 +194,7 @@ def test_in_what_two_runs_differ(told: Project) -> None:
     assert "no configuration is recorded for run silent" in told.provio("diff", "train1", "silent", code=3).stderr
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_words_are_listed(project: Project) -> None:
     """Provio's terms, and the user's own terms below them."""
     (project.path / "own.ttl").write_text(
@@ -223,7 +223,7 @@ provio.checkpoint("model.pt", step=2, metrics={"loss": 0.5})
 """
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_of_real_trainings(project: Project) -> None:
     """Two trainings of a program: the better one, the fit of its checkpoint, their differences, the current file."""
     (project.path / "train.py").write_text(PROGRAM)

@@ -42,7 +42,7 @@ def in_one_store(folder: Path, *projects: Project) -> Project:
     return Project(folder / "all", projects[0].env)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_lineage_goes_from_one_into_the_other(two: tuple[Project, Project]) -> None:
     """Both ways; the other record alone does not know it, and queries change neither."""
     one, second = two
@@ -54,7 +54,7 @@ def test_lineage_goes_from_one_into_the_other(two: tuple[Project, Project]) -> N
     assert one.descendants("a")["data"] == {"b", "../two/c"}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_removed_run_is_gone_from_the_store_of_all(two: tuple[Project, Project]) -> None:
     """With its words: one's own at once, another record's with the next question."""
     one, second = two
@@ -71,7 +71,7 @@ def test_a_removed_run_is_gone_from_the_store_of_all(two: tuple[Project, Project
     assert holding(home, "sort -r") == set()
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_it_is_the_same_as_one_record_of_all(two: tuple[Project, Project], tmp_path: Path) -> None:
     """The quads, not only answers, equal those of one record of all runs, including conclusions from several runs."""
     one, second = two
@@ -92,7 +92,7 @@ def test_it_is_the_same_as_one_record_of_all(two: tuple[Project, Project], tmp_p
     assert_valid(second.path / ".provio" / "together")
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_what_changes_in_one_is_seen(two: tuple[Project, Project], tmp_path: Path) -> None:
     """A new run, a removed one, one in both: each counts once, and is removed when no record has it."""
     one, second = two
@@ -112,7 +112,7 @@ def test_what_changes_in_one_is_seen(two: tuple[Project, Project], tmp_path: Pat
     assert before == quads(in_one_store(tmp_path, one, second))
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_one_that_cannot_be_read(two: tuple[Project, Project]) -> None:
     """Missing, no record, of a newer version: one line each, the others answer; back again, it is there again."""
     one, second = two
@@ -138,7 +138,7 @@ def test_one_that_cannot_be_read(two: tuple[Project, Project]) -> None:
     assert ("first" in done.stdout, "second" in done.stdout, done.stderr) == (True, True, "")
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_one_of_another_user(two: tuple[Project, Project]) -> None:
     """A project's file does not make it trusted; the asker's own word does."""
     one, second = two
@@ -152,7 +152,7 @@ def test_one_of_another_user(two: tuple[Project, Project]) -> None:
     assert "first" in second.provio("runs", "--as", "csv").stdout
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_files_of_both_are_one_answer(two: tuple[Project, Project]) -> None:
     """Files of records that are queried together may be targets of one query, others may not."""
     one, second = two
@@ -160,7 +160,7 @@ def test_files_of_both_are_one_answer(two: tuple[Project, Project]) -> None:
     assert "different projects" in one.provio("lineage", "b", "../two/c", code=2).stderr
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_askers_at_once(two: tuple[Project, Project]) -> None:
     """Several concurrent first queries: each is answered, or reports the data that its answer omits."""
     _, second = two
@@ -178,7 +178,7 @@ def test_askers_at_once(two: tuple[Project, Project]) -> None:
     assert second.count("?run a provio:Run") == 2
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_an_update_is_of_one_record(two: tuple[Project, Project]) -> None:
     """An update of combined records would be lost: it is refused, with the way to do it anyway."""
     _, second = two
@@ -190,7 +190,7 @@ def test_an_update_is_of_one_record(two: tuple[Project, Project]) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["[1]", '[""]', '"../one"'])
-@pytest.mark.slow
+@pytest.mark.integration
 def test_what_is_no_list_of_folders(two: tuple[Project, Project], wrong: str) -> None:
     """Exit 2, one line with the place."""
     _, second = two

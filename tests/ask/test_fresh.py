@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 from concurrent_runs import start, wait_for
-from conftest import Project, provio_command
+from conftest import Project, in_memory, provio_command
 
 from provio.settings.home import Home
 from provio.trace.read import read_head
 from provio.trace.run_source import Folder
+
+tmp_path = in_memory
 
 # Writes a file for each line that it is given, all recorded in one page of its thread file.
 WRITES = """

@@ -10,11 +10,12 @@ from __future__ import annotations
 import difflib
 import hashlib
 import itertools
+import tempfile
 import tomllib
 from pathlib import Path
 
 import pytest
-from conftest import assert_valid
+from conftest import assert_valid, memory
 from golden.answers import HERE, answers, read
 from workers import made_once
 
@@ -31,10 +32,9 @@ def now(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def ask(folder: Path) -> None:
-    asked = folder / "asked"
-    asked.mkdir(exist_ok=True)
-    found = answers(asked)
-    assert_valid(asked / ".provio")
+    with tempfile.TemporaryDirectory(prefix="provio-test-", dir=memory()) as asked:
+        found = answers(Path(asked))
+        assert_valid(Path(asked) / ".provio")
     (folder / "found").mkdir(exist_ok=True)
     for name, text in found.items():
         (folder / "found" / name).write_bytes(text.encode())
@@ -58,7 +58,7 @@ def test_each_answer_is_that_of_the_first_release(name: str, now: Path) -> None:
         )
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_each_answer_that_is_found_is_frozen(now: Path) -> None:
     assert sorted(path.name for path in (now / "found").iterdir()) == FROZEN
 

@@ -83,6 +83,7 @@ def test_a_store_that_is_much_larger_is_not_read_through(
     assert lineage(asked, [find_target(asked, str(project.path / "eighth"))], Scope()) == before
 
 
+@pytest.mark.slow
 def test_many_alternates_are_looked_up(project: Project, asked: StoreReader, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there are too many to read at once, or just as many as may be: the very same answers."""
     project.watch(sys.executable, "-c", "import os; [os.utime(name, (1, 1)) for name in ('second', 'first')]")

@@ -15,8 +15,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import steps
 from concurrent_runs import start, tell, wait_for
-from conftest import Project, provio_command
+from conftest import Project, in_memory, provio_command
 from serve_process import serving
 
 from provio.ask import live
@@ -24,8 +25,9 @@ from provio.serve import snapshot_holder
 from provio.settings.home import Home
 from provio.trace import environment, liveness, run_source
 
+tmp_path = in_memory
+
 MOMENTS = int(os.environ.get("MOMENTS", "10"))
-KILLS = int(os.environ.get("KILLS", "10"))
 # Two threads and children of theirs that read, write, rename and remove the same few files, in an order by chance.
 BUSY = """
 import os, random, subprocess, sys, threading, time
@@ -161,7 +163,7 @@ def test_a_run_of_another_host_is_named_with_its_age(waiting: Project) -> None:
     assert folder.name in in_store(copy)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_where_it_may_not_lie_in_the_record(waiting: Project, tmp_path: Path) -> None:
     """In a shared record the overlay is among the temporary files, and is deleted after the answer."""
     waiting.provio("runs")
@@ -177,18 +179,19 @@ def test_where_it_may_not_lie_in_the_record(waiting: Project, tmp_path: Path) ->
 
 @pytest.mark.slow
 def test_who_asks_is_killed(waiting: Project) -> None:
-    """At many moments; nothing is lost, no process remains, and partial files are deleted."""
-    chance, killed = random.Random(1), 0
+    """At each eighth step; nothing is lost, no process remains, and partial files are deleted."""
     waiting.provio("runs")
-    for _ in range(KILLS):
+    step, hit = 3, True  # when the folder exists, and its lock does not
+    while hit:
         shutil.rmtree(waiting.path / ".provio" / "live", ignore_errors=True)
         asking = subprocess.Popen(
-            [*provio_command(), "why", "b"], cwd=waiting.path, env=waiting.env, start_new_session=True,
+            steps.until(step, "why", "b"), cwd=waiting.path, env=waiting.env, start_new_session=True,
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
-        time.sleep(chance.random() * 0.6)
-        os.kill(asking.pid, signal.SIGKILL)
-        killed += asking.wait() == -signal.SIGKILL
+        hit = asking.wait() == -signal.SIGKILL
+        for place in (waiting.path / ".provio" / "live").glob("*"):
+            if not (place / "lock").exists():
+                os.utime(place, (1, 1))  # as if time had passed: it may be one that is being made
         session = subprocess.run(["ps", "-o", "pid=", "-s", str(asking.pid)], capture_output=True, text=True)
         deadline = time.monotonic() + 60
         while session.stdout.strip() and time.monotonic() < deadline:
@@ -196,10 +199,11 @@ def test_who_asks_is_killed(waiting: Project) -> None:
             session = subprocess.run(["ps", "-o", "pid=", "-s", str(asking.pid)], capture_output=True, text=True)
         assert session.stdout.strip() == ""
         assert "cat a" in waiting.provio("why", "b").stdout
-        waiting.run(f"echo {killed} > d")
+        waiting.run(f"echo {step} > d")
         assert "cat a" in waiting.provio("why", "b").stdout
         assert len(overlays(waiting)) == 1
-    assert killed
+        step += 8
+    assert step > 40, step
 
 
 def graph(project: Project) -> set[str]:
@@ -302,7 +306,7 @@ def test_a_store_made_anew_is_given_what_went_on_when_it_ends(project: Project) 
     assert "exit 0" in project.provio("runs").stdout
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_folder_that_lost_its_lock_is_taken_away(waiting: Project) -> None:
     """A process was killed while it deleted the overlay; a young overlay may be in use."""
     waiting.provio("runs")

@@ -80,7 +80,7 @@ def counted(project: Project, *question: str) -> list[list[str]]:
     return [line.split(",")[:-1] for line in lines[1:]]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_calls_and_bytes_of_each_function(copied: Project) -> None:
     """Summed over both runs, or of one function; of a file all that was done to it, in whichever version."""
     assert ["write", "4", "2048"] in counted(copied, "io-by-api")
@@ -166,7 +166,7 @@ def test_types_have_words_and_terms() -> None:
     assert set(TERMS) == set(KINDS)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_values_stand_behind_the_name(copied: Project) -> None:
     """In the order of the header, a path from the current folder; `--show` lists the parameters."""
     assert counted(copied, "io-by-file", "one") == counted(copied, "io-by-file", "-p", f"path={copied.path / 'one'}")
@@ -185,7 +185,7 @@ def test_values_stand_behind_the_name(copied: Project) -> None:
         assert says in copied.provio("query", *wrong, code=code).stderr
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_own_questions(copied: Project) -> None:
     """A folder in the settings, relative to the settings file; a query there replaces one of provio's own, with a note;
     required parameters and types are checked there, too."""
@@ -210,7 +210,7 @@ def test_own_questions(copied: Project) -> None:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_list_and_wrong_calls(project: Project) -> None:
     """`--list` needs no record; an unknown name and an unknown parameter are reported."""
     assert [line.split("\t")[0] for line in project.provio("query", "--list").stdout.splitlines()[1:]] == NAMES
@@ -225,7 +225,7 @@ def test_the_list_and_wrong_calls(project: Project) -> None:
     project.provio("query", code=2)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_stale_products_are_those_of_lineage(project: Project) -> None:
     """With complete records: all products, direct or not, of changed files are stale; repeated products are not."""
     project.sh("echo 2 > a; echo 1 >> a; echo x > k")
@@ -241,7 +241,7 @@ def test_stale_products_are_those_of_lineage(project: Project) -> None:
     assert project.provio("query", "stale-products", "k", "--as", "csv").stdout.splitlines()[1:] == []
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["io-by-file", "io-timeline", "slowest", "small-io"])
 def test_a_name_that_is_not_utf_8_counts(project: Project, name: str) -> None:
     """As the graph has it, encoded."""
@@ -250,7 +250,7 @@ def test_a_name_that_is_not_utf_8_counts(project: Project, name: str) -> None:
     assert f"{project.path}/odd%FF" in project.provio("query", name, *values, "--as", "csv").stdout
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_table_has_command_lines_as_a_shell_takes_them(project: Project) -> None:
     """Only for people: output for programs is unchanged."""
     project.watch("true", "two words")

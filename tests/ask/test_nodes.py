@@ -48,7 +48,7 @@ def test_few_nodes_and_many_are_read_alike(project: Project) -> None:
         }
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_long_command_line_is_read_among_many(project: Project) -> None:
     """A hundred and fifty thousand characters of arguments, in more processes than are looked at one by one."""
     project.sh("echo a > a")

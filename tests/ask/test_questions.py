@@ -22,7 +22,7 @@ from provio.base.turtle import literal
 from provio.settings.home import Home
 from provio.store.embedded.reader import StoreReader
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.integration
 
 
 def named(project: Project, document: dict[str, Any], nodes: list[dict[str, Any]] | None = None) -> list[str]:
@@ -586,6 +586,7 @@ class Counting:
         return self.reader.about(iris)
 
 
+@pytest.mark.slow
 def test_a_log_that_is_rotated_often_is_asked_by_each_name_once(project: Project) -> None:
     """Three names, moved on six times: each name's own questions, not each way's through the moves."""
     for number in range(6):
@@ -611,7 +612,7 @@ def test_control_is_counted_as_it_would_be_shown(project: Project) -> None:
     assert project.lineage("out")["control"] == 1
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_commands_are_shown_as_they_were_typed(project: Project) -> None:
     """An argument with spaces, an empty one, a per cent sign: none is encoded."""
     project.watch("python3", "-c", 'open("made", "w").write("50% of it")', "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import cast
 
 import pytest
 from synthetic_traces import File, Run
@@ -10,10 +11,12 @@ from synthetic_traces import File, Run
 from provio.ask import stale
 from provio.ask.document import LineageDocument
 from provio.ask.lineage import Scope, lineage
-from provio.ask.stale import only_stale
+from provio.ask.stale import Names, _Move, only_stale
 from provio.ask.target import find_target
+from provio.base.vocab import RUN_BASE
 from provio.merge.runs import merge
 from provio.settings.home import Home
+from provio.store import Reader
 from provio.store.embedded.reader import StoreReader
 
 
@@ -120,3 +123,31 @@ def test_an_updated_file_is_not_compared_with_itself(told: Told) -> None:
     assert told.stale("x") == []
     told.run("edit", out="a")
     assert told.stale("x") == [("x", "/data/a", "changed", told.version("a"))]  # through the x before
+
+
+@pytest.mark.parametrize(
+    ("run", "used", "names"),
+    [("0", "a", "a"), ("1", "b", "ab"), ("2", "b", "b"), ("3", "c", "bc"), ("4", "c", "c"), (None, "a", "")],
+)
+def test_the_name_of_a_version_in_a_run(run: str | None, used: str, names: str) -> None:
+    """By the moves in the run, else by the earlier ones: `a` became `b` in run 1, and `c` in run 3."""
+    files = [(f"file://disk/{name}", f"/{name}".encode()) for name in "abc"]
+    moves = [_Move("2", "3", "/b", "/c"), _Move("1", "1", "/a", "/b")]
+    found = Names(cast(Reader, None), {"moved": files, "linked": files[:2]}, {}, {}, {"moved": moves})
+    iri = RUN_BASE + run if run else None
+    assert found.used_as("moved", iri) == files["abc".index(used)]
+    assert (found.used_as("linked", iri), found.used_as("unknown", iri)) == (files[0], None)
+    if iri:
+        assert found.names_in("moved", iri) == {f"/{name}".encode() for name in names}
+        assert found.names_in("linked", iri) == {b"/a", b"/b"}
+
+
+def test_the_present_version_at_any_name() -> None:
+    """A version is present if any of its names leads to it, or to the same content under another key."""
+    known = {"one": [("f", b"/a"), ("f", b"/b")], "two": [("f", b"/c")], "three": []}
+    now: dict[bytes, str | None] = {b"/a": None, b"/b": "same", b"/c": "other"}
+    found = Names(cast(Reader, None), known, now, {"one": {"one", "same"}})
+    there = [found.is_there(name) for name in ("one", "two", "three", "unknown")]
+    assert there == [True, False, False, False]
+    assert [found.same("one", other) for other in ("one", "same", "other", None)] == [True, True, False, False]
+    assert [found.same("two", other) for other in ("two", "same")] == [True, False]

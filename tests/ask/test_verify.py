@@ -33,7 +33,7 @@ def hashed(project: Project) -> Project:
     return project
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_what_is_as_it_was_is_the_same(hashed: Project) -> None:
     """Verifying everything, the run, a file: the same, and exit 0."""
     expected = dict.fromkeys("abc", SAME)
@@ -42,7 +42,7 @@ def test_what_is_as_it_was_is_the_same(hashed: Project) -> None:
     assert hashed.provio("verify").stdout == "3 same\n"
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_touched_changed_and_missing_are_told_apart(hashed: Project) -> None:
     """Other times and the same content; another content of the same size; missing."""
     hashed.sh("touch a; echo B > b; rm c")
@@ -55,7 +55,7 @@ def test_touched_changed_and_missing_are_told_apart(hashed: Project) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_table_with_nothing_to_say_has_no_column_for_it(hashed: Project) -> None:
     """And it is ASCII where the stream is."""
     run = runs(hashed)[0][:13]
@@ -63,14 +63,14 @@ def test_a_table_with_nothing_to_say_has_no_column_for_it(hashed: Project) -> No
     assert table == f"state  file  run\n-----  ----  -------------\nsame   a     {run}\n1 same\n"
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_copy_put_in_its_place_is_told_by_its_content(hashed: Project) -> None:
     """Another inode of the same content is touched, not changed."""
     hashed.sh("cp a d; mv d a")
     assert verify(hashed, "a") == {"a": TOUCHED}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_without_a_hash_other_times_are_a_change(project: Project) -> None:
     """A difference that cannot be distinguished from a change is reported as one."""
     project.run("echo a > a")
@@ -78,7 +78,7 @@ def test_without_a_hash_other_times_are_a_change(project: Project) -> None:
     assert verify(project, "a", code=1) == {"a": ("changed", "")}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_change_that_stat_does_not_tell_is_found_by_content(hashed: Project) -> None:
     """The same size and the times set back: only --hash sees it."""
     found = os.stat(hashed.path / "a")
@@ -89,7 +89,7 @@ def test_a_change_that_stat_does_not_tell_is_found_by_content(hashed: Project) -
     assert verify(hashed, "--hash", "a", code=1) == {"a": ("changed", "")}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_what_a_later_run_did_is_no_difference_but_for_the_run_itself(project: Project) -> None:
     """Overwritten, deleted, renamed, a folder renamed by a recorded run: all remaining files are as expected."""
     project.run("echo 1 > over; echo 1 > gone; echo 1 > old; mkdir d; echo 1 > d/in; echo 1 > kept; echo t > t; rm t")
@@ -107,7 +107,7 @@ def test_what_a_later_run_did_is_no_difference_but_for_the_run_itself(project: P
     assert verify(project, second) == {"over": SAME}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_inputs_are_compared_too_when_everything_is_asked(project: Project) -> None:
     """Verifying a run covers the files that it wrote."""
     project.sh("echo i > in")
@@ -117,7 +117,7 @@ def test_inputs_are_compared_too_when_everything_is_asked(project: Project) -> N
     assert verify(project, "last") == {"out": SAME}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_what_is_not_recorded_is_unknown(hashed: Project) -> None:
     """Exit 3 where that is all there is."""
     hashed.sh("echo new > new")
@@ -126,14 +126,14 @@ def test_what_is_not_recorded_is_unknown(hashed: Project) -> None:
     assert verify(hashed, "new", "a") == {"new": unknown, "a": SAME}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_fifo_in_its_place_is_never_opened(hashed: Project) -> None:
     """A FIFO without a writer: to open it would wait forever."""
     hashed.sh("rm a; mkfifo a")
     assert verify(hashed, "--hash", "a", code=1) == {"a": ("changed", "is no regular file now")}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_name_that_is_not_utf8_is_told_in_json(project: Project) -> None:
     """As U+FFFD, with the bytes in another field."""
     os.mkdir(os.fsencode(project.path) + b"/d\xff")
@@ -145,14 +145,14 @@ def test_a_name_that_is_not_utf8_is_told_in_json(project: Project) -> None:
     assert project.provio("verify").stdout == "1 same\n"
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_name_that_leads_nowhere_is_said(hashed: Project) -> None:
     """A link to itself: neither same nor missing."""
     hashed.sh("rm a; ln -s a a")
     assert verify(hashed, "last", code=1)["a"] == ("unread", "Too many levels of symbolic links")
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_what_may_not_be_read_is_said(hashed: Project) -> None:
     """A folder that may not be entered: neither same nor missing."""
     if os.geteuid() == 0:
@@ -166,7 +166,7 @@ def test_what_may_not_be_read_is_said(hashed: Project) -> None:
         os.chmod(hashed.path / "shut", 0o700)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_file_system_that_is_not_here_is_neither_same_nor_missing(project: Project, tmp_path: Path) -> None:
     """A run that was recorded on another host: its files are elsewhere, and that is no difference."""
     project.run("echo x > x; echo y > y")
@@ -180,7 +180,7 @@ def test_a_file_system_that_is_not_here_is_neither_same_nor_missing(project: Pro
     }
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_what_was_read_on_its_way_is_not_what_should_be_there(project: Project) -> None:
     """A log that a reader followed while it was written, and that was not changed since."""
     follow = "tail -c +1 -f log > seen & exec 3< seen; read <&3; for i in 1 2 3; do echo $i >> log; read <&3; done"
@@ -190,7 +190,7 @@ def test_what_was_read_on_its_way_is_not_what_should_be_there(project: Project) 
     assert verify(project) == verify(project, "last") == verify(project, "log") == {"log": SAME}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_pipe_that_a_run_wrote_is_no_file_of_it(project: Project) -> None:
     project.run("echo 1 | tr 1 2 > a")
     assert verify(project, "last") == verify(project) == {"a": SAME}

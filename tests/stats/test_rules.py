@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -66,6 +67,14 @@ def test_tiny_accesses() -> None:
     assert rules(recorded(replace(found, sizes=(600, 400, 1001, *[0] * 7)))) == []
     assert rules(recorded(replace(found, api="fread"))) == []
     assert rules(recorded(replace(found, errors=1))) == []
+    of_other = [replace(found, process=None, target=target) for target in
+                ("va", "none", "https://w3id.org/provio/pipe/x", "https://w3id.org/provio/socket/x")]  # fmt: skip
+    assert [[one.where for one in find(recorded(one))] for one in of_other] == [
+        ["/data/a"],
+        ["(no name)"],
+        ["a pipe"],
+        ["a connection"],
+    ]
     hdf5 = replace(found, api="H5Dread", bytes=2000, target="va#/x")
     (one,) = find(recorded(hdf5))
     assert (one.rule, one.where, one.remedy) == (
@@ -249,6 +258,10 @@ def test_slow_ranks_and_threads() -> None:
     assert rules(recorded(slow, replace(other, elapsed=100_000_001))) == []
     assert rules(recorded(replace(slow, elapsed=199_999_999), replace(other, elapsed=99_999_999))) == ["slow rank"]
     assert rules(recorded(slow, replace(other, bytes=99))) == []
+    longer = replace(slow, elapsed=1_000_000_000)
+    assert rules(recorded(longer, replace(other, elapsed=500_000_000))) == ["slow rank"]
+    assert rules(recorded(longer, replace(other, elapsed=500_000_001))) == []
+    assert rules(recorded(replace(slow, elapsed=150_000_000), replace(other, elapsed=50_000_001))) == []
     assert [one.remedy for one in find(recorded(replace(slow, bytes=2001), other))] == ["share the work more evenly"]
     assert rules(
         recorded(slow, other, did("Open", "H5Fopen", elapsed=1 << 40), did("Read", errors=1, elapsed=1 << 40))
@@ -421,7 +434,7 @@ def test_a_timeline(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_spans_are_those_of_reads_and_writes() -> None:
     """Of the C library, whose times are known."""
-    times = {"start": 5, "end": 9, "count": 2, "bytes": 3}
+    times: dict[str, Any] = {"start": 5, "end": 9, "count": 2, "bytes": 3}
     found = recorded(
         did("Read", **times),
         did("Write", "write", thread=None, target="none", start=6, end=7),
@@ -441,12 +454,33 @@ def test_latencies() -> None:
     found = recorded(replace(did("Read"), iri="urn:r"), replace(did("Write", "write"), iri="urn:w"))
     calls = [Call("urn:r", offset, 10, number, number) for number, offset in enumerate((0, 10, 20, 40, 5), 1)]
     calls += [Call("urn:w", 0, 1, 1, None), Call("urn:none", 0, 1, 1, 1)]
+    thirds = [Call("urn:w", offset, 10, number, None) for number, offset in enumerate((0, 10, 20, 40))]
+    (found_thirds,) = latencies(found, thirds)
+    assert (found_thirds.consecutive, found_thirds.forward, found_thirds.backward) == (0.6667, 0.3333, 0)
     assert latencies(found, calls) == [
         timeline.Latency("pread", "POSIX", 5, 3, 5, 5, 5, 0.5, 0.25, 0.25),
         timeline.Latency("write", "POSIX", 1, None, None, None, None, None, None, None),
     ]
     assert [percentile([*range(1, 101)], share) for share in (1, 50, 95, 99, 100)] == [1, 50, 95, 99, 100]
     assert [percentile([7, 8, 9], share) for share in (33, 34, 66, 67, 100)] == [7, 8, 8, 9, 9]
+
+
+def test_spans_of_single_calls() -> None:
+    """Of activities of the C library; without a known thread the process stands for it."""
+    found = recorded(
+        replace(did("Read"), iri="urn:r"),
+        replace(did("Write", "write", thread=None, target=None), iri="urn:w"),
+        replace(did("Read", "H5Dread"), iri="urn:h"),
+        replace(did("Read", thread=None, process=None), iri="urn:nowhere"),
+    )
+    calls = [Call(f"urn:{name}", 7, 3, 100, took) for name in "rw" for took in (5, None)]
+    calls += [Call("urn:h", 7, 3, 100, 5), Call("urn:nowhere", 7, 3, 100, 5), Call("urn:unknown", 7, 3, 100, 5)]
+    assert timeline.spans(found, calls) == [
+        span(f"{P}0/", 100, 105, 3, file="/data/a"),
+        span(f"{P}0/", 100, 100, 3, file="/data/a"),
+        span(P, 100, 105, 3, True, file=""),
+        span(P, 100, 100, 3, True, file=""),
+    ]
 
 
 @pytest.mark.parametrize("text", [lambda base: base, lambda base: base.replace("42", "x")])

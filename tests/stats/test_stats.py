@@ -44,7 +44,7 @@ def of_run(project: Project, name: str) -> Figures:
     return figures(Confined(reader, [bundle_iri(RUN_BASE + run) for run in runs]))
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_names_with_commas_and_quotes_are_names(project: Project) -> None:
     """With IRIs that contain commas, the cell boundaries in CSV are ambiguous."""
     (project.path / "x,y").mkdir()
@@ -90,7 +90,7 @@ print(*(after - first for first, after in zip(before, counts())))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_totals_are_the_kernels_own(project: Project) -> None:
     """Bytes and calls of reading and writing, as `/proc/self/io` counts them."""
     (project.path / "in").write_bytes(b"x" * 100_000)
@@ -104,7 +104,7 @@ def test_totals_are_the_kernels_own(project: Project) -> None:
     assert {row["kind"] for row in own} == {"file"}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_calls_are_those_that_strace_sees(project: Project, needs) -> None:
     """Of each function on each file: calls, bytes, and how large they were."""
     needs("strace")
@@ -126,7 +126,7 @@ def test_calls_are_those_that_strace_sees(project: Project, needs) -> None:
     assert int(sizes[0]["writes"]) == sum(1024 < size <= 10240 for size in seen["write", str(project.path / "out")])
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_what_the_kernel_copies_is_one_call(project: Project) -> None:
     """It moves the bytes twice, from one file and into the other, in one call; by file each side has it."""
     (project.path / "in").write_bytes(b"x" * 5000)
@@ -141,7 +141,7 @@ def test_what_the_kernel_copies_is_one_call(project: Project) -> None:
     assert calls == {next(row["calls"] for row in table(project, "--by", "layer"))}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_layers_are_apart(project: Project) -> None:
     """The bytes that HDF5 was called to write are not added to those that it wrote through the C library."""
     pytest.importorskip("h5py")
@@ -155,7 +155,7 @@ def test_layers_are_apart(project: Project) -> None:
     assert re.search(r"^total +HDF5", shown, re.MULTILINE)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_what_non_blocking_mpi_io_hands_over_is_summed_up() -> None:
     """It does not count as moved during the calls; for the C library, `aio_return` records it."""
     moved = Activity("a", "Write", "MPI_File_write_at", 1, 8, 1000, jumped=8, sizes=(1, *[0] * (SIZES - 1)))
@@ -193,7 +193,7 @@ def test_a_run_without_any_says_so(project: Project) -> None:
     assert table(project) == []
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_what_was_not_recorded_is_no_zero(project: Project) -> None:
     """At detail `file` nothing is counted: unknown in words, empty in CSV."""
     project.sh("echo told > in")
@@ -205,14 +205,14 @@ def test_what_was_not_recorded_is_no_zero(project: Project) -> None:
     assert "! calls, bytes and times were not recorded (--detail file)" in shown
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_of_failed_calls_alone_no_time_is_told(project: Project) -> None:
     """They are counted; nothing took 0 ns."""
     project.provio("run", "--quiet", "--no-record", "duration", "--", "cat", "gone", code=1)
     assert "1 process, 1 thread with I/O: POSIX 1 failed call\n" in project.provio("stats").stdout
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_run_that_goes_on_is_told(project: Project) -> None:
     """Its figures include the calls so far; the note disappears when it has ended."""
     going = "! in progress: the figures include only the calls so far\n"
@@ -226,7 +226,7 @@ def test_a_run_that_goes_on_is_told(project: Project) -> None:
     assert going not in project.provio("stats").stdout
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_what_was_switched_off_is_said(project: Project) -> None:
     """Without durations there is no time, in words or figures, and all else stays; so with other classes."""
     (project.path / "in").write_bytes(b"x" * 1_000_000)
@@ -250,7 +250,7 @@ def test_what_was_switched_off_is_said(project: Project) -> None:
 # --- which runs -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_which_runs_are_summed_up(project: Project) -> None:
     """The last run; named runs; those of a campaign; all. Missing runs, and contradictions, are reported."""
     project.sh("head -c 5000 /dev/zero > in")
@@ -269,7 +269,7 @@ def test_which_runs_are_summed_up(project: Project) -> None:
     assert "give one alone" in project.provio("stats", "--by", "size", "--by", "api", code=2).stderr
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_order_and_limit(project: Project) -> None:
     """Sorted as requested; a table reports the number of omitted rows, and its total is that of all."""
     for number in range(30):
@@ -290,7 +290,7 @@ def test_order_and_limit(project: Project) -> None:
     assert len(table(project, "--by", "file", "--limit", "3")) == 3
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_how_runs_differ(project: Project) -> None:
     """Mean, deviation and coefficient of variation, as anybody reckons them; the run that is unlike the others."""
     reader = "import os; f = os.open('in', 0)\nfor _ in range({}): os.pread(f, 100, 0)"
@@ -360,7 +360,7 @@ def test_every_rule_has_its_programs_and_its_line_in_the_docs() -> None:
     assert bottlenecks.find.__doc__
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_no_grouping_loses_a_call(watched: Project) -> None:
     """Every grouping sums up to the same."""
     found = of_run(watched, "slow rank: shows")
@@ -373,7 +373,7 @@ def test_no_grouping_loses_a_call(watched: Project) -> None:
 # --- its text -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_figures_fit_a_terminal(watched: Project) -> None:
     """80 columns: no line of any grouping is wider, for any names."""
     for way in ("operation", "file", "process", "size"):

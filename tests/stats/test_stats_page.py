@@ -27,7 +27,7 @@ for place in (0, 1, 2, 5, 6, 3, 0, 9): os.pread(file, 100, place * 100)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_single_calls_say_which_way_they_go(project: Project) -> None:
     """Of eight reads one is the first, three go on, two leap ahead, two go back; times are those of the timeline."""
     (project.path / "in").write_bytes(b"x" * 1000)
@@ -45,7 +45,7 @@ def test_single_calls_say_which_way_they_go(project: Project) -> None:
     assert re.search(r"^pread\d* +POSIX +8 ", project.provio("stats", "--by", "latency").stdout, re.MULTILINE)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_single_calls_without_durations_are_counted(project: Project) -> None:
     """Which way they went is known, on the page too; no time is."""
     (project.path / "in").write_bytes(b"x" * 1000)
@@ -68,14 +68,14 @@ def test_percentiles_are_the_nearest_ranks() -> None:
     assert timeline.percentile([15, 20, 35, 40, 50], 30) == 20
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_what_single_calls_would_tell_is_said(project: Project) -> None:
     project.watch("cat", "/etc/hostname")
     assert "provio run --detail call" in project.provio("stats", "--by", "latency", code=3).stderr
 
 
 @pytest.mark.parametrize("detail", ["op", "call"])
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_page_is_whole_and_names_stay_text(project: Project, detail: str) -> None:
     """No script, no requests, a policy that forbids both; a bar for the reads and writes of each thread."""
     (project.path / "in").write_bytes(b"x" * 1000)
@@ -97,7 +97,7 @@ def test_the_page_is_whole_and_names_stay_text(project: Project, detail: str) ->
     assert "onerror" in wrote[1]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_ten_thousand_spans_become_a_picture() -> None:
     """Spans of one column are one, threads beyond the most are left out, and nothing is lost of the bytes."""
     spans = [Span(f"t{n % 100}", n * 1000, n * 1000 + 10, n % 100 + 1, n % 2 == 0, 1, "f") for n in range(20_000)]
@@ -120,7 +120,7 @@ def test_ten_thousand_spans_become_a_picture() -> None:
 
 @pytest.mark.skipif(not CHROMIUM, reason="needs Chromium")
 @pytest.mark.parametrize("size", [(1280, 800), (390, 844)])
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_browser_shows_it_without_a_bar_to_scroll(tmp_path: Path, size: tuple[int, int]) -> None:
     """Neither a long name nor many threads make the page wider than the window, in the light or the dark."""
     spans = [Span("t" * 300 + str(n), n, n + 5, n, n % 2 == 0, 1, "/" + "long" * 200) for n in range(40)]

@@ -15,7 +15,9 @@ from pathlib import Path
 
 import build_tree
 import pytest
-from conftest import Project
+from conftest import Project, in_memory
+
+tmp_path = in_memory
 
 PROGRAM = """#include "n.h"
 #include <stdio.h>
@@ -89,7 +91,7 @@ def test_a_recursive_build(tree: Project) -> None:
     assert {name for name in control if not name.startswith("..")} == {"rules.mk"}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_jobs_shared_by_a_fifo(tree: Project) -> None:
     """make 4.4 shares jobs by a FIFO: that connects nothing either."""
     version = re.search(r"[0-9]+\.[0-9]+", subprocess.run(["make", "--version"], capture_output=True, text=True).stdout)
@@ -116,7 +118,7 @@ def test_a_build_by_cmake_and_ninja(tree: Project, needs: Callable[..., None]) -
     assert sources(tree.ancestors("made/app")["data"]) == sources(told)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_program_and_its_build(project: Project, needs: Callable[..., None]) -> None:
     """The output of a program comes from its data; with --code also from the program and the sources of its build."""
     needs("gcc")
@@ -137,7 +139,7 @@ def test_a_program_and_its_build(project: Project, needs: Callable[..., None]) -
     assert "out" not in {node["label"] for node in project.lineage("prog.c", "--forward")["nodes"]}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_program_is_the_version_that_ran(project: Project, needs: Callable[..., None]) -> None:
     """A program is rebuilt between two executions in one run: each output has its own version of the program."""
     needs("gcc")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import filesystems
 import pytest
-from conftest import Project, provio_command
+from conftest import Project, in_memory, provio_command
 from filesystems import mount
 
 from provio.base import vocab
@@ -24,6 +24,8 @@ from provio.settings.home import Home
 from provio.settings.schema import Config
 from provio.system import node_local, ranks
 from provio.trace import collect, run_source
+
+tmp_path = in_memory
 
 LONGEST = 60  # seconds
 
@@ -71,7 +73,7 @@ def gaps_of(project: Project) -> list[str]:
     return [row["reason"] for row in project.rows("SELECT ?reason { ?gap a provio:Gap ; provio:reason ?reason }")]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_at_the_end_all_is_in_the_run_folder(project: Project, node: Path) -> None:
     """And nothing is left on the node; during the run, the run folder has only the mark of the host."""
     seen = project.run('cp in out; ls -R "$NODE"; ls .provio/runs/*/*')
@@ -85,7 +87,7 @@ def test_at_the_end_all_is_in_the_run_folder(project: Project, node: Path) -> No
     assert gaps_of(project) == []
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_of_a_long_command_too(project: Project, node: Path) -> None:
     """The waiter waits for it."""
     project.run("cp in out; sleep 0.6")
@@ -93,7 +95,7 @@ def test_of_a_long_command_too(project: Project, node: Path) -> None:
     assert project.data("out") == {"in"}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_cancelled_job_is_collected(project: Project, node: Path) -> None:
     """SIGTERM to `provio run`, as batch systems send it: the command ends by it, and its records are complete."""
     with begun(project, "cp in out; touch done; exec sleep 600") as process:  # of one process: none ends after it
@@ -104,7 +106,7 @@ def test_a_cancelled_job_is_collected(project: Project, node: Path) -> None:
     assert project.data("out") == {"in"}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_cancelled_job_that_does_not_end(project: Project, node: Path) -> None:
     """It ignores the signal until the whole job is killed, and its node is lost: its records up to the signal are
     merged, and a gap states that there may be more."""
@@ -134,7 +136,7 @@ def test_a_cancelled_job_that_does_not_end(project: Project, node: Path) -> None
     assert any("is not collected: run provio merge there" in reason for reason in gaps_of(project))
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("warnings", ["default", "error"])
 def test_a_job_that_is_killed_at_once(project: Project, node: Path, warnings: str) -> None:
     """If the batch system does not kill the collector, all files are collected after the last process, with any of
@@ -148,7 +150,7 @@ def test_a_job_that_is_killed_at_once(project: Project, node: Path, warnings: st
     assert gaps_of(project) == []
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_files_of_a_job_are_collected_when_it_ends(project: Project, node: Path) -> None:
     """By its `provio run`, although a collector exists in case it is killed; the collector ends, too."""
     project.env["SLURM_JOB_ID"] = "7"
@@ -158,7 +160,7 @@ def test_the_files_of_a_job_are_collected_when_it_ends(project: Project, node: P
     assert gaps_of(project) == []
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_to_collect_merges_nothing(project: Project, node: Path) -> None:
     """`provio merge --collect` collects the files, and leaves the run pending."""
     killed_with_its_node(project, node)
@@ -170,7 +172,7 @@ def test_to_collect_merges_nothing(project: Project, node: Path) -> None:
     assert project.data("out") == {"in"}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_files_left_by_a_kill_are_collected_by_the_next_provio(project: Project, node: Path) -> None:
     """All processes, including provio, are killed: the next query on that host collects all files."""
     killed_with_its_node(project, node)
@@ -179,7 +181,7 @@ def test_files_left_by_a_kill_are_collected_by_the_next_provio(project: Project,
     assert files_in(node) == []
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_lost_node_is_a_gap(project: Project, node: Path) -> None:
     """Collected files are merged; each answer reports the missing ones."""
     left = killed_with_its_node(project, node)
@@ -202,7 +204,7 @@ def test_a_job_that_does_not_see_the_folder_does_no_harm(project: Project, node:
     assert gaps_of(project) == []
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("first", [["merge", "--collect"], ["runs"]])
 def test_files_in_a_private_tmp_are_found_without_a_note(project: Project, node: Path, first: list[str]) -> None:
     """Another job found nothing and removed the note; the next provio that sees the folder collects the files."""
@@ -215,7 +217,7 @@ def test_files_in_a_private_tmp_are_found_without_a_note(project: Project, node:
     assert gaps_of(project) == []
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_folders_of_a_killed_collector_are_removed(project: Project, node: Path) -> None:
     """It had copied all files and renamed the folder; folders of another `.provio` stay."""
     project.run("cp in out")
@@ -229,7 +231,7 @@ def test_folders_of_a_killed_collector_are_removed(project: Project, node: Path)
     assert [place.name for place in mine.iterdir()] == [other]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_run_folder_that_is_lost_is_a_gap(project: Project, node: Path) -> None:
     """Files captured on this host are merged anyway; without a `.provio`, there is only a message."""
     lost = "was removed during the run, and its records are lost"
@@ -247,7 +249,7 @@ def test_a_run_folder_that_is_lost_is_a_gap(project: Project, node: Path) -> Non
     assert files_in(node) == []
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("script", ["cp in out", "cp in out; sleep 0.5"])
 def test_a_run_folder_that_is_lost_is_a_gap_too_without_capture(project: Project, script: str) -> None:
     """Also with the waiter."""
@@ -258,7 +260,7 @@ def test_a_run_folder_that_is_lost_is_a_gap_too_without_capture(project: Project
     assert gaps_of(project) == ["its run folder was removed during the run, and its records are lost"]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_captured_files_of_an_archived_run_stay(project: Project, node: Path) -> None:
     """Only the removal of a run removes its captured files."""
     left = killed_with_its_node(project, node)
@@ -270,7 +272,7 @@ def test_captured_files_of_an_archived_run_stay(project: Project, node: Path) ->
     assert files_in(left) == before
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_an_interrupted_or_repeated_collection_does_no_harm(project: Project, node: Path) -> None:
     """A partial copy, and files that were collected before."""
     left = killed_with_its_node(project, node)
@@ -288,7 +290,7 @@ def test_an_interrupted_or_repeated_collection_does_no_harm(project: Project, no
     assert project.data("out") == {"in"}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("span", ["0", "0.5"])  # seconds: a longer command gets the waiter
 def test_a_full_run_folder_costs_one_line(project: Project, node: Path, span: str) -> None:
     """The command's exit code is unchanged, and the captured files stay until there is space."""
@@ -328,7 +330,7 @@ def waiting(project: Project, kind: str, end: str) -> dict[str, str]:
     return {"PYTHONPATH": f"{project.path}/hook", "WAIT_AT": f"{kind}|{end}|{project.path}/step"}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("step", ["os.rename|.0.new", "os.rename|0.host.new", "os.remove|{note}", "os.rename|{run}"])
 def test_a_rank_that_joins_during_the_removal(project: Project, node: Path, step: str) -> None:
     """At each step of the collector, the rank starts and is recorded, and a query has its records, or reports that they
@@ -357,7 +359,7 @@ def test_a_rank_that_joins_during_the_removal(project: Project, node: Path, step
     assert gaps_of(project) == []
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_run_that_is_about_to_start_is_not_removed(project: Project, node: Path) -> None:
     """A query between the creation of the run and the start of its command finds no process."""
     more = waiting(project, "subprocess.Popen", "cp")
@@ -403,7 +405,7 @@ def test_a_file_without_a_record_because_of_a_full_disk_has_a_gap(project: Proje
     assert "no space left on the trace's file system" in gaps_of(project)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_process_that_ends_after_the_command_is_collected(project: Project, node: Path) -> None:
     """The run's own merge, which is later, removes the files that were left for a living process."""
     script = "cp in out; (exec 3< in; touch there; until [ -e go ]; do sleep 0.01; done) & "
@@ -422,7 +424,7 @@ def test_a_process_that_ends_after_the_command_is_collected(project: Project, no
     assert project.data("out") == {"in"}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_of_ranks_each_host_collects_by_itself(project: Project, node: Path) -> None:
     """A rank becomes its command, and the last may end long after the first: one collector for each host ends after
     them."""
@@ -446,7 +448,7 @@ def test_of_ranks_each_host_collects_by_itself(project: Project, node: Path) -> 
     assert gaps_of(project) == []
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_ranks_without_an_input_leave_one_collector_too(project: Project, node: Path) -> None:
     """It collects even if another job, with a private /tmp, found nothing there and removed the note."""
     project.env |= {"PROVIO_RUN": "night", "PMI_SIZE": "2"}
@@ -481,7 +483,7 @@ def collectors(place: Path) -> list[int]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_without_a_capture_folder_the_run_folder_is_used(project: Project, node: Path) -> None:
     """One line has the reason."""
     project.env["NODE"] = f"{node}/not/there"
@@ -504,7 +506,7 @@ def test_a_mark_is_complete_or_missing(tmp_path: Path) -> None:
     assert ":captured true .\n" in (tmp_path / node_local.MARK).read_text()
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_each_user_of_a_group_collects_their_own_files(project: Project, node: Path) -> None:
     """The notes belong to the group; a query does not report files that another user's provio collects."""
     home = project.path / ".provio"
@@ -553,7 +555,7 @@ def test_an_invalid_capture_folder_is_reported(monkeypatch: pytest.MonkeyPatch, 
         load.load([])
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_doctor_checks_the_folder(project: Project, node: Path) -> None:
     """Whether it exists, and is local to the node."""
     (found,) = examined(project)

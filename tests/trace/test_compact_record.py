@@ -15,7 +15,7 @@ numbers = some.dictionaries(
 )
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @given(texts, numbers)
 def test_packing_keeps_the_content(text: dict[str, str], number: dict[str, str]) -> None:
     """Texts with any characters are equal, integers have the same value, and the order stays."""

@@ -6,6 +6,7 @@ from typing import cast
 
 import pytest
 
+from provio.system.statx import Facts
 from provio.trace.facts import Access, Opening, Process, Stretch, Thread
 from provio.trace.fast.compact_record import Packed
 
@@ -54,3 +55,13 @@ def test_operations() -> None:
         (1005, 1009), "", "", 5, 0,
     )  # fmt: skip
     assert found.iri == "urn:p/0/a1"
+
+
+@pytest.mark.parametrize(("image", "ended"), [("exec", 1300), ("task", 1200)])
+def test_the_end_of_a_process(image: str, ended: int) -> None:
+    """Its last known activity; a Task does not close the files of its process."""
+    process = Process("urn:p/", "node", 7, 70, "0", {"image": image, "startedNs": "900", "endedNs": "950"})
+    opening = Opening("o1", process, "FileVersion", b"/x", Facts.of({}), 0, 1100, False, False, None, 0, closed=1300)
+    opening.accesses = [access(firstRead=5, lastRead=200), access(firstWrite=6, lastWrite=150)]
+    process.openings.append(opening)
+    assert (process.started, process.ended) == (900, ended)

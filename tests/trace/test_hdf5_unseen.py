@@ -40,7 +40,7 @@ def gaps(project: Project, target: str) -> list[str]:
     return [gap["reason"] for gap in project.lineage(target)["gaps"]]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_hdf5_in_the_executable_is_a_gap_of_its_output(project: Project, static: Path, input_file: Path) -> None:
     """The output's lineage by file is complete; its gap names the program, even without symbols."""
     subprocess.run(["strip", static], check=True)
@@ -51,7 +51,7 @@ def test_hdf5_in_the_executable_is_a_gap_of_its_output(project: Project, static:
     assert gaps(project, "out.h5") == [inside + " (see docs/hdf5.md)"]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_shared_library_is_no_gap(project: Project, input_file: Path) -> None:
     """The same program with HDF5 as a shared library, and a system program that only copies the file."""
     shared = linked(project.path.parent / "shared", "derive.c", "-shlib")
@@ -61,7 +61,7 @@ def test_a_shared_library_is_no_gap(project: Project, input_file: Path) -> None:
     assert gaps(project, "out.h5") == gaps(project, "copy.h5") == []
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_only_its_hdf5_files_have_the_gap(project: Project, static: Path, input_file: Path) -> None:
     """Files of the shell, a sibling or the launcher have none, nor has the input."""
     project.run(f"{static} in.h5 out.h5 && wc -c < out.h5 > length && gzip -k out.h5")
@@ -71,7 +71,7 @@ def test_only_its_hdf5_files_have_the_gap(project: Project, static: Path, input_
     assert [row["about"] for row in reasons] == [project.lineage("out.h5")["target"]]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_replaced_program_is_not_inspected(project: Project, static: Path, input_file: Path) -> None:
     """After the run, its path may lead to another program: it is not named."""
     other = static.with_name("other")
@@ -90,7 +90,7 @@ def test_the_signature_may_follow_a_user_block(project: Project, input_file: Pat
     assert not is_hdf5(bytes(own))
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_hdf5_that_was_called_by_its_addresses_is_a_gap(project: Project) -> None:
     """Such calls are not intercepted; with HDF5 switched off, there is no gap."""
     h5py = pytest.importorskip("h5py")
@@ -111,7 +111,7 @@ def test_hdf5_that_was_called_by_its_addresses_is_a_gap(project: Project) -> Non
     assert gaps(project, "out.h5") == [UNINTERCEPTED]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_files_of_other_drivers_are_no_gaps(project: Project) -> None:
     """Files written from memory at the close, and files in several parts, have records under another name."""
     pytest.importorskip("h5py")

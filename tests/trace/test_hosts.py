@@ -60,7 +60,7 @@ def until_collected(project: Project, hosts: dict[str, Path]) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("capture", ["", "/mnt"])
 def test_ranks_of_two_hosts_are_one_run(project: Project, hosts: dict[str, Path], capture: str) -> None:
     """By `PROVIO_RUN` alone: one host reads the file of the other, for each place of live files."""
@@ -90,7 +90,7 @@ def clocks(project: Project) -> list[dict[str, str]]:
     return rows
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_launcher_starts_ranks_on_two_hosts(project: Project, hosts: dict[str, Path], tmp_path: Path) -> None:
     """Open MPI with a remote shell that enters hosts with another name and another disk."""
     if shutil.which("mpirun.openmpi") is None:
@@ -181,7 +181,7 @@ def test_a_run_ends_with_the_last_of_its_hosts(project: Project, hosts: dict[str
 AHEAD = 100_000_000_000  # ns
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("said", [AHEAD, 0])
 def test_the_times_of_a_host_are_converted_to_the_servers_clock(project: Project, said: int) -> None:
     """A clock that was 100 s ahead: its processes have correct starts if its mark states that; else in the future."""

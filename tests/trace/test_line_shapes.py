@@ -77,7 +77,7 @@ def test_kept_traces(path: Path) -> None:
     agree(path.read_bytes().decode("utf-8", "surrogateescape").encode("utf-8", "replace").decode())
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("piece", PIECES)
 def test_every_piece_at_many_places(piece: str) -> None:
     for place in range(PIECES.index(piece) % 6, len(WHOLE) + 1, 6):

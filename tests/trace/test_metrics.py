@@ -30,7 +30,7 @@ VALUES = st.one_of(
 METRICS = st.builds(Metric, TEXTS, NUMBERS, TEXTS, INTEGERS, TEXTS, TEXTS, VALUES, st.none() | INTEGERS, TEXTS)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @given(st.lists(METRICS))
 def test_metrics_are_unchanged(said: list[Metric]) -> None:
     found = Metrics()

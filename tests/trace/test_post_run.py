@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from provio.base import turtle
 from provio.system import statx
 from provio.system.statx import Facts
 from provio.trace import liveness, post_run
@@ -149,6 +150,7 @@ def test_a_renamed_file_is_found(story: Story) -> None:
         facts = story.made(name)
         story.opens(name, facts)
     one, two, three, four = story.process.openings
+    story.opens("none", story.made("other")).path = None  # of a file without a name, in memory
     (story.folder / "one").rename(story.folder / "1")
     story.event("Rename", 20, "one", "1", one.facts)
     os.link(story.folder / "two", story.folder / "2")
@@ -165,7 +167,7 @@ def test_a_renamed_file_is_found(story: Story) -> None:
     (story.folder / "d").mkdir()
     assert inspect(story.trace, "node")
     assert [opening.settled and opening.settled.inode for opening in story.process.openings] == [
-        one.facts.inode, two.facts.inode, three.facts.inode, four.facts.inode,
+        one.facts.inode, two.facts.inode, three.facts.inode, four.facts.inode, None,
     ]  # fmt: skip
 
 
@@ -200,19 +202,21 @@ def test_hdf5_that_no_layer_told_of_is_named(story: Story, monkeypatch: pytest.M
         "birthNs": str(tool.birth), "mtimeNs": str(tool.mtime), "ctimeNs": str(tool.ctime), "size": str(tool.size),
     }  # fmt: skip
     both = os.O_RDWR
-    names = {"a": "HDF", "text": "plain", "changed": "HDF", "told": "HDF"}
+    names = {"a": "HDF", "text": "plain", "changed": "HDF", "told": "HDF", "idle": "HDF"}
     facts = {name: story.made(name, text) for name, text in names.items()}
     for name, one in facts.items():
         left = one.at(1, 1, 1) if name == "changed" else one
         story.opens(name, one, flags=both, at_close=left)
-    monkeypatch.setattr(Opening, "writes", lambda self: [(1, 1)])
+    monkeypatch.setattr(Opening, "writes", lambda self: [] if self.path.endswith(b"idle") else [(1, 1)])
+    story.opens("a", facts["a"], flags=both, at_close=facts["a"], kind="Pipe")
     story.opens("a", facts["a"], flags=os.O_WRONLY, at_close=facts["a"])
     container = story.opens("told", facts["told"], flags=both)
     story.process.openings.remove(container)
     story.process.containers.append(container)
     assert inspect(story.trace, "node")
     why = f"HDF5 is inside the executable {story.folder}/inside: datasets that it wrote are not seen (see docs/hdf5.md)"
-    assert [opening.unseen_reason for opening in story.process.openings] == [why, "", "", "", ""]
+    assert [opening.unseen_reason for opening in story.process.openings] == [why, *[""] * 6]
+    assert [*statements(story.trace, "node")] == [f"<urn:p/o0> :reason {turtle.literal(why)} .\n"]
     story.process.openings[0].unseen_reason = ""
     story.process.record["size"] = "99"  # the file that ran was another
     assert not inspect(story.trace, "node")
