@@ -30,8 +30,8 @@ test: $(VENV)/test $(SHIM)  ## install the requirements of the tests, run all te
 	@.ci/frameworks $(BIN)/python
 	$(BIN)/python tests/rerun.py $(SPREAD)
 
-quick: $(VENV)/test $(SHIM)  ## run all tests except the slow ones
-	$(BIN)/python -m pytest $(SPREAD) -q -m "not slow"
+quick: $(VENV)/test $(SHIM)  ## run all tests except those marked `integration` or `slow`
+	$(BIN)/python -m pytest $(SPREAD) -q -m "not integration and not slow"
 
 lint: $(VENV)/lint  ## ruff, mypy --strict, clang-format, compiler warnings
 	@.ci/needs >/dev/null

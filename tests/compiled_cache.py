@@ -48,5 +48,6 @@ def version_of(words: Iterable[str], sources: Iterable[Path]) -> str:
 
 
 def of_the_shim() -> list[Path]:
-    """The files that a shim is made of, and how."""
-    return [path for path in POSIX.parent.rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    """The files that a shim is made of, and how; other files of Python and texts change nothing in it."""
+    files = [path for path in POSIX.parent.rglob("*") if path.suffix in (".c", ".h", ".def", "") and path.is_file()]
+    return [*files, POSIX / "portable.py"]

@@ -192,6 +192,27 @@ def assert_valid(home: Path) -> None:
     assert [(found.rule, found.message) for found in outcome.of(VIOLATION)] == []
 
 
+MEMORY, ROOM = Path("/dev/shm"), 1 << 30  # bytes that are free, at least
+
+
+def memory() -> Path | None:
+    """Return a folder in memory for temporary files, if it has room and programs may be started there."""
+    try:
+        found = os.statvfs(MEMORY)
+    except OSError:
+        return None
+    usable = not found.f_flag & os.ST_NOEXEC and found.f_bavail * found.f_frsize > ROOM
+    return MEMORY if usable and os.access(MEMORY, os.W_OK) else None
+
+
+@pytest.fixture
+def in_memory() -> Iterator[Path]:
+    """Return a temporary folder in memory, if possible. A store syncs its files at each merge, and a test of many
+    merges on a disk mostly waits for that: its module has the line `tmp_path = in_memory`."""
+    with tempfile.TemporaryDirectory(prefix="provio-test-", dir=memory(), ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
 @pytest.fixture
 def project(tmp_path: Path, shim: Path) -> Iterator[Project]:
     """Return an empty project folder, and an environment without provio's variables; check its store at the end."""

@@ -24,16 +24,19 @@ LOADED = """
     provio.render.dot provio.render.ttl provio.store.sparql provio.cli.usage ctypes csv glob
 """.split()
 LEFT_OUT = ("PROVIO", "LD_PRELOAD", "XDG_")  # of a project's environment
+# Variables that neither a start of Python nor a module reads when it is loaded; `PROVIO_MERGE` is of runs alone.
+NOT_READ = ("HOME", "PATH", "PYTEST_CURRENT_TEST", "PROVIO_MERGE", "OMPI_", "PRTE_", "SLURM_CONF", "OF_THIS_TEST",
+            "JUPYTER_", "IPYTHONDIR")  # fmt: skip
 _context: ForkServerContext | None = None
 
 
 def usual(env: dict[str, str]) -> bool:
-    """Return whether an environment differs from this process's only in the home: a start has read the rest already."""
+    """Return whether an environment differs from this process's only in variables that a start does not read."""
     if any(name.startswith(LEFT_OUT[:2]) for name in os.environ):  # the server would have them too
         return False
     here = {name: value for name, value in os.environ.items() if not name.startswith(LEFT_OUT)}
-    skipped = ("HOME", "PYTEST_CURRENT_TEST", "PROVIO_MERGE")  # the last: of runs alone
-    return {k: v for k, v in env.items() if k not in skipped} == {k: v for k, v in here.items() if k not in skipped}
+    left, right = ({k: v for k, v in found.items() if not k.startswith(NOT_READ)} for found in (env, here))
+    return left == right
 
 
 def asked(arguments: tuple[str, ...], folder: Path, env: dict[str, str]) -> subprocess.CompletedProcess[str]:

@@ -18,8 +18,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pexpect
+from packages import ROOT, compiler_that_copies
 
-ROOT = Path(__file__).resolve().parent.parent
 AVERAGE = """import csv, sys
 rows = list(csv.reader(open(sys.argv[1])))
 with open(sys.argv[2], "w") as out:
@@ -171,7 +171,7 @@ def _environment(home: Path) -> dict[str, str]:
         "PIP_NO_BUILD_ISOLATION": "0",
         "PIP_NO_INDEX": "1",
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-        "CFLAGS": "-O0",  # the page does not depend on the speed of the shim
+        "CC": compiler_that_copies(home / "cc"),
     }
     env |= {"HOME": str(home), "TERM": "xterm", "NO_COLOR": "1", "LC_ALL": "C.UTF-8", "COLUMNS": "80", "LINES": "24"}
     env |= {"PROVIO_MERGE": "background"}  # as outside of containers

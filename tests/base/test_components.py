@@ -33,7 +33,7 @@ def test_the_same_number_is_to_lead_to_each_other(onward: dict[int, list[int]]) 
         }
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_long_chain_and_a_long_ring() -> None:
     """Neither needs a deep stack."""
     size = 100_000

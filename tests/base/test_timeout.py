@@ -74,7 +74,7 @@ def asked(recorded: Project) -> Iterator[tuple[subprocess.Popen[str], int]]:
 
 
 @pytest.mark.parametrize("verb", ["query", "variable", "file"])
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_question_is_stopped_at_its_time_out(recorded: Project, verb: str) -> None:
     """By the option, the variable, the setting: 124, nothing on stdout, one line with a remedy."""
     if verb == "variable":
@@ -93,7 +93,7 @@ def test_a_question_is_stopped_at_its_time_out(recorded: Project, verb: str) -> 
 
 
 @pytest.mark.parametrize("verb", [("lineage", "b"), ("why", "b"), ("impact", "a"), ("validate",), ("runs",)])
-@pytest.mark.slow
+@pytest.mark.integration
 def test_every_question_has_one(recorded: Project, verb: tuple[str, ...]) -> None:
     """A time too short for any answer, and one that is long enough."""
     done = recorded.provio(*verb, "--timeout", "0.000001", code=124)
@@ -101,7 +101,7 @@ def test_every_question_has_one(recorded: Project, verb: tuple[str, ...]) -> Non
     assert recorded.provio(*verb, "--timeout", "600").stdout == recorded.provio(*verb).stdout
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_merging_is_not_counted(recorded: Project) -> None:
     """Pending runs are merged without a limit; the limit starts after the merge."""
     for _ in range(12):
@@ -111,7 +111,7 @@ def test_merging_is_not_counted(recorded: Project) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["-1", "nan", "inf", "1e99", "soon"])
-@pytest.mark.slow
+@pytest.mark.integration
 def test_no_time(recorded: Project, wrong: str) -> None:
     """A value that is no number of seconds: exit code 2."""
     done = recorded.provio("query", "ASK {}", f"--timeout={wrong}", code=2)
@@ -122,7 +122,7 @@ def test_no_time(recorded: Project, wrong: str) -> None:
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM), (signal.SIGKILL, -signal.SIGKILL)]
 )
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_caller_is_ended(asked: tuple[subprocess.Popen[str], int], number: int, code: int) -> None:
     """Ctrl-C (130, no output), SIGTERM, SIGKILL: no process continues the query."""
     asking, worker = asked
@@ -132,7 +132,7 @@ def test_the_caller_is_ended(asked: tuple[subprocess.Popen[str], int], number: i
     until(lambda: gone(worker))
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_terminals_interrupt_reaches_both(asked: tuple[subprocess.Popen[str], int]) -> None:
     """Ctrl-C is sent to all of the group: the end is the same, and no stack is shown."""
     asking, worker = asked
@@ -142,7 +142,7 @@ def test_a_terminals_interrupt_reaches_both(asked: tuple[subprocess.Popen[str], 
     until(lambda: gone(worker))
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_child_is_killed(asked: tuple[subprocess.Popen[str], int]) -> None:
     """As by the kernel, where memory ran out: exit 1, one line."""
     asking, worker = asked
@@ -175,7 +175,7 @@ def test_a_large_answer_is_whole(recorded: Project, unbuffered: str) -> None:
     assert sorted(rest) == [f'"{number:05}"' for number in range(100_000)]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_reader_that_closes_the_pipe(recorded: Project) -> None:
     """`provio query … | head`: ended by the closed pipe, without a word."""
     command = [*provio_command(), "query", MANY]
@@ -190,7 +190,7 @@ def test_a_reader_that_closes_the_pipe(recorded: Project) -> None:
     assert asking.wait(timeout=60) == 141
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_an_update_that_is_stopped_changed_nothing(recorded: Project) -> None:
     """Stopped on its way: the store answers as before, and takes the next one."""
     endless = "INSERT { GRAPH <urn:mine> { ?a ?b ?c } } WHERE { ?a ?b ?c . ?d ?e ?f . GRAPH ?x { ?g ?h ?i } "

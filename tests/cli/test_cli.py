@@ -76,7 +76,7 @@ def test_every_verb_is_listed(project: Project, verb: str) -> None:
     assert f"`provio {verb}" in (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_no_store(tmp_path: Path) -> None:
     """No .provio here or above: exit code 3 and a remedy."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("PROVIO")}
@@ -93,7 +93,7 @@ def test_nothing_recorded_yet(project: Project) -> None:
     assert "provio run" in complaint(project.provio("lineage", "x", code=3))
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_an_unknown_file(recorded: Project) -> None:
     """A file that no run saw, there or not: exit 3, and its name."""
     recorded.sh("echo 2 > c")
@@ -101,20 +101,20 @@ def test_an_unknown_file(recorded: Project) -> None:
         assert name in complaint(recorded.provio("lineage", name, code=3))
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_an_empty_name_is_no_file(recorded: Project) -> None:
     """Exit 3, and a line that fits every verb."""
     for verb in ("lineage", "why", "impact"):
         assert complaint(recorded.provio(verb, "", code=3)) == "provio: the file name is empty: give a name\n"
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_slash_behind_a_files_name(recorded: Project) -> None:
     """It is the file, as it is now: not one that is no longer there."""
     assert recorded.provio("lineage", "b/").stdout == recorded.provio("lineage", "b").stdout
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_changed_file_is_reported(recorded: Project) -> None:
     """A file that was changed since: the result is about the newest recorded version, with a message."""
     recorded.sh("echo more >> b")
@@ -134,14 +134,14 @@ def test_bad_questions(recorded: Project, question: str) -> None:
     complaint(recorded.provio("query", question, code=1))
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_unknown_runs(recorded: Project) -> None:
     """A run that is not there: exit 3."""
     for arguments in (("show", "nope"), ("export", "nope"), ("merge", "nope")):
         assert "nope" in complaint(recorded.provio(*arguments, code=3))
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_an_empty_argument_is_not_everything(recorded: Project) -> None:
     """As of a variable of a script that was not set: no run, no version, no question has that name."""
     for arguments in (("export", ""), ("validate", ""), ("show", ""), ("lineage", "b", "--run", "")):
@@ -149,7 +149,7 @@ def test_an_empty_argument_is_not_everything(recorded: Project) -> None:
     assert "no query" in complaint(recorded.provio("query", " ", code=1))
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_store_of_another_user(recorded: Project) -> None:
     """A .provio that belongs to another user is not used silently."""
     if os.geteuid() != 0:
@@ -197,7 +197,7 @@ def test_lineage_in_other_forms(recorded: Project, form: str) -> None:
     assert "b" in out
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_depth_bounds_the_steps(recorded: Project) -> None:
     """--depth 1 shows only the direct inputs of a file."""
     recorded.watch("cp", "b", "c")
@@ -205,7 +205,7 @@ def test_depth_bounds_the_steps(recorded: Project) -> None:
     assert recorded.data("c", "--depth", "1") == {"b"}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_query_forms(recorded: Project) -> None:
     """SELECT as json, csv, tsv and table; ASK; CONSTRUCT as Turtle; a file of SPARQL."""
     question = 'SELECT ?p WHERE { ?f a provio:File ; provio:path ?p . FILTER(STRENDS(?p, "/a")) }'
@@ -221,7 +221,7 @@ def test_query_forms(recorded: Project) -> None:
     assert path in recorded.provio("query", "q.rq").stdout
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_runs_and_show(recorded: Project) -> None:
     """`runs` lists runs; `show` prints the command, its end, its reads and writes."""
     row = json.loads(recorded.provio("runs", "--as", "json").stdout)[0]
@@ -232,7 +232,7 @@ def test_runs_and_show(recorded: Project) -> None:
         assert re.findall(r"(?m)^(read|wrote) .* /.*/(\w+)$", shown) == [("wrote", "b"), ("read", "a")]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_view_writes_one_offline_page(recorded: Project) -> None:
     """A page for a file and one for a run; nothing is fetched; correct under LC_ALL=C."""
     recorded.sh("printf 1 > 'naïve ☃'")
@@ -247,7 +247,7 @@ def test_view_writes_one_offline_page(recorded: Project) -> None:
     assert "/nowhere/x.html" in complaint(recorded.provio("view", "copy", "-o", "/nowhere/x.html", code=1))
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_home_is_kept_out_of_the_way(recorded: Project) -> None:
     """`.provio` is ignored by git, tagged for backups, closed to others, and not part of any lineage."""
     home = recorded.path / ".provio"
@@ -257,7 +257,7 @@ def test_the_home_is_kept_out_of_the_way(recorded: Project) -> None:
     assert recorded.count('?f provio:path ?p . FILTER(CONTAINS(?p, "/.provio/"))') == 0
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_provio_home_is_used_from_anywhere(recorded: Project, tmp_path: Path) -> None:
     """PROVIO_HOME names the record in any current folder."""
     elsewhere = tmp_path / "elsewhere"
@@ -272,10 +272,12 @@ def test_provio_home_is_used_from_anywhere(recorded: Project, tmp_path: Path) ->
 def test_nothing_of_the_project_is_left_after_rm(recorded: Project) -> None:
     """The record is one folder: without it, nothing is known."""
     shutil.rmtree(recorded.path / ".provio")
-    recorded.provio("lineage", "b", code=3)
+    assert complaint(recorded.provio("lineage", "b", code=3)) == (
+        "provio: no .provio here or above: record something first (provio run -- COMMAND), or set PROVIO_HOME\n"
+    )
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_query_loads_only_needed_modules(recorded: Project) -> None:
     """A query on one file does not load slow modules that it does not need."""
     recorded.provio("lineage", "b")  # merges pending runs

@@ -41,7 +41,7 @@ def offered(project: Project, line: str) -> list[str]:
     return project.provio(env=env).stdout.split()
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_completions(recorded: Project) -> None:
     """By the verb's parameters, and without a store: the run is not merged by it."""
     run = next((recorded.path / ".provio" / "runs").iterdir()).name
@@ -143,7 +143,7 @@ def terminal(request: pytest.FixtureRequest, recorded: Project, needs: Any) -> I
     child.close(force=True)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_tab_in_a_real_shell(terminal: tuple[str, pexpect.spawn], recorded: Project) -> None:
     """The beginning of a verb, of a run's name and of a file, each made whole and the line carried out."""
     _, child = terminal

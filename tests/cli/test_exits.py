@@ -104,7 +104,7 @@ def test_each_wrong_turn_has_its_remedy(recorded: Project) -> None:
         assert code in codes_of(call.split()[0]), call
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_current_folder_that_was_deleted(recorded: Project) -> None:
     """Each verb reports it; the exit code is 125 for a verb that starts a command, and 1 for a shell."""
     said = "provio: the current folder was deleted: change to one that exists\n"
@@ -136,7 +136,7 @@ def test_the_page_has_every_verb_and_every_code() -> None:
     assert {kind.exit_code for kind in kinds} | {0, 2, 125, 126, 127, 130, 141} == listed
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_no_store_at_all(tmp_path: Path) -> None:
     """Each verb that queries or maintains: exit code 3, and the command that makes a record."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("PROVIO")}
@@ -160,7 +160,7 @@ def test_no_store_at_all(tmp_path: Path) -> None:
         assert 3 in codes_of(call.split()[0])
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_full_disk(recorded: Project, tmp_path: Path) -> None:
     """The file that cannot be written is named; the command under `run` ends like without provio."""
     small = tmp_path / "small"
@@ -179,7 +179,7 @@ def test_a_full_disk(recorded: Project, tmp_path: Path) -> None:
         assert "PROVIO_HOME" in done.stderr or "kept" in done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_broken_and_old_stores(recorded: Project) -> None:
     """A store of an older format or with damaged files is rebuilt for the query; a newer one is refused."""
     before = recorded.provio("lineage", "out.txt").stdout
@@ -212,7 +212,7 @@ def test_a_terminal_shows_progress(recorded: Project) -> None:
     assert "running the query" not in recorded.provio("query", endless, "--timeout", "2", code=124).stderr
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_long_answers_end_on_a_terminal(recorded: Project) -> None:
     """1,000 lines and a word about the rest; a pipe gets all. Of the runs the newest are shown."""
     script = "from provio.base import terminal; terminal.out('line\\n' * 1500)"

@@ -25,7 +25,7 @@ def on_terminal(project: Project, *arguments: str, **variables: str) -> str:
     return shown
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_titles_of_queries_are_never_cut(project: Project) -> None:
     """On 80 columns too: the parameters are omitted, and a note names the command that lists them."""
     shown = on_terminal(project, "query", "--list")
@@ -81,7 +81,7 @@ def test_a_mistyped_word_gets_a_suggestion(project: Project, typed: list[str], n
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_colour_is_for_terminals(project: Project) -> None:
     """Headings, complaints and trees are plain in a pipe, under NO_COLOR and on a terminal that knows no colour."""
     for arguments in (["--help"], ["lineage", "x"], ["help", "run"]):

@@ -104,7 +104,7 @@ def refused(project: Project, *arguments: str, **variables: str) -> str:
     return done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_an_invalid_image(project: Project) -> None:
     """Missing, invalid, or for a runtime that is not installed: one line, 125, no run."""
     (project.path / "text.sif").write_text("no image")
@@ -119,7 +119,7 @@ def test_an_invalid_image(project: Project) -> None:
     assert "no container runtime" in nothing and "ch-run" in nothing
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_an_empty_name_is_no_image(project: Project) -> None:
     """As from an unset variable: refused in each form of the call; nothing is started outside of a container."""
     said = "provio: the name of the image is empty: give a file, a folder, docker://NAME or a name\n"
@@ -149,7 +149,7 @@ def test_a_name_goes_to_a_runtime_that_has_it(project: Project, tmp_path: Path) 
     assert "no such executable program" in refused(project, "exec", "none:1", "--", "true", **paths)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_root_is_skipped_only_without_a_mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Any other failure of debootstrap fails the tests of containers."""
     if not shutil.which("debootstrap") or os.geteuid() != 0:
@@ -187,7 +187,7 @@ def test_a_pipeline_with_two_steps_inside(ordinary: Ordinary, debian: Path) -> N
     ordinary.provio("validate", "--strict")
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_files_written_inside_are_the_same_outside(ordinary: Ordinary, debian: Path) -> None:
     """Names with any bytes, the same output and exit code as without provio; a kill loses nothing."""
     names = ["a b", "é", "new\nline", 'qu"ote', "per%cent", "\udcff", "-dash", "$dollar", "semi;colon"]
@@ -208,7 +208,7 @@ def test_files_written_inside_are_the_same_outside(ordinary: Ordinary, debian: P
         assert len(made) == 1, name
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_folder_to_bind_at(ordinary: Ordinary, debian: Path) -> None:
     """A missing folder is created in the image if it is writable; else nothing is started."""
     place = ordinary.path.parent
@@ -225,7 +225,7 @@ def test_a_folder_to_bind_at(ordinary: Ordinary, debian: Path) -> None:
     assert not list(ordinary.path.glob(".provio/runs/*")) and not (ordinary.path / "one").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_programs_without_a_shim(ordinary: Ordinary, debian: Path) -> None:
     """Missing, or for another machine: refused with the reason."""
     said = ordinary.provio("container", "exec", str(debian), "--", "no-such-program", code=125).stderr
@@ -265,7 +265,7 @@ def test_an_image_with_another_c_library(ordinary: Ordinary, tmp_path_factory: p
     assert [node["path"] for node in ordinary.lineage("out")["nodes"] if node["type"] == "Image"] == [str(image)]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("labels", ['{"a": "b"}', "[1]", "1", "{", '{"a": 1}'])
 def test_the_content_of_an_image_leads_nowhere_else(tmp_path: Path, labels: str) -> None:
     """Links to files outside, pipes and other things than labels are ignored, and block nothing."""

@@ -13,7 +13,7 @@ from container_roots import USER, Ordinary
 from container_roots import cache as cache
 from container_roots import debian as debian
 from container_roots import ordinary as ordinary
-from packages import build, copied
+from packages import build, compiler_that_copies, copied
 
 ROOT = Path(__file__).parent.parent.parent
 PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64", "linux_x86_64", "any")
@@ -23,7 +23,7 @@ LEFT_OUT = ("./dev/*", "./var/cache/apt/*", "./usr/share/doc/*", "./usr/share/lo
 def wheels(folder: Path, python: str, shim: Path) -> None:
     """provio's wheel and its requirements, for a Python version."""
     assert shim.exists()
-    made = build(copied(folder / "sources"), folder, "--no-build-isolation")
+    made = build(copied(folder / "sources"), folder, "--no-build-isolation", CC=compiler_that_copies(folder / "cc"))
     assert made.returncode == 0, made.stderr
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--only-binary=:all:", "--python-version", python]
     command += [word for platform in PLATFORMS for word in ("--platform", platform)]

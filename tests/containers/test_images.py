@@ -127,7 +127,7 @@ def image_of(project: Project, target: str) -> dict[str, str]:
     return {name: value for name, value in found.items() if isinstance(value, str)}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_an_image_file_has_its_digest(project: Project) -> None:
     """The digest is computed once; both runs used one image, and its programs belong to it."""
     path = squashed(project.path)
@@ -175,7 +175,7 @@ def test_a_command_does_not_wait_for_its_images_digest(project: Project) -> None
     project.provio("validate", "--strict")
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_run_without_its_images_digest_is_not_archived(project: Project, tmp_path: Path) -> None:
     """A file that was replaced gets no digest; after a kill, the next process computes it."""
     home, path = Home(project.path / ".provio"), project.path / "x.sif"
@@ -202,7 +202,7 @@ def test_a_run_without_its_images_digest_is_not_archived(project: Project, tmp_p
     assert digests == ["sha256:" + hashlib.sha256(b"second").hexdigest()]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_image_inspect_does_not_read_the_commands_input(project: Project, tmp_path: Path) -> None:
     """Standard input is for the command only."""
     program = tmp_path / "podman"
@@ -222,7 +222,7 @@ def elsewhere(project: Project) -> Iterator[Project]:
         yield new_project(Path(place))
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_program_that_cannot_load_the_shim(elsewhere: Project) -> None:
     """It is started, a line and a gap state that it is not watched, and it may be the writer of new files."""
     root = small(elsewhere.path / "image", "cat")
@@ -237,7 +237,7 @@ def test_a_program_that_cannot_load_the_shim(elsewhere: Project) -> None:
     assert [gap for gap in elsewhere.lineage("y")["gaps"] if "something that was not seen" in gap["reason"]]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_an_image_without_a_folder_for_the_shim(elsewhere: Project) -> None:
     """In an image file no folder can be created: a copy in `.provio` is loaded; the working folder must exist."""
     path, folder = squashed(elsewhere.path), elsewhere.path / ".provio" / "shims"
@@ -257,7 +257,7 @@ def test_an_image_without_a_folder_for_the_shim(elsewhere: Project) -> None:
         assert [node["path"] for node in there.lineage("out")["nodes"] if node["type"] == "FileVersion"]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_node_local_capture_in_a_container(elsewhere: Project) -> None:
     """Files are on the node's own disk until the end, in a mounted folder, the same for each run; not afterwards."""
     root, node = small(elsewhere.path / "image", "cat", "ls", "sh"), elsewhere.path.parent / "node"
@@ -325,7 +325,7 @@ def test_a_sif_of_another_machine(project: Project, tmp_path: Path, machine: byt
     assert not (tmp_path / "called").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_an_image_that_cannot_be_read(ordinary: Ordinary) -> None:
     """A file, a folder: the message names the owner."""
     (ordinary.path / "folder").mkdir()
@@ -356,7 +356,7 @@ def test_a_link_out_of_an_image(elsewhere: Project, tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == before
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("options", ["ro", "size=64k"])
 def test_a_provio_folder_that_cannot_be_written(project: Project, options: str, needs: object) -> None:
     """Read-only, or full: nothing is started."""

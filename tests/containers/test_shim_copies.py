@@ -28,7 +28,7 @@ def names(folder: Path) -> set[str]:
     return {entry.name for entry in folder.iterdir()}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_copy_of_an_older_provio_is_removed_with_the_last_run(project: Project, shim: Path) -> None:
     """Not the one of another user, and none while another run than the caller's is in progress."""
     home = Home(project.path / ".provio")

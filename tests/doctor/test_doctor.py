@@ -80,7 +80,7 @@ def test_every_check_is_documented() -> None:
     ("compiler", "options", "reason"),
     [("gcc", ("-static",), "is statically linked"), ("musl-gcc", (), "has another C library")],
 )
-@pytest.mark.slow
+@pytest.mark.integration
 def test_programs_that_take_no_preload(
     project: Project, needs: Any, compiler: str, options: tuple[str, ...], reason: str
 ) -> None:
@@ -97,7 +97,7 @@ def test_programs_that_take_no_preload(
     assert str(script) + " → " in found["says"]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_program_that_gains_rights(project: Project) -> None:
     """Set-user-id for another user."""
     if os.geteuid() != 0:
@@ -111,7 +111,7 @@ def test_a_program_that_gains_rights(project: Project) -> None:
     assert "sudo provio run" in found["remedy"]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_sanitizer_is_named_and_works(project: Project) -> None:
     """-fsanitize=address: no problem, and the finding names the effect; a run of the program is then recorded."""
     program = compiled(project, "-fsanitize=address")
@@ -121,7 +121,7 @@ def test_a_sanitizer_is_named_and_works(project: Project) -> None:
     project.watch(str(program))
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_program_is_not_started(project: Project) -> None:
     """A script that would write a file does not."""
     script = project.path / "script"
@@ -132,7 +132,7 @@ def test_the_program_is_not_started(project: Project) -> None:
     assert not (project.path / "started").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize(("make", "remedy"), [("mkdir", "name a program in it"), ("mkfifo", "name a program")])
 def test_only_a_regular_file_can_be_made_executable(project: Project, make: str, remedy: str) -> None:
     """A folder, a FIFO: another name is wanted, not chmod."""
@@ -140,7 +140,7 @@ def test_only_a_regular_file_can_be_made_executable(project: Project, make: str,
     assert findings(project, "./thing", code=1)["program"][0]["remedy"] == remedy
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_scripts_with_a_missing_interpreter(project: Project) -> None:
     """A wrong `#!`, and a file that is not executable."""
     script = project.path / "script"
@@ -151,7 +151,7 @@ def test_scripts_with_a_missing_interpreter(project: Project) -> None:
     assert "chmod +x" in findings(project, script, code=1)["program"][0]["remedy"]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize(("name", "remedy"), [("sbatch", "job's script"), ("docker", "inside"), ("ssh", "other side")])
 def test_commands_that_delegate_their_work(project: Project, name: str, remedy: str) -> None:
     """A submitter, a container's client, a remote shell: the program takes the shim, and that is of no use."""
@@ -159,7 +159,7 @@ def test_commands_that_delegate_their_work(project: Project, name: str, remedy: 
     assert remedy in findings(project, project.path / name, code=1)["delegation"][0]["remedy"]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_preload_that_is_taken_out(project: Project) -> None:
     """The trial is of this very environment: an interpreter's folder that clears it for `cat` is found out."""
     wrapper = project.path / "bin" / "cat"
@@ -171,7 +171,7 @@ def test_a_preload_that_is_taken_out(project: Project) -> None:
     assert "were not recorded" in found["says"]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_shim_on_a_file_system_without_programs(project: Project, mounted: ExitStack, tmp_path: Path) -> None:
     """The package on a tmpfs that is mounted noexec: the checks of the shim and the trial report it."""
     folder = tmp_path / "noexec"
@@ -188,7 +188,7 @@ def test_a_shim_on_a_file_system_without_programs(project: Project, mounted: Exi
     assert "shim" in problems
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_shim_older_than_its_sources(project: Project, tmp_path: Path) -> None:
     """As after an update of a checkout."""
     copy = tmp_path / "copy"
@@ -203,7 +203,7 @@ def test_a_shim_older_than_its_sources(project: Project, tmp_path: Path) -> None
     assert "is older than" in done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_whole_second_times_and_little_room(project: Project, mounted: ExitStack, tmp_path: Path) -> None:
     """A small ext4 with inodes that store whole seconds: the resolution is measured, and free space reported."""
     folder = tmp_path / "small"
@@ -214,7 +214,7 @@ def test_whole_second_times_and_little_room(project: Project, mounted: ExitStack
     assert any(one["level"] == "problem" and one["says"].startswith(str(folder)) for one in found["room"])
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_full_disk(project: Project, mounted: ExitStack, tmp_path: Path) -> None:
     """Without a free megabyte recording would fail; doctor reports it before."""
     folder = tmp_path / "full"
@@ -225,7 +225,7 @@ def test_a_full_disk(project: Project, mounted: ExitStack, tmp_path: Path) -> No
     assert found["trial"][0]["level"] == "ok"
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_record_of_another_user_and_one_open_to_all(project: Project) -> None:
     """The `.provio` of another user; one's own that all users can write."""
     home = project.path / ".provio"
@@ -239,7 +239,7 @@ def test_a_record_of_another_user_and_one_open_to_all(project: Project) -> None:
     home.chmod(stat.S_IRWXU)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_wrong_settings(project: Project) -> None:
     """File, line and nearest key, like in each verb."""
     (project.path / "provio.toml").write_text("hahs = true\n")
@@ -251,7 +251,7 @@ def test_wrong_settings(project: Project) -> None:
     assert "provio.toml:1: exclude: " in found["says"] and found["remedy"].endswith("records nothing")
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_newer_store(project: Project) -> None:
     """Doctor reports the error that queries would report."""
     project.watch("true")
@@ -261,7 +261,7 @@ def test_a_newer_store(project: Project) -> None:
     (project.path / ".provio" / "store.version").unlink()
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_jobs_locale_and_a_recorded_shell(project: Project) -> None:
     """Notes are no problems: a batch job, a locale of ASCII, a shell under provio, another preload."""
     project.env |= {"SLURM_JOB_ID": "42", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
@@ -272,7 +272,7 @@ def test_jobs_locale_and_a_recorded_shell(project: Project) -> None:
     assert "0193c1f2-" in found["preloads"][0]["says"]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_hdf5_of_the_commands_python(project: Project) -> None:
     """The versions of the command's Python, and the effect of the setting."""
     assert re.search(r"h5py \d.* with HDF5 \d", findings(project, sys.executable, "x.py")["HDF5"][0]["says"])

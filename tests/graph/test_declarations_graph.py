@@ -67,7 +67,7 @@ def test_values_keep_their_types(home: Home) -> None:
     assert ask("SELECT ?name { ?s provio:name ?name ; provio:value ?v FILTER(?v < 0.01) }") == [("low",), ("lr",)]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_equal_values_are_one_version_in_any_run_and_order(home: Home) -> None:
     runs = [Run(home, number) for number in range(4)]
     orders = [{"a": 1, "b": "x"}, {"b": "x", "a": 1}, {"a": 1.0, "b": "x"}, {"a": "1", "b": "x"}]
@@ -81,7 +81,7 @@ def test_equal_values_are_one_version_in_any_run_and_order(home: Home) -> None:
     assert len(alike) == 2
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
 def test_a_changed_version_revises_the_one_before(home: Home, order: tuple[int, ...]) -> None:
     """For any order of merges: 1 → 2 → 1 → 3 in one run, 2 → 4 in the next; versions of another program are
@@ -93,7 +93,7 @@ def test_a_changed_version_revises_the_one_before(home: Home, order: tuple[int, 
     assert ask(VERSIONS) == [("1", "1"), ("2", "2"), ("3", "3"), ("4", "4")]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_removing_a_run_leaves_the_graph_of_the_others(home: Home) -> None:
     runs = [configured(home, 1, 1, 2), configured(home, 2, 2, 3), configured(home, 3, 1, 3)]
     query_of(home, *runs)
@@ -175,7 +175,7 @@ def test_each_thread_has_the_declarations_of_its_own_task(home: Home) -> None:
     assert [row[0:1] + row[2:] for row in ask(CHECKPOINTS)] == [("1", "1", "loss", "1"), ("2", "0", "loss", "2")]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_folder_is_the_files_below_it_that_were_there(home: Home) -> None:
     run = Run(home, 1)
     process = run.process("train.py")
@@ -233,7 +233,7 @@ def ancestors(home: Home, name: str) -> set[str]:
     return {node.get("path") or node["label"] for node in entities}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_changed_configuration_is_not_made_from_the_one_before(home: Home) -> None:
     for number in (1, 2):
         run = Run(home, number)
@@ -245,7 +245,7 @@ def test_a_changed_configuration_is_not_made_from_the_one_before(home: Home) -> 
     assert ancestors(home, "/data/2.pt") == {"/data/2", "args, version 2: lr 2"}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0)])
 def test_a_thing_with_an_identifier_is_one_in_all_runs(home: Home, order: tuple[int, ...]) -> None:
     """A state made by one run is found by the next; a state made later is no ancestor."""
@@ -274,7 +274,7 @@ def test_secrets_are_not_kept(home: Home) -> None:
     assert ask("SELECT ?v { ?s provio:name 'max_tokens' ; provio:value ?v }") == [("5",)]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_hostile_names_break_nothing(home: Home) -> None:
     run = Run(home, 1)
     process = run.process("train.py")
@@ -288,7 +288,7 @@ def test_hostile_names_break_nothing(home: Home) -> None:
     assert {name for (name,) in kept} == set(names) - {""}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_kinds_are_classes_of_the_user(home: Home, tmp_path: Path) -> None:
     words = tmp_path / "own.ttl"
     words.write_text(f"""@prefix : <https://lab.example/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
@@ -322,7 +322,7 @@ with provio.activity("train", fold=3) as train:
 """
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_checkpoint_names_its_configuration_and_metrics(project: Project) -> None:
     """The lineage of a file saved as a checkpoint, and the run that saved it."""
     project.sh("echo 1 > data.csv")

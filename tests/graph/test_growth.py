@@ -195,7 +195,7 @@ def naming(run: Run) -> Callable[[], object]:
         (moved, 100, naming),
     ],
 )
-@pytest.mark.slow
+@pytest.mark.integration
 def test_four_times_as_much_takes_four_times_the_steps(
     shape: Callable[[int], Run], count: int, doing: Callable[[Run], Callable[[], object]]
 ) -> None:

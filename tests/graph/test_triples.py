@@ -36,7 +36,7 @@ def counted(project: Project) -> Count:
         pytest.param(["cp", "-r", "many", "copies"], 3, 50, id="cp"),  # a read, a write and a copy of two files
     ],
 )
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_file_takes_few_triples(project: Project, command: list[str], operations: int, most: int) -> None:
     """Counts everything that the store states about a file, its version and its activities."""
     project.sh(NUMBERED.format("many", FILES))

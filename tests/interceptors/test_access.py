@@ -7,12 +7,11 @@ import errno
 import os
 import re
 import select
-import signal
-import subprocess
-import time
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+import killed_writes
 import pytest
 from conftest import Project
 from posix_trace import Trace, name_of, of_class
@@ -39,7 +38,7 @@ def accesses(trace: Trace, name: str) -> dict[str, tuple[facts.Access, str]]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_sizes_and_consecutive_bytes(built: Path, trace: Trace, work: Path) -> None:
     """Calls are counted by function and size, and by whether they started at the end of the previous call."""
     printed = trace.run(built / "sizes", work / "file", check=True).stdout.decode().splitlines()
@@ -69,7 +68,7 @@ wait $!
 """
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_longest_call(trace: Trace, work: Path) -> None:
     """One slow read among quick ones is the longest: it takes at least as long as the wait."""
     os.mkfifo(work / "fifo")
@@ -100,7 +99,7 @@ def test_failures_are_counted_by_errno(built: Path, trace: Trace, work: Path) ->
     assert opened == {b"", os.fsencode(work / "file")}  # both ends of the pipe, and the file
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_failed_opens_reach_the_graph_without_an_entity(project: Project) -> None:
     """The failed opens of a process are one activity for each function and error."""
     project.run("cat none0 none1 none2 2>/dev/null; true")
@@ -112,7 +111,7 @@ def test_failed_opens_reach_the_graph_without_an_entity(project: Project) -> Non
     assert project.count('?file provio:path ?path FILTER(CONTAINS(STR(?path), "none"))') == 0
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_sizes_reach_the_graph(project: Project) -> None:
     """The sizes, the longest call and the consecutive bytes are properties of the activity."""
     project.sh("head -c 985000 /dev/zero > raw")
@@ -126,7 +125,7 @@ def test_sizes_reach_the_graph(project: Project) -> None:
     assert int(rows[0]["long"]) > 0
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_an_older_trace_without_sizes(project: Project) -> None:
     """Without a counter of the longest call there are no sizes either: the graph states neither."""
     project.sh("head -c 985000 /dev/zero > raw")
@@ -254,24 +253,24 @@ def test_failed_calls_at_detail_call(built: Path, trace: Trace, work: Path) -> N
     assert all(int(recorded[line.part_of]["errno"]) == line["errno"] for line in failed)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_every_call_that_returned_is_kept_after_a_kill(built: Path, trace: Trace, work: Path) -> None:
-    """A program that is killed during its writes has a line for each write, or for all but one."""
+    """A program that is killed at any instruction of a write has a line for each write, or for all but that one."""
     trace.detail = "call"
-    targets = {count: work / f"file{count}" for count in (500, 3000, 10000)}
-    for count, target in targets.items():
-        process = subprocess.Popen([built / "writer", target, "100000000"], env=trace.environment(), cwd=work)
-        deadline = time.monotonic() + 60
-        while not target.exists() or target.stat().st_size < 64 * count:
-            assert time.monotonic() < deadline and process.poll() is None
-            time.sleep(0.001)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    recorded, lines = trace.facts(), call_lines(trace)
-    for target in targets.values():
-        own = [line for line in lines if _path(recorded, line) == str(target)]
-        assert own
-        assert 0 <= target.stat().st_size - sum(line["bytes"] for line in own) <= 64
+    out, before, found = work / "out", killed_writes.BEFORE, set()
+
+    def run(step: int) -> int:
+        out.unlink(missing_ok=True)
+        shutil.rmtree(trace.folder)
+        trace.folder.mkdir()
+        return trace.run(built / "killed", out, str(before), str(step)).returncode
+
+    for _ in killed_writes.kills(17, run):
+        recorded = trace.facts()
+        own = [line for line in call_lines(trace) if _path(recorded, line) == str(out)]
+        assert {line["bytes"] for line in own} == {64}
+        found.add((out.stat().st_size // 64 - before, len(own) - before))
+    assert found == killed_writes.ALL
 
 
 def test_no_room_for_calls_and_then_none_for_the_trace(built: Path, trace: Trace, work: Path) -> None:
@@ -294,7 +293,7 @@ def run_to_the_last(trace: Trace, *command: str | Path, cwd: Path) -> None:
     os.close(ended)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_calls_of_threads_and_children_are_kept_under_their_own_names(built: Path, trace: Trace, work: Path) -> None:
     """Threads that reuse a file, forked children and a vfork child each have their lines."""
     trace.detail = "call"

@@ -275,7 +275,7 @@ def test_two_threads_two_activities_one_file_each(trace: Trace, work: Path) -> N
     assert found == {("thread 0", "thread 0"): 50, ("thread 1", "thread 1"): 50}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_tasks_of_asyncio(trace: Trace, work: Path) -> None:
     found = written(trace, ASYNCIO, work)
     assert found == {("task 0", "task 0"): 40, ("task 1", "task 1"): 40, ("", ""): 41, ("above", "above"): 2}
@@ -286,19 +286,19 @@ def test_work_in_a_pool_belongs_to_an_activity_that_has_ended(trace: Trace, work
     assert written(trace, LATE, work) == {("a", "a"): 2, ("", ""): 1}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_same_for_a_pool_of_threads(trace: Trace, work: Path) -> None:
     assert written(trace, POOL, work) == {("part 0", "part 0"): 20, ("part 1", "part 1"): 20, ("", ""): 1}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_functions_methods_generators_and_coroutines(trace: Trace, work: Path) -> None:
     names = ("Model.method", "static", "Model.of")
     expected = {(name, name): 1 for name in names} | {("each", "each"): 9, ("co", "co"): 4, ("stream", "stream"): 3}
     assert written(trace, DECORATED, work) == expected | {("", ""): 6}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_activities_that_end_out_of_order(trace: Trace, work: Path) -> None:
     found = written(
         trace,
@@ -317,7 +317,7 @@ write(".out")
     assert found == {("two", "two"): 2, ("", ""): 1}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_one_that_is_entered_again_or_by_several_is_several(trace: Trace, work: Path) -> None:
     """By the same thread again, one after the other, by two threads, by three coroutines that end in another order."""
     found = written(trace, AGAIN, work)
@@ -330,13 +330,13 @@ def test_one_that_two_threads_enter_at_once_is_two(trace: Trace, work: Path) -> 
     assert written(trace, AT_ONCE, work) == {("shared", "shared"): 2, ("", ""): 2}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_one_that_ends_in_another_thread_or_before_one_within_it(trace: Trace, work: Path) -> None:
     found = written(trace, ELSEWHERE, work)
     assert found == {("inner", "inner"): 1, ("outer", "outer"): 2, ("two", "two"): 1, ("", ""): 2}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_asyncio_and_pools_loaded_inside_activities(trace: Trace, work: Path) -> None:
     found = written(trace, LOADED_LATE, work)
     assert found == {("part 0", "part 0"): 20, ("part 1", "part 1"): 20, ("loop", "loop"): 1, ("main", "main"): 1}

@@ -53,7 +53,7 @@ def normal(name: bytes) -> bool:
     return name.startswith(b"/") and not re.search(rb"//|/\.\.?(/|$)", name)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize(
     "command", [["tar", "cf", "-", "dir"], ["grep", "-r", "x", "dir"], ["cp", "-r", "dir", "copy"]]
 )

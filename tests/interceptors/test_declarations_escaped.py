@@ -67,7 +67,7 @@ def _hidden(key: bytes | None, value: bytes | None) -> bool:
     return bool(key and value) and hides((key or b"").decode(), (value or b"").decode("utf-8", "replace"), False)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_tricky_bytes(driver: Path, tmp_path: Path) -> None:
     """Quotes, controls, half and overlong sequences, secrets by their names, and texts that are missing."""
     check(driver, SEEDS, tmp_path / "inputs")

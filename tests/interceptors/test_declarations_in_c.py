@@ -78,7 +78,7 @@ def shortest(value: float) -> str:
     return f"{'-' * (math.copysign(1, value) < 0)}{digits[0]}.{digits[1:] or '0'}E{number.adjusted() if value else 0}"
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_hundred_thousand_settings(trace: Trace, built: Path, work: Path) -> None:
     assert trace.run(built / "declarations", "many", work).returncode == 0
     facts = trace.facts()

@@ -139,7 +139,7 @@ def declared(project: Project) -> Counter[str]:
     return Counter(row["name"] for row in project.rows("SELECT ?name { ?m a provio:Metric ; provio:name ?name }"))
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("watched", [True, False], ids=["under provio run", "by itself"])
 def test_handlers_exits_and_threads(project: Project, watched: bool) -> None:
     count = int(ran(project, PROGRAM, watched))
@@ -149,7 +149,7 @@ def test_handlers_exits_and_threads(project: Project, watched: bool) -> None:
     assert found["daemon"]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("watched", [True, False], ids=["under provio run", "by itself"])
 def test_handlers_that_interrupt_the_first_declaration(project: Project, watched: bool) -> None:
     assert ran(project, FIRST_IN_HANDLERS, watched) == "done\n"
@@ -171,7 +171,7 @@ threads = [threading.Thread(target=work) for _ in range(8)]
     assert declared(project) == {"m": 8}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("watched", [True, False], ids=["under provio run", "by itself"])
 def test_exceptions_of_handlers_reach_the_program(project: Project, watched: bool) -> None:
     """The interrupted declaration is dropped; a handler may take a long time."""

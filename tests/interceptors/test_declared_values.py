@@ -127,7 +127,7 @@ def test_a_value_keeps_its_type(value: Any, found: dict[str, Any]) -> None:
     assert [type(each) for each in got.values()] == [type(each) for each in found.values()]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_endless_values_are_described() -> None:
     cyclic: dict[str, Any] = {"a": 1}
     cyclic["self"] = cyclic
@@ -157,7 +157,7 @@ def test_passwords_in_addresses_are_not_kept(text: str) -> None:
     assert "sesame" not in str(recorder.calls)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_rest_of_very_many_has_a_digest() -> None:
     many = Flattened()
     found = list(many.settings({f"key {n}": n for n in range(100_000)}))
@@ -206,7 +206,7 @@ def test_ini_files_and_their_numbers(tmp_path: pathlib.Path) -> None:
     assert set(taken(parser)) == {"model.lr", "model.name", "model.other", "model.amp", "model.seed"}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_omegaconf_and_yaml(tmp_path: pathlib.Path) -> None:
     omegaconf = pytest.importorskip("omegaconf", reason="OmegaConf, which comes with Hydra, is not installed")
     path = tmp_path / "a.yaml"
@@ -250,7 +250,7 @@ NESTED = st.recursive(
 )
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @settings(max_examples=100, deadline=None)
 @given(st.dictionaries(st.text(), NESTED, max_size=5), st.text() | st.none(), st.text() | st.none())
 def test_any_configuration_can_be_declared(values: Any, name: str | None, kind: str | None) -> None:
@@ -267,7 +267,7 @@ def test_any_configuration_can_be_declared(values: Any, name: str | None, kind: 
             assert said[encoded] == value or value != value
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @settings(max_examples=100, deadline=None)
 @given(st.text() | st.integers(), NESTED | st.decimals() | st.fractions(), NESTED, st.none() | st.text())
 def test_any_metric_can_be_declared(name: Any, value: Any, step: Any, kind: Any) -> None:
@@ -286,7 +286,7 @@ ODD = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ODD)
 def test_odd_things_are_no_trouble(name: str) -> None:
     recorder, thing = Recorder(), ODD[name]()

@@ -51,7 +51,7 @@ def test_code_is_loaded_from_where_its_caller_looks(
     assert [(gap["executable"], gap["reason"]) for gap in gaps] == [("libinner.so", reason) for reason in reasons]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_h5py_bound_to_its_own_library_is_followed_in_python(project: Project) -> None:
     """Its calls bypass every preload, also those of the C library: a Gap names it, and the Python layer records its
     HDF5 files."""

@@ -20,7 +20,7 @@ RANKS = 4
 PATTERNS = {"write": [], "read": [], "overwrite": ["--collective"], "append": ["--collective"]}
 MPIRUN = ["mpirun", "--oversubscribe", *(["--allow-run-as-root"] if os.geteuid() == 0 else []), "-n", str(RANKS)]
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.integration
 
 Account = dict[tuple[int, str], tuple[int, int, int]]  # (rank, function) → calls, bytes, nanoseconds
 
@@ -58,6 +58,7 @@ def project(bench: Path) -> Project:
     return new_project(bench)
 
 
+@pytest.mark.slow
 def test_the_ranks_run_as_without_provio(project: Project) -> None:
     """The same calls, and files of the same bytes, after collective and independent writes."""
     for pattern in PATTERNS:
@@ -147,6 +148,7 @@ def test_output_of_a_launcher_is_no_data(project: Project) -> None:
     assert {gap["reason"] for gap in document["gaps"]} == {"what the other ranks sent it is not followed"}
 
 
+@pytest.mark.slow
 def test_output_of_ranks_is_data(tmp_path: Path, bench: Path) -> None:
     """Through terminals: the output comes from the data that a rank read before it last sent a message."""
     project = new_project(tmp_path)

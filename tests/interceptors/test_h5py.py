@@ -196,7 +196,7 @@ print(json.dumps(found))
 
 
 @pytest.mark.parametrize("way", ["c", "h5py", "python"])
-@pytest.mark.slow
+@pytest.mark.integration
 def test_errors_reach_the_program_unchanged_and_are_recorded(trace: Trace, tmp_path: Path, way: str) -> None:
     """The same type, message, number and, from Python 3.11 on, lines of the traceback as without provio."""
     alone, watched = tmp_path / "alone", tmp_path / "watched"
@@ -233,7 +233,7 @@ print([type(h5py.h5d.create), type(h5py.h5d.DatasetID.read)], sorted(name for na
 
 
 @pytest.mark.parametrize("options", [(), ("-I",), ("-S",), ("-E",), ("-P",)], ids=" ".join)
-@pytest.mark.slow
+@pytest.mark.integration
 def test_with_the_c_layer_in_front_nothing_is_in_the_python(trace: Trace, work: Path, options: tuple[str, ...]) -> None:
     """For each way to start Python: h5py's calls are recorded, and h5py itself is unchanged."""
     import h5py
@@ -252,7 +252,7 @@ def test_calls_that_the_c_layer_sees_are_left_to_it(trace: Trace, work: Path) ->
     assert Story(trace.facts()).moved() == [Act("write", "a.h5", "/x", 1, 8)]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_netcdf_files_by_xarray_show_their_datasets(trace: Trace, work: Path) -> None:
     pytest.importorskip("h5netcdf")
     pytest.importorskip("xarray")
@@ -281,7 +281,7 @@ int main(void) {
 """
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_python_that_cannot_take_the_shim_gets_the_layer_by_its_path(project: Project, needs: Any) -> None:
     """As the command itself, started by another program, or without the preload; no other program's environment is
     changed."""
@@ -339,7 +339,7 @@ def test_the_layer_needs_an_old_python_and_nothing_else(path: Path) -> None:
         assert {name.partition(".")[0] for name in names} <= sys.stdlib_module_names | there
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_name_that_is_none_is_refused_as_ever(trace: Trace, work: Path) -> None:
     program = """
 import h5py

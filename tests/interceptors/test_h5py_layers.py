@@ -34,7 +34,7 @@ def story_of(root: Path, shim: Path, program: Path, way: str) -> Story:
     return Story(trace.facts())
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
 def test_each_layer_records_the_same(program: Path, built: Path, tmp_path: Path) -> None:
     """The same files, objects, elements read and written, events and failures, for each way of recording."""

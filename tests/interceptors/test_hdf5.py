@@ -123,7 +123,7 @@ def own_library() -> Path | None:
 
 
 @pytest.mark.parametrize("own", [False, True], ids=["system", "wheel"])
-@pytest.mark.slow
+@pytest.mark.integration
 def test_wrong_arguments(compiled: Compiling, trace: Trace, work: Path, own: bool) -> None:
     """Invalid identifiers, missing names, impossible names: HDF5 returns the same errors as without provio."""
     library = own_library() if own else None
@@ -219,7 +219,7 @@ def test_calls_before_a_kill_are_recorded(compiled: Compiling, trace: Trace, wor
 
 
 @pytest.mark.parametrize(("source", "compiler"), [("plus.cc", "h5c++"), ("formula.f90", "h5fc")])
-@pytest.mark.slow
+@pytest.mark.integration
 def test_other_languages(
     compiled: Compiling, trace: Trace, work: Path, source: str, compiler: str, needs: Callable[..., None]
 ) -> None:
@@ -230,7 +230,7 @@ def test_other_languages(
 
 
 @pytest.mark.parametrize("way", ["independent", "collective"])
-@pytest.mark.slow
+@pytest.mark.integration
 def test_four_ranks(compiled: Compiling, trace: Trace, work: Path, way: str, needs: Callable[..., None]) -> None:
     """Every rank is recorded, and no query for the record waits for other ranks."""
     needs("mpirun")

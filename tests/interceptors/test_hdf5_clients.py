@@ -19,7 +19,7 @@ from provio.settings.home import Home
 CLIENTS = Path(__file__).parent.parent / "clients"
 Needs = Callable[..., None]
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.integration
 
 MADE = {"/raw": "Dataset", "/raw@units": "Attribute", "/other": "Dataset"}
 
@@ -140,6 +140,7 @@ def test_ncdump_reads(netcdf: Project) -> None:
     assert {"copy.nc#/mean", "copy.nc#/flag"} <= found
 
 
+@pytest.mark.slow
 def test_several_libraries_in_one_process(project: Project) -> None:
     """h5py, netCDF4, PyTables and h5netcdf each bring an HDF5: every call reaches its own library, and is counted
     once."""

@@ -37,7 +37,7 @@ def opened(trace: Trace, work: Path) -> set[bytes]:
 
 
 @pytest.mark.parametrize("sign", ["-", "+"])
-@pytest.mark.slow
+@pytest.mark.integration
 def test_folders_and_globs_match_as_in_python(trace: Trace, work: Path, sign: str) -> None:
     """The shim matches each like `fnmatch`, or as a folder above."""
     names = [name.encode() for name in NAMES]
@@ -52,7 +52,7 @@ def test_folders_and_globs_match_as_in_python(trace: Trace, work: Path, sign: st
         assert found == expected, glob
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_an_excluded_file_leaves_no_trace(project: Project) -> None:
     """By a link, through `..`, from a child with an empty environment, renamed, deleted, mapped; others are
     recorded."""
@@ -78,7 +78,7 @@ def test_an_excluded_file_leaves_no_trace(project: Project) -> None:
     assert reasons == ["by its settings this was not recorded: files that include and exclude leave out"]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_only_included_files_are_recorded(project: Project) -> None:
     """`exclude` has priority; objects inside an excluded HDF5 file are excluded too."""
     project.sh("mkdir data; echo y > b")

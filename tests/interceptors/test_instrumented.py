@@ -45,7 +45,7 @@ WAYS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("way", WAYS)
 def test_a_c_program_however_it_is_linked(trace: Trace, tmp_path: Path, work: Path, way: str) -> None:
     flags, recorded = WAYS[way]
@@ -67,7 +67,7 @@ int main(void) { say(); provio_metric("outside", 0, 1, 2); return provio_task_no
 """
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_shared_library_declares_too(trace: Trace, tmp_path: Path) -> None:
     """Program and library each include the header."""
     (tmp_path / "library.c").write_text(LIBRARY)
@@ -82,7 +82,7 @@ def test_a_shared_library_declares_too(trace: Trace, tmp_path: Path) -> None:
     }  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_c_plus_plus_program_and_threads_of_openmp(trace: Trace, tmp_path: Path, work: Path, needs: Needs) -> None:
     """An activity ends with its block. Threads that were created before belong to it when they enter it."""
     needs("g++")
@@ -106,7 +106,7 @@ FORTRAN = [
 ]  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("flags", [[], ["-static"]], ids=["shared", "static"])
 def test_a_fortran_program(trace: Trace, tmp_path: Path, work: Path, needs: Needs, flags: list[str]) -> None:
     needs("gfortran")
@@ -162,7 +162,7 @@ def test_a_java_program(trace: Trace, tmp_path: Path, work: Path, needs: Needs) 
     assert sorted(one["name"] for one in of_class(facts, "Metric").values()) == ["accuracy", "loss", "loss"]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_provio_prints_the_header_folder(project: Project, tmp_path: Path) -> None:
     """A program that includes it from there compiles."""
     folder = Path(project.provio("include").stdout.strip())

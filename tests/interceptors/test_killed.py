@@ -1,37 +1,33 @@
-"""SIGKILL at 200 random moments under load: every file is valid; exactly the calls that returned are counted."""
+"""SIGKILL at fixed steps of one thread under load: every file is valid; exactly the calls that returned are counted."""
 
 from __future__ import annotations
 
 import os
-import random
 import shutil
 import signal
 import struct
-import subprocess
-import time
 from pathlib import Path
 
+import killed_writes
 import pytest
 from posix_trace import Facts, Trace, counts, name_of
 
-PROCESSES, THREADS, TIMES = 2, 3, 200
+PROCESSES, THREADS = 2, 3
 WORKERS = PROCESSES * THREADS
 OPENS, WRITES, READS, CLOSES = range(4)
+STEPS = range(0, 1200, 300) if killed_writes.COUNTED else [0]  # instructions: those of some calls
 
 
-def killed(built: Path, trace: Trace, work: Path, after: float) -> list[tuple[int, ...]]:
-    """Run the load, kill all of it at a moment, and return the counts that each of its threads noted."""
+def killed(built: Path, trace: Trace, work: Path, calls: int, step: int) -> list[tuple[int, ...]]:
+    """Run the load until its first thread comes to a step after some calls, and kills all of it; return the counts that
+    each of its threads noted."""
     counter = work / "counts"
     counter.write_bytes(bytes(64 * WORKERS))
-    command = [built / "workload", counter, str(PROCESSES), str(THREADS)]
+    command = [built / "workload", counter, str(PROCESSES), str(THREADS), str(calls), str(step)]
     ended, held = os.pipe()  # at its end when the last process of the group has closed it
-    with subprocess.Popen(
-        command, cwd=work, env=trace.environment(), start_new_session=True, pass_fds=[held]
-    ) as process:
-        os.close(held)
-        time.sleep(after)
-        os.killpg(process.pid, signal.SIGKILL)
-    assert os.read(ended, 1) == b""
+    done = trace.run(*command, cwd=work, start_new_session=True, pass_fds=[held])
+    os.close(held)
+    assert (done.returncode, os.read(ended, 1)) == (-signal.SIGKILL, b"")
     os.close(ended)
     return [struct.unpack_from("<4q", counter.read_bytes(), 64 * worker) for worker in range(WORKERS)]
 
@@ -58,20 +54,17 @@ def recorded(facts: dict[str, Facts], work: Path) -> list[dict[int, int]]:
     return found
 
 
-@pytest.mark.slow
-def test_a_kill_at_200_moments(built: Path, trace: Trace, work: Path) -> None:
-    """After each: as many calls as returned, or one more in each thread, if the program did not note its return."""
-    choice, calls, seen = random.Random(7), 0, 0
-    for moment in range(TIMES):
-        noted = killed(built, trace, work, choice.uniform(0.004, 0.07))
+@pytest.mark.integration
+@pytest.mark.parametrize("calls", [0, 1, 30, 1000, 5000])
+def test_a_kill_at_a_step(built: Path, trace: Trace, work: Path, calls: int) -> None:
+    """As many calls as returned, or one more in each thread, if the program did not note its return."""
+    for step in STEPS:
+        noted = killed(built, trace, work, calls, step)
         facts = trace.facts()  # parses every file
         assert trace.gaps() == {}
         for worker, (mine, theirs) in enumerate(zip(recorded(facts, work), noted, strict=True)):
             for kind in (OPENS, WRITES, READS, CLOSES):
-                assert theirs[kind] <= mine[kind] <= theirs[kind] + 1, f"moment {moment}, thread {worker}, kind {kind}"
-            calls += sum(theirs)
-            seen += sum(theirs) > 0
+                assert theirs[kind] <= mine[kind] <= theirs[kind] + 1, f"step {step}, thread {worker}, kind {kind}"
+        assert (sum(noted[0]) == calls) if step == 0 else (sum(noted[0]) >= calls)
         shutil.rmtree(trace.folder)
         trace.folder.mkdir()
-    assert seen > TIMES
-    assert calls > 20 * TIMES

@@ -53,7 +53,7 @@ def test_the_page_of_the_table_is_fresh() -> None:
     assert (ROOT / "docs" / "calls-mpiio.md").read_text() == mpiio_calls.document(), "run `make calls`"
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("way", ["openmpi", "mpich"])
 def test_each_call_is_counted_in_the_rank_that_makes_it(trace: Trace, tmp_path: Path, way: str) -> None:
     """Four ranks make each call of the table; ranks that passed no data to the last one did not write."""
@@ -104,7 +104,7 @@ def counts(facts: dict[str, Facts], process: str) -> dict[str, list[int]]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("way", ["openmpi", "mpich"])
 @pytest.mark.parametrize("module", ["modern", "older"])
 def test_fortran_is_seen_once(trace: Trace, tmp_path: Path, way: str, module: str) -> None:

@@ -27,7 +27,7 @@ NAMES = {
 
 
 @pytest.mark.parametrize("kind", sorted(NAMES))
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_name_is_found_again(project: Project, kind: str) -> None:
     """Read and written under a hostile name: both ends of the lineage are found by it."""
     name = NAMES[kind]
@@ -43,7 +43,7 @@ def test_a_name_is_found_again(project: Project, kind: str) -> None:
     assert "\x1b" not in tree
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_path_of_4000_bytes(project: Project) -> None:
     """The longest possible paths."""
     folder = project.path

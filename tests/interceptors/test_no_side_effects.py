@@ -48,7 +48,7 @@ def python(trace: Trace, code: str, work: Path) -> tuple[str, str]:
     return bare.stdout, str(watched.stdout)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_fork_among_threads(trace: Trace, built: Path, work: Path) -> None:
     """fork while another thread does I/O (300 forks): none hangs, and each child's write is recorded as its own."""
     printed = trace.run(built / "fork_storm", work, "300", check=True).stdout.split()
@@ -169,7 +169,7 @@ def with_asan(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("command", ["{}", "sh -c {}", "{} wrong"])
-@pytest.mark.slow
+@pytest.mark.integration
 def test_address_sanitizer(project: Project, with_asan: Path, command: str) -> None:
     """an AddressSanitizer program: it starts, also as a child, and finds its errors; its children run as usual."""
     words = [word.format(with_asan) for word in command.split()]
@@ -183,7 +183,7 @@ def test_address_sanitizer(project: Project, with_asan: Path, command: str) -> N
     assert project.count('?v provio:path ?p FILTER(STRENDS(STR(?p), "/out"))') > 0
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_musl_program(project: Project, tmp_path: Path) -> None:
     """a musl program: it starts without a message of its loader, and is reported as not observed."""
     if shutil.which("musl-gcc") is None:

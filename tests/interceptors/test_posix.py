@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import resource
 import shutil
 import signal
@@ -12,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+import killed_writes
 import pytest
 import rdflib
 from posix_trace import Trace, assert_held, counts, name_of, of_class, parsed, unquote_to_bytes
@@ -27,6 +27,7 @@ def test_each_family_with_right_names_and_bytes(built: Path, trace: Trace, work:
     assert_held(printed, trace.facts(), work)
 
 
+@pytest.mark.slow
 def test_maps_are_followed_to_their_end(built: Path, trace: Trace, work: Path) -> None:
     """A shared writable map ends once, with its last part: moved, doubled, cut in pieces, mapped over, one of many."""
     printed = trace.run(built / "maps", work, check=True).stdout.decode().splitlines()
@@ -199,17 +200,15 @@ os.close(os.open('sub//../z', os.O_CREAT | os.O_WRONLY))
 # ---- valid at every instant
 
 
-@pytest.mark.slow
-def test_nothing_is_lost_by_a_kill(built: Path, trace: Trace, work: Path) -> None:
-    """After SIGKILL in the middle of 100,000 writes the count is that of the writes in the file, or one less."""
-    for attempt in range(12):
-        out = work / f"out{attempt}"
-        with subprocess.Popen([built / "writer", out, "100000"], env=trace.environment()) as process:
-            time.sleep(random.uniform(0.001, 0.12))
-            process.send_signal(signal.SIGKILL)
-        written = out.stat().st_size // 64 if out.exists() else 0
-        counted = sum(c.count for c in counts(trace.facts()) if c.path == os.fsencode(out))
-        assert counted in (written, written - 1) or (written == counted == 0)
+@pytest.mark.integration
+@pytest.mark.parametrize("before", [0, 1000])
+def test_nothing_is_lost_by_a_kill(built: Path, trace: Trace, work: Path, before: int) -> None:
+    """After SIGKILL at any instruction of a write, the count is that of the writes in the file, or one less."""
+
+    def command(*words: str) -> int:
+        return trace.run(built / "killed", *words).returncode
+
+    assert killed_writes.states(trace, work / "out", command, 5 if before else 17, before) == killed_writes.ALL
 
 
 def _readers() -> list[list[str]]:
@@ -220,24 +219,21 @@ def _readers() -> list[list[str]]:
     return [command for command in commands if shutil.which(command[0])]
 
 
-@pytest.mark.slow
-def test_samples_of_a_running_program_are_valid(built: Path, trace: Trace, work: Path) -> None:
-    """Copies of the files of a running program parse, with one reader always, with others every tenth time."""
-    samples = []
-    with subprocess.Popen([built / "busy", work, "4"], env=trace.environment()) as process:
-        while len(samples) < 200 and process.poll() is None:
-            files = trace.files()
-            if files:
-                samples.append(random.choice(files).read_bytes())
-            time.sleep(random.uniform(0, 0.002))
-        process.kill()
-    assert len(samples) == 200
-    for number, sample in enumerate(samples):
-        list(parsed(sample))
-        if number % 10 == 0:
-            rdflib.Graph().parse(data=sample, format="turtle", publicID="http://x/")
+@pytest.mark.integration
+@pytest.mark.parametrize("turn", [0, 20])
+def test_files_of_a_killed_program_are_valid(built: Path, trace: Trace, work: Path, turn: int) -> None:
+    """Threads with odd names of files, killed at steps of one thread: each reader parses the files."""
+    for step in (0, 200, 800, 3200) if killed_writes.COUNTED else (0,):
+        done = trace.run(built / "busy", work, "4", str(turn), str(step))
+        assert done.returncode == -signal.SIGKILL
+        for file in trace.files():
+            data = file.read_bytes()
+            list(parsed(data))
+            rdflib.Graph().parse(data=data, format="turtle", publicID="http://x/")
             for command in _readers():
-                subprocess.run(command, input=sample, check=True, stdout=subprocess.DEVNULL)
+                subprocess.run(command, input=data, check=True, stdout=subprocess.DEVNULL)
+        shutil.rmtree(trace.folder)
+        trace.folder.mkdir()
 
 
 def test_four_threads(built: Path, trace: Trace, work: Path) -> None:
@@ -253,7 +249,7 @@ def test_four_threads(built: Path, trace: Trace, work: Path) -> None:
     assert 2 <= len(trace.files()) <= 5  # a thread may reuse the file of one that ended
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_short_threads_hand_their_files_on(built: Path, trace: Trace, work: Path) -> None:
     """300 threads, one after the other, that open a file each leave two files and 300 threads' records."""
     trace.run(built / "threads", work, "-300", "1", check=True)
@@ -263,7 +259,7 @@ def test_short_threads_hand_their_files_on(built: Path, trace: Trace, work: Path
     assert sum(c.count for c in counts(facts) if c.api == "write" and b"/out" in c.path) == 300
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_handler_that_writes_loses_nothing(built: Path, trace: Trace, work: Path) -> None:
     """A signal handler writes, opens and closes while the main program does the same."""
     printed = trace.run(built / "handler", work, check=True).stdout.split()
@@ -472,7 +468,7 @@ def test_programs_print_the_same(built: Path, trace: Trace, tmp_path: Path, name
     assert printed[0] == printed[1]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_threads_that_race_for_descriptors(built: Path, trace: Trace, work: Path) -> None:
     """One thread closes or replaces a file that another reads or maps: the program ends normally, and the names are
     right."""
@@ -497,7 +493,8 @@ def test_passive_without_a_valid_setting(built: Path, tmp_path: Path) -> None:
     for setting in ("", "2;op;tsc;r;n;/h;/f", "1;op;tsc;r;n", "1;op;tsc;r;n;h;f", "1;op;tsc;r;n;/%4;/f", "x" * 10000):
         environment = {**os.environ, "LD_PRELOAD": str(built / "libprovio.so"), "PROVIO_TRACE": setting}
         done = subprocess.run(["cat", "/etc/hostname"], env=environment, capture_output=True, cwd=tmp_path)
-        assert (done.returncode, done.stdout) == (0, Path("/etc/hostname").read_bytes())
+        assert (done.returncode, done.stdout, done.stderr) == (0, Path("/etc/hostname").read_bytes(), b"")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_full_trace_disk(built: Path, trace: Trace, work: Path) -> None:
@@ -519,7 +516,7 @@ def test_a_full_trace_disk(built: Path, trace: Trace, work: Path) -> None:
         subprocess.run(["umount", trace.folder], check=True)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_tight_file_size_limit(trace: Trace, work: Path) -> None:
     """The trace checks RLIMIT_FSIZE before it grows: no SIGXFSZ from the trace."""
 

@@ -130,7 +130,7 @@ app.run(lambda argv: print(flags.FLAGS.lr))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_absl(trace: Trace, work: Path) -> None:
     """The program's own flags, not absl's."""
     needs("absl")
@@ -146,7 +146,7 @@ main()
 """
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_hydra(trace: Trace, work: Path) -> None:
     """Each job of a sweep has a configuration of its own, with references to other values resolved."""
     needs("hydra")
@@ -176,7 +176,7 @@ def test_numpy(trace: Trace, work: Path) -> None:
 JOBLIB = 'import joblib; joblib.dump({"epoch": 3}, "model.joblib"); print(joblib.load("model.joblib"))'
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_joblib(trace: Trace, work: Path) -> None:
     needs("joblib")
     assert run(trace, work, JOBLIB) == "{'epoch': 3}\n"
@@ -206,7 +206,7 @@ with SummaryWriter("events") as writer:
 """
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_torch_safetensors_tensorboard(trace: Trace, work: Path) -> None:
     """A checkpoint in memory has no path, and is none; a scalar is declared before the writer has written it."""
     needs("torch", "safetensors", "tensorboard")
@@ -444,7 +444,7 @@ for act in (lambda: parser.parse_args(["--n", "x"]), lambda: np.savez("no/such/f
 """
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="before, a traceback has a line more")
 def test_wrapped_functions_look_unchanged(trace: Trace, work: Path) -> None:
     """Signature, source, pickle, a class above it, an error's text and the lines of its traceback."""
@@ -455,7 +455,7 @@ def test_wrapped_functions_look_unchanged(trace: Trace, work: Path) -> None:
     assert [values for _, values in configurations(trace)] == [{"n": "1"}]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_it_is_off_with_one_switch(trace: Trace, work: Path) -> None:
     """All of it, or one library's."""
     program = f"import sys, numpy as np\n{ARGPARSE}\nnp.savez('a', x=1)\nprint(sys.meta_path[0])\n"

@@ -12,7 +12,7 @@ from compiled_cache import copy_made, of_the_shim
 from posix_trace import POSIX, PROGRAMS, Trace, counts, parsed
 from workers import made_once
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.integration
 
 # Test programs and their arguments; "." is the working folder. None of them starts another program: a program without
 # a sanitizer cannot load a shim that has one.
@@ -86,6 +86,7 @@ def run_clean(trace: Trace, program: Path, arguments: tuple[str, ...], folder: P
 
 
 @pytest.mark.parametrize("name", [*CALLS, "short threads"])
+@pytest.mark.slow
 def test_a_shim_with_a_sanitizer_is_clean(sanitized: Path, tmp_path: Path, name: str) -> None:
     """Shim and program are built with it: no race, no invalid access, no undefined behaviour."""
     arguments = SHORT_THREADS if name == "short threads" else CALLS[name]

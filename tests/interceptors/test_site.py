@@ -49,7 +49,7 @@ def python(project: Project) -> Path:
     return other
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_parsed_values_and_written_data_are_recorded(project: Project, python: Path) -> None:
     """argparse's values with their types, and the dataset, from a program that is declared as not observed."""
     pytest.importorskip("h5py")

@@ -81,7 +81,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("program", sorted(PROGRAMS))
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_same_files_as_strace(program: str, trace: Trace, work: Path, tmp_path: Path, needs: Any) -> None:
     """The files that each process opens are the same in its trace and in strace's output."""
     needs("strace", PROGRAMS[program][0])

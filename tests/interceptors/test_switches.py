@@ -136,7 +136,7 @@ def test_every_class_has_a_test_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("level", ["file", "op", "call"])
-@pytest.mark.slow
+@pytest.mark.integration
 def test_each_class_is_left_out_by_the_shim(trace: Trace, work: Path, level: str) -> None:
     """The other classes stay."""
     whole = written(trace, level, work)
@@ -151,7 +151,7 @@ def test_each_class_is_left_out_by_the_shim(trace: Trace, work: Path, level: str
     assert [word for word, look in WRITTEN.items() if re.search(look, text)] == []
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("way", ["c", "python"])
 @pytest.mark.parametrize("off", HALVES)
 def test_each_class_inside_hdf5_files_is_left_out_by_every_layer(
@@ -165,7 +165,7 @@ def test_each_class_inside_hdf5_files_is_left_out_by_every_layer(
     assert found == {kind for kind, word in INSIDE.items() if word not in off}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_each_class_is_left_out_by_the_writer(trace: Trace, work: Path) -> None:
     """The writer in a process without the shim."""
     words = [word for word in WRITTEN if word not in ("file", "directory", "pipe", "socket")]
@@ -262,14 +262,14 @@ def test_each_class_is_left_out_of_the_graph(runs: Project, word: str) -> None:
 
 
 @pytest.mark.parametrize("word", [word for word in IN_GRAPH if word not in ("file", "pipe")])
-@pytest.mark.slow
+@pytest.mark.integration
 def test_lineage_is_unchanged(runs: Project, word: str) -> None:
     """Through a pipe, and from a file to a file: whichever other classes are not recorded."""
     assert {f"{word}/in"} <= runs.data(f"{word}/piped") <= {f"{word}/in", "everything.py"}
     assert f"{word}/in" in runs.data(f"{word}/out")
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_gap_where_lineage_ends_too_early(runs: Project) -> None:
     """Without pipes the sources of data from a pipe are unknown."""
     document = runs.lineage("pipe/piped")
@@ -289,7 +289,7 @@ def test_run_ttl_has_neither_user_nor_environment_where_they_are_left_out(runs: 
         assert re.search(look, texts["all"]) and not re.search(look, texts[word])
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_flags_are_over_the_project_s_switches(project: Project) -> None:
     """One class at a time: the file keeps the records of the others."""
     (project.path / "provio.toml").write_text("[record]\nstat = true\nenvironment = false\n")

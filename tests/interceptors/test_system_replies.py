@@ -32,7 +32,7 @@ def shown(project: Project, target: str = "x", *options: str) -> list[str]:
     return sorted(n["type"] if n["type"] == "Pipe" else n["label"] for n in nodes if n["type"] not in ("Phase", "Task"))
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_reply_of_uname_is_hidden_and_counted(project: Project) -> None:
     """`platform.processor()` starts `uname -p`, as h5py and numpy do: no pipe and no uname, except with `--all`; the
     file that was read is the only source."""
@@ -48,7 +48,7 @@ def test_the_reply_of_uname_is_hidden_and_counted(project: Project) -> None:
     assert shown(project, "a", "--forward") == ["x"]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_which_answers_are_the_system_s(project: Project) -> None:
     """A reply of a system program to the process that started it is hidden, if the program had read only system
     files."""
@@ -59,7 +59,7 @@ def test_which_answers_are_the_system_s(project: Project) -> None:
     assert found == ANSWERS
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_no_ancestor_is_lost_with_an_answer(project: Project) -> None:
     """Data that the requesting process had read before, and data that it sent to the program, are its own; impact also
     follows them."""
@@ -78,7 +78,7 @@ def test_a_reply_read_by_two_is_shown(project: Project) -> None:
     assert shown(project, "y") == ["Pipe"]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_program_with_input_by_a_pipe_is_no_reply(project: Project) -> None:
     """A reply of a program that got its question by a pipe (bc) does not come only from the system."""
     code = "import subprocess\nchild = subprocess.Popen(['cat'], stdin=-1, stdout=-1)\n"

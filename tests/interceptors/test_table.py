@@ -168,7 +168,7 @@ def linked(program: Path) -> set[str]:
     return {line.split()[-1].split("@")[0] for line in lines.splitlines()}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_every_row_is_called_by_its_own_name(built: Path) -> None:
     """Each wrapped name is linked into a test program; a variant of it is not enough."""
     called = set().union(*(linked(built / path.stem) for path in PROGRAMS.glob("*.c")))

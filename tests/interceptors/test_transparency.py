@@ -307,7 +307,7 @@ def marked(programs: list[Program]) -> list[object]:
 
 
 @pytest.mark.parametrize("program", marked(PROGRAMS))
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_same_under_the_shim(program: Program, tmp_path: Path, shim: Path) -> None:
     """A program prints, ends and writes the same, and its trace is complete and names its files."""
     ready(program)
@@ -319,7 +319,7 @@ def test_the_same_under_the_shim(program: Program, tmp_path: Path, shim: Path) -
     check_trace(trace, work, watched, program)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("program", marked([one for one in PROGRAMS if "call" in one.lines("also")]))
 def test_the_same_while_every_call_is_kept(program: Program, tmp_path: Path, shim: Path) -> None:
     """The same at detail `call`; the calls recorded singly are those that are counted, with their bytes."""
@@ -333,7 +333,7 @@ def test_the_same_while_every_call_is_kept(program: Program, tmp_path: Path, shi
     assert single_calls(trace) == counted_calls(trace)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("program", marked([one for one in PROGRAMS if "run" in one.lines("also")]))
 def test_the_same_under_provio_run(program: Program, tmp_path: Path, shim: Path) -> None:
     """The same with all of `provio run`: launcher, shim, post-processing and merge."""

@@ -120,6 +120,7 @@ def names(project: Project) -> list[str]:
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
+@pytest.mark.integration
 def test_facts_right_after_a_run(project: Project, script: str) -> None:
     """Python has not examined the files yet: its facts of these files are the same, and it finds more files."""
     project.sh("echo 1 > in")
@@ -159,7 +160,7 @@ def test_more_files_than_the_list_holds(project: Project) -> None:
     assert len(settled(project)) == count
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_threads_and_forks_that_open_and_close_at_once(project: Project) -> None:
     """Each entry is claimed by one of them, and all are free at the end."""
     project.provio("run", "--quiet", "--no-merge", "--", sys.executable, "-c", THREADS)
@@ -203,7 +204,7 @@ def test_a_record_that_is_replaced_while_a_program_runs(project: Project) -> Non
     assert project.provio("run", "--quiet", "--no-merge", "--", sys.executable, "-c", SWAPS).stdout == "done\n"
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_process_whose_first_thread_has_ended_is_alive(project: Project) -> None:
     """Its open files are examined when all of its processes have ended."""
     if os.uname().machine != "x86_64":

@@ -101,7 +101,7 @@ def maps(folder: Path) -> bool:
     return True
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("detail", ["file", "op", "call"])
 def test_all_is_recorded(project: Project, unmapped: Path, detail: str) -> None:
     """Of forks that end at once, threads and an exec, with as many records as on a mapped file."""
@@ -123,7 +123,7 @@ def records_in(file: Path) -> int:
     return sum(line[:1] == " " and line.strip() != "" for line in file.read_text(encoding="utf-8").split("\n"))
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_kill_loses_the_last_record_alone(project: Project, unmapped: Path) -> None:
     """Of 300 files, each that was opened before the last is recorded."""
     (project.path / "killed.py").write_text(KILLED)
@@ -133,7 +133,7 @@ def test_a_kill_loses_the_last_record_alone(project: Project, unmapped: Path) ->
     assert {str(project.path / f"out.{number}") for number in range(299)} <= paths
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_threads_that_are_written_while_they_record(project: Project, unmapped: Path) -> None:
     """None is lost, and the program ends as usual."""
     (project.path / "threads.c").write_text(THREADS)
@@ -174,7 +174,7 @@ def network(project: Project, tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", "--lazy", folder], check=True)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("setting", ["", "/dev/shm", "/dev/shm/no-such"])
 def test_ranks_with_a_record_on_a_network_file_system(project: Project, network: Path, setting: str) -> None:
     """They are one run, with files in shared memory until they are collected, with and without the `captured` fact."""
@@ -196,7 +196,7 @@ def test_ranks_with_a_record_on_a_network_file_system(project: Project, network:
     assert project.count("?run a provio:Run") == 2
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_shared_memory_after_a_kill_is_collected_without_a_note(project: Project, network: Path) -> None:
     """A network file system may refuse to return the target of a symbolic link out of it, as this one does."""
     unshared = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
@@ -212,7 +212,7 @@ def test_shared_memory_after_a_kill_is_collected_without_a_note(project: Project
     assert project.count("?gap a provio:Gap") == 0
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_network_file_system(project: Project, network: Path) -> None:
     """As the record, and as the folder of live files: doctor reports the file system, and nothing is lost."""
     (project.path / "in").write_text("in\n")

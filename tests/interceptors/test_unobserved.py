@@ -187,7 +187,7 @@ def test_an_exec_that_fails_leaves_no_gap(built: Path, trace: Trace, work: Path)
     assert gaps(trace.facts()) == []
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_lineage_shows_unobserved_programs(project: Project) -> None:
     """A file of unknown origin that changed while a static program ran names it; its standard output is its own."""
     compiled(project.path / "static", "-static")
@@ -201,7 +201,7 @@ def test_lineage_shows_unobserved_programs(project: Project) -> None:
     assert any("pipe" in gap["reason"] for gap in project.lineage("f")["gaps"])
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("kind", ["static", "musl", "go", "foreign", "script"])
 def test_the_command_itself(project: Project, built: Path, needs: Needs, kind: str) -> None:
     """`provio run` checks its own command too: one line on stderr, a Gap, and the command runs as usual."""
@@ -289,7 +289,7 @@ def content(path: Path) -> tuple[int, list[tuple[int, bytes]]]:
     return size, found
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_system_calls_by_number(built: Path, trace: Trace, work: Path) -> None:
     """Calls by syscall() are recorded like the functions they replace, or leave one Gap; results and errno are
     unchanged."""

@@ -85,7 +85,7 @@ def calls(facts: dict[str, dict[str, str]], side: str) -> list[tuple[str, str, i
     return sorted(found)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_calls_through_the_connector_are_recorded(
     trace: Trace, work: Path, connector: dict[str, str], library: str
 ) -> None:
@@ -129,7 +129,7 @@ def test_calls_through_the_connector_are_recorded(
 
 
 @pytest.mark.parametrize("more", [{"PROVIO_HDF5": "off"}, {"PROVIO_HDF5": "h5py"}], ids=["off", "h5py"])
-@pytest.mark.slow
+@pytest.mark.integration
 def test_it_stands_down(
     trace: Trace, work: Path, connector: dict[str, str], library: str, more: dict[str, str]
 ) -> None:
@@ -140,7 +140,7 @@ def test_it_stands_down(
     assert of_class(facts, "Dataset", "Group", "Attribute", "NamedLink") == {}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_observed_calls_are_not_recorded_twice(
     trace: Trace, work: Path, connector: dict[str, str], built: Path
 ) -> None:

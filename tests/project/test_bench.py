@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
+import runpy
 import subprocess
 import sys
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import cost_page
 import pytest
 import report
+from case import numbered_files
 from run import found
 from variants import pass_through
 
@@ -42,15 +47,19 @@ def test_pass_through_changes_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_part_runs() -> None:
-    """A part of the benchmarks prints its rows of the table, and the content of the traces."""
-    command = [sys.executable, ROOT / "bench" / "run.py", "--rounds", "1", "--cases", "b3,killed,chain"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
-    assert done.returncode == 0, done.stderr
-    assert "| B3: `open`, `fstat`, `read`, `close` of a file, 50,000 files | " in done.stdout
-    assert done.stdout.count("50,000 openings, 50,000 different right names") == 3
-    assert "| lineage through a chain of 200 steps, within the process | " in done.stdout
-    assert "| after SIGKILL | 10 kills, " in done.stdout
+def test_a_part_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """A part of the benchmarks prints its rows of the table, and the content of the traces; of 2,000 files here."""
+    b3_files = importlib.import_module("cases.b3_files")  # as `run` does
+    few = replace(b3_files.CASES[0], prepare=partial(numbered_files, count=2_000))
+    monkeypatch.setattr(b3_files, "COUNT", 2_000)
+    monkeypatch.setattr(b3_files, "CASES", [few])
+    monkeypatch.setattr(sys, "argv", ["run.py", "--rounds", "1", "--cases", "b3,killed,chain"])
+    runpy.run_path(str(ROOT / "bench" / "run.py"), run_name="__main__")
+    printed = capsys.readouterr().out
+    assert "| B3: `open`, `fstat`, `read`, `close` of a file, 50,000 files | " in printed
+    assert printed.count("2,000 openings, 2,000 different right names") == 3
+    assert "| lineage through a chain of 200 steps, within the process | " in printed
+    assert "| after SIGKILL | 10 kills, " in printed
 
 
 def test_the_page_is_replaced_between_its_marks(tmp_path: Path) -> None:

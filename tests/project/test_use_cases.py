@@ -33,6 +33,7 @@ def env(project: Project, tmp_path: Path) -> dict[str, str]:
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
         "OMPI_MCA_rmaps_base_oversubscribe": "1",
+        "OMP_NUM_THREADS": "1",  # more threads than free processors mostly wait for each other
     }
     path = f"{tmp_path / 'bin'}:{python}:{project.env['PATH']}"
     return {**project.env, **mpi, "PATH": path, "EXAMPLES": str(ROOT / "examples"), "LC_ALL": "C.UTF-8"}

@@ -17,6 +17,7 @@ import click
 import pytest
 from background_merges import mergers
 from conftest import ROOT, Project, provio_command
+from forked_queries import asked
 from slurm import HOST
 from slurm import slurm as slurm
 
@@ -72,7 +73,7 @@ def test_a_list_of_hosts_in_a_run_is_no_path(tmp_path: Path) -> None:
     assert [job.get("jobNodes", "") for job in found.values()] == ["n1", "n1,n2", str(tmp_path / "fifo"), ""]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_job_s_facts_are_part_of_the_run(project: Project) -> None:
     project.env |= JOBS["slurm"]
     project.watch("true")
@@ -109,7 +110,7 @@ def named_jobs(project: Project) -> list[dict[str, str]]:
     return [found[job] for job in sorted(found)]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_jobs_that_join_a_run_are_named_with_their_facts(project: Project, tmp_path: Path) -> None:
     """Its own and each other job, of any system; a command of the same job adds nothing."""
     hosts = tmp_path / "hosts of the job"
@@ -136,6 +137,7 @@ def test_jobs_that_join_a_run_are_named_with_their_facts(project: Project, tmp_p
 
 
 @pytest.mark.parametrize("system", batch.SYSTEMS)
+@pytest.mark.integration
 def test_a_script_runs_its_command_and_ends_as_it_does(project: Project, system: str) -> None:
     """As a batch system runs it: one run with the script's name, and its exit code."""
     words = ["bash", "-c", "cp in 'my out'; exit 7"]
@@ -181,9 +183,9 @@ def test_a_script_is_good_shell(project: Project, system: str) -> None:
     """For any request, the shell parses it, and shellcheck reports nothing."""
     if shutil.which("shellcheck") is None:
         pytest.skip("not installed: shellcheck (make test installs it where it may)")
-    asked = ["--name", "it's", "--campaign", "a b", "--nodes", "2", "--tasks", "8", "--time", "60", "--array", "1-3"]
-    asked += ["--partition", "long", "--account", "das", "--module", "gcc/13", "--module", "hdf5"]
-    text = project.provio("batch", system, *asked, "--", "./sim", "a 'b'", "$HOME").stdout
+    request = ["--name", "it's", "--campaign", "a b", "--nodes", "2", "--tasks", "8", "--time", "60", "--array", "1-3"]
+    request += ["--partition", "long", "--account", "das", "--module", "gcc/13", "--module", "hdf5"]
+    text = project.answer("batch", system, *request, "--", "./sim", "a 'b'", "$HOME")
     for checker in (["bash", "-n"], ["shellcheck", "--severity=warning", "--shell=bash", "-"]):
         done = subprocess.run(checker, input=text, capture_output=True, text=True)
         assert (done.returncode, done.stdout + done.stderr) == (0, ""), text
@@ -223,13 +225,14 @@ OPTIONS = "name campaign time array partition account module".split()
 
 
 @pytest.mark.parametrize("option", OPTIONS)
+@pytest.mark.integration
 def test_a_request_is_one_line(project: Project, option: str) -> None:
     """No request adds a line, or a control character, to the script."""
     before = ["--module", "gcc"] if option == "module" else []
     for value in ("a\n#SBATCH --x", "a\r", "\x1bb", "a\tb", "\x7f", "a\u009bb"):
-        done = project.provio("batch", "slurm", *before, f"--{option}", value, "--", "true", code=2)
+        done = asked(("batch", "slurm", *before, f"--{option}", value, "--", "true"), project.path, project.env)
         word = f"provio: --{option} must be one line without control characters: change it (see provio batch --help)"
-        assert (done.stdout, done.stderr.strip().splitlines()[-1]) == ("", word)
+        assert (done.returncode, done.stdout, done.stderr.strip().splitlines()[-1]) == (2, "", word)
 
 
 def test_every_option_with_a_text_is_tested() -> None:
@@ -250,7 +253,7 @@ def test_names_of_folders_are_quoted(project: Project) -> None:
 
 
 def runs(project: Project) -> list[dict[str, str]]:
-    return json.loads(project.provio("runs", "--as", "json").stdout)  # type: ignore[no-any-return]
+    return json.loads(project.answer("runs", "--as", "json"))  # type: ignore[no-any-return]
 
 
 def submit(project: Project, slurm: dict[str, str], text: str, *options: str) -> str:
@@ -269,8 +272,8 @@ def jobs_end(slurm: dict[str, str]) -> None:
     """Wait until the controller, which may be busy, lists no job."""
 
     def none_left() -> bool:
-        asked = ["squeue", "--noheader"]
-        done = subprocess.run(asked, env=os.environ | slurm, capture_output=True, text=True, check=False)
+        command = ["squeue", "--noheader"]
+        done = subprocess.run(command, env=os.environ | slurm, capture_output=True, text=True, check=False)
         return done.returncode == 0 and not done.stdout.strip()
 
     until("all jobs have ended", none_left)
@@ -290,36 +293,37 @@ def test_two_steps_of_a_real_job(project: Project, slurm: dict[str, str]) -> Non
     said = submit(project, slurm, "#!/bin/bash\nprovio run -- cp in a\nprovio run -- cp a b\n")
     assert said.count("pending in") == 2
     assert project.ancestors("b")["data"] == {"a", "in"}
-    rows = project.provio(
+    rows = project.answer(
         "query", "SELECT ?p ?n { ?r a provio:Run ; provio:jobPartition ?p ; provio:jobNodes ?n }", "--as", "csv"
-    ).stdout
+    )
     assert rows.splitlines()[1:] == [f"tests,{HOST}"] * 2
 
 
 @pytest.mark.slow
-def test_an_array_of_ten(project: Project, slurm: dict[str, str]) -> None:
+def test_an_array_of_four(project: Project, slurm: dict[str, str]) -> None:
     (project.path / "in").write_text("1")
     text = project.provio(
-        "batch", "slurm", "--array", "1-10", "--campaign", "ten", "--", "bash", "-c", "cp in out$SLURM_ARRAY_TASK_ID"
+        "batch", "slurm", "--array", "1-4", "--campaign", "four", "--", "bash", "-c", "cp in out$SLURM_ARRAY_TASK_ID"
     ).stdout
     submit(project, slurm, text)
-    rows = project.provio(
-        "query", "SELECT ?i { ?r provio:jobArrayIndex ?i ; provio:campaign 'ten' }", "--as", "csv"
-    ).stdout
-    assert sorted(rows.split()[1:], key=int) == [str(number) for number in range(1, 11)]
-    assert all(project.ancestors(f"out{number}")["data"] == {"in"} for number in range(1, 11))
+    rows = project.answer("query", "SELECT ?i { ?r provio:jobArrayIndex ?i ; provio:campaign 'four' }", "--as", "csv")
+    assert sorted(rows.split()[1:], key=int) == [str(number) for number in range(1, 5)]
+    assert all(project.ancestors(f"out{number}")["data"] == {"in"} for number in range(1, 5))
 
 
 @pytest.mark.slow
 def test_a_script_gets_a_signal_before_its_time_limit(project: Project, slurm: dict[str, str]) -> None:
     """A minute before the end, or when it is cancelled, its command gets a signal, may finish, and is recorded."""
     script = "trap 'cp in last; exit 9' TERM; touch there; while :; do sleep 0.1; done"
-    # in the first minute, the script may get the signal before its command is started
-    text = project.provio("batch", "slurm", "--time", "2", "--", "bash", "-c", script).stdout
+    text = project.provio("batch", "slurm", "--time", "5", "--", "bash", "-c", script).stdout
     (project.path / "in").write_text("1")
-    said = submit(project, slurm, text)
-    assert "pending in" in said
-    assert (project.path / "there").exists()
+    (project.path / "job.sh").write_text(text)
+    command, env = ["sbatch", "--parsable", "--output=job.log", "job.sh"], project.env | slurm
+    number = subprocess.run(command, cwd=project.path, env=env, capture_output=True, text=True, check=True).stdout
+    until("its command is at work", (project.path / "there").exists)
+    subprocess.run(["scontrol", "update", f"JobId={number.strip()}", "TimeLimit=1"], env=env, check=True)
+    jobs_end(slurm)
+    assert "pending in" in (project.path / "job.log").read_text()
     assert project.ancestors("last")["data"] == {"in"}
     assert [run["end"] for run in runs(project)] == ["exit 9"]
 
@@ -354,7 +358,7 @@ def unseen_jobs(project: Project) -> list[str]:
     return [row["argv"] for row in rows]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("why", ["another environment", "no run folder"])
 def test_a_job_that_cannot_join(project: Project, slurm: dict[str, str], why: str) -> None:
     """It is unchanged, prints nothing more, and the run that submitted it has a gap."""
@@ -376,7 +380,7 @@ def test_a_job_that_cannot_join(project: Project, slurm: dict[str, str], why: st
     assert [argv.split()[0] for argv in unseen_jobs(project)] == ["sbatch"]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_job_that_is_cancelled(project: Project, slurm: dict[str, str]) -> None:
     """It gets a signal, and is killed if it does not end: its records until then are kept, and in answers before that.
     No background merge is started there, with any setting."""
@@ -394,8 +398,8 @@ def test_a_job_that_is_cancelled(project: Project, slurm: dict[str, str]) -> Non
         check=True,
     )
     until("its command is at work", (project.path / "there").exists)
-    asked = project.provio("why", "out")
-    assert "cp in out" in asked.stdout and "in progress" in asked.stderr
+    why = project.provio("why", "out")
+    assert "cp in out" in why.stdout and "in progress" in why.stderr
     subprocess.run(["scancel", done.stdout.strip()], env=environment, check=True)
     jobs_end(slurm)
     assert mergers(project.path / ".provio") == []
@@ -434,8 +438,8 @@ def test_the_files_of_a_cancelled_job_are_collected(project: Project, slurm: dic
     asked = {"cwd": project.path, "env": project.env | slurm, "capture_output": True, "text": True, "check": True}
     number = subprocess.run(["sbatch", "--parsable", "job.sh"], **asked).stdout.strip()  # type: ignore[call-overload]
     until("its command is at work", (project.path / "there").exists)
-    asked = project.provio("why", "out")
-    assert "cp in out" in asked.stdout and "in progress" in asked.stderr
+    why = project.provio("why", "out")
+    assert "cp in out" in why.stdout and "in progress" in why.stderr
     subprocess.run(["scancel", number], env=project.env | slurm, check=True)
     until("it is collected", lambda: not notes(project))
     jobs_end(slurm)

@@ -92,14 +92,14 @@ with provio.activity("train"):
     assert [(int(row["step"]), float(row["value"])) for row in rows] == [(n, 1 / (n + 1)) for n in range(701)]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("program", [FORKS, SPAWNS], ids=["forks", "spawns"])
 def test_child_processes_belong_to_the_same_run(project: Project, program: str) -> None:
     said(project, program)
     assert len(heads(project)) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_ranks_of_one_program_share_a_run(project: Project) -> None:
     launcher = f"""
 import os, subprocess, sys

@@ -94,7 +94,7 @@ def test_a_rank_that_fails_ends_all_as_usual(project: Project, make: Make, fate:
             assert (project.path / f"part.{number}").read_text() == f"{number} input\n"
         assert [(row["rank"], row["file"][-1]) for row in parts(project)] == [(rank, rank) for rank in "0123"]
         assert "input" in project.data("part.1")
-        assert f",{ended}," in project.provio("runs", "--as", "csv").stdout
+        assert f",{ended}," in project.answer("runs", "--as", "csv")
 
 
 def counted(project: Project, name: str, before: list[str], behind: list[str], make: Make) -> tuple[int, int]:

@@ -76,10 +76,10 @@ def test_a_cell_writes_what_another_read(jupyter: Project, notebook: Notebook) -
     (maker,) = [n for n in document["nodes"] if n["type"] == "Task" and n["via"] == "data"]
     assert (maker["label"], maker["kind"], maker["number"], maker["status"]) == ("[3]", "cell", 3, "ok")
     assert maker["source"].startswith("with open('out.csv', 'w') as file:\n")
-    why = jupyter.provio("why", "out.csv").stdout
+    why = jupyter.answer("why", "out.csv")
     assert "task      [3]\nsource    with open('out.csv', 'w') as file:\n" in why
-    assert "task     [3]  ok  with open('out.csv', 'w') as file: …\n" in jupyter.provio("show", "last").stdout
-    jupyter.provio("validate")
+    assert "task     [3]  ok  with open('out.csv', 'w') as file: …\n" in jupyter.answer("show", "last")
+    jupyter.answer("validate")
 
 
 @pytest.mark.slow
@@ -108,7 +108,7 @@ def test_errors_interrupts_and_threads(jupyter: Project, notebook: Notebook) -> 
     assert jupyter.data("shelled") == {"e"}
     launched = jupyter.lineage("shelled", "--via", "control")["nodes"]
     assert "[6]" in {n["label"] for n in launched if n["type"] == "Task"}
-    jupyter.provio("validate")
+    jupyter.answer("validate")
 
 
 @pytest.mark.slow

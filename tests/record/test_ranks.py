@@ -80,9 +80,9 @@ def test_four_ranks_are_one_run(project: Project, mpi: tuple[list[str], Path], w
         assert f"rank {number} of 4" in [node["label"] for node in nodes if node["type"] == "Rank"]
     pattern = "?r a provio:Rank ; provio:launcher ?launcher ; prov:actedOnBehalfOf ?user . ?user provio:name ?name"
     assert len(project.rows(f"SELECT ?r ?launcher ?name {{ {pattern} }}")) == 4
-    assert "ranks    4 of 4 (" in project.provio("show", "last").stdout
+    assert "ranks    4 of 4 (" in project.answer("show", "last")
     assert ends(project) == ["ended" if way == "behind" else "exit 0"]
-    project.provio("validate")
+    project.answer("validate")
 
 
 @pytest.fixture(params=["nowhere", "full", "contradiction"])
@@ -106,7 +106,7 @@ def wrong(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[dict
 ALL_THERE = "cat input > made.$$; mv made.$$ part.$$; until set -- part.* && [ $# -eq 4 ]; do sleep 0.05; done; exit 3"
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_problem_is_reported_once(
     project: Project, mpi: tuple[list[str], Path], wrong: tuple[dict[str, str], str]
 ) -> None:
@@ -231,7 +231,7 @@ def test_the_rank_that_makes_the_run_reports_its_problems(project: Project, orde
     assert project.count("?run a provio:Run") == 2
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("left", [0, 1, 7])
 def test_a_variable_of_another_launcher_is_reported_once_for_any_value(project: Project, left: int) -> None:
     """It may agree with the first rank, which otherwise reports for all."""
@@ -241,7 +241,7 @@ def test_a_variable_of_another_launcher_is_reported_once_for_any_value(project: 
         assert len([line for line in said.splitlines() if "contradict each other" in line]) == 1, said
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_refused_ranks_report_that_once(project: Project) -> None:
     """None of them is started."""
     script = (
@@ -294,6 +294,7 @@ def test_a_command_that_cannot_start_is_reported(project: Project) -> None:
         assert said.splitlines()[1::2] == ["127", "126"]
 
 
+@pytest.mark.integration
 def test_a_command_that_cannot_start_is_a_gap(project: Project) -> None:
     """The first rank's run is that of the others: each rank that is not started leaves a gap."""
     for rank, command in enumerate(("no-such", "/")):
@@ -331,7 +332,7 @@ def fails_at(project: Project, step: int) -> bool:
     (project.path / "fails.py").write_text(FAILS)
     first = f'"{sys.executable}" -P fails.py {step} run -- sh -c "echo > out0.{step}"'
     before = len(Home(project.path / ".provio").run_folders())
-    wait = f'until [ "$(ls .provio/runs | wc -l)" -gt {before} ]; do sleep 0.02; done 2> /dev/null'
+    wait = f'until set -- .provio/runs/* && [ -e "$1" ] && [ $# -gt {before} ]; do sleep 0.02; done'
     script = f"PMI_RANK=0 {first} & {wait}; "
     script += f'for rank in 1 2; do PMI_RANK=$rank "$provio" run --quiet -- sh -c "echo > out$rank.{step}" & done; wait'
     return "failed here" in started(project, script, PROVIO_RUN=f"step {step}")
@@ -388,6 +389,7 @@ def test_a_rank_that_is_killed_while_it_makes_the_run_leaves_none(project: Proje
     assert {run.name for run in runs.iterdir()} == made
 
 
+@pytest.mark.integration
 def test_a_merged_run_of_a_killed_rank_has_a_gap(project: Project) -> None:
     """The store already has it: it stays, with a gap."""
     started(project, "provio run --no-merge -- touch out", PMI_RANK="0", PROVIO_RUN="one")
@@ -410,6 +412,7 @@ def makers_of_all(project: Project) -> dict[str, list[str]]:
     return makers
 
 
+@pytest.mark.integration
 def test_a_run_that_is_being_merged_is_not_removed(project: Project) -> None:
     """The merge may be reading it: it gets a gap that its rank could not start."""
     (project.path / ".provio").mkdir(exist_ok=True)
@@ -426,7 +429,7 @@ def test_a_run_that_is_being_merged_is_not_removed(project: Project) -> None:
     project.provio("run", "--quiet", "--", "touch", "out")
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_no_rank_waits_for_one_that_is_recorded_separately(project: Project) -> None:
     """A rank that cannot be recorded continues while the others start."""
     meets = "for i in $(seq 300); do test -e other && exit; sleep 0.1; done; echo alone >&2"
@@ -453,7 +456,7 @@ def test_ranks_replace_a_removed_run_by_one(project: Project) -> None:
 
 def ends(project: Project) -> list[str]:
     """Return the ends of runs that `runs` shows."""
-    return [row["end"] for row in csv.DictReader(project.provio("runs", "--as", "csv").stdout.splitlines())]
+    return [row["end"] for row in csv.DictReader(project.answer("runs", "--as", "csv").splitlines())]
 
 
 @pytest.mark.slow
@@ -478,7 +481,7 @@ def test_ranks_end_with_the_last_of_them(project: Project) -> None:
     assert ends(project) == ["ended"]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_process_that_joins_an_ended_run_moves_its_end(project: Project) -> None:
     """The end is noted again."""
     found = []
@@ -489,7 +492,7 @@ def test_a_process_that_joins_an_ended_run_moves_its_end(project: Project) -> No
     assert found[0]["end"] < found[1]["end"]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_end_of_ranks_that_are_read_in_partitions(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is noted before the first partition, and another merge finds nothing new."""
     script = "for rank in 0 1; do PMI_RANK=$rank provio run --quiet -- touch out$rank; done"
@@ -576,6 +579,7 @@ def on_host(project: Project, name: str, script: str, **said: str) -> subprocess
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "run.ttl", "run.new"])
+@pytest.mark.integration
 def test_a_host_name_that_is_no_folder_name_is_reported(project: Project, name: str) -> None:
     """With the remedy, by the process that would make or join a run; the command runs, and no file is left
     elsewhere."""

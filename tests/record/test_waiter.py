@@ -87,7 +87,7 @@ def test_the_waiter_is_built() -> None:
     assert os.access(WAITER, os.X_OK)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize(("last", "code"), [("exit 7", 7), ("kill -KILL $$", -9), ("kill -USR1 $$", -10)])
 def test_the_end_is_the_commands_own(
     project: Project, start: Callable[..., subprocess.Popen[str]], last: str, code: int
@@ -105,7 +105,7 @@ def test_the_end_is_the_commands_own(
     assert not list(project.path.glob(".provio/runs/*/run.new"))
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_run_stays_pending_during_another_merge(
     project: Project, start: Callable[..., subprocess.Popen[str]]
 ) -> None:
@@ -122,7 +122,7 @@ def test_a_run_stays_pending_during_another_merge(
     assert "echo 1 > out" in project.provio("lineage", "out").stdout
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("options", [["--hash"], ["--no-merge"], ["--no-merge", "--hash"], ["--quiet"]])
 def test_options_take_effect_at_the_end(project: Project, options: list[str]) -> None:
     """Python does all work except for the note of the end, as for a short command."""
@@ -139,7 +139,7 @@ def test_options_take_effect_at_the_end(project: Project, options: list[str]) ->
     assert said[0] == said[1]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_no_signal_is_lost_during_the_exec(project: Project, start: Callable[..., subprocess.Popen[str]]) -> None:
     """A hundred queued signals, sent all the time, arrive as a hundred."""
     process = start(sys.executable, "-c", COUNTS)
@@ -153,7 +153,7 @@ def test_no_signal_is_lost_during_the_exec(project: Project, start: Callable[...
     assert (process.returncode, out) == (0, "100\n")
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR2])
 def test_a_signal_reaches_the_command(
     project: Project, start: Callable[..., subprocess.Popen[str]], number: signal.Signals
@@ -167,7 +167,7 @@ def test_a_signal_reaches_the_command(
     assert (process.returncode, out) == (5, "got it\n")
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_terminal_stops_continues_and_interrupts(project: Project) -> None:
     """Ctrl-Z stops both, `fg` continues both, Ctrl-C ends the command: each signal of the terminal reaches it once."""
     script = "trap 'echo got it >> out; exit 4' INT; touch ready; while :; do sleep 0.05; done"
@@ -206,7 +206,7 @@ def test_a_terminal_stops_continues_and_interrupts(project: Project) -> None:
     assert (project.path / "out").read_text() == "got it\n"
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("seconds", [0, 0.02, 0.05])
 def test_an_interrupt_after_the_end_changes_nothing(
     project: Project, start: Callable[..., subprocess.Popen[str]], seconds: float
@@ -226,7 +226,7 @@ def test_an_interrupt_after_the_end_changes_nothing(
     assert project.count("?run a provio:Run ; provio:exitCode 3") == 1
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_kill_of_the_waiter_loses_nothing(project: Project, start: Callable[..., subprocess.Popen[str]]) -> None:
     """The command continues, and so does its recording."""
     process = start("sh", "-c", "echo 1 > before; read word; echo 2 > after", stdin=subprocess.PIPE)
@@ -238,7 +238,7 @@ def test_kill_of_the_waiter_loses_nothing(project: Project, start: Callable[...,
     assert "echo 2 > after" in project.provio("lineage", "after").stdout
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_run_inside_a_run_does_not_use_the_waiter(project: Project) -> None:
     """The outer run cannot watch a static program: it would get a gap for it."""
     project.watch(*provio_command(), "run", "--quiet", "--", "sh", "-c", "sleep 0.6; echo 1 > out")
@@ -246,7 +246,7 @@ def test_a_run_inside_a_run_does_not_use_the_waiter(project: Project) -> None:
     assert project.count("?inner a provio:Run ; provio:partOf ?outer") == 1
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_python_waits_without_the_waiter(project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The same exit code, the same records."""
     change = "import sys; from pathlib import Path; from provio.record.waiter import start; start.WAITER = Path('{}'); "
@@ -260,7 +260,7 @@ def test_python_waits_without_the_waiter(project: Project, monkeypatch: pytest.M
     assert project.count("?run a provio:Run ; provio:exitCode 7 ; prov:endedAtTime ?end") == 2
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_no_python_can_be_started_any_more(project: Project, tmp_path: Path) -> None:
     """One line states why the run is not merged; the exit code is the command's, and the next query merges the run."""
     python = tmp_path / "python3"

@@ -32,7 +32,7 @@ def worked(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Iterator[Pro
 
 
 @pytest.mark.parametrize("form", sorted(FORMATS))
-@pytest.mark.slow
+@pytest.mark.integration
 def test_prov_reads_every_record(worked: Project, form: str) -> None:
     """The records that `prov` reads from an export equal those of the export."""
     data = worked.provio("export", "--as", form).stdout.encode()
@@ -43,7 +43,7 @@ def test_prov_reads_every_record(worked: Project, form: str) -> None:
     assert not added
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_one_run_alone(worked: Project) -> None:
     """`export RUN` holds that run's graph and nothing else."""
     runs = [row["run"] for row in json.loads(worked.provio("runs", "--as", "json").stdout)]
@@ -53,7 +53,7 @@ def test_one_run_alone(worked: Project) -> None:
     assert graphs == {f"https://w3id.org/provio/run/{runs[1]}/bundle"}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_export_to_a_file(worked: Project) -> None:
     """-o writes the same bytes."""
     worked.provio("export", "--as", "nquads", "-o", "all.nq")
@@ -72,7 +72,7 @@ def test_rapper_and_serdi_read_it(worked: Project, needs: Any) -> None:
     assert (len(rapper.stdout.splitlines()), len(serdi.stdout.splitlines())) == (count, count)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_no_blank_nodes_and_one_generation_a_version(worked: Project) -> None:
     """Loading twice changes nothing; no version has two generators; only phases, tasks and copies generate."""
     assert worked.count("?s ?p ?o . FILTER(isBlank(?s) || isBlank(?o))") == 0

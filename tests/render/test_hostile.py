@@ -74,7 +74,7 @@ QUESTIONS = [
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=" ".join)
-@pytest.mark.slow
+@pytest.mark.integration
 def test_no_answer_holds_what_a_terminal_would_obey(recorded: Project, question: list[str]) -> None:
     """On a pipe no less than on a terminal; nor does a complaint."""
     for target in TARGETS if "{}" in question else TARGETS[:1]:
@@ -104,7 +104,7 @@ def test_an_export_says_the_same_to_whoever_reads_it(recorded: Project, form: st
     assert not [quad for quad in quads if str(quad.subject).startswith("<x:")]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_spreadsheet_takes_no_name_for_a_formula(recorded: Project) -> None:
     """In csv such a cell begins with an apostrophe; numbers stay numbers, and json and tsv the names themselves."""
     query = 'SELECT ?n { VALUES ?n { "=1+1" "+1" "-1" "@x" "\\tx" "\\rx" "a=1" -1 1.5 "|x" } }'
@@ -127,7 +127,7 @@ def test_names_are_found_by_name(recorded: Project) -> None:
         assert "sum" in recorded.provio("lineage", target, "--as", "tree").stdout, key
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_campaign_cannot_end_its_query(recorded: Project) -> None:
     """An argument is a text and not SPARQL."""
     for text in ('x" } } #', SPOKEN["update"], SPOKEN["backslashes"], SPOKEN["newline"], "\udcff"):
@@ -136,7 +136,7 @@ def test_a_campaign_cannot_end_its_query(recorded: Project) -> None:
         assert recorded.provio("lineage", "https://x/" + text, code=3).stdout == ""
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_junit_and_dot_are_what_they_say(recorded: Project) -> None:
     """XML that is read as such; quotes in a graph's labels that do not end them."""
     ElementTree.fromstring(recorded.provio("validate", "--as", "junit").stdout)
@@ -145,7 +145,7 @@ def test_junit_and_dot_are_what_they_say(recorded: Project) -> None:
     assert not re.search(r"script|alert|INSERT", re.sub(r'"(?:[^"\\]|\\.)*"', "", dot))
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_page_holds_names_as_text(recorded: Project) -> None:
     """The page contains only its own elements, for any names of files (test_page draws such a page in a browser)."""
     output = recorded.path / "page.html"

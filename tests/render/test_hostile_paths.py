@@ -118,7 +118,7 @@ def test_a_terminal_obeys_none_of_it(recorded: Project, arguments: tuple[str, ..
     assert b"Traceback" not in said
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_complaints_of_damage_on_a_terminal(recorded: Project, shim: Path) -> None:
     """A damaged run in a folder of such a name is named, and the name written out."""
     folder = recorded.path / os.fsdecode(NAMES["colours"] + NAMES["clipboard escape"])
@@ -162,7 +162,7 @@ AFTER = """<script>setTimeout(() => {
 }, 2500);</script></body>"""
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @browser()
 def test_a_browser_runs_none_of_it(recorded: Project, proxy: tuple[int, list[str]], tmp_path: Path) -> None:
     """The page of recorded names, drawn: no script of a name runs, no element is made of one, no request leaves."""

@@ -70,7 +70,7 @@ def asked(project: Project, name: str, form: str) -> str:
     return project.provio(*ASKED[name][0], "--as", form, code=CODES.get(name, 0), encoding=None).stdout.decode()  # type: ignore[no-any-return]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("name", TABLES)
 def test_the_columns_are_the_documented_ones(recorded: Project, name: str) -> None:
     """In CSV and TSV, by the same rows; numbers and times are such."""

@@ -16,7 +16,7 @@ from conftest import Project
 
 from provio.render.page import render
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.integration
 ITEMS = "given.handle.items()"
 FILL = {"file": "#e3eefb", "process": "#fdeccf", "program": "#ece4f9", "target": "#2b6cb0"}
 
@@ -55,16 +55,23 @@ def item(browser: Browser, name: str, **more: object) -> dict:
         (documents.lone_document, {"target"}),
     ],
 )
+@pytest.mark.slow
 def test_it_is_drawn(browser, make, kinds):
-    """Pixels, not only elements; dark if the system is, and on request."""
+    """Pixels, not only elements."""
     browser.open(render(make(), "title"))
     seen = browser.colours()
     assert {kind for kind in kinds if seen[FILL[kind]] < 100} == set()
     assert seen["#f8fafc"] > 200_000
+
+
+@pytest.mark.slow
+def test_it_is_dark_if_the_system_is_and_on_request(browser):
+    page = render(documents.wide_document(), "title")
+    browser.open(page)
     browser.press("d")
     assert browser.colours()["#0c1117"] > 200_000
     browser.window(dark=True)
-    browser.open(render(make(), "title"))
+    browser.open(page)
     assert browser.colours()["#0c1117"] > 200_000
 
 
@@ -144,6 +151,7 @@ def test_what_is_carried_is_an_ancestor_and_what_launched_is_none(browser):
     }
 
 
+@pytest.mark.slow
 def test_ancestors_are_those_that_lineage_names(browser, project: Project):
     """For each file of a recorded run, the page marks the nodes of `provio lineage`, backward and forward."""
     (project.path / "in").write_text("3\n1\n2\n")
@@ -231,6 +239,7 @@ def test_an_object_whose_name_has_points_is_described(browser):
     assert browser.ask("document.querySelector('.details h2').textContent") == "encoder.layer.crossattention"
 
 
+@pytest.mark.slow
 def test_time_line(browser):
     """Each process has its bar, in the order of their starts; a click on one chooses it."""
     browser.open(render(documents.chain_document(), "xcorr.h5"))

@@ -16,7 +16,7 @@ from browsers import Browser
 
 from provio.render.page import render
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.integration
 ITEMS = "given.handle.items()"
 CHOSEN = next(node for node in documents.chain_document()["nodes"] if node["label"] == "decimate.h5")
 PAPER, SCREEN = {"e3eefb", "fdeccf"}, {"0c1117", "12171f", "14273c"}  # of a file and a process; in the dark

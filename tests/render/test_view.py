@@ -124,7 +124,7 @@ def test_hostile_names_stay_text():
     page.encode("utf-8")
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_page_is_the_same_in_any_locale(tmp_path):
     """Under LC_ALL=C, without UTF-8 mode, the very same bytes."""
     code = (
@@ -222,7 +222,7 @@ def test_a_run_among_files_and_a_page_without_a_name_are_wrong_calls(project: Pr
         assert "the file name is empty" in project.provio(verb, "-o", "", code=2).stderr
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_what_is_swept_is_what_is_looked_up(project: Project, monkeypatch: pytest.MonkeyPatch):
     """A run of very many files is read word by word: the very same document."""
     for name in ("a", "b,c", "d\u00e9"):
@@ -241,7 +241,7 @@ def test_what_is_swept_is_what_is_looked_up(project: Project, monkeypatch: pytes
     assert {"out", "end", "b,c"} <= {node["label"] for node in one["nodes"]}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_page_loads_of_pyvis_what_it_needs():
     """The removed modules are available to other users of pyvis."""
     code = (

@@ -16,7 +16,7 @@ from hostile_names import NAMES
 from serve_process import Site, serving
 
 pytest.importorskip("waitress")
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.integration
 FILE, TARGET = "#e3eefb", "#2b6cb0"
 ITEMS = "provioExplorer.handle.items()"
 
@@ -112,6 +112,7 @@ def downloaded(browser: Browser, sparql: str | None = None) -> str:
     return file.read_bytes().decode()
 
 
+@pytest.mark.slow
 def test_a_file_is_found_and_walked_both_ways(browser: Browser, recorded: Project) -> None:
     """One step in both directions at first; further ones on request. Checks pixels, not only elements."""
     chosen(browser, "middle.txt")
@@ -239,6 +240,7 @@ def test_hostile_names_stay_text(browser: Browser, site: Site, recorded: Project
     assert browser.ask("document.querySelectorAll('#answer td *:not(bdi):not(a)').length") == 0
 
 
+@pytest.mark.slow
 def test_light_dark_and_narrow(browser: Browser, site: Site) -> None:
     """The system's choice, and one's own; nothing is wider than the window."""
     browser.window(browsers.NARROW)

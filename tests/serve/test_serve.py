@@ -143,7 +143,7 @@ def test_requests_that_are_none(site: Site) -> None:
     assert site.ask("/api/lineage")[0] == site.ask("/api/search?words=a&limit=x")[0] == 400
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_head_of_an_answer_alone(site: Site) -> None:
     """Like GET without the body (RFC 9110); the resources of a long response are released."""
     everything = "/query?" + urlencode({"query": "SELECT * { ?a ?b ?c . ?d ?e ?f }"})
@@ -297,7 +297,7 @@ def _worked(pids: list[int]) -> int:
     return worked
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_nothing_is_left_of_it(recorded: Project, how: int) -> None:
     """Neither a process, nor a snapshot, nor the port; not even after kill -9."""
@@ -316,7 +316,7 @@ def test_nothing_is_left_of_it(recorded: Project, how: int) -> None:
     assert kept == {"current", "merged", os.readlink(recorded.path / ".provio/snapshots/current")}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_no_other_process_reaches_the_server_behind_it(recorded: Project) -> None:
     """It is in a network of its own, but where the kernel denies that: there, at an address of its own."""
     folder = str(recorded.path / ".provio/snapshots/current")
@@ -337,7 +337,7 @@ def test_no_other_process_reaches_the_server_behind_it(recorded: Project) -> Non
         assert gone(pids)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_server_that_died_is_started_again(recorded: Project) -> None:
     with serving(recorded) as site:
         assert site.query(FILES)[0] == 200
@@ -347,7 +347,7 @@ def test_a_server_that_died_is_started_again(recorded: Project) -> None:
         assert site.api("runs")["count"] == 3
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_worker_that_is_not_ready_yet_is_waited_for(recorded: Project) -> None:
     """A query during the start may time out without a restart; a slow query of a ready worker is killed."""
     with ThreadPoolExecutor(1) as executor:
@@ -372,7 +372,7 @@ def test_a_worker_that_is_not_ready_yet_is_waited_for(recorded: Project) -> None
             worker.close()
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_removed_record_is_reported(project: Project) -> None:
     """Queries on open files succeed; once the record is back, all do."""
     project.watch("true")
@@ -387,7 +387,7 @@ def test_a_removed_record_is_reported(project: Project) -> None:
         assert site.api("statistics", run="last")
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_later_merges_are_visible(project: Project) -> None:
     """A new run, without a new start, and its snapshot alone is kept; a removed one is no more."""
     (project.path / "a").write_text("a")
@@ -414,7 +414,7 @@ def _until(holds, seconds: float = 60) -> None:
         time.sleep(0.1)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_token_is_wanted_where_one_is_set(recorded: Project, tmp_path: Path) -> None:
     """By header, as a password, or by a session that a browser began; it stands in no command line."""
     file = tmp_path / "token"
@@ -438,7 +438,7 @@ def test_a_token_is_wanted_where_one_is_set(recorded: Project, tmp_path: Path) -
         assert token not in site.end()[1]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_records_that_are_queried_together_are_served_together(recorded: Project, project: Project) -> None:
     (project.path / "own.txt").write_text("own")
     project.watch("cp", "own.txt", "copy.txt")
@@ -450,7 +450,7 @@ def test_records_that_are_queried_together_are_served_together(recorded: Project
         assert site.query("SELECT (COUNT(DISTINCT ?r) AS ?n) { ?r a provio:Run }") == (200, "n\n4\n")
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_calls_that_are_refused(recorded: Project, tmp_path: Path) -> None:
     """Each in one line that names the remedy."""
 

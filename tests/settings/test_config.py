@@ -256,7 +256,7 @@ def test_every_key_has_a_row_in_the_documentation() -> None:
     assert [(row[0].strip("| `"), row[1].strip("`")) for row in rows] == [(k.name, k.variable) for k in KEYS.values()]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_run_takes_its_settings_from_the_project_and_flags_override_them(project: Project) -> None:
     """Name, campaign, detail and classes come from provio.toml; a flag wins."""
     write(project.path, 'name = "n"\ncampaign = "spring"\ndetail = "call"\nrecord = ["list"]\n')
@@ -283,7 +283,7 @@ def test_a_wrong_setting_never_prevents_the_command(project: Project) -> None:
     assert (refused.stderr, (project.path / "x").exists()) == (said, False)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_change_of_the_project_s_noise_affects_earlier_runs(project: Project) -> None:
     """The next query merges again: a folder is hidden, then shown, then hidden except for a glob."""
     (project.path / "soft").mkdir()
@@ -303,7 +303,7 @@ def test_a_change_of_the_project_s_noise_affects_earlier_runs(project: Project) 
     assert project.data("out") == {"soft/a.tab", "soft/b.cfg"}
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_an_interpreter_of_the_configuration_has_its_script_as_its_program(project: Project) -> None:
     """A copy of python under a name that provio does not know; `-X` takes a value, as the table states."""
     project.sh('mkdir bin && cp "$(readlink -f /usr/bin/python3)" bin/scribe-2 && echo "print(1)" > s.py')

@@ -64,7 +64,7 @@ def test_errors_are_reported_and_the_other_values_shown(project: Project) -> Non
     assert re.search(rf"(?m)^hash +true +{file}:2$", done.stdout)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_set_get_and_unset_keep_comments_and_layout(project: Project) -> None:
     """One line changes."""
     file = project.path / "provio.toml"
@@ -122,7 +122,7 @@ def test_a_wrong_value_is_refused_and_nothing_is_written(alone: Path, key: str, 
     assert (str(raised.value), alone.exists()) == (said, False)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_concurrent_changes_are_all_kept(project: Project) -> None:
     """By as many processes as there are classes; no temporary file is left."""
     calls = [[*provio_command(), "config", "set", f"record.{word}", "false"] for word in record_classes.SWITCHES]

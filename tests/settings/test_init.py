@@ -30,7 +30,7 @@ def homes_in(project: Project) -> set[str]:
 
 
 @pytest.mark.parametrize(("named", "above_target", "above_here"), list(itertools.product([False, True], repeat=3)))
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_search_order_of_a_query(places: Project, named: bool, above_target: bool, above_here: bool) -> None:
     """PROVIO_HOME, else the nearest above the target, else the nearest above the current folder; else exit 3."""
     below = places.path / "here" / "below"
@@ -66,7 +66,7 @@ def test_the_search_order_of_a_run(places: Project, named: bool, above: bool, gi
     assert homes_in(places) == {f"{where}:1"} | ({"here/.provio:0"} if above and named else set())
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_init_makes_one_here(places: Project) -> None:
     """Below another `.provio`, it reports which one it replaces; an existing one is reported; nothing is lost."""
     assert places.provio("init").stderr == f"made {places.path}/.provio\n"
@@ -134,7 +134,7 @@ def users(needs: object, shim: Path, shown: Path) -> Users:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_members_record_and_query_together(users: Users) -> None:
     """Each records, each merges the other's pending runs, and queries see both, with any umask."""
     (users.folder / "a").write_text("1\n")
@@ -153,7 +153,7 @@ def test_members_record_and_query_together(users: Users) -> None:
         assert path.is_symlink() or found.st_mode & 0o077 == (0o070 if path.is_dir() else 0o060), path
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_outputs_of_members_are_hashed(users: Users) -> None:
     """One after the other: the second user can lock the file of the first."""
     for user, name in ((ADA, "a"), (BOB, "b")):
@@ -163,7 +163,7 @@ def test_the_outputs_of_members_are_hashed(users: Users) -> None:
     assert users.provio(ADA, "query", "--as", "csv", asked).stdout.count("\n") == 3
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_no_process_can_be_created_for_a_merge(users: Users) -> None:
     """The exit code is the command's, one line states why the run is not merged, and the next query merges it."""
     script = "prlimit --pid $PPID --nproc=1; exit 7"
@@ -173,7 +173,7 @@ def test_no_process_can_be_created_for_a_merge(users: Users) -> None:
     assert "ours" in users.provio(ADA, "runs", "--as", "csv").stdout
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_user_outside_of_the_group(users: Users) -> None:
     """Is refused in one line with the remedy; the command runs anyway."""
     users.provio(ADA, "run", "--quiet", "--", "true")
@@ -184,7 +184,7 @@ def test_a_user_outside_of_the_group(users: Users) -> None:
     assert len(list((users.folder / ".provio" / "runs").iterdir())) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_run_that_its_owner_keeps_private(users: Users) -> None:
     """It stays pending, with one line; other runs are in the answers; once it is readable, it is, too."""
     users.provio(ADA, "run", "--quiet", "--name", "open", "--", "true")
@@ -199,7 +199,7 @@ def test_a_run_that_its_owner_keeps_private(users: Users) -> None:
     assert ("kept" in done.stdout, done.stderr) == (True, "")
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_settings_next_to_a_shared_folder_belong_to_its_owner(users: Users) -> None:
     """The owner's settings apply to all members; a file of another user is refused."""
     (users.folder / "provio.toml").write_text('name = "ours"\n')
@@ -212,7 +212,7 @@ def test_settings_next_to_a_shared_folder_belong_to_its_owner(users: Users) -> N
     assert users.provio(BOB, "runs", "--as", "csv").stdout.count("ours") == 1
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_private_folder_can_be_shared_later(users: Users) -> None:
     """With all of its content; only by its owner."""
     shutil.rmtree(users.folder / ".provio")
@@ -226,7 +226,7 @@ def test_a_private_folder_can_be_shared_later(users: Users) -> None:
     assert "after" in found
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_members_archive_their_own_runs_and_read_those_of_others(users: Users) -> None:
     """An archive belongs to the group: each member can query it and rebuild the store from it; the folder's owner can
     remove it."""

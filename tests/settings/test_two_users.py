@@ -6,6 +6,7 @@ Each refused action gives one line, and nothing is lost.
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from test_init import ADA, BOB, EVE, GROUP, Users
 from test_init import users as users
 from test_remove import quads, runs
 
-TOUCH_MANY = "umask 022; mkdir $0; cd $0; for i in $(seq 600); do echo $i > $i; done; cat * > all; echo $0 >> ../log"
+TOUCH_MANY = "umask 022; mkdir $0; cd $0; for i in $(seq 200); do echo $i > $i; done; cat * > all; echo $0 >> ../log"
 
 
 def record(users: Users, user: int, name: str) -> Path:
@@ -32,13 +33,31 @@ def record(users: Users, user: int, name: str) -> Path:
 
 
 @pytest.fixture
-def pending(users: Users) -> Users:
+def shown(in_memory: Path) -> Path:
+    """A folder that other users can read."""
+    in_memory.chmod(0o755)
+    return in_memory
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A place for a copy of the pending runs, which are recorded once."""
+    return tmp_path_factory.mktemp("kept") / ".provio"
+
+
+@pytest.fixture
+def pending(users: Users, kept: Path) -> Users:
     """Make a `.provio` with three pending runs of each of two members; all of them wrote to one file."""
     (users.folder / "log").touch()
     (users.folder / "log").chmod(0o666)
+    if kept.exists():
+        shutil.rmtree(users.folder / ".provio")
+        subprocess.run(["cp", "-a", kept, users.folder], check=True)
+        return users
     for number in range(3):
         record(users, ADA, f"ada{number}")
         record(users, BOB, f"bob{number}")
+    subprocess.run(["cp", "-a", users.folder / ".provio", kept], check=True)
     return users
 
 
@@ -123,7 +142,7 @@ def test_a_member_removes_a_run_of_another(pending: Users) -> None:
     assert sorted(quads(pending.folder / ".provio")) == sorted(found)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_folder_without_write_permission(users: Users) -> None:
     """The user's own, with modes changed: queries are answered, including pending runs, with a message; merge, rebuild
     and removal name the missing permission; a command runs without recording. With the permission all works."""

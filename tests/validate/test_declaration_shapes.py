@@ -111,7 +111,7 @@ def written(store: ox.Store, path: Path) -> None:
     path.write_bytes(store.dump(format=N_QUADS) or b"")
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 @pytest.mark.parametrize(("kind", "update"), CASES)
 def test_violations_are_found(merged: ox.Store, kind: str, update: str) -> None:
     """Each change violates a shape; the merged graph violates none."""
@@ -140,7 +140,7 @@ def test_own_subclasses_are_held_against_the_shapes(recorded: Project, merged: o
         (recorded.path / "aside").rename(settings)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_an_unknown_kind_has_the_general_class(recorded: Project) -> None:
     """The declared kind is stated in addition."""
     kinds = "SELECT ?kind ?class { ?x provio:kind ?kind ; a ?class FILTER(STRSTARTS(STR(?class), STR(provio:))) }"

@@ -41,7 +41,7 @@ def first(graph: Graph, kind: URIRef, having: URIRef | None = None) -> URIRef:
     return next(s for s in sorted(found) if isinstance(s, URIRef) and (having is None or (s, having, None) in graph))
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_example_is_well_formed(example: Graph) -> None:
     conforms, text = report(example)
     assert conforms, text
@@ -62,13 +62,13 @@ def test_an_entity_has_an_explicit_type(example: Graph) -> None:
     assert "an entity must be typed prov:Entity too" in report(example)[1]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_no_node_is_both_an_entity_and_an_activity(example: Graph) -> None:
     example.add((first(example, NS.FileVersion), RDF.type, PROV.Activity))
     assert not report(example)[0]
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_types_that_a_store_does_not_infer_are_asserted(example: Graph) -> None:
     phase = first(example, NS.Phase, NS.carriedFrom)
     example.remove((phase, PROV.wasInformedBy, None))
@@ -111,7 +111,7 @@ def merged() -> list[Quad]:
     return list(implied.quads(quads("".join(partitions.prepare(Partitions(trace), Config()).pieces))))
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_merged_graph_is_well_formed(merged: list[Quad]) -> None:
     text = "".join(f"{quad.triple} .\n" for quad in merged)
     conforms, text = report(Graph().parse(data=text, format="nt"))

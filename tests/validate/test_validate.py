@@ -301,7 +301,7 @@ def corpus() -> list[Path]:
     return sorted(path for path in CORPUS.rglob("*") if path.suffix in (".xml", ".provx", ".json"))
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_score_of_the_w3c_cases() -> None:
     """Of 78 cases that fail, 72 are found (the 6 others are valid); of 96 that pass, none has a finding."""
     fails = {path.stem for path in corpus() if "fail" in path.stem.lower()}
@@ -334,7 +334,7 @@ def test_sparql_and_pyshacl_find_the_same(example: ox.Store) -> None:
         assert ours == theirs
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_the_damages_are_found(example: ox.Store) -> None:
     """Each damage but the first, which is none, violates a shape."""
     found = [bool(list(findings(Graph(wrong), shapes.rules()))) for wrong in damaged(example)]
@@ -416,7 +416,7 @@ def damaged(example: ox.Store) -> list[ox.Store]:
 # --- The verb
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_run_is_valid(project: Project) -> None:
     """A run, all runs, and their exports in each form are valid; the table shows the number of applied rules."""
     project.run("echo hello > a; cat a > b; sort -o b b; echo x >> b; (cat a; cat b) | gzip > c; rm b")
@@ -428,7 +428,7 @@ def test_a_run_is_valid(project: Project) -> None:
         assert project.provio("validate", f"all.{suffix}").stdout.endswith(" rules checked, nothing found\n")
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_finding_ends_with_1(project: Project) -> None:
     """A finding is reported in each output form, and the exit code is 1."""
     (project.path / "bad.ttl").write_text(HEAD + ":x a prov:Entity, prov:Activity . :e prov:wasGeneratedBy :y .")
@@ -459,7 +459,7 @@ def test_a_lint_ends_with_1_only_where_asked(project: Project) -> None:
     project.provio("validate", "lint.ttl", "--strict", code=1)
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_invalid_inputs(project: Project) -> None:
     """A syntax error has its line; an unknown form is a usage error; a missing or empty file gives 3."""
     (project.path / "broken.ttl").write_text("<urn:a> <urn:b> .\n")
@@ -482,7 +482,7 @@ def test_invalid_inputs(project: Project) -> None:
     assert done.stderr == "provio: deep.json: nested too deeply to be read\n"
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_pyshacl_too(project: Project) -> None:
     """With --shacl pyshacl checks the shapes of a run."""
     project.run("echo hello > a; cat a > b")

@@ -31,7 +31,7 @@ def lean(store: ox.Store) -> ox.Store:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_a_store_and_its_export_are_found_wrong_alike(tmp_path: Path) -> None:
     """As a whole, and read from a file: the example, its copies with one error each, and a graph of entities that
     are activities and agents."""
@@ -64,7 +64,7 @@ def test_a_store_and_its_export_are_found_wrong_alike(tmp_path: Path) -> None:
     assert {"untyped-endpoint", "shape Entity", "shape Activity"} < wrong
 
 
-@pytest.mark.slow
+@pytest.mark.integration
 def test_pyshacl_sees_implied_statements() -> None:
     """For a valid store, and for an invalid one."""
     example = ox.Store()
