@@ -373,10 +373,12 @@ def _sign_of_life(home: Home) -> int:
 
 def _archive_due_runs(home: Home, configured: Config) -> None:
     """Start a background process that archives the runs that are due."""
-    from provio.merge import archive_runs
     from provio.store import served
+    from provio.trace import run_source
 
-    if configured.pack and os.access(home.runs, os.W_OK) and archive_runs.due(served(home, configured), time.time()):
+    if configured.pack and os.access(home.runs, os.W_OK) and run_source.due(served(home, configured), time.time()):
+        from provio.merge import archive_runs
+
         archive_runs.begin(home)
 
 
