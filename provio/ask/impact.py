@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import NotRequired, TypedDict
 
 from provio.ask.document import Edge, Lineage, LineageDocument, command_line, targets
-from provio.ask.nodes import batches, describe, programs
+from provio.ask.nodes import describe, programs
 from provio.ask.paths import Ways, made_from, order
 from provio.ask.stale import Names
+from provio.ask.walk import batches
 from provio.base.vocab import PROV
 from provio.store import Reader
 

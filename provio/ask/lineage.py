@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from provio.ask.document import Edge, Gap, LineageDocument, Node, Via
-from provio.ask.nodes import USED, describe, gaps, label, name_phases, noise, order, programs
+from provio.ask.nodes import describe, gaps, label, name_phases, noise, order, programs
 from provio.ask.target import Target
-from provio.ask.walk import WEIGHTS, Walk, follow
+from provio.ask.walk import USED, WEIGHTS, Walk, follow
 from provio.base import terminal
 from provio.base.vocab import PROV, local_name
 from provio.store import Reader

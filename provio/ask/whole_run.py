@@ -12,8 +12,8 @@ from typing import Any
 from provio.ask import run_uses
 from provio.ask.document import Edge, LineageDocument, Node
 from provio.ask.lineage import made_by_programs
-from provio.ask.nodes import Nodes, batches, describe, gaps, is_member, name_phases, noise, order, programs
-from provio.ask.walk import SPELT
+from provio.ask.nodes import describe, gaps, is_member, name_phases, noise, order, programs
+from provio.ask.walk import SPELT, Nodes, batches
 from provio.base.vocab import NS, PROV, RDF, RUN_BASE, local_name, most_specific
 from provio.lineage.identity import is_within_files
 from provio.store import Reader

@@ -6,8 +6,9 @@ import click
 
 from provio.ask import runs, session
 from provio.ask.member_origins import Origins
-from provio.ask.nodes import Nodes, describe
+from provio.ask.nodes import describe
 from provio.ask.target import Target
+from provio.ask.walk import Nodes
 from provio.base import terminal
 from provio.base.text import moment, plural, printable, size
 from provio.base.vocab import local_name
