@@ -60,17 +60,21 @@ def order(node: Node) -> tuple[int, str, str]:
     return node.get("depth", -1), node.get("start", ""), node["iri"]
 
 
-def programs(reader: Reader, activities: set[str], known: Nodes | None = None) -> tuple[list[Node], list[Edge]]:
-    """Return the programs that activities ran, and the ranks associated with them, as nodes, and the edges to them."""
+def describe_with_programs(
+    reader: Reader, iris: set[str], activities: set[str], known: Nodes | None = None
+) -> tuple[list[Node], tuple[list[Node], list[Edge]]]:
+    """Return the nodes of these IRIs like `describe`; and the programs that activities ran, and the ranks associated
+    with them, as nodes, and the edges to them."""
     known = known or Nodes(reader)
-    properties = known.of(activities)
-    tied = sorted(iri for iri in activities if ASSOCIATED in properties[iri])
-    ran = [(iri, agent) for iri in tied for agent in properties[iri][ASSOCIATED]]
-    agents = known.of({agent for _, agent in ran})
-    ran = [(iri, agent) for iri, agent in ran if not ACTED.isdisjoint(agents[agent].get(TYPE, ()))]
+    properties = known.of(iris | activities)
+    ran = [(iri, agent) for iri in sorted(activities) for agent in properties[iri].get(ASSOCIATED, ())]
+    known.of({agent for _, agent in ran})
+    ran = [(iri, agent) for iri, agent in ran if not ACTED.isdisjoint(properties[agent].get(TYPE, ()))]
     edges = [Edge(subject=iri, predicate=ASSOCIATED, object=agent) for iri, agent in ran]
-    nodes = describe(reader, {agent for _, agent in ran}, known)
-    return sorted(nodes, key=order), edges
+    agents = {agent for _, agent in ran}
+    nodes = describe(reader, iris | agents, known)
+    programs = sorted((node.copy() for node in nodes if node["iri"] in agents), key=order)
+    return [node for node in nodes if node["iri"] in iris], (programs, edges)
 
 
 def name_phases(nodes: list[Node], programs: tuple[list[Node], list[Edge]]) -> None:
@@ -86,9 +90,8 @@ def describe(reader: Reader, iris: set[str], known: Nodes | None = None) -> list
     """Return the nodes of these IRIs with their descriptive properties; `known` holds the properties that were read
     before."""
     known = known or Nodes(reader)
-    properties = known.of(iris)
     wholes = {iri.partition("#")[0] for iri in iris if is_member(iri)}
-    known.of(wholes)
+    properties = known.of(iris | wholes)
     upper = {_whole(other) for iri in iris | wholes for name in UPPER for other in properties[iri].get(name, ())}
     tasks = {iri: without_task(iri) for iri in upper}
     known.of(upper.union(tasks.values()))
@@ -201,12 +204,11 @@ def noise(
     A version is a system file if each activity that used or ran it by one of these edges marks it as one.
     """
     known = known or Nodes(reader)
-    properties = known.of(entities)
     uses = [edge for edge in edges if edge[1] in AS_NOISE and edge[2] in entities]
-    activities = known.of({subject for subject, _, _ in uses})
+    properties = known.of(entities.union(subject for subject, _, _ in uses))
     as_noise: dict[str, bool] = {iri: True for iri in entities if NOISE in properties[iri]}
     for subject, predicate, object_ in uses:
-        found = object_ in activities[subject].get(AS_NOISE[predicate], ())
+        found = object_ in properties[subject].get(AS_NOISE[predicate], ())
         as_noise[object_] = as_noise.get(object_, True) and (found or NOISE in properties[object_])
     return {iri for iri, hidden in as_noise.items() if hidden}
 
