@@ -175,13 +175,13 @@ def merge_and_open(
     earlier = not configured.store and is_earlier(home)  # if so, all runs are merged again, with or without a folder
     folders = home.run_folders() if earlier else pending(home, configured, earlier=earlier)
     more = _merge_pending(home, folders, configured, (report, progress), publish=earlier)
-    _archive_due_runs(own, configured)
     try:
         store = _with_unmerged(home, *more, configured, (report, progress)) or open_reader(home, configured)
     except Damaged as error:
         report(f"{error}; rebuilding it")
         more = _merge_pending(home, home.run_folders(), configured, (report, progress), publish=True)
         store = _with_unmerged(home, *more, configured, (report, progress)) or open_reader(home, configured)
+    _archive_due_runs(own, configured)
     return home, configured, store
 
 

@@ -71,11 +71,10 @@ def command(
 def _shown(document: LineageDocument, form: str, fold: bool) -> str | Iterator[str]:
     if "paths" in document and form in ("tree", "table"):
         return _ways(document, form)
-    width, unicode = terminal.width(), terminal.unicode()
+    width, color, unicode, folder = terminal.width(), terminal.color(), terminal.unicode(), terminal.folder()
     if form == "tree":
         from provio.render import tree
 
-        color, folder = terminal.color(), terminal.folder()
         return tree.render(document, width=width, color=color, unicode=unicode, folder=folder, fold=fold)
     if form == "table":
         from provio.render import table
