@@ -16,7 +16,6 @@ from provio.settings.home import project_folders
 from provio.store import Reader
 from provio.system import statx
 from provio.system.statx import Facts
-from provio.trace import environment
 
 
 @dataclass(frozen=True)
@@ -149,10 +148,10 @@ def domain(path: bytes, facts: Facts) -> str:
     """Return the storage domain of a real path, by the mounts that this machine has now."""
     known = [mount for mount in _mounts(facts.device) if path.startswith(mount.point)]
     named = max(known, key=lambda mount: len(mount.point), default=None)
-    return domain_segment(named.domain if named else f"{environment.machine_domain()}.{facts.device}")
+    return domain_segment(named.domain if named else f"{statx.machine_domain()}.{facts.device}")
 
 
 @cache
-def _mounts(device: str) -> list[environment.Mount]:
+def _mounts(device: str) -> list[statx.Mount]:
     domains = load.load(project_folders(), forgive=lambda _: None).domains
-    return list(environment.mounts({device}, domains))
+    return list(statx.mounts({device}, domains))
