@@ -135,6 +135,15 @@ def _home(target: str | None) -> Home:
     return homes.find(_folder(target))
 
 
+def _project(target: str | None) -> tuple[Home, Config]:
+    """Return the `.provio` that answers for a target, and its settings."""
+    from provio.settings import home as homes
+    from provio.settings import load
+
+    folder = _folder(target)
+    return homes.find(folder), load.load(homes.project_folders(folder))
+
+
 def _folder(target: str | None) -> Path | None:
     """Return the folder of a target that is a path; None for an IRI."""
     return Path(target).parent if target and not target.startswith(("https:", "http:", "file:")) else None
@@ -142,7 +151,7 @@ def _folder(target: str | None) -> Path | None:
 
 def reader(target: str | None) -> Store:
     """Merge pending runs and return the store that answers for a target; print a note about runs in progress."""
-    store = open_store(_home(target), settings(_folder(target)), terminal.complain, terminal.steady_progress)
+    store = open_store(*_project(target), terminal.complain, terminal.steady_progress)
     if store.as_of:
         terminal.note(store.as_of)
     return store
@@ -280,8 +289,7 @@ def _are_separate(paths: Sequence[str]) -> bool:
         return False
     from provio.ask import federated
 
-    first = _home(paths[0])
-    configured = settings(_folder(paths[0]))
+    first, configured = _project(paths[0])
     return not all(federated.holds(first, configured, home) for home in found.values())
 
 
