@@ -110,13 +110,17 @@ class Home:
         except FileNotFoundError:
             return ""
 
-    def mark_time(self, folder: Path) -> int:
-        """Return the time of the merged state of a run (ns since 1970); -1 if it was not merged."""
-        try:
-            time = (self.marks / folder.name).stat().st_mtime_ns
-            return time - (time % 1_000_000_000 == 0)  # whole seconds: a later change may look as old
-        except FileNotFoundError:
-            return -1
+    def mark_times(self) -> dict[str, int]:
+        """Return the times of the merged states of all runs that are merged (ns since 1970), by run id."""
+        times = {}
+        with contextlib.suppress(FileNotFoundError):  # no run is merged
+            for entry in os.scandir(self.marks):
+                with contextlib.suppress(FileNotFoundError):  # the mark was just removed
+                    time = entry.stat().st_mtime_ns
+                    times[entry.name] = time - (
+                        time % 1_000_000_000 == 0
+                    )  # whole seconds: a later change may look as old
+        return times
 
 
 def _server_folder(path: Path, server: str) -> Path:

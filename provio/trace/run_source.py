@@ -122,8 +122,9 @@ def pending(home: Home, settings: str = "") -> list[Path]:
     there = (home.snapshots / "current").exists() and home.store.exists()
     if not there or settings != home.marked_settings():
         return folders
+    times = home.mark_times()
     now = time.time_ns()  # a later mark was set before the clock was set back: it is ignored
-    return [folder for folder in folders if not of(folder).changed() <= home.mark_time(folder) <= now]
+    return [folder for folder in folders if not of(folder).changed() <= times.get(folder.name, -1) <= now]
 
 
 def due(home: Home, now: float) -> list[Path]:
