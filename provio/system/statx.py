@@ -22,7 +22,7 @@ from collections.abc import Container, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
 
-from provio.base.records import frozen, plain
+from provio.base.records import plain
 
 Record = dict[str, str]
 AT_FDCWD = -100
@@ -119,22 +119,9 @@ def facts(path: bytes) -> Facts:
 # Mounts.
 
 
-@frozen
+@plain()
 class Mount:
-    """A line of `/proc/self/mountinfo`; paths as bytes. `domain` identifies the storage, equal for all its mounts."""
-
-    id: int
-    device: str
-    root: bytes
-    point: bytes
-    file_system: str
-    source: str
-    domain: str
-
-
-@frozen
-class MountLine:
-    """The storage facts of a line of a mount table; paths as bytes."""
+    """A mount that holds files, from a table with the format of `/proc/self/mountinfo`; paths as bytes."""
 
     id: int
     parent: int
@@ -144,6 +131,7 @@ class MountLine:
     file_system: str
     source: str
     options: str = ""  # of the file system
+    domain: str = ""  # identifies the storage, equal for all its mounts; only `mounts` determines it
 
 
 def boot_id() -> str:
@@ -160,16 +148,15 @@ def machine_domain() -> str:
 def mounts(devices: Container[str] | None = None, domains: Mapping[str, str] | None = None) -> list[Mount]:
     """Return the mounts that hold files (those of `devices`, or all), each with its storage domain: from `domains`
     (folder → name) if a folder is on its device, else its own."""
-    found = []
+    every = parsed(Path("/proc/self/mountinfo").read_bytes())
+    found = [mount for mount in every if devices is None or mount.device in devices]
     named = _named_devices(domains) if domains else {}
-    for line in parsed(Path("/proc/self/mountinfo").read_bytes()):
-        if devices is None or line.device in devices:
-            domain = named.get(line.device) or _domain(line)
-            found.append(Mount(line.id, line.device, line.root, line.point, line.file_system, line.source, domain))
+    for mount in found:
+        mount.domain = named.get(mount.device) or _domain(mount)
     return found
 
 
-def parsed(table: bytes) -> list[MountLine]:
+def parsed(table: bytes) -> list[Mount]:
     """Return the mounts that hold files in a table with the format of `/proc/self/mountinfo` (proc(5)); incomplete
     lines are skipped."""
     found = []
@@ -186,7 +173,7 @@ def parsed(table: bytes) -> list[MountLine]:
             name = without_passwords(name)
         numbers, places = (int(fields[0]), int(fields[1]), fields[2].decode()), (_octal(fields[3]), _octal(fields[4]))
         text = _octal(options).decode("utf-8", "replace")
-        found.append(MountLine(*numbers, *places, file_system, name, text))
+        found.append(Mount(*numbers, *places, file_system, name, text))
     return found
 
 
@@ -209,9 +196,9 @@ def mount_of(folder: Path) -> Mount | None:
     return max(reversed(above), key=lambda mount: len(mount.point), default=None)
 
 
-def _domain(line: MountLine) -> str:
-    name = shared(line.file_system, line.source, line.options)
-    return name or _uuid(line.point, line.device) or f"{machine_domain()}.{line.device}"
+def _domain(mount: Mount) -> str:
+    name = shared(mount.file_system, mount.source, mount.options)
+    return name or _uuid(mount.point, mount.device) or f"{machine_domain()}.{mount.device}"
 
 
 def _uuid(point: bytes, device: str) -> str | None:

@@ -95,9 +95,9 @@ def _seen_outside(record: Record) -> _Outside:
 class Table:
     """One mount table; `outside` translates a path."""
 
-    def __init__(self, mounts: list[statx.MountLine], run: list[_Outside]) -> None:
+    def __init__(self, mounts: list[statx.Mount], run: list[_Outside]) -> None:
         self.mounts = {mount.id: mount for mount in mounts}
-        self.below: dict[tuple[int, bytes], statx.MountLine] = {}
+        self.below: dict[tuple[int, bytes], statx.Mount] = {}
         for mount in mounts:
             self.below[mount.parent, mount.point] = mount
         self.root = next((mount for mount in mounts if mount.parent not in self.mounts or mount.point == b"/"), None)
@@ -136,7 +136,7 @@ class Table:
         ]
         return folder if folder in names else min(names, key=len, default=None)
 
-    def _mount_of(self, folder: bytes) -> statx.MountLine | None:
+    def _mount_of(self, folder: bytes) -> statx.Mount | None:
         """Return the mount of a folder: from the root on, at each step the last mount at that point."""
         mount = self.root
         parts = [part for part in folder.split(b"/") if part]
