@@ -23,7 +23,7 @@ from provio.store import Reader
 
 if TYPE_CHECKING:
     from provio.ask.filters import Until
-    from provio.ask.session import Targets
+    from provio.ask.target import Targets
 
 
 # Nodes tied by code.

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from provio.ask import session
 from provio.base import terminal
 from provio.cli.verbs import Choice, fold_option, level_option, stoppable, store_option, walk_options
 
@@ -52,8 +51,10 @@ def command(
         raise click.UsageError("--roots, --stale and --paths exclude each other: give one of them")
     if roots and options["forward"]:
         raise click.UsageError("--roots shows the sources of a file: omit --forward")
-    which = session.Selection(*(options.pop(name) for name in ("at", "run", "campaign", "name")))
-    request = session.files(paths, which)
+    from provio.ask.target import Selection, find_targets
+
+    which = Selection(*(options.pop(name) for name in ("at", "run", "campaign", "name")))
+    request = find_targets(paths, which)
     from provio.ask.lineage import answer
 
     document = answer(request, options, roots=roots, stale=stale)
