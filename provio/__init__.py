@@ -55,7 +55,7 @@ def __getattr__(name: str) -> Any:
             pass
         except (AttributeError, ImportError):  # a signal handler interrupts this import: its declaration is dropped
             break
-    return {"activity": _Unheard, "task": _as_it_is}.get(name, _nothing)
+    return {"activity": _unheard, "task": _as_it_is}.get(name, _nothing)
 
 
 def _declarations() -> dict[str, Any]:
@@ -74,20 +74,21 @@ def _declarations() -> dict[str, Any]:
     return found
 
 
-class _Unheard:
-    """An activity that is not recorded."""
+def _unheard(*_: Any, **__: Any) -> Any:
+    """Return an activity that is not recorded."""
 
-    number = 0
+    class Unheard:
+        number = 0
 
-    def __init__(self, *_: Any, **__: Any) -> None: ...
+        def __enter__(self) -> Unheard:
+            return self
 
-    def __enter__(self) -> _Unheard:
-        return self
+        def __exit__(self, *_: object) -> None: ...
 
-    def __exit__(self, *_: object) -> None: ...
+        def say(self, **_: Any) -> None:
+            """Do nothing."""
 
-    def say(self, **_: Any) -> None:
-        """Do nothing."""
+    return Unheard()
 
 
 def _as_it_is(function: Any = None, **_: Any) -> Any:

@@ -21,7 +21,7 @@ LOADED = """
     provio.ask.checkpoints provio.ask.member_origins provio.ask.target provio.ask.queries provio.ask.parameters
     provio.merge.archive_runs provio.trace.redact provio.trace.collect provio.trace.facts provio.ask.suggestions
     provio.store.embedded.reader provio.store.embedded.snapshots provio.render.json provio.render.rows provio.base.text
-    provio.render.dot provio.render.ttl provio.store.sparql provio.cli.usage ctypes csv glob
+    provio.render.dot provio.render.ttl provio.store.sparql ctypes csv glob
 """.split()
 LEFT_OUT = ("PROVIO", "LD_PRELOAD", "XDG_")  # of a project's environment
 # Variables that neither a start of Python nor a module reads when it is loaded; `PROVIO_MERGE` is of runs alone.

@@ -191,9 +191,10 @@ class Store:
             output = self._in_child(["lineage", "--as", "json", *options, "--", text], seconds)
             return Lineage.of(json.loads(output))
         from provio.ask.lineage import answer
+        from provio.ask.target import Targets, find
 
         reader = self._open()
-        request = session.Targets(reader, [session.find(reader, text, None, None)], [text])
+        request = Targets(reader, [find(reader, text, None, None)], [text])
         options_ = {"forward": forward, "depth": depth, "via": via, "everything": everything, "code": code}
         return Lineage.of(answer(request, {**options_, "until": (), "level": level}, roots=False, stale=False))
 

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from provio.ask.document import Node
-from provio.ask.nodes import FILE_WORDS, NAMED_BY_FILE, USED, VERSION
+from provio.ask.walk import FILE_WORDS, NAMED_BY_FILE, USED, VERSION
 from provio.base.turtle import instant_text
 from provio.base.vocab import NS, PROV, RDF, superclasses, vocabulary
 from provio.store import Reader

@@ -14,8 +14,8 @@ from provio.ask import experiments, suggestions
 from provio.ask.comparison import Difference, Value, differences, last_part, same
 from provio.ask.document import Metric, SavedAs, Under
 from provio.ask.experiments import Checkpoint, Configuration
-from provio.ask.nodes import batches
 from provio.ask.target import current_version, find_target
+from provio.ask.walk import batches
 from provio.base.errors import NothingKnown
 from provio.settings.types import among
 from provio.store import Reader

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from provio.ask.comparison import Value, of_term, rank
-from provio.ask.nodes import batches
+from provio.ask.walk import batches
 from provio.base import turtle
 from provio.base.errors import NothingKnown
 from provio.base.vocab import RUN_BASE

@@ -18,7 +18,7 @@ from pathlib import Path
 import pyoxigraph as ox
 
 from provio.base.errors import ProvioError, StoreError
-from provio.base.records import frozen, replace
+from provio.base.records import replace
 from provio.base.vocab import RUN_BASE, local_name, provio
 from provio.graph.lines import bundle_iri
 from provio.merge import intake, removal
@@ -39,14 +39,12 @@ class Served:
     runs: dict[str, tuple[str, str]]
 
 
-@frozen
 class Together(Home):
-    """The folder of the combined store; `sources` are the records whose runs it holds."""
+    """The folder of the combined store; `sources` are the records whose runs it holds, `servers` further ones."""
 
-    path: Path
-    server: str = ""
-    sources: tuple[Home, ...] = ()
-    servers: tuple[Served, ...] = ()
+    def __init__(self, path: Path, sources: tuple[Home, ...], servers: tuple[Served, ...] = ()) -> None:
+        super().__init__(path)
+        self.sources, self.servers = sources, servers
 
     @property
     def known(self) -> set[str]:

@@ -13,8 +13,9 @@ from glob import escape
 from urllib.parse import unquote
 
 from provio.ask.document import Edge, LineageDocument, Node, Via, targets
-from provio.ask.nodes import batches, describe, is_member, order
+from provio.ask.nodes import describe, is_member, order
 from provio.ask.paths import ends
+from provio.ask.walk import batches
 from provio.store import Reader
 
 

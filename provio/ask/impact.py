@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import NotRequired, TypedDict
 
 from provio.ask.document import Edge, Lineage, LineageDocument, command_line, targets
-from provio.ask.nodes import batches, describe, programs
+from provio.ask.nodes import describe_with_programs
 from provio.ask.paths import Ways, made_from, order
 from provio.ask.stale import Names
+from provio.ask.walk import batches
 from provio.base.vocab import PROV
 from provio.store import Reader
 
@@ -71,7 +72,7 @@ def _with_makers(reader: Reader, document: LineageDocument) -> LineageDocument:
         query = f"SELECT DISTINCT ?v ?a {{ VALUES ?v {{ {values} }} ?v prov:wasGeneratedBy ?a }}"
         edges += [Edge(subject=r["v"], predicate=PROV + "wasGeneratedBy", object=r["a"]) for r in reader.rows(query)]
     makers = {edge["object"] for edge in edges} - {node["iri"] for node in document["nodes"]}
-    nodes, ran = describe(reader, makers), programs(reader, makers)
+    nodes, ran = describe_with_programs(reader, makers, makers)
     known = {node["iri"] for node in document["nodes"]}
     more = [*nodes, *(node for node in ran[0] if node["iri"] not in known)]
     return {**document, "nodes": document["nodes"] + more, "edges": document["edges"] + edges + ran[1]}

@@ -14,16 +14,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from provio.ask.document import Edge, Gap, LineageDocument, Node, Via
-from provio.ask.nodes import USED, describe, gaps, label, name_phases, noise, order, programs
+from provio.ask.nodes import describe_with_programs, gaps, label, name_phases, noise, order
 from provio.ask.target import Target
-from provio.ask.walk import WEIGHTS, Walk, follow
+from provio.ask.walk import USED, WEIGHTS, Walk, follow
 from provio.base import terminal
 from provio.base.vocab import PROV, local_name
 from provio.store import Reader
 
 if TYPE_CHECKING:
     from provio.ask.filters import Until
-    from provio.ask.session import Targets
+    from provio.ask.target import Targets
 
 
 # Nodes tied by code.
@@ -173,22 +173,22 @@ def find(reader: Reader, targets: Sequence[Target], scope: Scope, others: Iterab
     every = _leaves(walk, strengths)
     leaves = {iri: node for iri, node in every.items() if STRENGTH.index(node["via"]) <= limit}
     weak = [iri for iri, node in every.items() if node["via"] == "control" and iri not in leaves]
-    nodes = describe(reader, shown, walk.known)
+    nodes, ran = describe_with_programs(reader, shown, shown & walk.activities, walk.known)
+    name_phases(nodes, ran)
+    near = gaps(reader, shown, leaves)
     for node in nodes:
         node["via"] = "code" if node["iri"] in coded else STRENGTH[strengths[node["iri"]]]
         if node["iri"] in walk.entities:
             node["depth"] = walk.entities[node["iri"]]
     _name_targets(nodes, targets)
     _name_checkpoints(reader, nodes, leaves)
-    ran = programs(reader, shown & walk.activities, walk.known)
-    name_phases(nodes, ran)
     return Found(
         nodes=nodes,
         edges=[edge for edge in walk.edges if edge[0] in shown and edge[2] in shown],
         leaves=leaves,
         leaf_edges=((one, USED, iri) for one in walk.leaves.keys() & shown for iri in walk.leaves[one]),
         programs=ran,
-        gaps=gaps(reader, shown, leaves),
+        gaps=near,
         hidden=len(hidden_nodes & walk.entities.keys()),
         control=len(tied - system) + len(weak),
     )
@@ -301,7 +301,7 @@ def leveled(request: Targets, level: str | None) -> tuple[Targets, bool]:
     """Return the targets at a level, and whether these are objects in files; by default if one of the targets is."""
     from provio.ask.nodes import is_member
 
-    inside = level == "dataset" or any(is_member(target.iri) for target in request.targets)
+    inside = level == "dataset" or any(map(is_member, [target.iri for target in request.targets]))
     if not inside:
         return request, False
     from provio.ask.object_target import is_group, parts, whole

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 
-from provio.ask.nodes import USED_AS_NOISE, Nodes, Properties
+from provio.ask.walk import USED_AS_NOISE, Nodes, Properties
 from provio.base.vocab import NS, PROV, RDF
 from provio.store import Reader
 

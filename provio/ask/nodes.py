@@ -1,8 +1,6 @@
-"""Nodes of the graph: IRIs in, their properties and descriptions out, read in batches and cached.
+"""Descriptions of nodes of the graph: IRIs in, plain dictionaries for people and programs out.
 
-A walk and the description of its result need the same nodes: each node is read from the store once, with all its
-properties in one lookup. Properties that no lineage query needs (which process read a version, in which call …) are
-not read.
+The properties come from the nodes that a walk has read (`provio.ask.walk`); others are read here.
 """
 
 from __future__ import annotations
@@ -10,149 +8,16 @@ from __future__ import annotations
 import os
 import re
 from bisect import bisect_left
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping
 from urllib.parse import unquote, unquote_to_bytes
 
 from provio.ask.document import Edge, Gap, Node
-from provio.base.algorithms import batched
-from provio.base.turtle import instant_text, path_iri
-from provio.base.vocab import NS, PROV, RDF, RDFS, class_name, local_name
-from provio.lineage.identity import BASE, without_task
+from provio.ask.walk import CONFIGURATION, NOISE, Nodes, Properties
+from provio.base.turtle import path_iri
+from provio.base.vocab import NS, PROV, RDF, class_name, local_name
+from provio.lineage.identity import without_task
 from provio.store import Reader
 
-MANY = 2_000  # nodes: from this number on a bulk read is worthwhile
-BATCH = 2_000
-USED, USED_AS_NOISE = PROV + "used", NS + "usedAsNoise"
-NAMED_BY_FILE = PROV + "specializationOf"
-FEW = 4  # nodes: to parse and plan a query takes longer than a lookup of each of them
-# An ordered set: two runs that observed the same thing state the same properties twice.
-Properties = Mapping[str, Mapping[str, None]]
-
-# The properties that lead to other nodes or describe a node. The most frequent ones come first: the filter compares
-# an unwanted property with all of them.
-WANTED = (
-    *(
-        PROV + name
-        for name in "used wasGeneratedBy specializationOf wasAssociatedWith startedAtTime endedAtTime".split()
-    ),
-    *(NS + name for name in "partOf path carriedFrom launchedBy continuedFrom noise pathEncoded".split()),
-    *(NS + name for name in "usedAsNoise ranAsNoise".split()),
-    *(PROV + name for name in "wasRevisionOf wasDerivedFrom alternateOf".split()),
-    *(
-        NS + name
-        for name in "sameContentAs contentFrom mapsOnto madeIn format leadsTo without name nameEncoded".split()
-    ),
-    *(NS + name for name in "argv cwd host pid rank exitCode kind number sourceText status version".split()),
-    RDFS + "label",
-)
-_OF_PROCESSES = frozenset(
-    (
-        *(PROV + name for name in "used wasAssociatedWith startedAtTime endedAtTime".split()),
-        *(NS + name for name in "usedAsNoise ranAsNoise partOf carriedFrom launchedBy continuedFrom".split()),
-        *(NS + name for name in "argv cwd host pid rank exitCode sourceText status".split()),
-    )
-)
-FILE_WORDS = tuple(word for word in WANTED if word not in _OF_PROCESSES)
-_IN_NAME = (NS + "size", NS + "modified")  # part of the name of a version
-_CLASSES = (NS + "FileVersion", NS + "File", NS + "Phase")  # each recognisable by the form of the name
-VERSION = re.compile(r"https://w3id\.org/provio/version/[^/]+/\d+\.\d+\.(\d+)\.(\d+)")
-_PHASE = re.compile(r"https://w3id\.org/provio/run/.*\.[0-9a-z]+/phase/\d+(/\d+)?")  # not of a Task
-_KEPT = frozenset((RDF + "type", *_IN_NAME, *WANTED))
-
-
-def _any(predicates: Iterable[str]) -> str:
-    return "||".join(f"?p=<{iri}>" for iri in predicates)
-
-
-_REST = f"||?p=<{RDF}type>&&?o NOT IN(" + ",".join(f"<{iri}>" for iri in _CLASSES) + ")"
-
-
-def batches(nodes: Iterable[str]) -> list[list[str]]:
-    """Return the nodes in lists short enough for one query."""
-    return list(batched(nodes, BATCH))
-
-
-class Nodes:
-    """The nodes that were read so far: `properties` maps an IRI to a predicate to values."""
-
-    def __init__(self, reader: Reader, without: Iterable[str] = ()) -> None:
-        """Start with an empty cache; `without` are properties that the caller does not need, and that are not read."""
-        self.reader, self._without = reader, frozenset(without)
-        self._words = [word for word in FILE_WORDS if word not in self._without]
-        self.properties: dict[str, dict[str, dict[str, None]]] = {}
-
-    def of(self, iris: Iterable[str]) -> Mapping[str, Properties]:
-        """Return a mapping with the properties of these IRIs (and of all IRIs requested before)."""
-        new = {iri: _from_name(iri) for iri in iris if iri not in self.properties}
-        if not new:
-            return self.properties
-        self.properties.update(new)
-        if len(new) <= FEW:
-            self._read_few(new)
-            return self.properties
-        if len(new) > MANY:
-            self._read_files(new)
-        wanted = [word for word in WANTED if word not in self._without]
-        for batch in batches(iri for iri, known in new.items() if known):
-            self._read(batch, _any(wanted) + _REST)
-        for batch in batches(iri for iri, known in new.items() if not known):
-            self._read(batch, _any((RDF + "type", *_IN_NAME, *wanted)))
-        return self.properties
-
-    def _read_files(self, new: dict[str, dict[str, dict[str, None]]]) -> None:
-        """Read versions and files in bulk if they are very many, and remove them from `new`."""
-        wanted = {iri for iri, known in new.items() if _IN_NAME[0] in known or iri.startswith("file://")}
-        if len(wanted) > MANY:
-            from provio.ask import bulk_fetch
-
-            if bulk_fetch.add_files(self.reader, self.properties, wanted, self._words, _CLASSES):
-                for iri in wanted:
-                    del new[iri]
-
-    def _read_few(self, new: Mapping[str, Properties]) -> None:
-        filtered = [iri for iri in new if USED in self._without and "/run/" in iri]  # they may have used very many
-        named = {iri for iri, known in new.items() if known}
-        plain = [iri for iri in new if iri not in filtered]
-        found: list[Sequence[str]] = [*self.reader.about(plain)] if plain else []
-        if filtered:
-            values = " ".join(f"<{iri}>" for iri in filtered)
-            found += self.reader.table(f"SELECT ?s ?p ?o {{ VALUES ?s {{ {values} }} ?s ?p ?o FILTER(?p!=<{USED}>) }}")
-        for iri, predicate, value in found:
-            if predicate in _KEPT and not (iri in named and (predicate in _IN_NAME or value in _CLASSES)):
-                _note(self.properties[iri], predicate, value)
-
-    def _read(self, batch: list[str], wanted: str) -> None:
-        # A number stands for each node in the result: the store need not look up the node's text for every row.
-        values = " ".join(f"(<{iri}>{number})" for number, iri in enumerate(batch))
-        query = f"SELECT ?n ?p ?o {{ VALUES (?s ?n) {{ {values} }} ?s ?p ?o FILTER({wanted}) }}"
-        nodes = [self.properties[iri] for iri in batch]
-        for number, predicate, value in self.reader.table(query):
-            _note(nodes[int(number)], predicate, value)
-
-
-def _note(properties: dict[str, dict[str, None]], predicate: str, value: str) -> None:
-    """Add a value. A file used as noise counts as used, too."""
-    properties.setdefault(predicate, {})[value] = None
-    if predicate == USED_AS_NOISE:
-        properties.setdefault(USED, {})[value] = None
-
-
-def _from_name(iri: str) -> dict[str, dict[str, None]]:
-    """Return the properties that follow from the name of a node, as `identity` makes names; {} for other names."""
-    if version := VERSION.fullmatch(iri):
-        return {
-            RDF + "type": {_CLASSES[0]: None},
-            NS + "modified": {instant_text(int(version[1])): None},
-            NS + "size": {version[2]: None},
-        }
-    kind = _CLASSES[1] if iri.startswith("file://") else _CLASSES[2] if _PHASE.fullmatch(iri) else None
-    return {RDF + "type": {kind: None}} if kind else {}
-
-
-# Descriptions of nodes.
-
-
-CONFIGURATION = BASE + "configuration/"
 SHOWN = 8  # settings
 MOST_SETTINGS = 200  # settings that are read: to sort a very large number takes a store long
 WIDTH = 80  # columns
@@ -181,7 +46,7 @@ SINGLE = {
     NS + "version": "version",
 }  # fmt: skip
 AS_NOISE = {PROV + "used": NS + "usedAsNoise", NS + "ran": NS + "ranAsNoise"}
-PART_OF, ASSOCIATED, NOISE = NS + "partOf", PROV + "wasAssociatedWith", NS + "noise"
+PART_OF, ASSOCIATED = NS + "partOf", PROV + "wasAssociatedWith"
 ACTED = frozenset({NS + "Program", NS + "Rank"})
 TYPE = RDF + "type"
 UPPER = (PROV + "specializationOf", PART_OF)  # the whole that a node belongs to describes it further
@@ -195,17 +60,21 @@ def order(node: Node) -> tuple[int, str, str]:
     return node.get("depth", -1), node.get("start", ""), node["iri"]
 
 
-def programs(reader: Reader, activities: set[str], known: Nodes | None = None) -> tuple[list[Node], list[Edge]]:
-    """Return the programs that activities ran, and the ranks associated with them, as nodes, and the edges to them."""
+def describe_with_programs(
+    reader: Reader, iris: set[str], activities: set[str], known: Nodes | None = None
+) -> tuple[list[Node], tuple[list[Node], list[Edge]]]:
+    """Return the nodes of these IRIs like `describe`; and the programs that activities ran, and the ranks associated
+    with them, as nodes, and the edges to them."""
     known = known or Nodes(reader)
-    properties = known.of(activities)
-    tied = sorted(iri for iri in activities if ASSOCIATED in properties[iri])
-    ran = [(iri, agent) for iri in tied for agent in properties[iri][ASSOCIATED]]
-    agents = known.of({agent for _, agent in ran})
-    ran = [(iri, agent) for iri, agent in ran if not ACTED.isdisjoint(agents[agent].get(TYPE, ()))]
+    properties = known.of(iris | activities)
+    ran = [(iri, agent) for iri in sorted(activities) for agent in properties[iri].get(ASSOCIATED, ())]
+    known.of({agent for _, agent in ran})
+    ran = [(iri, agent) for iri, agent in ran if not ACTED.isdisjoint(properties[agent].get(TYPE, ()))]
     edges = [Edge(subject=iri, predicate=ASSOCIATED, object=agent) for iri, agent in ran]
-    nodes = describe(reader, {agent for _, agent in ran}, known)
-    return sorted(nodes, key=order), edges
+    agents = {agent for _, agent in ran}
+    nodes = describe(reader, iris | agents, known)
+    programs = sorted((node.copy() for node in nodes if node["iri"] in agents), key=order)
+    return [node for node in nodes if node["iri"] in iris], (programs, edges)
 
 
 def name_phases(nodes: list[Node], programs: tuple[list[Node], list[Edge]]) -> None:
@@ -221,9 +90,8 @@ def describe(reader: Reader, iris: set[str], known: Nodes | None = None) -> list
     """Return the nodes of these IRIs with their descriptive properties; `known` holds the properties that were read
     before."""
     known = known or Nodes(reader)
-    properties = known.of(iris)
     wholes = {iri.partition("#")[0] for iri in iris if is_member(iri)}
-    known.of(wholes)
+    properties = known.of(iris | wholes)
     upper = {_whole(other) for iri in iris | wholes for name in UPPER for other in properties[iri].get(name, ())}
     tasks = {iri: without_task(iri) for iri in upper}
     known.of(upper.union(tasks.values()))
@@ -336,12 +204,11 @@ def noise(
     A version is a system file if each activity that used or ran it by one of these edges marks it as one.
     """
     known = known or Nodes(reader)
-    properties = known.of(entities)
     uses = [edge for edge in edges if edge[1] in AS_NOISE and edge[2] in entities]
-    activities = known.of({subject for subject, _, _ in uses})
+    properties = known.of(entities.union(subject for subject, _, _ in uses))
     as_noise: dict[str, bool] = {iri: True for iri in entities if NOISE in properties[iri]}
     for subject, predicate, object_ in uses:
-        found = object_ in activities[subject].get(AS_NOISE[predicate], ())
+        found = object_ in properties[subject].get(AS_NOISE[predicate], ())
         as_noise[object_] = as_noise.get(object_, True) and (found or NOISE in properties[object_])
     return {iri for iri, hidden in as_noise.items() if hidden}
 

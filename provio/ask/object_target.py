@@ -13,8 +13,8 @@ from urllib.parse import unquote
 
 from provio.ask import suggestions
 from provio.ask.member_origins import FORMAT, GENERATED, LEADS_TO, PARTS, Origins
-from provio.ask.nodes import Nodes
 from provio.ask.target import Target, is_iri
+from provio.ask.walk import Nodes
 from provio.base.errors import NothingKnown
 from provio.base.vocab import NS, RDF
 from provio.lineage.identity import member_iri

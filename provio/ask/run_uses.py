@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from urllib.parse import unquote_to_bytes
 
-from provio.ask.nodes import WANTED, Nodes, Properties, batches
+from provio.ask.walk import WANTED, Nodes, Properties, batches
 from provio.base.vocab import NS, PROV, RUN_BASE
 from provio.store import Reader
 

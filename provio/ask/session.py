@@ -1,6 +1,6 @@
-"""The common start of every query: merges pending runs, opens the store, and finds the targets.
+"""The common start of every query: merges pending runs and opens the store.
 
-In: a path, or the name of a run. Out: a store that contains all runs, and the targets in it.
+In: a path, or the name of a run. Out: a store that contains all runs.
 """
 
 from __future__ import annotations
@@ -9,11 +9,8 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import click
 
 from provio.base import terminal, time_limit
 from provio.base.errors import Busy, NotAllowed, NothingKnown, ProvioError, StoreError
@@ -24,115 +21,28 @@ LISTS = "provio runs lists them"
 PATIENCE, LONGEST = 5.0, 60.0  # seconds to wait for a merge without a sign of life, and for any other merge
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
-    from provio.ask.target import Target
     from provio.settings.home import Home
     from provio.settings.lock import Lock
     from provio.settings.schema import Config
-    from provio.store import Reader, Store
+    from provio.store import Store
 
 
 Report = Callable[[str], None]
-
-
-@dataclass(frozen=True)
-class Selection:
-    """The selection of a version of a file (`at`, `run`), and of the runs to query (`campaign`, `name`)."""
-
-    at: datetime | None = None
-    run: str | None = None
-    campaign: str | None = None
-    name: str | None = None
-
-
-@dataclass(frozen=True)
-class Targets:
-    """The targets of a query: the reader that answers, the target of each text, the last error of an unknown one."""
-
-    reader: Reader
-    targets: list[Target]
-    texts: list[str]
-    unknown: NothingKnown | None = None
-
-
-def files(paths: Sequence[str], which: Selection = Selection()) -> Targets:
-    """Return the targets of `paths`, as far as they are known; raises NothingKnown if none is known."""
-    if which.at and which.run is not None:
-        raise click.UsageError("--at and --run both select a version: give one of them")
-    if not paths:
-        raise click.UsageError("no file given")
-    if len(paths) > 1 and _are_separate(paths):
-        raise click.UsageError(
-            "these files are in different projects, each with its own .provio: query one at a time, or name the others "
-            "in the setting stores"
-        )
-    store = reader(paths[0])
-    confined = restrict(store, which)
-    run = None if which.run is None else run_id(store, which.run)
-    targets, texts, unknown = [], [], None
-    for path in dict.fromkeys(paths):
-        try:
-            targets.append(find(confined, path, which.at, run))
-            texts.append(path)
-        except NothingKnown as error:
-            unknown = error if store is confined else type(error)(f"{error}, in the runs that were chosen")
-            if len(paths) == 1:
-                raise unknown from error
-            terminal.complain(str(unknown))
-    if not targets:
-        from provio.ask import suggestions
-
-        raise suggestions.nothing_known(store, "any of these files")
-    return Targets(confined, targets, texts, unknown)
-
-
-def find(reader: Reader, path: str, at: datetime | None, run: str | None) -> Target:
-    """Return the target of a path or of FILE#/DATASET; raises NothingKnown."""
-    if "#" in path:
-        from provio.ask import object_target
-
-        if object_target.may_name_object(path):
-            return object_target.find(reader, path, lambda file: _file(reader, file, at, run))
-    return _file(reader, path, at, run)
-
-
-def _file(reader: Reader, path: str, at: datetime | None, run: str | None) -> Target:
-    if at is None and run is None:
-        from provio.ask.target import find_target
-
-        return find_target(reader, path)
-    from provio.ask.earlier import target_at, target_of_run
-
-    return target_at(reader, path, at) if at else target_of_run(reader, path, run or "")
-
-
-def graphs(store: Store, which: Selection) -> list[str] | None:
-    """Return the graphs of the selected runs; None for all runs."""
-    if which.campaign is None and which.name is None:
-        return None
-    from provio.ask import runs
-    from provio.base.vocab import RUN_BASE
-    from provio.graph.lines import bundle_iri
-
-    return [bundle_iri(RUN_BASE + run) for run in runs.chosen(store, which.campaign, which.name) or ()]
-
-
-def restrict(store: Store, which: Selection) -> Reader:
-    """Return a reader of the selected runs' graphs and of the conclusions from several runs; or of all graphs."""
-    chosen = graphs(store, which)
-    if chosen is None:
-        return store
-    from provio.merge.cross_run.facts import CONTENT, DERIVED
-    from provio.store import Confined
-
-    return Confined(store, [*chosen, DERIVED, CONTENT])
 
 
 def _home(target: str | None) -> Home:
     from provio.settings import home as homes
 
     return homes.find(_folder(target))
+
+
+def _project(target: str | None) -> tuple[Home, Config]:
+    """Return the `.provio` that answers for a target, and its settings."""
+    from provio.settings import home as homes
+    from provio.settings import load
+
+    folder = _folder(target)
+    return homes.find(folder), load.load(homes.project_folders(folder))
 
 
 def _folder(target: str | None) -> Path | None:
@@ -142,7 +52,7 @@ def _folder(target: str | None) -> Path | None:
 
 def reader(target: str | None) -> Store:
     """Merge pending runs and return the store that answers for a target; print a note about runs in progress."""
-    store = open_store(_home(target), settings(_folder(target)), terminal.complain, terminal.steady_progress)
+    store = open_store(*_project(target), terminal.complain, terminal.steady_progress)
     if store.as_of:
         terminal.note(store.as_of)
     return store
@@ -175,13 +85,13 @@ def merge_and_open(
     earlier = not configured.store and is_earlier(home)  # if so, all runs are merged again, with or without a folder
     folders = home.run_folders() if earlier else pending(home, configured, earlier=earlier)
     more = _merge_pending(home, folders, configured, (report, progress), publish=earlier)
-    _archive_due_runs(own, configured)
     try:
         store = _with_unmerged(home, *more, configured, (report, progress)) or open_reader(home, configured)
     except Damaged as error:
         report(f"{error}; rebuilding it")
         more = _merge_pending(home, home.run_folders(), configured, (report, progress), publish=True)
         store = _with_unmerged(home, *more, configured, (report, progress)) or open_reader(home, configured)
+    _archive_due_runs(own, configured)
     return home, configured, store
 
 
@@ -273,15 +183,14 @@ def _combined_home(home: Home, configured: Config, report: Report) -> Home:
     return found
 
 
-def _are_separate(paths: Sequence[str]) -> bool:
+def are_separate(paths: Sequence[str]) -> bool:
     """Return whether files are in projects that are not queried together."""
     found = {home.path: home for home in map(_home, paths)}
     if len(found) == 1:
         return False
     from provio.ask import federated
 
-    first = _home(paths[0])
-    configured = settings(_folder(paths[0]))
+    first, configured = _project(paths[0])
     return not all(federated.holds(first, configured, home) for home in found.values())
 
 
@@ -373,10 +282,12 @@ def _sign_of_life(home: Home) -> int:
 
 def _archive_due_runs(home: Home, configured: Config) -> None:
     """Start a background process that archives the runs that are due."""
-    from provio.merge import archive_runs
     from provio.store import served
+    from provio.trace import run_source
 
-    if configured.pack and os.access(home.runs, os.W_OK) and archive_runs.due(served(home, configured), time.time()):
+    if configured.pack and os.access(home.runs, os.W_OK) and run_source.due(served(home, configured), time.time()):
+        from provio.merge import archive_runs
+
         archive_runs.begin(home)
 
 

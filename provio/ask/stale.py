@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 
 from provio.ask import run_uses
 from provio.ask.document import ACTIVITIES, Lineage, LineageDocument, Stale, targets
-from provio.ask.nodes import batches
 from provio.ask.paths import Ways, made_from, order
 from provio.ask.target import current_version, domain_of
+from provio.ask.walk import batches
 from provio.base.vocab import RUN_BASE
 from provio.store import Reader
 

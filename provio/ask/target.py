@@ -1,22 +1,39 @@
-"""The target of a query. In: a path or an IRI, and a store. Out: the version that it names."""
+"""The targets of a query. In: paths or IRIs, and a store. Out: the versions that they name."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING
 
+import click
+
+from provio.ask import session
+from provio.base import terminal
 from provio.base.errors import NothingKnown
 from provio.base.turtle import literal, path_iri
 from provio.lineage.identity import domain_segment, version_iri
 from provio.settings import load
 from provio.settings.home import project_folders
-from provio.store import Reader
+from provio.store import Reader, Store
 from provio.system import statx
 from provio.system.statx import Facts
-from provio.trace import environment
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The selection of a version of a file (`at`, `run`), and of the runs to query (`campaign`, `name`)."""
+
+    at: datetime | None = None
+    run: str | None = None
+    campaign: str | None = None
+    name: str | None = None
 
 
 @dataclass(frozen=True)
@@ -26,6 +43,87 @@ class Target:
     iri: str
     changed: str | None = None
     path: str | None = None
+
+
+@dataclass(frozen=True)
+class Targets:
+    """The targets of a query: the reader that answers, the target of each text, the last error of an unknown one."""
+
+    reader: Reader
+    targets: list[Target]
+    texts: list[str]
+    unknown: NothingKnown | None = None
+
+
+def find_targets(paths: Sequence[str], which: Selection = Selection()) -> Targets:
+    """Return the targets of `paths`, as far as they are known; raises NothingKnown if none is known."""
+    if which.at and which.run is not None:
+        raise click.UsageError("--at and --run both select a version: give one of them")
+    if not paths:
+        raise click.UsageError("no file given")
+    if len(paths) > 1 and session.are_separate(paths):
+        raise click.UsageError(
+            "these files are in different projects, each with its own .provio: query one at a time, or name the others "
+            "in the setting stores"
+        )
+    store = session.reader(paths[0])
+    confined = restrict(store, which)
+    run = None if which.run is None else session.run_id(store, which.run)
+    targets, texts, unknown = [], [], None
+    for path in dict.fromkeys(paths):
+        try:
+            targets.append(find(confined, path, which.at, run))
+            texts.append(path)
+        except NothingKnown as error:
+            unknown = error if store is confined else type(error)(f"{error}, in the runs that were chosen")
+            if len(paths) == 1:
+                raise unknown from error
+            terminal.complain(str(unknown))
+    if not targets:
+        from provio.ask import suggestions
+
+        raise suggestions.nothing_known(store, "any of these files")
+    return Targets(confined, targets, texts, unknown)
+
+
+def find(reader: Reader, path: str, at: datetime | None, run: str | None) -> Target:
+    """Return the target of a path or of FILE#/DATASET; raises NothingKnown."""
+    if "#" in path:
+        from provio.ask import object_target
+
+        if object_target.may_name_object(path):
+            return object_target.find(reader, path, lambda file: _file(reader, file, at, run))
+    return _file(reader, path, at, run)
+
+
+def _file(reader: Reader, path: str, at: datetime | None, run: str | None) -> Target:
+    if at is None and run is None:
+        return find_target(reader, path)
+    from provio.ask.earlier import target_at, target_of_run
+
+    return target_at(reader, path, at) if at else target_of_run(reader, path, run or "")
+
+
+def graphs(store: Store, which: Selection) -> list[str] | None:
+    """Return the graphs of the selected runs; None for all runs."""
+    if which.campaign is None and which.name is None:
+        return None
+    from provio.ask import runs
+    from provio.base.vocab import RUN_BASE
+    from provio.graph.lines import bundle_iri
+
+    return [bundle_iri(RUN_BASE + run) for run in runs.chosen(store, which.campaign, which.name) or ()]
+
+
+def restrict(store: Store, which: Selection) -> Reader:
+    """Return a reader of the selected runs' graphs and of the conclusions from several runs; or of all graphs."""
+    chosen = graphs(store, which)
+    if chosen is None:
+        return store
+    from provio.merge.cross_run.facts import CONTENT, DERIVED
+    from provio.store import Confined
+
+    return Confined(store, [*chosen, DERIVED, CONTENT])
 
 
 def find_target(reader: Reader, text: str) -> Target:
@@ -149,10 +247,10 @@ def domain(path: bytes, facts: Facts) -> str:
     """Return the storage domain of a real path, by the mounts that this machine has now."""
     known = [mount for mount in _mounts(facts.device) if path.startswith(mount.point)]
     named = max(known, key=lambda mount: len(mount.point), default=None)
-    return domain_segment(named.domain if named else f"{environment.machine_domain()}.{facts.device}")
+    return domain_segment(named.domain if named else f"{statx.machine_domain()}.{facts.device}")
 
 
 @cache
-def _mounts(device: str) -> list[environment.Mount]:
+def _mounts(device: str) -> list[statx.Mount]:
     domains = load.load(project_folders(), forgive=lambda _: None).domains
-    return list(environment.mounts({device}, domains))
+    return list(statx.mounts({device}, domains))

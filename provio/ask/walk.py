@@ -1,33 +1,173 @@
-"""Follows the graph from versions, backward or forward. In: starting points and a store. Out: the visited part.
+"""Reads nodes of the graph, and follows the graph from versions, backward or forward. In: starting points and a store.
+Out: the visited part.
 
 version → prov:wasGeneratedBy → phase → (carriedFrom | launchedBy)* → prov:used → version, and again; revisions and
 alternates lead from version to version. `provio.ask.lineage` selects the shown part and computes the strength of the
 ties.
+
+A walk and the description of its result need the same nodes: each node is read from the store once, with all its
+properties in one lookup. Properties that no lineage query needs (which process read a version, in which call …) are
+not read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
 from provio.ask.document import Node
-from provio.ask.nodes import CONFIGURATION, MANY, USED, USED_AS_NOISE, Nodes, batches
-from provio.base.vocab import NS, PROV
-from provio.lineage.identity import is_within_files
+from provio.base.turtle import instant_text
+from provio.base.vocab import NS, PROV, RDF, RDFS
+from provio.lineage.identity import BASE, is_within_files
 from provio.store import Reader
+
+MANY = 2_000  # nodes: from this number on a bulk read is worthwhile
+BATCH = 2_000
+CONFIGURATION = BASE + "configuration/"
+NOISE = NS + "noise"
+USED, USED_AS_NOISE = PROV + "used", NS + "usedAsNoise"
+NAMED_BY_FILE = PROV + "specializationOf"
+FEW = 4  # nodes: to parse and plan a query takes longer than a lookup of each of them
+# An ordered set: two runs that observed the same thing state the same properties twice.
+Properties = Mapping[str, Mapping[str, None]]
+
+# The properties that lead to other nodes or describe a node. The most frequent ones come first: the filter compares
+# an unwanted property with all of them.
+WANTED = (
+    *(
+        PROV + name
+        for name in "used wasGeneratedBy specializationOf wasAssociatedWith startedAtTime endedAtTime".split()
+    ),
+    *(NS + name for name in "partOf path carriedFrom launchedBy continuedFrom noise pathEncoded".split()),
+    *(NS + name for name in "usedAsNoise ranAsNoise".split()),
+    *(PROV + name for name in "wasRevisionOf wasDerivedFrom alternateOf".split()),
+    *(
+        NS + name
+        for name in "sameContentAs contentFrom mapsOnto madeIn format leadsTo without name nameEncoded".split()
+    ),
+    *(NS + name for name in "argv cwd host pid rank exitCode kind number sourceText status version".split()),
+    RDFS + "label",
+)
+_OF_PROCESSES = frozenset(
+    (
+        *(PROV + name for name in "used wasAssociatedWith startedAtTime endedAtTime".split()),
+        *(NS + name for name in "usedAsNoise ranAsNoise partOf carriedFrom launchedBy continuedFrom".split()),
+        *(NS + name for name in "argv cwd host pid rank exitCode sourceText status".split()),
+    )
+)
+FILE_WORDS = tuple(word for word in WANTED if word not in _OF_PROCESSES)
+_IN_NAME = (NS + "size", NS + "modified")  # part of the name of a version
+_CLASSES = (NS + "FileVersion", NS + "File", NS + "Phase")  # each recognisable by the form of the name
+VERSION = re.compile(r"https://w3id\.org/provio/version/[^/]+/\d+\.\d+\.(\d+)\.(\d+)")
+_PHASE = re.compile(r"https://w3id\.org/provio/run/.*\.[0-9a-z]+/phase/\d+(/\d+)?")  # not of a Task
+_KEPT = frozenset((RDF + "type", *_IN_NAME, *WANTED))
+
+
+def _any(predicates: Iterable[str]) -> str:
+    return "||".join(f"?p=<{iri}>" for iri in predicates)
+
+
+_REST = f"||?p=<{RDF}type>&&?o NOT IN(" + ",".join(f"<{iri}>" for iri in _CLASSES) + ")"
+
+
+def batches(nodes: Iterable[str]) -> list[list[str]]:
+    """Return the nodes in lists short enough for one query."""
+    left = list(nodes)
+    return [left[place : place + BATCH] for place in range(0, len(left), BATCH)]
+
+
+class Nodes:
+    """The nodes that were read so far: `properties` maps an IRI to a predicate to values."""
+
+    def __init__(self, reader: Reader, without: Iterable[str] = ()) -> None:
+        """Start with an empty cache; `without` are properties that the caller does not need, and that are not read."""
+        self.reader, self._without = reader, frozenset(without)
+        self._words = [word for word in FILE_WORDS if word not in self._without]
+        self.properties: dict[str, dict[str, dict[str, None]]] = {}
+
+    def of(self, iris: Iterable[str]) -> Mapping[str, Properties]:
+        """Return a mapping with the properties of these IRIs (and of all IRIs requested before)."""
+        new = {iri: _from_name(iri) for iri in iris if iri not in self.properties}
+        if not new:
+            return self.properties
+        self.properties.update(new)
+        if len(new) <= FEW:
+            self._read_few(new)
+            return self.properties
+        if len(new) > MANY:
+            self._read_files(new)
+        wanted = [word for word in WANTED if word not in self._without]
+        for batch in batches(iri for iri, known in new.items() if known):
+            self._read(batch, _any(wanted) + _REST)
+        for batch in batches(iri for iri, known in new.items() if not known):
+            self._read(batch, _any((RDF + "type", *_IN_NAME, *wanted)))
+        return self.properties
+
+    def _read_files(self, new: dict[str, dict[str, dict[str, None]]]) -> None:
+        """Read versions and files in bulk if they are very many, and remove them from `new`."""
+        wanted = {iri for iri, known in new.items() if _IN_NAME[0] in known or iri.startswith("file://")}
+        if len(wanted) > MANY:
+            from provio.ask import bulk_fetch
+
+            if bulk_fetch.add_files(self.reader, self.properties, wanted, self._words, _CLASSES):
+                for iri in wanted:
+                    del new[iri]
+
+    def _read_few(self, new: Mapping[str, Properties]) -> None:
+        filtered = [iri for iri in new if USED in self._without and "/run/" in iri]  # they may have used very many
+        named = {iri for iri, known in new.items() if known}
+        plain = [iri for iri in new if iri not in filtered]
+        found: list[Sequence[str]] = [*self.reader.about(plain)] if plain else []
+        if filtered:
+            values = " ".join(f"<{iri}>" for iri in filtered)
+            found += self.reader.table(f"SELECT ?s ?p ?o {{ VALUES ?s {{ {values} }} ?s ?p ?o FILTER(?p!=<{USED}>) }}")
+        for iri, predicate, value in found:
+            if predicate in _KEPT and not (iri in named and (predicate in _IN_NAME or value in _CLASSES)):
+                _note(self.properties[iri], predicate, value)
+
+    def _read(self, batch: list[str], wanted: str) -> None:
+        # A number stands for each node in the result: the store need not look up the node's text for every row.
+        values = " ".join(f"(<{iri}>{number})" for number, iri in enumerate(batch))
+        query = f"SELECT ?n ?p ?o {{ VALUES (?s ?n) {{ {values} }} ?s ?p ?o FILTER({wanted}) }}"
+        nodes = [self.properties[iri] for iri in batch]
+        for number, predicate, value in self.reader.table(query):
+            _note(nodes[int(number)], predicate, value)
+
+
+def _note(properties: dict[str, dict[str, None]], predicate: str, value: str) -> None:
+    """Add a value. A file used as noise counts as used, too."""
+    properties.setdefault(predicate, {})[value] = None
+    if predicate == USED_AS_NOISE:
+        properties.setdefault(USED, {})[value] = None
+
+
+def _from_name(iri: str) -> dict[str, dict[str, None]]:
+    """Return the properties that follow from the name of a node, as `identity` makes names; {} for other names."""
+    if version := VERSION.fullmatch(iri):
+        return {
+            RDF + "type": {_CLASSES[0]: None},
+            NS + "modified": {instant_text(int(version[1])): None},
+            NS + "size": {version[2]: None},
+        }
+    kind = _CLASSES[1] if iri.startswith("file://") else _CLASSES[2] if _PHASE.fullmatch(iri) else None
+    return {RDF + "type": {kind: None}} if kind else {}
+
+
+# The walk.
+
 
 # The strength of a step as an index into lineage.STRENGTH (data, carried, control); a larger number is a tie by code.
 RAN = NS + "ran"
 WEIGHTS = {NS + "carriedFrom": 1, NS + "launchedBy": 2, RAN: 3}
-NOISE = NS + "noise"
 GENERATED, ALTERNATE = PROV + "wasGeneratedBy", PROV + "alternateOf"
 BETWEEN = (PROV + "wasDerivedFrom", PROV + "wasRevisionOf", NS + "contentFrom", NS + "mapsOnto", ALTERNATE)
 HAD_MEMBER = PROV + "hadMember"  # the data flow from subject to object
 SAME = NS + "sameContentAs"  # marks an alternateOf that only means equal content: it is no tie
 INFORMERS = (NS + "continuedFrom", NS + "carriedFrom", NS + "launchedBy")
 SPELT = {USED: (USED, USED_AS_NOISE), RAN: (RAN, NS + "ranAsNoise")}  # an edge, and its predicates in the store
-FEW = 1_000  # up to this number, all edges of a kind are read at once instead of those of each node
+AT_ONCE = 1_000  # up to this number, all edges of a kind are read at once instead of those of each node
 
 
 @dataclass
@@ -145,11 +285,11 @@ def _few_alternates(reader: Reader) -> dict[str, list[str]] | None:
     """Return the subjects of all alternateOf statements by their object; None if there are too many to read at
     once."""
     found: dict[str, list[str]] = {}
-    rows = list(reader.table(f"SELECT ?s ?o {{ ?s <{ALTERNATE}> ?o {_unless(ALTERNATE)} }} LIMIT {FEW + 1}"))
+    rows = list(reader.table(f"SELECT ?s ?o {{ ?s <{ALTERNATE}> ?o {_unless(ALTERNATE)} }} LIMIT {AT_ONCE + 1}"))
     for subject, object_ in rows:
         if not is_within_files(object_):
             found.setdefault(object_, []).append(subject)
-    return found if len(rows) <= FEW else None
+    return found if len(rows) <= AT_ONCE else None
 
 
 def _inputs(reader: Reader, walk: Walk, activities: list[str]) -> set[str]:

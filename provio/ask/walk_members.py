@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from provio.ask.member_origins import ALTERNATE, DERIVED, FORMAT, GENERATED, HAD_MEMBER, MADE_IN, USED, Origins
-from provio.ask.nodes import batches
-from provio.ask.walk import BETWEEN, SPELT, Walk, Ways
+from provio.ask.walk import BETWEEN, SPELT, Walk, Ways, batches
 from provio.base.vocab import NS
 from provio.lineage.identity import FINER
 from provio.store import Reader

@@ -12,8 +12,8 @@ from typing import Any
 from provio.ask import run_uses
 from provio.ask.document import Edge, LineageDocument, Node
 from provio.ask.lineage import made_by_programs
-from provio.ask.nodes import Nodes, batches, describe, gaps, is_member, name_phases, noise, order, programs
-from provio.ask.walk import SPELT
+from provio.ask.nodes import describe_with_programs, gaps, is_member, name_phases, noise, order
+from provio.ask.walk import SPELT, Nodes, batches
 from provio.base.vocab import NS, PROV, RDF, RUN_BASE, local_name, most_specific
 from provio.lineage.identity import is_within_files
 from provio.store import Reader
@@ -48,8 +48,7 @@ def document(reader: Reader, run: str, *, everything: bool = False) -> LineageDo
     hidden = set() if everything else noise(reader, shown, edges, known) - made_by_programs(edges)
     files = {one for one in hidden if not is_within_files(one)}
     shown = {one for one in shown - hidden if one.partition("#")[0] not in hidden}
-    nodes = describe(reader, shown, known)
-    ran = programs(reader, shown, known)
+    nodes, ran = describe_with_programs(reader, shown, shown, known)
     name_phases(nodes, ran)
     return LineageDocument(
         target=iri,

@@ -9,8 +9,9 @@ from provio.ask import suggestions
 from provio.ask.document import PIPES, Gap, Node
 from provio.ask.lineage import Found, Scope, find
 from provio.ask.member_origins import Origins
-from provio.ask.nodes import RUN, Nodes, describe, is_member
+from provio.ask.nodes import RUN, describe, is_member
 from provio.ask.target import Target
+from provio.ask.walk import Nodes
 from provio.base.errors import NothingKnown, NotYet
 from provio.base.vocab import PROV, local_name
 from provio.store import Reader

@@ -75,12 +75,6 @@ def superclasses(iri: str) -> frozenset[str]:
     return above.union(*map(superclasses, above))
 
 
-def types(term: str) -> list[str]:
-    """Return the types to state for a node of a class: the class alone, because the ontology implies its
-    superclasses."""
-    return [provio(term)]
-
-
 def most_specific(classes: Iterable[str]) -> str | None:
     """Return the IRI of the most specific class; a term of provio takes precedence. None for no classes."""
     known = set(classes)

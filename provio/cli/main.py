@@ -71,9 +71,9 @@ def _execute(arguments: list[str]) -> object:
     """Execute a command line: a plain `run` without click, which takes twice as long to load as Python to start."""
     records = arguments[:1] == ["run"] or (arguments[:1] == ["container"] and arguments[1:2] in CONTAINED)
     if not records or "_PROVIO_COMPLETE" in os.environ or (code := _execute_recording(arguments)) is None:
-        from provio.cli import usage
+        from provio.cli import verbs
 
-        return usage.call(arguments or ["--help"])
+        return verbs.call(arguments or ["--help"])
     return code
 
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from provio.base import turtle
-from provio.graph.lines import Graph, named, path_if_known
+from provio.graph.lines import Graph, path_if_known
 from provio.lineage.identity import Identity
 from provio.lineage.model import Conclusions, Phase, Version
 from provio.settings.record_classes import left_out
@@ -73,7 +73,7 @@ class Kept:
 
     def program(self, iri: str) -> str | None:
         """Return the term of a program to which an activity or entity is tied; None where programs are not recorded."""
-        return None if "program" in self.left_out else named(iri)
+        return None if "program" in self.left_out else f"<{iri}>"
 
     def whole(self, process: Process) -> str:
         """Return the IRI of which the phases of a process are parts: the run, where processes are not recorded."""
@@ -225,7 +225,7 @@ class CallGraph:
                 self._failed(
                     process, failure.iri, failure.kind, failure.thread.iri, failure.api, failure.errno, failure.count
                 )
-                self.graph.add(entity, (INFLUENCES[failure.kind], named(failure.iri)))
+                self.graph.add(entity, (INFLUENCES[failure.kind], f"<{failure.iri}>"))
         for (kind, api, error), (count,) in sums.items():
             name = turtle.segment(api or kind.lower())
             self._failed(process, f"{process.iri}failed/{name}.{error}", kind, None, api, error, count)
@@ -236,7 +236,7 @@ class CallGraph:
         """Write calls that failed: of a thread, or of the entire process."""
         agent = self.kept.program(self.out.programs[process.iri].iri)
         if thread and "thread" not in self.kept.left_out:
-            agent = named(thread)
+            agent = f"<{thread}>"
         kind = "IOActivity" if kind == "Copy" else kind  # a Copy is an activity that made an entity
         self.graph.node(
             iri,
@@ -245,7 +245,7 @@ class CallGraph:
             ("errors", turtle.integer(count)),
             ("errno", turtle.integer(error)),
             ("prov:wasAssociatedWith", agent),
-            ("partOf", named(self.kept.whole(process))),
+            ("partOf", f"<{self.kept.whole(process)}>"),
         )
 
     def _copied(self, access: Access, entity: str | None) -> None:
@@ -276,11 +276,11 @@ class CallGraph:
             *((name, turtle.integer(value)) for name, value in counters.items() if timed or name not in DURATIONS),
             ("prov:startedAtTime", turtle.instant(start)),
             ("prov:endedAtTime", turtle.instant(max(start, end)) if end and counters.get("count") != 1 else None),
-            ("prov:wasAssociatedWith", None if phased else named(thread)),
-            ("partOf", named((phase or self.out.phase_at(process, start)).iri)),
+            ("prov:wasAssociatedWith", None if phased else f"<{thread}>"),
+            ("partOf", f"<{(phase or self.out.phase_at(process, start)).iri}>"),
         )
         if entity and kind in INFLUENCES:
-            graph.add(entity, (INFLUENCES[kind], named(iri)))
+            graph.add(entity, (INFLUENCES[kind], f"<{iri}>"))
 
     def _api(self, api: str) -> str | None:
         return None if "api" in self.kept.left_out else turtle.literal(api)
@@ -300,4 +300,4 @@ class CallGraph:
             if value is not None:
                 self.graph.add(event.iri, path_if_known(name, os.path.normpath(value)))
         if event.kind == "Delete" and known and event.number("links", 1) == 0:
-            self.graph.add(known.iri, ("prov:wasInvalidatedBy", named(event.iri)))
+            self.graph.add(known.iri, ("prov:wasInvalidatedBy", f"<{event.iri}>"))

@@ -6,7 +6,7 @@ import re
 from functools import cache
 
 from provio.base import turtle
-from provio.base.vocab import PROV, RDF, RDFS, RUN_BASE, XSD, provio, types
+from provio.base.vocab import PROV, RDF, RDFS, RUN_BASE, XSD, provio, vocabulary
 
 Pair = tuple[str, str | None]  # a property's name, and an N-Triples term; None: not known
 # Comments in the N-Triples of a run: the statements that follow belong to the run, or are about shared entities.
@@ -19,15 +19,12 @@ _ZERO_TIME = f'0Z"^^<{XSD}dateTime>'
 def term(name: str) -> str:
     """Return a vocabulary term of provio, or with its prefix of PROV or RDFS, as an N-Triples term; `a` is
     `rdf:type`."""
+    if own := vocabulary().terms.get(name):
+        return f"<{own}>"
     prefix, _, local = name.rpartition(":")
     if name == "a":
         return f"<{RDF}type>"
     return f"<{PROV + local if prefix == 'prov' else RDFS + local if prefix == 'rdfs' else provio(local)}>"
-
-
-@cache
-def _typing(kind: str) -> tuple[Pair, ...]:
-    return tuple(("a", f"<{iri}>") for iri in types(kind)) if kind else ()
 
 
 class Graph:
@@ -39,8 +36,8 @@ class Graph:
 
     def node(self, iri: str, kind: str, *pairs: Pair) -> None:
         """Add a typed subject and its properties; a value of None is omitted, and with an empty `kind` no type is
-        stated."""
-        self.add(iri, *_typing(kind), *pairs)
+        stated. The superclasses of a class are not stated: the ontology implies them."""
+        self.add(iri, ("a", term(kind) if kind else None), *pairs)
 
     def add(self, iri: str, *pairs: Pair) -> None:
         """Add properties to a subject; values are N-Triples terms."""
@@ -103,15 +100,10 @@ def bundle_iri(run_iri: str) -> str:
     return run_iri + "/bundle"
 
 
-def named(iri: str) -> str:
-    """Return an IRI as an N-Triples term."""
-    return f"<{iri}>"
-
-
 def informed(name: str, earlier: str | None) -> list[Pair]:
     """Return the properties of an activity that an earlier one informed (`carriedFrom`, `launchedBy`, …); none
     without an earlier one."""
-    return [(name, named(earlier)), ("prov:wasInformedBy", named(earlier))] if earlier else []
+    return [(name, f"<{earlier}>"), ("prov:wasInformedBy", f"<{earlier}>")] if earlier else []
 
 
 def path_if_known(name: str, value: bytes | None) -> Pair:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 from provio.base import turtle
 from provio.base.records import frozen
-from provio.graph.lines import Pair, named
+from provio.graph.lines import Pair
 from provio.lineage.identity import member_iri
 from provio.lineage.model import Conclusions, MemberVersion, Phase
 from provio.trace.facts import Access, Event, Member, Process
@@ -52,7 +52,7 @@ class MemberGraph:
             turtle.text_or_encoded("name", member.name) if member.name is not None else ("name", None),
             *texts,
             ("maxShape", turtle.literal(wider) if wider else None),
-            ("prov:wasGeneratedBy", named(member.generated_by) if member.generated_by else None),
+            ("prov:wasGeneratedBy", f"<{member.generated_by}>" if member.generated_by else None),
             ("prov:wasAttributedTo", self.hand.program(member.program) if member.program else None),
             *_both(("prov:wasRevisionOf", "prov:wasDerivedFrom"), member.revision_of),
             *_both(("mapsOnto", "prov:wasDerivedFrom"), member.shows),
@@ -72,7 +72,7 @@ class MemberGraph:
             if not last and holder not in self.out.members:
                 kind = "DataObject" if iri == member.iri and member.name is not None and path != b"/" else "Group"
                 self.hand.node(holder, kind, turtle.text_or_encoded("path", path))
-            self.hand.node(holder, "", ("prov:hadMember", named(iri)))
+            self.hand.node(holder, "", ("prov:hadMember", f"<{iri}>"))
             if last:
                 break
             iri, path = holder, os.path.dirname(path)
@@ -165,4 +165,4 @@ class MemberGraph:
 
 def _both(names: tuple[str, str], values: dict[str, None]) -> Iterator[Pair]:
     for value in values:
-        yield from ((name, named(value)) for name in names)
+        yield from ((name, f"<{value}>") for name in names)

@@ -11,7 +11,7 @@ from provio.base import turtle
 from provio.base.vocab import PROV
 from provio.graph.calls import CallGraph, counters_of
 from provio.graph.declarations import DeclarationGraph
-from provio.graph.lines import OWN, Graph, Pair, RunGraph, bundle_iri, informed, named, path_if_known
+from provio.graph.lines import OWN, Graph, Pair, RunGraph, bundle_iri, informed, path_if_known
 from provio.graph.members import Hand, MemberGraph
 from provio.graph.ranks import Ranks
 from provio.lineage.conclusions import conclude_lone
@@ -103,9 +103,9 @@ class _Writer:
         self.calls = CallGraph(graph, trace, identity, conclusions)
         self.kept = self.calls.kept
         self.user = identity.user(run.get("host", "host"), run.get("user", "user"))
-        self.person = None if "user" in self.kept.left_out else named(self.user)
+        self.person = None if "user" in self.kept.left_out else f"<{self.user}>"
         self.files: set[str] = set()
-        self.image = named(identity.image(trace.image)) if trace.image else None
+        self.image = f"<{identity.image(trace.image)}>" if trace.image else None
         self.strands: dict[str, list[tuple[str, Strand]]] = {}
         for iri, strand in conclusions.strands.items():
             self.strands.setdefault(trace.tasks[iri].process.iri, []).append((iri, strand))
@@ -137,7 +137,7 @@ class _Writer:
             for one in found.inputs[process.iri]:
                 use = "usedAsNoise" if one.noise else "prov:used"
                 for phase in {found.phase_at(process, moment).iri for moment in (one.first, one.last)}:
-                    self.graph.add(phase, (use, named(one.version)))
+                    self.graph.add(phase, (use, f"<{one.version}>"))
             yield from writer._versions()
 
     def run(self) -> Iterator[None]:
@@ -171,15 +171,15 @@ class _Writer:
         if self.person:
             name = turtle.literal(run.get("user", "user"))
             graph.node(self.user, "User", ("name", name), ("rdfs:label", name))
-        graph.add(bundle_iri(self.trace.iri), ("a", named(PROV + "Bundle")))
+        graph.add(bundle_iri(self.trace.iri), ("a", f"<{PROV}Bundle>"))
         if RUN_ID.fullmatch(run.get("parentRun", "")):
             parent = self.trace.iri.rpartition("/")[0] + "/" + turtle.segment(run["parentRun"])
             graph.node(parent, "Run")
-            graph.add(self.trace.iri, ("partOf", named(parent)), ("prov:wasInformedBy", named(parent)))
+            graph.add(self.trace.iri, ("partOf", f"<{parent}>"), ("prov:wasInformedBy", f"<{parent}>"))
         for key, value in self.trace.environment.items():
             iri = f"{self.trace.iri}/environment/{turtle.segment(key)}"
             graph.node(iri, "Environment", ("name", turtle.literal(key)), ("value", turtle.literal(value)))
-            graph.add(self.trace.iri, ("prov:used", named(iri)))
+            graph.add(self.trace.iri, ("prov:used", f"<{iri}>"))
         for job in self._jobs():
             self._job(f"{self.trace.iri}/job/{turtle.segment(jobs.key(job))}", job)
         for host, record in self.trace.hosts.items():
@@ -198,7 +198,7 @@ class _Writer:
         called = turtle.literal(name)
         measured = [(word, turtle.integer(int(record[word]))) for word in CLOCK if word in record]
         self.graph.node(iri, "Host", ("name", called), ("rdfs:label", called), *measured)
-        self.graph.add(self.trace.iri, ("prov:atLocation", named(iri)))
+        self.graph.add(self.trace.iri, ("prov:atLocation", f"<{iri}>"))
 
     def _jobs(self) -> list[dict[str, str]]:
         """Return the facts of the run's own job, and of those that joined it."""
@@ -208,7 +208,7 @@ class _Writer:
     def _job(self, iri: str, job: dict[str, str]) -> None:
         label = f"job {job['jobId']}" + (f"[{job['jobArrayIndex']}]" if "jobArrayIndex" in job else "")
         self.graph.node(iri, "Job", ("rdfs:label", turtle.literal(label)), *self._texts(job, *JOB_FACTS))
-        self.graph.add(self.trace.iri, ("inJob", named(iri)))
+        self.graph.add(self.trace.iri, ("inJob", f"<{iri}>"))
 
     def _texts(self, record: dict[str, str], *names: str) -> list[Pair]:
         return [(name, turtle.literal(record[name])) for name in names if name in record]
@@ -234,7 +234,7 @@ class _Writer:
         self.graph.node(
             process.iri,
             "Process",
-            ("partOf", named(self.trace.iri)),
+            ("partOf", f"<{self.trace.iri}>"),
             ("pid", turtle.integer(process.pid)),
             ("startTick", turtle.integer(process.tick)),
             *self._texts(record, "argv", "cwd", "cwdEncoded", "host", "jobId", "jobArrayIndex"),
@@ -262,7 +262,7 @@ class _Writer:
         graph.node(
             strand.process.iri,
             "Task",
-            ("partOf", named(within)),
+            ("partOf", f"<{within}>"),
             ("rdfs:label", turtle.literal(name.decode("utf-8", "replace"))),
             path_if_known("name", name),
             *(path_if_known(word, path_of(record, word)) for word in ("kind", "sourceText")),
@@ -281,12 +281,12 @@ class _Writer:
         if "process" in self.kept.left_out:
             return
         association = process.iri + "association"
-        graph.add(association, ("a", named(PROV + "Association")))
-        graph.add(process.iri, ("prov:qualifiedAssociation", named(association)))
-        graph.add(association, ("prov:agent", named(program.iri)))
+        graph.add(association, ("a", f"<{PROV}Association>"))
+        graph.add(process.iri, ("prov:qualifiedAssociation", f"<{association}>"))
+        graph.add(association, ("prov:agent", f"<{program.iri}>"))
         if program.plan:
-            graph.add(association, ("prov:hadPlan", named(program.plan.version)))
-            graph.add(program.plan.version, ("a", named(PROV + "Plan")))
+            graph.add(association, ("prov:hadPlan", f"<{program.plan.version}>"))
+            graph.add(program.plan.version, ("a", f"<{PROV}Plan>"))
 
     def _end(self, process: Process) -> list[Pair]:
         """Return the exit code or signal of a process."""
@@ -299,21 +299,21 @@ class _Writer:
         graph.node(
             phase.iri,
             "Task" if phase.process.image == "task" else "Phase",
-            ("partOf", named(whole)),
+            ("partOf", f"<{whole}>"),
             ("prov:startedAtTime", turtle.instant(phase.start)),
             ("prov:endedAtTime", turtle.instant(max(phase.end, phase.start))),
             ("prov:wasAssociatedWith", self.kept.program(program)),
-            ("prov:wasAssociatedWith", named(alone.iri) if alone else None),
-            ("prov:wasAssociatedWith", named(rank) if rank else None),
-            *((self._use(version, noise), named(version)) for version in phase.used),
+            ("prov:wasAssociatedWith", f"<{alone.iri}>" if alone else None),
+            ("prov:wasAssociatedWith", f"<{rank}>" if rank else None),
+            *((self._use(version, noise), f"<{version}>") for version in phase.used),
             ("prov:used", self.image if phase.process.iri in self.trace.contained else None),
             *(
-                ("ranAsNoise" if self._is_noise(code.version) else "ran", named(code.version))
+                ("ranAsNoise" if self._is_noise(code.version) else "ran", f"<{code.version}>")
                 for code in self._code(phase)
             ),
         )
         if phase.continued and phase.carried_from:
-            graph.add(phase.iri, ("continuedFrom", named(phase.carried_from)))
+            graph.add(phase.iri, ("continuedFrom", f"<{phase.carried_from}>"))
         for name, earlier in (("carriedFrom", phase.carried_from), ("launchedBy", phase.launched_by)):
             graph.add(phase.iri, *informed(name, earlier))
         for task in phase.joined:
@@ -353,19 +353,19 @@ class _Writer:
             path_if_known("path", _own_name(version)),
             ("sha256", turtle.literal(version.sha256) if version.sha256 else None),
             ("format", turtle.literal("HDF5") if version.iri in self.out.known else None),
-            ("prov:wasGeneratedBy", named(version.generated_by) if version.generated_by else None),
+            ("prov:wasGeneratedBy", f"<{version.generated_by}>" if version.generated_by else None),
             ("madeIn", self._made_in(version.iri)),
             ("prov:wasAttributedTo", self.kept.program(version.attributed_to) if version.attributed_to else None),
-            *(("prov:specializationOf", named(file)) for file in names),
+            *(("prov:specializationOf", f"<{file}>") for file in names),
         )
         if not version.noise:
             graph.version(version.iri, self._writer_start(version))
         for _, other in version.retimed:
-            graph.add(version.iri, ("prov:alternateOf", named(other)))
+            graph.add(version.iri, ("prov:alternateOf", f"<{other}>"))
         for earlier in version.revision_of:
-            graph.add(version.iri, ("prov:wasRevisionOf", named(earlier)), ("prov:wasDerivedFrom", named(earlier)))
+            graph.add(version.iri, ("prov:wasRevisionOf", f"<{earlier}>"), ("prov:wasDerivedFrom", f"<{earlier}>"))
         for removed in version.without or ():
-            graph.add(version.iri, ("without", named(removed)))
+            graph.add(version.iri, ("without", f"<{removed}>"))
         for file, path in names.items():
             self._file(file, path)
 
@@ -380,7 +380,7 @@ class _Writer:
     def _made_in(self, entity: str) -> str | None:
         """Return the finer phase that finished an entity; None where its process has no finer phases."""
         phase = self.out.made_in.get(entity)
-        return named(phase) if phase else None
+        return f"<{phase}>" if phase else None
 
     def _file(self, file: str, path: bytes) -> None:
         if file not in self.files:
@@ -398,7 +398,7 @@ class _Writer:
             ("rdfs:label", turtle.literal(os.path.basename(record.get("path", "")) or record.get("name", "image"))),
             *self._texts(record, "name", "path", "pathEncoded", "digest", "recipe", "runtime"),
             *(("imageLabel", turtle.literal(label)) for label in labels if label),
-            *(("prov:hadMember", named(version.iri)) for version in members),
+            *(("prov:hadMember", f"<{version.iri}>") for version in members),
         )
 
     def _is_of_image(self, version: Version) -> bool:
@@ -415,26 +415,26 @@ class _Writer:
             graph.node(
                 copy.iri,
                 "Copy",
-                ("partOf", named(self.kept.whole(copy.process))),
+                ("partOf", f"<{self.kept.whole(copy.process)}>"),
                 ("prov:startedAtTime", turtle.instant(copy.start)),
                 ("prov:endedAtTime", turtle.instant(copy.end)),
                 ("prov:wasAssociatedWith", self.kept.program(self.out.programs[copy.process.iri].iri)),
-                *((self._use(source, {}), named(source)) for source in copy.used),
+                *((self._use(source, {}), f"<{source}>") for source in copy.used),
                 *informed("launchedBy", copy.launched_by),
             )
         for segment in self.out.segments:
-            made = ("prov:wasGeneratedBy", named(segment.generated_by))
+            made = ("prov:wasGeneratedBy", f"<{segment.generated_by}>")
             noise = ("noise", turtle.boolean(True) if segment.noise else None)
             graph.node(segment.iri, segment.kind, path_if_known("path", segment.path), made, noise)
             graph.add(segment.iri, ("prov:wasAttributedTo", self.kept.program(segment.program)))
-            graph.add(segment.iri, ("prov:specializationOf", named(segment.channel)))
+            graph.add(segment.iri, ("prov:specializationOf", f"<{segment.channel}>"))
             graph.add(segment.iri, ("madeIn", self._made_in(segment.iri)))
         for channel in dict.fromkeys(name for names in self.out.channels.values() for name in names if name):
             graph.node(channel, "Channel")
         for alias, channel in sorted(self.out.aliases):
-            graph.node(alias, "Channel", ("prov:alternateOf", named(channel)))
+            graph.node(alias, "Channel", ("prov:alternateOf", f"<{channel}>"))
         for version, other in self.out.shown:
-            graph.add(version, ("mapsOnto", named(other)), ("prov:wasDerivedFrom", named(other)))
+            graph.add(version, ("mapsOnto", f"<{other}>"), ("prov:wasDerivedFrom", f"<{other}>"))
         for iri, about, reason in (*self.trace.gaps, *self.out.gaps):
-            graph.node(iri, "Gap", ("reason", turtle.literal(reason)), ("about", named(about)))
+            graph.node(iri, "Gap", ("reason", turtle.literal(reason)), ("about", f"<{about}>"))
         yield

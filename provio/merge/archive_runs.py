@@ -20,35 +20,20 @@ from typing import TYPE_CHECKING
 from provio.base.errors import ProvioError
 from provio.settings import home as homes
 from provio.settings import load, schema
-from provio.settings.home import PACKED, RUN_ID, Home
+from provio.settings.home import PACKED, Home
 from provio.trace import run_source
-from provio.trace.run_source import TAKEN
+from provio.trace.run_source import KEPT, NOTES, TAKEN, due, start_time
 
 if TYPE_CHECKING:
     from provio.store import Reader
 
-AGE = 3600  # seconds: a younger run may still be inspected by its user, or written
-KEPT = 500  # folders that remain in any case, even of runs older than AGE
 AT_ONCE = 64 << 20  # bytes that one process archives before it ends
-NOTES = "unpacked"  # folder of the reasons why runs were not archived
-AGAIN = 24 * 3600  # seconds until the next attempt
 QUEUED = 30 * 24 * 3600  # seconds that a submitted job may wait in a queue; it then joins the run that submitted it
 ID = 36  # characters of a run id: the name of an archive is longer
 
 
 class NotArchivable(Exception):
     """The reason why a run is not archived."""
-
-
-def due(home: Home, now: float) -> list[Path]:
-    """Return the run folders that are due to be archived at `now` (seconds since 1970), oldest first. The decision
-    uses only names and marks: a run that is not merged is not archived."""
-    try:
-        names = sorted(e.name for e in os.scandir(home.runs) if RUN_ID.fullmatch(e.name))
-    except OSError:
-        return []
-    old = [name for place, name in enumerate(names) if start_time(name) < now - AGE or place < len(names) - KEPT]
-    return [home.runs / name for name in old if (home.marks / name).exists() and not _tried(home, name, now)]
 
 
 def has_too_many_folders(home: Home, now: float) -> bool:
@@ -58,18 +43,6 @@ def has_too_many_folders(home: Home, now: float) -> bool:
     except OSError:
         return False
     return left > KEPT and bool(due(home, now))
-
-
-def start_time(run: str) -> float:
-    """Return when a run started (seconds since 1970), from its id (RFC 9562: it starts with the milliseconds)."""
-    return int(run[:8] + run[9:13], 16) / 1000
-
-
-def _tried(home: Home, run: str, now: float) -> bool:
-    try:
-        return (home.path / NOTES / run).stat().st_mtime > now - AGAIN
-    except OSError:
-        return False
 
 
 def begin(home: Home) -> None:

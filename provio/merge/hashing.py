@@ -22,7 +22,6 @@ from provio.base.vocab import NS
 from provio.lineage.conclusions import conclude
 from provio.lineage.identity import Identity
 from provio.lineage.model import FOREVER, Conclusions, Version
-from provio.merge.archive_runs import start_time
 from provio.merge.job import FAULTS
 from provio.merge.runs import merge
 from provio.settings import home as homes
@@ -34,7 +33,7 @@ from provio.system.content import Unread, sha256
 from provio.trace import environment
 from provio.trace.read import read_run
 from provio.trace.run_facts import Trace
-from provio.trace.run_source import folders_of, put
+from provio.trace.run_source import folders_of, put, start_time
 
 NOTES = "hashing"
 TRIED = 24 * 3600  # seconds for which a request is repeated after disk errors

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import copy as copying
+import gc
 import os
 from array import array
 from bisect import bisect_right
@@ -17,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from itertools import chain
 
-from provio.base import gc_pause, turtle
+from provio.base import turtle
 from provio.base.errors import Busy, NotAllowed
 from provio.graph.lines import bundle_iri
 from provio.graph.run import Whole, ties, triples
@@ -120,7 +121,7 @@ class _RunGraph:
             known.shared = shared_inodes.conclude(
                 trace, self.identity, known.programs, known.noise, known.ends, self.partitions.wide
             )
-            gc_pause.let_go()
+            gc.collect(0)
 
     def _keep_settled(self, trace: Trace) -> None:
         """Keep the results of post-processing for the partitions: a file that is still being written would give other

@@ -7,6 +7,7 @@ and only as a whole; the next merge undoes and repeats an interrupted one.
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import threading
 import time
@@ -14,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
-from provio.base import gc_pause
 from provio.base.records import field, plain, replace
 from provio.base.vocab import RUN_BASE, provio
 from provio.graph.lines import bundle_iri
@@ -163,7 +163,7 @@ class Merge:
                 self.unpublished, published = False, time.monotonic()
             with contextlib.suppress(OSError):
                 self.home.merging.write_text(job.folder.name, encoding="utf-8", errors="surrogateescape")
-            with gc_pause.kept():
+            with _garbage_kept():
                 known = self.known if self.known and self.known.folder == job.folder else None
                 self._one(job, merge_job.read(job, self.home, self.settings, known, kept=self.kept))
         self.home.merging.unlink(missing_ok=True)
@@ -284,3 +284,21 @@ class Merge:
                 self.home.mark(folder, moment, damaged)
             if all(folder in self.seen or self._leave_pending(folder) for folder in self.home.run_folders()):
                 self.home.mark_settings(self.settings.conclusions)
+
+
+@contextlib.contextmanager
+def _garbage_kept() -> Iterator[None]:
+    """Suspend cyclic garbage collection; at the end, collect only the objects created in the block.
+
+    All facts of a run are needed until its merge ends, so collections during the merge find nothing; they took a fifth
+    of its time. The parts of a large run are collected with `gc.collect(0)`.
+    """
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        gc.collect(0)

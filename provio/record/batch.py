@@ -15,7 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from provio.base.records import frozen
-from provio.trace import environment, run_source
+from provio.system import statx
+from provio.trace import run_source
 from provio.trace.recording import SAFE_FOR_MAPS
 
 SECONDS_TO_END = 60  # between the signal and the time limit
@@ -113,7 +114,7 @@ def _plain(job: Job) -> str:
 
 def capture_place(home: Path, capture_dir: str) -> tuple[bool, str]:
     """Return whether nodes capture on their own disks, and the folder for that if it is not in the settings."""
-    mount = environment.mount_of(home)
+    mount = statx.mount_of(home)
     if capture_dir or (mount and mount.file_system in SAFE_FOR_MAPS):
         return bool(capture_dir), ""
     return True, str(run_source.shared_memory().parent)

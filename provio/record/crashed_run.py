@@ -9,8 +9,7 @@ from pathlib import Path
 
 from provio.base import turtle
 from provio.base.vocab import RUN_BASE
-from provio.merge import archive_runs
-from provio.system import node_local
+from provio.system import node_local, statx
 from provio.trace import environment, run_source
 from provio.trace.recording import End, Recording, write_run
 
@@ -35,9 +34,9 @@ def recreate(recording: Recording, end: End) -> str:
 
 def _write(recording: Recording, end: End) -> None:
     if not recording.facts:  # the waiter passes only the id
-        started = int(archive_runs.start_time(recording.run_id) * 1000) * 1_000_000
+        started = int(run_source.start_time(recording.run_id) * 1000) * 1_000_000
         recording.facts = [("host", turtle.literal(environment.host())), ("startedNs", str(started))]
-        recording.facts.append(("bootId", turtle.literal(environment.boot_id())))
+        recording.facts.append(("bootId", turtle.literal(statx.boot_id())))
     run = f"<{RUN_BASE}{recording.run_id}>"
     gap = f"<{RUN_BASE}{recording.run_id}/lost> a :Gap ; :about {run} ; :reason {turtle.literal(REASON)} .\n"
     recording.statements += gap

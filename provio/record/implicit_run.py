@@ -23,9 +23,9 @@ from provio.record.run import trace_variable
 from provio.settings import home as homes
 from provio.settings import load
 from provio.settings.home import Home
-from provio.system import proc, ranks
+from provio.system import proc, ranks, statx
 from provio.system.executable import Unwatchable
-from provio.trace import environment, failed_start, run_source
+from provio.trace import failed_start, run_source
 from provio.trace.recording import Recording, note_unwatched, with_end
 
 UNSEEN = "was not started by `provio run --`"
@@ -111,7 +111,7 @@ def _identity(pid: int) -> str:
         tick = proc.start_tick(pid)
     except OSError:
         return ""
-    return f"{environment.boot_id()}.{pid}.{tick}"
+    return f"{statx.boot_id()}.{pid}.{tick}"
 
 
 def _joined(mark: Path) -> bytes | None:

@@ -139,6 +139,16 @@ class _Tree:
         """The nodes with notes."""
         return {*self.target_set, *self.stale, *self.lineage.reasons}
 
+    def _objects(self, iri: str, *predicates: str) -> list[str]:
+        """Return the objects of a node by these predicates, each once."""
+        known = self.lineage.outgoing.get(iri, {})
+        return list(dict.fromkeys(end for name in predicates for end in known.get(name, ())))
+
+    def _subjects(self, iri: str, *predicates: str) -> list[str]:
+        """Return the subjects that point to a node by these predicates, each once."""
+        known = self.lineage.incoming.get(iri, {})
+        return list(dict.fromkeys(end for name in predicates for end in known.get(name, ())))
+
     @property
     def many(self) -> bool:
         """Whether there are so many targets that carried inputs are shown only once."""
@@ -187,7 +197,7 @@ class _Tree:
         folder = fold.folder_of(node)
         if folder is None or iri in self.noted or node.get("changed") or node.get("checkpoints") or self._next(iri):
             return None
-        made = not self.forward and self.lineage.objects(iri, "wasGeneratedBy")
+        made = not self.forward and self._objects(iri, "wasGeneratedBy")
         return None if made else (step.how, folder)
 
     def _folded(self, steps: Sequence[Step]) -> Line:
@@ -208,7 +218,7 @@ class _Tree:
         if node["type"] in ACTIVITIES:
             lines += _command(node)
         elif not self.forward:
-            for maker in self.lineage.objects(step.iri, "wasGeneratedBy"):
+            for maker in self._objects(step.iri, "wasGeneratedBy"):
                 lines += self._maker(maker)
         return lines + self._warnings(node)
 
@@ -232,7 +242,7 @@ class _Tree:
             reasons = [*([changed] if changed else []), *reasons]
             if "only" in document:
                 return [*map(_warning, reasons), *self._nothing(node["iri"])]
-            if not self._next(node["iri"]) and not self.lineage.objects(node["iri"], "wasGeneratedBy"):
+            if not self._next(node["iri"]) and not self._objects(node["iri"], "wasGeneratedBy"):
                 return [*map(_warning, reasons), Line(f"no recorded {'use' if self.forward else 'origin'}", "faint")]
         return [_warning(reason) for reason in reasons]
 
@@ -311,40 +321,40 @@ class _Tree:
 
     def _origins(self, iri: str) -> Iterator[Step]:
         """Yield the origins of a file: the inputs of its makers, and the versions whose content it kept."""
-        start = [iri] if self.lineage.node[iri]["type"] in ACTIVITIES else self.lineage.objects(iri, "wasGeneratedBy")
-        for how, activity in self._activities(start, self.lineage.objects):
-            yield from (Step(used, how) for used in self.lineage.objects(activity, "used"))
-            yield from (Step(program, "code") for program in self.lineage.objects(activity, "ran"))
-        shown = self.lineage.objects(iri, "mapsOnto")
+        start = [iri] if self.lineage.node[iri]["type"] in ACTIVITIES else self._objects(iri, "wasGeneratedBy")
+        for how, activity in self._activities(start, self._objects):
+            yield from (Step(used, how) for used in self._objects(activity, "used"))
+            yield from (Step(program, "code") for program in self._objects(activity, "ran"))
+        shown = self._objects(iri, "mapsOnto")
         yield from (Step(source, "shown") for source in shown)
-        for old in self.lineage.objects(iri, "wasRevisionOf", "wasDerivedFrom"):
+        for old in self._objects(iri, "wasRevisionOf", "wasDerivedFrom"):
             if old not in shown:
                 yield Step(old, "part" if old.startswith((iri + "#", iri + "/")) else "revised")
-        yield from (Step(first, "same content") for first in self.lineage.objects(iri, "contentFrom"))
+        yield from (Step(first, "same content") for first in self._objects(iri, "contentFrom"))
         yield from self._equal_content(iri)
-        yield from (Step(whole, "part") for whole in self.lineage.subjects(iri, "hadMember"))
+        yield from (Step(whole, "part") for whole in self._subjects(iri, "hadMember"))
 
     def _uses(self, iri: str) -> Iterator[Step]:
         """Yield the uses of a file: the activities that used it, and its revisions."""
-        yield from (Step(activity) for activity in self.lineage.subjects(iri, "used"))
-        yield from (Step(activity, "code") for activity in self.lineage.subjects(iri, "ran"))
-        shown = self.lineage.subjects(iri, "mapsOnto")
+        yield from (Step(activity) for activity in self._subjects(iri, "used"))
+        yield from (Step(activity, "code") for activity in self._subjects(iri, "ran"))
+        shown = self._subjects(iri, "mapsOnto")
         yield from (Step(virtual, "shown") for virtual in shown)
-        for new in self.lineage.subjects(iri, "wasRevisionOf", "wasDerivedFrom"):
+        for new in self._subjects(iri, "wasRevisionOf", "wasDerivedFrom"):
             if new not in shown:
                 yield Step(new, "as a whole" if iri.startswith(new + "#") else "revised")
-        yield from (Step(copy, "same content") for copy in self.lineage.subjects(iri, "contentFrom"))
+        yield from (Step(copy, "same content") for copy in self._subjects(iri, "contentFrom"))
         yield from self._equal_content(iri)
-        yield from (Step(part, "part") for part in self.lineage.objects(iri, "hadMember"))
+        yield from (Step(part, "part") for part in self._objects(iri, "hadMember"))
 
     def _equal_content(self, iri: str) -> Iterable[Step]:
-        same = chain(self.lineage.objects(iri, "alternateOf"), self.lineage.subjects(iri, "alternateOf"))
+        same = chain(self._objects(iri, "alternateOf"), self._subjects(iri, "alternateOf"))
         return (Step(other, "same content") for other in same)
 
     def _outputs(self, iri: str) -> Iterator[Step]:
         """Yield the products of an activity: its own (data), of a later phase (carried), of launched ones (control)."""
-        for how, activity in self._activities([iri], self.lineage.subjects):
-            yield from (Step(made, how) for made in self.lineage.subjects(activity, "wasGeneratedBy"))
+        for how, activity in self._activities([iri], self._subjects):
+            yield from (Step(made, how) for made in self._subjects(activity, "wasGeneratedBy"))
 
     def _activities(self, start: list[str], neighbours: _Neighbours) -> Iterator[tuple[str, str]]:
         """Yield (tie, activity) for all activities that may have passed on the data: itself, carried, control."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from provio.base.errors import NotAllowed, NothingKnown, remedy
-from provio.base.records import frozen, pattern
+from provio.base.records import pattern
 
 NAME = ".provio"
 SHARED = stat.S_ISGID | stat.S_IRWXG  # rwxrws---: `provio init --shared`
@@ -22,26 +22,32 @@ RUN_ID = pattern(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 CACHEDIR_TAG = (
     "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is kept by provio; backups may leave it out.\n"
 )
-
-
 LEFT_WORDS = "words of removed runs are still in the store's tables"
 
 
-@frozen
 class Home:
-    """A `.provio` folder; `server` is the URL of the server that its store is for, if any."""
+    """A `.provio` folder and the places in it; `server` is the URL of the server that its store is for, if any."""
 
-    path: Path
-    server: str = ""
+    def __init__(self, path: Path, server: str = "") -> None:
+        self.path, self.server = path, server
+        self.project = path.parent
+        self.runs = path / "runs"  # the run folders
+        self.lock = path / "lock"  # a writer of the store keeps this file locked
+        self.kept = kept = _server_folder(path, server) if server else path  # the store and its files
+        self.store = kept / "store"  # merge writes it
+        self.unfinished = kept / "store.unfinished"  # exists while the store contains unpublished changes
+        self.merging = kept / "store.merging"  # names the run that a merge processes, or processed when it was killed
+        self.words_left = kept / "store.words"  # exists while the store's tables may contain words of removed runs
+        self.snapshots = kept / "snapshots"  # published snapshots; `current` in it names the newest
+        self.overlays = kept / "live"  # the published snapshot combined with runs that are not in it, for questions
+        # One file for each merged run, with the modification time of the merged data; it names damaged parts.
+        self.marks = self.snapshots / "merged"
 
-    @property
-    def kept(self) -> Path:
-        """The folder of the store and its files: each server has one of its own."""
-        if not self.server:
-            return self.path
-        from urllib.parse import quote
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Home) and (self.path, self.server) == (other.path, other.server)
 
-        return self.path / "servers" / quote(self.server, safe="")
+    def __hash__(self) -> int:
+        return hash((self.path, self.server))
 
     @property
     def shared(self) -> bool:
@@ -59,57 +65,6 @@ class Home:
             yield
         finally:
             os.umask(before)
-
-    @property
-    def runs(self) -> Path:
-        """The folder of the run folders."""
-        return self.path / "runs"
-
-    @property
-    def project(self) -> Path:
-        """The project's folder, which contains `.provio`."""
-        return self.path.parent
-
-    @property
-    def lock(self) -> Path:
-        """The file that a writer of the store keeps locked."""
-        return self.path / "lock"
-
-    @property
-    def store(self) -> Path:
-        """The store that merge writes."""
-        return self.kept / "store"
-
-    @property
-    def unfinished(self) -> Path:
-        """A file that exists while the store contains unpublished changes."""
-        return self.kept / "store.unfinished"
-
-    @property
-    def merging(self) -> Path:
-        """The file that names the run that a merge processes, or processed when it was killed."""
-        return self.kept / "store.merging"
-
-    @property
-    def words_left(self) -> Path:
-        """A file that exists while the tables of the store may contain words of removed runs."""
-        return self.kept / "store.words"
-
-    @property
-    def snapshots(self) -> Path:
-        """The folder of published snapshots; `current` in it names the newest."""
-        return self.kept / "snapshots"
-
-    @property
-    def overlays(self) -> Path:
-        """The folder of overlays: the published snapshot combined with runs that are not in it, built for questions."""
-        return self.kept / "live"
-
-    @property
-    def marks(self) -> Path:
-        """The folder of marks: one file per merged run, with the modification time of the merged data; it names
-        damaged parts."""
-        return self.snapshots / "merged"
 
     def run_folders(self) -> list[Path]:
         """Return the run folders, also packed ones, oldest first (run ids sort by time); other names are ignored."""
@@ -155,13 +110,24 @@ class Home:
         except FileNotFoundError:
             return ""
 
-    def mark_time(self, folder: Path) -> int:
-        """Return the time of the merged state of a run (ns since 1970); -1 if it was not merged."""
-        try:
-            time = (self.marks / folder.name).stat().st_mtime_ns
-            return time - (time % 1_000_000_000 == 0)  # whole seconds: a later change may look as old
-        except FileNotFoundError:
-            return -1
+    def mark_times(self) -> dict[str, int]:
+        """Return the times of the merged states of all runs that are merged (ns since 1970), by run id."""
+        times = {}
+        with contextlib.suppress(FileNotFoundError):  # no run is merged
+            for entry in os.scandir(self.marks):
+                with contextlib.suppress(FileNotFoundError):  # the mark was just removed
+                    time = entry.stat().st_mtime_ns
+                    times[entry.name] = time - (
+                        time % 1_000_000_000 == 0
+                    )  # whole seconds: a later change may look as old
+        return times
+
+
+def _server_folder(path: Path, server: str) -> Path:
+    """Return the folder of the store for a server: each server has one of its own."""
+    from urllib.parse import quote
+
+    return path / "servers" / quote(server, safe="")
 
 
 def find(target: Path | None = None) -> Home:

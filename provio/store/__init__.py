@@ -248,16 +248,16 @@ def served(home: Home, settings: Config | None) -> Home:
 
 def check_version(home: Home) -> None:
     """Raise StoreError if a newer provio wrote the store of a `.provio`."""
-    from provio.store.embedded import opening
+    from provio.store.embedded import snapshots
 
-    opening.check_version(home)
+    snapshots.check_version(home)
 
 
 def is_earlier(home: Home) -> bool:
     """Return whether an earlier version wrote the embedded store of a `.provio`; such a store must be built again."""
-    from provio.store.embedded import opening
+    from provio.store.embedded import snapshots
 
-    return opening.check_version(home) in opening.EARLIER
+    return snapshots.check_version(home) in snapshots.EARLIER
 
 
 def pending(home: Home, settings: Config, earlier: bool | None = None) -> list[Path]:

@@ -26,7 +26,7 @@ import pyoxigraph as ox
 from provio.base.errors import StoreError
 from provio.base.vocab import NS, PROV, RDF, RUN_BASE
 from provio.graph import lines as graph_lines
-from provio.store.one_graph import value_of
+from provio.store.embedded.reader import value_of
 
 _ID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _OF_RUN = re.compile(

@@ -354,6 +354,7 @@ class Process:
     last_declared: dict[str, int] = field(default_factory=dict)  # the time of the last declaration in each Task
     # Computed once:
     _arguments: list[bytes] | None = None
+    _executable: bytes | None = None
     _started: int | None = None
     _ended: int | None = None
 
@@ -377,7 +378,9 @@ class Process:
     @property
     def executable(self) -> bytes | None:
         """The path of the program's file."""
-        return path_of(self.record, "executable")
+        if self._executable is None:
+            self._executable = path_of(self.record, "executable")
+        return self._executable
 
     @property
     def cwd(self) -> bytes:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from provio.base import turtle
-from provio.system import node_local, proc
+from provio.system import node_local, proc, statx
 from provio.trace import environment, run_source
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def mark_of(place: Path) -> bytes:
 
 def _booted(folder: Path, record: Record) -> bool:
     """Return whether this host took part in the run since its boot: process ids recur."""
-    boot = environment.boot_id()
+    boot = statx.boot_id()
     return record.get("bootId") == boot or boot.encode() in mark_of(folder / turtle.segment(environment.host()))
 
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Iterator
 from urllib.parse import quote, unquote_to_bytes
 
 from provio.base.records import frozen
+from provio.system import statx
 from provio.system.statx import Record
-from provio.trace import environment
 
 PATHS = ("path", "from", "to", "executable", "cwd")
 UNKNOWN = "its mounts are not known: files that it read and wrote may have other names outside"
@@ -44,7 +44,7 @@ class MountTables:
             text = record.get("table", "").encode("utf-8", "surrogateescape")
             known = text or unquote_to_bytes(record.get("tableEncoded", ""))
             if record.get("a") == "MountTable" and known:
-                self.tables[iri] = Table(environment.parsed(known), self.run)
+                self.tables[iri] = Table(statx.parsed(known), self.run)
 
     def roots(self) -> set[bytes]:
         """Return the folders outside that are a root inside: of images."""
@@ -95,9 +95,9 @@ def _seen_outside(record: Record) -> _Outside:
 class Table:
     """One mount table; `outside` translates a path."""
 
-    def __init__(self, mounts: list[environment.MountLine], run: list[_Outside]) -> None:
+    def __init__(self, mounts: list[statx.Mount], run: list[_Outside]) -> None:
         self.mounts = {mount.id: mount for mount in mounts}
-        self.below: dict[tuple[int, bytes], environment.MountLine] = {}
+        self.below: dict[tuple[int, bytes], statx.Mount] = {}
         for mount in mounts:
             self.below[mount.parent, mount.point] = mount
         self.root = next((mount for mount in mounts if mount.parent not in self.mounts or mount.point == b"/"), None)
@@ -136,7 +136,7 @@ class Table:
         ]
         return folder if folder in names else min(names, key=len, default=None)
 
-    def _mount_of(self, folder: bytes) -> environment.MountLine | None:
+    def _mount_of(self, folder: bytes) -> statx.Mount | None:
         """Return the mount of a folder: from the root on, at each step the last mount at that point."""
         mount = self.root
         parts = [part for part in folder.split(b"/") if part]

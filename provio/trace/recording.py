@@ -14,7 +14,7 @@ from provio.base.errors import CannotRecord, ProvioError, remedy
 from provio.base.records import field, frozen, pattern, plain
 from provio.base.vocab import NS, RUN_BASE
 from provio.settings.home import Home, find_or_make
-from provio.system import proc, ranks
+from provio.system import proc, ranks, statx
 from provio.system.executable import Unwatchable
 from provio.trace import environment, liveness, run_source
 from provio.trace.redact import Redaction
@@ -129,7 +129,7 @@ def prepare(
         home = home or find_or_make()
         run_id = uuid7()
         with home.closed(), _removed_on_failure(home.runs / run_id) as new:
-            mounts = environment.mounts(domains=domains)
+            mounts = statx.mounts(domains=domains)
             trace_folder = _trace_folder(home.runs / run_id, mounts)
             started = time.time_ns()
             recording = Recording(home, run_id, command, name, started, trace_folder, detail, campaign, redaction)
@@ -242,7 +242,7 @@ def _facts(recording: Recording) -> list[tuple[str, str]]:
         ("commandLine", turtle.literal(turtle.encode_argv(recording.redaction.arguments(recording.command)))),
         turtle.text_or_encoded("cwd", os.fsencode(cwd)),
         *_user_facts(recording),
-        ("bootId", turtle.literal(environment.boot_id())),
+        ("bootId", turtle.literal(statx.boot_id())),
         ("startedNs", str(recording.started)),
         ("detail", turtle.literal(str(recording.detail))),
         ("hdf5", turtle.literal(recording.hdf5)),
@@ -288,7 +288,7 @@ def _environment_statements(recording: Recording) -> list[str]:
     ]
 
 
-def _mount_statements(recording: Recording, mounts: list[environment.Mount]) -> list[str]:
+def _mount_statements(recording: Recording, mounts: list[statx.Mount]) -> list[str]:
     base = f"{RUN_BASE}{recording.run_id}/mount/"
     return [
         _statement(
@@ -318,7 +318,7 @@ def _place_in(new: Path, recording: Recording) -> Path:
     return new / place.name if recording.trace_folder == recording.folder else place
 
 
-def _trace_folder(folder: Path, mounts: list[environment.Mount]) -> Path:
+def _trace_folder(folder: Path, mounts: list[statx.Mount]) -> Path:
     """Return the folder for live files: the run folder, or shared memory if its file system is not in
     SAFE_FOR_MAPS."""
     device = os.stat(folder.parent).st_dev

@@ -6,6 +6,8 @@ Times are nanoseconds since 1970, 0 for never.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -99,7 +101,7 @@ class Trace:
     jobs: dict[str, dict[str, str]] = field(default_factory=dict)  # facts of the batch jobs that joined the run
     lone: Lone | None = None  # openings that are not in `processes`
 
-    @property
+    @cached_property
     def iri(self) -> str:
         """The run's IRI."""
         return RUN_BASE + self.run_id
@@ -111,5 +113,4 @@ class Trace:
 
     def openings(self) -> Iterator[Opening]:
         """Every opening of every process."""
-        for process in self.processes.values():
-            yield from process.openings
+        return chain.from_iterable(process.openings for process in self.processes.values())

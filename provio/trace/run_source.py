@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from provio.base.records import frozen
-from provio.settings.home import PACKED
+from provio.settings.home import PACKED, RUN_ID
 
 if TYPE_CHECKING:
     from provio.settings.home import Home
@@ -33,6 +33,10 @@ UNCLOSED = "unclosed"  # the list of open files that the processes of a run keep
 MOST = 1 << 30  # bytes of one file; a larger one is damage
 THREAD_FILE = 4  # dots in the name of a thread file: <pid>.<tick>.<n>.<k>.ttl
 LARGE = 4 << 20  # bytes from which on a file is read in parts
+AGE = 3600  # seconds: a younger run may still be inspected by its user, or written
+KEPT = 500  # folders that remain in any case, even of runs older than AGE
+NOTES = "unpacked"  # folder of the reasons why runs were not archived
+AGAIN = 24 * 3600  # seconds until the next attempt
 TAKEN = ".packed"  # ending of a run folder that is archived and being removed
 
 
@@ -118,8 +122,32 @@ def pending(home: Home, settings: str = "") -> list[Path]:
     there = (home.snapshots / "current").exists() and home.store.exists()
     if not there or settings != home.marked_settings():
         return folders
+    times = home.mark_times()
     now = time.time_ns()  # a later mark was set before the clock was set back: it is ignored
-    return [folder for folder in folders if not of(folder).changed() <= home.mark_time(folder) <= now]
+    return [folder for folder in folders if not of(folder).changed() <= times.get(folder.name, -1) <= now]
+
+
+def due(home: Home, now: float) -> list[Path]:
+    """Return the run folders that are due to be archived at `now` (seconds since 1970), oldest first. The decision
+    uses only names and marks: a run that is not merged is not archived."""
+    try:
+        names = sorted(e.name for e in os.scandir(home.runs) if RUN_ID.fullmatch(e.name))
+    except OSError:
+        return []
+    old = [name for place, name in enumerate(names) if start_time(name) < now - AGE or place < len(names) - KEPT]
+    return [home.runs / name for name in old if (home.marks / name).exists() and not _tried(home, name, now)]
+
+
+def start_time(run: str) -> float:
+    """Return when a run started (seconds since 1970), from its id (RFC 9562: it starts with the milliseconds)."""
+    return int(run[:8] + run[9:13], 16) / 1000
+
+
+def _tried(home: Home, run: str, now: float) -> bool:
+    try:
+        return (home.path / NOTES / run).stat().st_mtime > now - AGAIN
+    except OSError:
+        return False
 
 
 class Folder:

@@ -22,7 +22,7 @@ from workers import made_once
 
 from provio.base import terminal, time_limit
 from provio.base.errors import ProvioError
-from provio.cli import usage
+from provio.cli import verbs
 from provio.merge.runs import merge
 from provio.settings.home import Home
 from provio.store import open_reader
@@ -76,7 +76,7 @@ def called(folder: Path, arguments: tuple[str, ...]) -> tuple[str, int]:
         streams = [stack.enter_context(tempfile.TemporaryFile("w+", errors="surrogateescape")) for _ in range(2)]
         with redirect_stdout(streams[0]), redirect_stderr(streams[1]):
             try:
-                code = usage.call([*arguments])
+                code = verbs.call([*arguments])
             except ProvioError as error:
                 terminal.complain(str(error))
                 code = error.exit_code

@@ -12,7 +12,7 @@ from conftest import Project
 from synthetic_traces import File, Process, Run
 
 from provio.ask.member_origins import Origins
-from provio.ask.nodes import Nodes
+from provio.ask.walk import Nodes
 from provio.base.vocab import PROV
 from provio.settings import load
 from provio.settings.home import Home

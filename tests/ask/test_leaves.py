@@ -95,6 +95,6 @@ def test_many_alternates_are_looked_up(project: Project, asked: StoreReader, mon
     count = sum(map(len, known.values()))
     assert count == 3  # of g, second and first
     for few in (0, count - 1, count):
-        monkeypatch.setattr(walk, "FEW", few)
+        monkeypatch.setattr(walk, "AT_ONCE", few)
         assert (walk._few_alternates(reader) == known) == (few == count)
         assert answers(project, reader) == before

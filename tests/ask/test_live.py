@@ -23,11 +23,12 @@ from serve_process import serving
 from provio.ask import live
 from provio.serve import snapshot_holder
 from provio.settings.home import Home
-from provio.trace import environment, liveness, run_source
+from provio.system import statx
+from provio.trace import liveness, run_source
 
 tmp_path = in_memory
 
-MOMENTS = int(os.environ.get("MOMENTS", "10"))
+MOMENTS = int(os.environ.get("MOMENTS", "6"))
 # Two threads and children of theirs that read, write, rename and remove the same few files, in an order by chance.
 BUSY = """
 import os, random, subprocess, sys, threading, time
@@ -151,7 +152,7 @@ def test_a_run_of_another_host_is_named_with_its_age(waiting: Project) -> None:
     shutil.copytree(waiting.path, copy.path, symlinks=True, ignore=shutil.ignore_patterns("end"))
     folder = next(path for path in (copy.path / ".provio" / "runs").iterdir() if path.name not in in_store(copy))
     head = folder / "run.ttl"
-    own = environment.boot_id()
+    own = statx.boot_id()
     head.write_text(re.sub(r':host "[^"]*"', ':host "node3"', head.read_text()).replace(own, "0" * len(own)))
     next(path for path in folder.iterdir() if path.is_dir()).rename(folder / "node3")
     asked = copy.provio("why", "nowhere", code=4)
@@ -217,7 +218,7 @@ def test_it_is_answered_as_a_merge_of_what_is_there_would(project: Project) -> N
     project.sh("mkdir files; for n in 0 1 2 3 4 5 6 7; do echo $n > files/$n; done; cat files/* > all")
     project.run("cat files/* > all")
     (project.path / "busy.py").write_text(BUSY)
-    chance, own = random.Random(2), environment.boot_id()
+    chance, own = random.Random(2), statx.boot_id()
     words = [*provio_command(), "run", "--quiet", "--", sys.executable, "busy.py", "1"]
     run = subprocess.Popen(words, cwd=project.path, env=project.env, start_new_session=True)
     for moment in range(MOMENTS):

@@ -7,7 +7,7 @@ from datetime import datetime
 import pytest
 from conftest import Project
 
-from provio.ask.nodes import FEW, Nodes
+from provio.ask.walk import FEW, Nodes
 from provio.base.vocab import NS, RDF
 from provio.settings.home import Home
 from provio.store.embedded.reader import StoreReader

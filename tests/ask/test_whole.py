@@ -22,9 +22,8 @@ from provio.ask import bulk_fetch, nodes, paths, stale, walk
 from provio.ask.document import Lineage, LineageDocument
 from provio.ask.filters import contracted, only_roots
 from provio.ask.lineage import Scope, answer, lineage
-from provio.ask.session import Targets
 from provio.ask.stale import only_stale
-from provio.ask.target import Target
+from provio.ask.target import Target, Targets
 from provio.lineage.identity import BASE
 from provio.merge.runs import merge
 from provio.settings.home import Home

@@ -152,10 +152,6 @@ def test_superclasses_reach_prov_and_leave_the_class_out() -> None:
     assert vocab.superclasses(str(PROV.Activity)) == frozenset()
 
 
-def test_a_node_is_given_its_class_alone() -> None:
-    assert vocab.types("Program") == [str(NS.Program)]
-
-
 @pytest.mark.parametrize(
     ("classes", "expected"),
     [

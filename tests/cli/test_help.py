@@ -9,7 +9,7 @@ import pytest
 from conftest import Project, provio_command
 
 from provio.ask import queries
-from provio.cli import usage, verbs
+from provio.cli import verbs
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -36,7 +36,7 @@ def test_titles_of_queries_are_never_cut(project: Project) -> None:
 
 def test_every_verb_has_a_group() -> None:
     """No verb is in an unexpected group."""
-    named = [name for names in usage.GROUPS.values() for name in names]
+    named = [name for names in verbs.GROUPS.values() for name in names]
     assert set(verbs.names()) <= set(named)
     assert len(named) == len(set(named))
 
@@ -45,9 +45,9 @@ def test_the_list_is_grouped(project: Project) -> None:
     """All verbs, each below its group's heading."""
     shown = project.provio("--help").stdout
     assert shown == project.provio("help").stdout == project.provio().stdout
-    places = [shown.index(f"{title}:\n") for title in usage.GROUPS]
+    places = [shown.index(f"{title}:\n") for title in verbs.GROUPS]
     assert places == sorted(places)
-    for title, names in usage.groups(verbs.names()):
+    for title, names in verbs.groups(verbs.names()):
         part = shown[shown.index(f"{title}:\n") :].split("\n\n")[0]
         assert re.findall(r"(?m)^  (\w+) ", part) == names
 

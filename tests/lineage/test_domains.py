@@ -16,15 +16,14 @@ from filesystems import mount
 from provio.base.errors import ConfigError
 from provio.lineage.identity import Identity
 from provio.settings.types import DOMAINS
-from provio.system import mounts as storage
+from provio.system import statx
 from provio.system.statx import Facts
-from provio.trace import environment
 from provio.trace.digests import Digests
 from provio.trace.run_facts import Trace
 
 
 def identity(run: str, device: str, point: str, domain: str) -> Identity:
-    """Return the identity of a run on a host with this device and mount point of a storage."""
+    """Return the identity of a run on a host with this device and mount point of a statx."""
     mounts = [
         {"mountPoint": "/", "root": "/", "device": "1:1", "storageDomain": f"{run}-disk"},
         {"mountPoint": point, "root": "/", "device": device, "storageDomain": domain},
@@ -56,7 +55,7 @@ def test_a_run_and_a_question_know_storage_by_the_name_it_was_given(project: Pro
 def test_all_mounts_of_a_storage_have_its_name() -> None:
     """And no other mount has it."""
     device = f"{os.major(Path('/').stat().st_dev)}:{os.minor(Path('/').stat().st_dev)}"
-    found = environment.mounts(domains={"/": "root"})
+    found = statx.mounts(domains={"/": "root"})
     assert {mount.domain for mount in found if mount.device == device} <= {"root"}
     assert all(mount.domain != "root" for mount in found if mount.device != device)
 
@@ -117,22 +116,22 @@ OWN = [
 @pytest.mark.parametrize(("line", "name"), LINES)
 def test_a_shared_mount_has_the_name_that_all_hosts_see(line: str, name: str) -> None:
     """Without the parts of the description that are specific to a mount."""
-    (mount,) = environment.parsed(line.encode())
-    assert storage.shared(mount.file_system, mount.source, mount.options) == name
+    (mount,) = statx.parsed(line.encode())
+    assert statx.shared(mount.file_system, mount.source, mount.options) == name
 
 
 @pytest.mark.parametrize("line", OWN)
 def test_storage_local_to_a_host_has_no_such_name(line: str) -> None:
     """Two overlays, or two tmpfs, are never the same storage because of their names."""
-    (mount,) = environment.parsed(line.encode())
-    assert storage.shared(mount.file_system, mount.source, mount.options) == ""
+    (mount,) = statx.parsed(line.encode())
+    assert statx.shared(mount.file_system, mount.source, mount.options) == ""
 
 
 def test_beegfs_is_named_by_its_server(tmp_path: Path) -> None:
     """From the client's configuration file, because all mounts have the same source."""
     settings = tmp_path / "beegfs.conf"
     settings.write_text("# client\nsysMgmtdHost          = head02\nconnMgmtdPort = 8018\n")
-    assert storage.shared("beegfs", "beegfs_nodev", f"rw,cfgFile={settings},_netdev") == "beegfs:head02:8018"
+    assert statx.shared("beegfs", "beegfs_nodev", f"rw,cfgFile={settings},_netdev") == "beegfs:head02:8018"
 
 
 @pytest.mark.integration
@@ -143,7 +142,7 @@ def test_local_storage_is_distinguished(tmp_path: Path, kind: str) -> None:
     with ExitStack() as undo:
         for name in ("one", "other"):
             _mounted(tmp_path, kind, name, undo)
-        found = {mount.point: mount.domain for mount in environment.mounts()}
+        found = {mount.point: mount.domain for mount in statx.mounts()}
         one, other = (found[os.fsencode(tmp_path / name)] for name in ("one", "other"))
         assert one != other
         assert "overlay" not in (one, other)
@@ -152,7 +151,7 @@ def test_local_storage_is_distinguished(tmp_path: Path, kind: str) -> None:
             assert re.fullmatch(r"[0-9a-f]{32}", one)
             subprocess.run(["mount", "--bind", tmp_path / "one", tmp_path], check=True)
             undo.callback(subprocess.run, ["umount", "--lazy", tmp_path], check=True)
-            again = {mount.point: mount.domain for mount in environment.mounts()}
+            again = {mount.point: mount.domain for mount in statx.mounts()}
             assert again[os.fsencode(tmp_path)] == one
 
 

@@ -125,8 +125,8 @@ def test_a_query_starts_archiving(project: Project, stores: str) -> None:
     project.watch("cp", "a", "b")
     home, folder = Home(project.path / ".provio"), run_folder(project)
     now = time.time()
-    assert archive_runs.due(home, now) == []
-    assert archive_runs.due(home, now + 2 * archive_runs.AGE) == [folder]
+    assert run_source.due(home, now) == []
+    assert run_source.due(home, now + 2 * run_source.AGE) == [folder]
     project.provio("run", "--quiet", "--no-merge", "--", "cp", "a", "c")
     (late,) = (found for found in home.run_folders() if found != folder)
     old = late.rename(late.with_name("00000000" + late.name[8:]))
@@ -134,14 +134,14 @@ def test_a_query_starts_archiving(project: Project, stores: str) -> None:
         path.write_bytes(path.read_bytes().replace(late.name.encode(), old.name.encode()))
     (project.path / "provio.toml").write_text("pack = false\n")
     project.provio("runs")
-    assert archive_runs.due(home, now) == [old]
+    assert run_source.due(home, now) == [old]
     (project.path / "provio.toml").write_text("pack = true\n" + stores)
     project.provio("runs")
     wait_for(run_source.archive_of(old))
     deadline = time.monotonic() + 60
     while old.exists() or list(home.runs.glob("*.packed")):
         assert time.monotonic() < deadline
-    assert archive_runs.due(home, now) == []
+    assert run_source.due(home, now) == []
     assert folder.is_dir()
 
 
@@ -279,7 +279,7 @@ def test_the_end_of_a_run_starts_archiving_of_many_runs(project: Project) -> Non
     """The end of a run starts the archiving of all merged runs but the newest."""
     project.run("echo 1 > a")
     home, folder = Home(project.path / ".provio"), run_folder(project)
-    for number in range(archive_runs.KEPT):
+    for number in range(run_source.KEPT):
         (home.runs / f"ffffffff-0000-7000-8000-{number:012x}").mkdir()
     project.run("echo 2 > b")
     wait_for(run_source.archive_of(folder))
@@ -309,9 +309,9 @@ def test_a_run_that_was_never_merged_is_not_due(project: Project) -> None:
     """Of any age: a record with runs only in a federated store starts no archiving process at each query."""
     project.provio("run", "--quiet", "--no-merge", "--", "true")
     home = Home(project.path / ".provio")
-    assert archive_runs.due(home, time.time() + 2 * archive_runs.AGE) == []
+    assert run_source.due(home, time.time() + 2 * run_source.AGE) == []
     project.provio("merge")
-    assert len(archive_runs.due(home, time.time() + 2 * archive_runs.AGE)) == 1
+    assert len(run_source.due(home, time.time() + 2 * run_source.AGE)) == 1
 
 
 def test_another_record_writes_into_a_run_only_with_its_lock(project: Project) -> None:

@@ -12,7 +12,7 @@ from conftest import Project
 from provio.merge.runs import merge
 from provio.settings.home import Home
 from provio.store.embedded import writer
-from provio.store.embedded.opening import VERSION
+from provio.store.embedded.snapshots import VERSION
 from provio.store.embedded.writer import StoreWriter
 
 FIRST = Path(__file__).parent.parent / "golden" / "first-release.tar.xz"

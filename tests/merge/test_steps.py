@@ -19,8 +19,8 @@ from provio.merge.runs import merge
 from provio.settings.home import Home
 from provio.settings.schema import Config
 from provio.store.embedded import snapshots
-from provio.store.embedded.opening import new_store_folder
 from provio.store.embedded.reader import StoreReader
+from provio.store.embedded.snapshots import new_store_folder
 from provio.store.embedded.writer import StoreWriter
 
 OWN = "urn:own"

@@ -15,7 +15,7 @@ from provio.settings.home import Home
 from provio.stats import figures, reading
 from provio.stats.activity import SIZES, Activity, File, Process, Recorded, Run
 from provio.store import statements
-from provio.store.one_graph import OneGraphStore
+from provio.store.embedded.reader import OneGraphStore
 from provio.trace import liveness
 
 RUN, OTHER = f"{RUN_BASE}r", f"{RUN_BASE}other"

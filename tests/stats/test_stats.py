@@ -25,7 +25,8 @@ from provio.settings.home import Home
 from provio.stats import BY, Figures, bottlenecks, figures
 from provio.stats.activity import SIZES, Activity, File, Recorded
 from provio.stats.tally import Tally
-from provio.store import Confined, one_graph
+from provio.store import Confined
+from provio.store.embedded import reader as one_graph
 from provio.store.embedded.reader import StoreReader
 
 ROOT = Path(__file__).parent.parent.parent

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 from conftest import Project
 
-from provio.trace import environment
+from provio.system import statx
 from provio.trace.mount_names import UNKNOWN, MountTables, Table, _Outside
 
 HOST = "https://w3id.org/provio/run/r/h/"
@@ -24,7 +24,7 @@ INSIDE = rb"""45 66 254:0 /images/deb / ro,relatime - ext4 /dev/vda rw
 
 def table() -> Table:
     outside = [_Outside("254:0", b"", b""), _Outside("254:1", b"/a b", b"/mnt/ab"), _Outside("254:1", b"", b"/vdb")]
-    return Table(environment.parsed(INSIDE), outside)
+    return Table(statx.parsed(INSIDE), outside)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_a_table_whose_mounts_lie_on_each_other_ends() -> None:
     lines = rb"""1 2 254:0 /a / rw - ext4 /dev/vda rw
 2 1 254:0 /b / rw - ext4 /dev/vda rw
 """
-    assert Table(environment.parsed(lines), []).outside(b"/x/y") == b"/x/y"
+    assert Table(statx.parsed(lines), []).outside(b"/x/y") == b"/x/y"
 
 
 def test_a_truncated_table_is_used_as_far_as_it_goes() -> None:
@@ -59,7 +59,7 @@ def test_a_truncated_table_is_used_as_far_as_it_goes() -> None:
     whole = [INSIDE.index(b"o,relatime"), INSIDE.index(b"w,relatime", 120)]
     for size in range(len(INSIDE)):
         expected = [b"/scratch/x", b"/images/deb/scratch/x", b"/home/ada/x"][sum(size >= end for end in whole)]
-        found = Table(environment.parsed(INSIDE[:size]), [_Outside("254:0", b"", b"")])
+        found = Table(statx.parsed(INSIDE[:size]), [_Outside("254:0", b"", b"")])
         assert found.outside(b"/scratch/x") == expected, size
 
 

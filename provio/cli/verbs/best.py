@@ -41,10 +41,11 @@ def command(
              provio best loss --min --campaign topreco --as json
     """
     from provio.ask import experiments
+    from provio.ask.target import Selection, restrict
     from provio.settings.types import among
 
     store = session.reader(None)
-    reader = session.restrict(store, session.Selection(campaign=campaign, name=name))
+    reader = restrict(store, Selection(campaign=campaign, name=name))
     if metric is None:
         known = experiments.metric_names(reader)
         raise click.UsageError(f"no metric: name one{among('', known, 'provio query metrics-of-run lists')}")

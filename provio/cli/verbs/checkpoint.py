@@ -42,9 +42,10 @@ def listed(form: str, campaign: str | None, name: str | None) -> int:
     Example: provio checkpoint list --as json
     """
     from provio.ask import checkpoints
+    from provio.ask.target import Selection, restrict
     from provio.base.errors import NothingKnown
 
-    found = checkpoints.every(session.restrict(session.reader(None), session.Selection(campaign=campaign, name=name)))
+    found = checkpoints.every(restrict(session.reader(None), Selection(campaign=campaign, name=name)))
     if not found:
         raise NothingKnown(checkpoints.NONE)
     terminal.out(_rendered(found, form, []))
@@ -66,12 +67,13 @@ def find(settings: tuple[str, ...], form: str, campaign: str | None, name: str |
     Example: provio checkpoint find batch_size=256 lr=1e-3
     """
     from provio.ask import checkpoints
+    from provio.ask.target import Selection, restrict
 
     for setting in settings:
         if not setting.partition("=")[1] or setting.startswith("="):
             raise click.UsageError(f"{setting} is no setting: use KEY=VALUE")
     wanted = {key: value for key, _, value in (setting.partition("=") for setting in settings)}
-    reader = session.restrict(session.reader(None), session.Selection(campaign=campaign, name=name))
+    reader = restrict(session.reader(None), Selection(campaign=campaign, name=name))
     terminal.out(_rendered(checkpoints.fitting(reader, wanted), form, list(wanted)))
     return 0
 

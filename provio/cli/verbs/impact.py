@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from provio.ask import session
 from provio.base import terminal
 from provio.cli.verbs import FORMS, fold_option, runs_options, stoppable, store_option
 
@@ -33,9 +32,10 @@ def command(files: tuple[str, ...], form: str, fold: bool, **which: Any) -> int:
     from provio.ask.impact import impact
     from provio.ask.lineage import Scope, lineage
     from provio.ask.nodes import is_member
+    from provio.ask.target import Selection, find_targets
     from provio.render import impact as report
 
-    request = session.files(files, session.Selection(**which))
+    request = find_targets(files, Selection(**which))
     pairs = zip(request.texts, request.targets, strict=True)
     starts = [iri for text, target in pairs for iri in all_versions(request.reader, text, target)]
     inside = any(is_member(target.iri) for target in request.targets)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from provio.ask import session
 from provio.base import terminal
 from provio.cli.verbs import Choice, fold_option, level_option, stoppable, store_option, walk_options
 
@@ -52,8 +51,10 @@ def command(
         raise click.UsageError("--roots, --stale and --paths exclude each other: give one of them")
     if roots and options["forward"]:
         raise click.UsageError("--roots shows the sources of a file: omit --forward")
-    which = session.Selection(*(options.pop(name) for name in ("at", "run", "campaign", "name")))
-    request = session.files(paths, which)
+    from provio.ask.target import Selection, find_targets
+
+    which = Selection(*(options.pop(name) for name in ("at", "run", "campaign", "name")))
+    request = find_targets(paths, which)
     from provio.ask.lineage import answer
 
     document = answer(request, options, roots=roots, stale=stale)
@@ -71,11 +72,10 @@ def command(
 def _shown(document: LineageDocument, form: str, fold: bool) -> str | Iterator[str]:
     if "paths" in document and form in ("tree", "table"):
         return _ways(document, form)
-    width, unicode = terminal.width(), terminal.unicode()
+    width, color, unicode, folder = terminal.width(), terminal.color(), terminal.unicode(), terminal.folder()
     if form == "tree":
         from provio.render import tree
 
-        color, folder = terminal.color(), terminal.folder()
         return tree.render(document, width=width, color=color, unicode=unicode, folder=folder, fold=fold)
     if form == "table":
         from provio.render import table

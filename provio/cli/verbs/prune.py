@@ -78,11 +78,11 @@ def command(before: datetime | None, dry_run: bool, yes: bool, lost: bool, fast:
 
 def _old(home: Home, before: datetime, lost: bool) -> list[Path]:
     """Return the runs that ended (or, if the store has no end, started) before a time, oldest first."""
-    from provio.merge import archive_runs
     from provio.trace import liveness, read
+    from provio.trace.run_source import start_time
 
     ends = {run: row.get("end") for run, row in session.own_runs(home).items()}
-    began = [run for run in sorted(ends) if archive_runs.start_time(run) < before.timestamp()]
+    began = [run for run in sorted(ends) if start_time(run) < before.timestamp()]
     old = [run for run in began if datetime.fromisoformat(ends.get(run) or "1970-01-01T00:00:00Z") < before]
     folders = [home.runs / run for run in old]
     heads = [(folder, read.read_head(folder)) for folder in folders]

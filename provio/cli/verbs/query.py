@@ -17,6 +17,7 @@ from provio.cli.verbs import FORMS, runs_options, stoppable, store_option
 
 if TYPE_CHECKING:
     from provio.ask.queries import Question
+    from provio.ask.target import Selection
     from provio.render.rows import Term
     from provio.store import Answer
 
@@ -82,7 +83,9 @@ def command(
             terminal.complain(line)
     _check_parameter_syntax(chosen, values)
     filled = _values(chosen, values, parameters)
-    which = session.Selection(campaign=campaign, name=name)
+    from provio.ask.target import Selection
+
+    which = Selection(campaign=campaign, name=name)
     if update:
         _update(chosen, filled, service, which)
         return 0
@@ -132,13 +135,14 @@ def _check_parameter_syntax(chosen: Question, given: tuple[str, ...]) -> None:
             raise click.UsageError(f"to fill in {name} by name, use -p {shlex.quote(value)}")
 
 
-def _answer(chosen: Question, values: dict[str, str], which: session.Selection, form: str, service: bool) -> str:
+def _answer(chosen: Question, values: dict[str, str], which: Selection, form: str, service: bool) -> str:
     from provio.ask import parameters, query, suggestions
+    from provio.ask.target import graphs
 
     store = session.reader(parameters.where(chosen, values))
     with query.reading():
         bound = parameters.bound(chosen, values, store)
-        answer = query.execute(store, bound.text, session.graphs(store, which), service=service)
+        answer = query.execute(store, bound.text, graphs(store, which), service=service)
         shown = _shown(answer, form, _command_lines(bound.text))
     paths = [values[one.name] for one in chosen.parameters if one.kind == "path" and one.name in values]
     for note in (*bound.notes, *filter(None, (suggestions.of_path(store, path) for path in paths))):
@@ -167,7 +171,7 @@ def _parameters(question: Question) -> str:
     return " ".join(one.name if one.required else f"[{one.name}]" for one in question.parameters)
 
 
-def _update(chosen: Question, values: dict[str, str], service: bool, which: session.Selection) -> None:
+def _update(chosen: Question, values: dict[str, str], service: bool, which: Selection) -> None:
     from provio.ask import parameters, query
     from provio.settings import home as homes
 

@@ -6,8 +6,9 @@ import click
 
 from provio.ask import runs, session
 from provio.ask.member_origins import Origins
-from provio.ask.nodes import Nodes, describe
-from provio.ask.target import Target
+from provio.ask.nodes import describe
+from provio.ask.target import Target, find_targets
+from provio.ask.walk import Nodes
 from provio.base import terminal
 from provio.base.text import moment, plural, printable, size
 from provio.base.vocab import local_name
@@ -30,7 +31,7 @@ def command(run: str, form: str, fold: bool) -> int:
              provio show xcorr.h5#/stack
     """
     if "#" in run:
-        request = session.files([run])
+        request = find_targets([run])
         if form == "text":
             terminal.out(show(request.reader, request.targets[0], unicode=terminal.unicode()))
             return 0

@@ -17,6 +17,7 @@ from provio.cli.verbs import OutputFile, stoppable, store_option, walk_options
 
 if TYPE_CHECKING:
     from provio.ask.document import LineageDocument
+    from provio.ask.target import Targets
     from provio.store import Reader
 
 OF_FILES = ("at", "run", "forward", "depth", "until", "roots", "stale")
@@ -98,10 +99,11 @@ def _are_files(arguments: tuple[str, ...]) -> bool:
 
 def _of_files(arguments: tuple[str, ...], options: dict[str, Any]) -> Drawn:
     from provio.ask.lineage import answer
+    from provio.ask.target import Selection, find_targets
 
-    which = session.Selection(*(options.pop(name) for name in ("at", "run", "campaign", "name")))
+    which = Selection(*(options.pop(name) for name in ("at", "run", "campaign", "name")))
     roots, stale, level = options.pop("roots"), options.pop("stale"), options.pop("level")
-    request = session.files(arguments, which)
+    request = find_targets(arguments, which)
     walked = level if level in (None, "dataset") else "file"
     document = answer(request, {**options, "level": walked}, roots=roots, stale=stale)
     if not (roots or stale or options["until"]) and walked != "dataset" and _hold_objects(request):
@@ -112,7 +114,7 @@ def _of_files(arguments: tuple[str, ...], options: dict[str, Any]) -> Drawn:
     )
 
 
-def _hold_objects(request: session.Targets) -> bool:
+def _hold_objects(request: Targets) -> bool:
     """Return whether objects inside the requested files are recorded."""
     from provio.ask.lineage import leveled
     from provio.ask.nodes import is_member

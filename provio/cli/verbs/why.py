@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from provio.ask import session
 from provio.base import terminal
 from provio.cli.verbs import TEXT_FORMS, fold_option, runs_options, stoppable, store_option, version_options
 
@@ -28,10 +27,11 @@ def command(file: str, form: str, fold: bool, **which: Any) -> int:
     Example: provio why results/fig3.h5
              provio why results/fig3.h5 --at '2 hours ago'
     """
+    from provio.ask.target import Selection, find_targets
     from provio.ask.why import why
     from provio.render import why as report
 
-    request = session.files([file], session.Selection(**which))
+    request = find_targets([file], Selection(**which))
     reason = why(request.reader, request.targets[0])
     if form == "json":
         terminal.out(report.as_json(reason))

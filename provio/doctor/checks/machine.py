@@ -14,9 +14,8 @@ from pathlib import Path
 
 from provio.base.text import size
 from provio.doctor import Finding, Place, check, note, ok, problem
-from provio.merge import archive_runs
 from provio.record.run import clock_source
-from provio.trace.run_source import shared_memory
+from provio.trace.run_source import shared_memory, start_time
 
 CLOCK_SKEW = 1.0  # seconds
 CLOCK_REMEDY = "synchronize the clocks with one server (chrony, ntpd): lineage depends on the order in time"
@@ -41,7 +40,7 @@ def check_clock(place: Place) -> Iterator[Finding]:
                 f"the clock of {place.folder}'s server is {abs(skew):.0f} s {direction} this host's", CLOCK_REMEDY
             )
     runs = place.home.run_folders()
-    ahead = archive_runs.start_time(runs[-1].name) - time.time() if runs else 0.0
+    ahead = start_time(runs[-1].name) - time.time() if runs else 0.0
     if ahead > CLOCK_SKEW:
         yield note(
             f"the newest run starts {ahead:.0f} s in the future: this clock was set back, or is behind", CLOCK_REMEDY

@@ -13,7 +13,7 @@ from provio.doctor import Finding, Place, check, note, ok, problem
 from provio.doctor.checks import machine
 from provio.settings import home as homes
 from provio.settings import load
-from provio.system import mounts, node_local
+from provio.system import node_local, statx
 from provio.trace import environment
 
 BATCH_SYSTEMS = {"SLURM": "sbatch", "PBS": "qsub", "LSF": "bsub", "Flux": "flux"}
@@ -58,12 +58,12 @@ def check_capture(_place: Place) -> Iterator[Finding]:
     except (OSError, ValueError) as error:
         yield problem(f"{setting}: {getattr(error, 'strerror', None) or error}", CAPTURE_REMEDY)
         return
-    mount = environment.mount_of(Path(folder))
+    mount = statx.mount_of(Path(folder))
     if not os.access(folder, os.W_OK | os.X_OK):
         yield problem(f"{folder} is not writable", CAPTURE_REMEDY)
     elif room.f_bavail * room.f_frsize < machine.TOO_FEW_BYTES:
         yield problem(f"{folder}: {size(room.f_bavail * room.f_frsize)} free", f"free some space, or {CAPTURE_REMEDY}")
-    elif mount and mount.file_system in mounts.SHARED:
+    elif mount and mount.file_system in statx.SHARED:
         yield note(
             f"{folder} is on a network file system ({mount.file_system}): capturing there gains nothing", CAPTURE_REMEDY
         )

@@ -15,8 +15,8 @@ from provio.doctor.checks import machine
 from provio.merge import removal
 from provio.settings import home as homes
 from provio.settings import load, schema
-from provio.system import mounts
-from provio.trace import environment, run_source
+from provio.system import statx
+from provio.trace import run_source
 from provio.trace.recording import SAFE_FOR_MAPS
 
 HOME_REMEDY = "set PROVIO_HOME to a folder that you own"
@@ -49,10 +49,10 @@ def _unwritable(folder: Path) -> str:
 
 
 def _file_system(folder: Path) -> Iterator[Finding]:
-    mount = environment.mount_of(folder)
+    mount = statx.mount_of(folder)
     if mount is None or mount.file_system in SAFE_FOR_MAPS:
         return
-    kind = "a network file system" if mount.file_system in mounts.SHARED else "a file system that may lose mapped data"
+    kind = "a network file system" if mount.file_system in statx.SHARED else "a file system that may lose mapped data"
     subject = f"{os.fsdecode(mount.point)} is {kind} ({mount.file_system})"
     shared = run_source.shared_memory().parent
     if os.access(shared, os.W_OK):

@@ -7,13 +7,14 @@ In: the files of a run. Out: a `Survey`, which reads each partition when it is r
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
 from pathlib import Path
 
-from provio.base import gc_pause, turtle
+from provio.base import turtle
 from provio.base.records import plain
 from provio.lineage.code import is_history, script_opening
 from provio.lineage.model import inode_hash
@@ -73,7 +74,7 @@ class Survey(Partitions):
         self.whole.processes = {}
         for group in self.groups:
             yield self.read(group)
-            gc_pause.let_go()
+            gc.collect(0)
 
     def read(self, group: Iterable[ProcessFiles]) -> Trace:
         """Return the trace of a partition; raises Changed if its files have changed since the survey."""
@@ -115,9 +116,9 @@ def survey(source: RunFiles, interpreters: Mapping[str, Interpreter]) -> Survey:
     for number, (_, files) in enumerate(groupby(mine, key=_image)):
         found.read_process(list(files))
         if number % STEP == 0:
-            gc_pause.let_go()
+            gc.collect(0)
     found.divide()
-    gc_pause.let_go()
+    gc.collect(0)
     return found.survey
 
 
@@ -303,7 +304,7 @@ class _Surveyor:
                 self.groups.excluded.add(number)
                 self.groups.sets.join(SINGLE_GROUP, number)
             if number % STEP == 0:
-                gc_pause.let_go()
+                gc.collect(0)
 
     def _runs(self, code: Facts, number: int) -> None:
         """Add the use of a file as code."""
@@ -326,7 +327,7 @@ class _Surveyor:
             if not digests.equal(self.whole.digests, ((file.host, file.name) for file in files)):
                 raise InProgress
             if step % STEP == 0:
-                gc_pause.let_go()
+                gc.collect(0)
         return found
 
     def _read_again(self, iri: str) -> None:

@@ -25,7 +25,8 @@ from provio.settings.home import Home, share
 from provio.settings.lock import Lock
 from provio.store import Damaged, statements, writing
 from provio.store.embedded import compaction, snapshots
-from provio.store.embedded.opening import (
+from provio.store.embedded.reader import rows_of, runs_of_earlier_version, value_of
+from provio.store.embedded.snapshots import (
     EARLIER,
     StorePath,
     check_links,
@@ -35,9 +36,7 @@ from provio.store.embedded.opening import (
     note_version,
     opened,
 )
-from provio.store.embedded.reader import runs_of_earlier_version
 from provio.store.embedded.update_guard import apply_update
-from provio.store.one_graph import rows_of, value_of
 from provio.store.statements import graph_of, list_name, list_names
 
 if TYPE_CHECKING:

@@ -21,9 +21,8 @@ from provio.base.errors import NothingKnown, StoreError
 from provio.base.vocab import PREFIXES, PROLOGUE
 from provio.settings.home import Home
 from provio.store import INDEX, Damaged, served, statements
-from provio.store.embedded.reader import StoreReader
+from provio.store.embedded.reader import GRAPH, OneGraphStore, StoreReader
 from provio.store.implied import CLASSES
-from provio.store.one_graph import GRAPH, OneGraphStore
 from provio.store.remote import places, terms
 from provio.store.remote.server import JSON, TRIPLES, Server, understood
 from provio.store.sparql import repeats_a_choice, without_service

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 import pyoxigraph as ox
 
 from provio.store import INDEX
-from provio.store.one_graph import OneGraphStore, value_of
+from provio.store.embedded.reader import OneGraphStore, value_of
 from provio.store.remote import places, terms
 from provio.store.remote.lease import Lease
 from provio.store.remote.places import Record
