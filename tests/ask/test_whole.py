@@ -353,10 +353,9 @@ def test_many_nodes_are_read_alike(reader: Reader, monkeypatch: pytest.MonkeyPat
     """The answers are the same where nodes and alternates are many, and where each is looked up."""
     some = "i+70", "b+20", "d+30", "job.sh+12", "in.h5+4096#/a", "r+512"
     expected = [*lineages(reader, *some)]
-    monkeypatch.setattr(nodes, "FEW", 0)
-    monkeypatch.setattr(nodes, "MANY", 0)
-    monkeypatch.setattr(nodes, "BATCH", 7)
     monkeypatch.setattr(walk, "FEW", 0)
+    monkeypatch.setattr(walk, "MANY", 0)
+    monkeypatch.setattr(walk, "BATCH", 7)
     assert [*lineages(reader, *some)] == expected
     monkeypatch.setattr(walk, "MANY", -1)
     monkeypatch.setattr(bulk_fetch, "MOST_VERSIONS", 1000)

@@ -17,7 +17,10 @@ from packages import build, compiler_that_copies, copied
 
 ROOT = Path(__file__).parent.parent.parent
 PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64", "linux_x86_64", "any")
-LEFT_OUT = ("./dev/*", "./var/cache/apt/*", "./usr/share/doc/*", "./usr/share/locale/*")
+LEFT_OUT = ["./dev/*"]  # and files that no program here reads: ch-image copies the root twice
+LEFT_OUT += [f"./usr/share/{name}/*" for name in ("doc", "locale", "man", "perl5", "zoneinfo")]
+LEFT_OUT += [f"./usr/lib/*/{name}/*" for name in ("perl-base", "gconv")]
+LEFT_OUT += [f"./var/{name}/*" for name in ("cache/apt", "lib/apt", "lib/dpkg/info")]
 
 
 def wheels(folder: Path, python: str, shim: Path) -> None:

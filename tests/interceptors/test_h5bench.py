@@ -79,7 +79,7 @@ def test_every_rank_is_a_process(project: Project) -> None:
 
 def answered(project: Project, *question: str) -> list[list[str]]:
     """The rows of a named question."""
-    lines = project.provio("query", *question, "--as", "csv").stdout.splitlines()
+    lines = project.answer("query", *question, "--as", "csv").splitlines()
     return [line.split(",") for line in lines[1:]]
 
 
@@ -114,8 +114,8 @@ def test_the_sums_over_all_ranks(project: Project) -> None:
 
 def test_the_same_by_provio_stats(project: Project) -> None:
     """By function, rank and user: the calls and bytes that each rank printed, and the time from the named question."""
-    done = project.provio("stats", "--name", "append", *"--by api --by rank --by user --as csv".split())
-    rows = [row for row in csv.DictReader(done.stdout.splitlines()) if row["layer"] == "HDF5" and row["rank"]]
+    shown = project.answer("stats", "--name", "append", *"--by api --by rank --by user --as csv".split())
+    rows = [row for row in csv.DictReader(shown.splitlines()) if row["layer"] == "HDF5" and row["rank"]]
     printed = account((project.path.parent / "append.watched").read_text())
     moved = {
         (int(row["rank"]), row["api"]): (int(row["calls"]), int(row["bytes_read"]) + int(row["bytes_written"]))

@@ -24,8 +24,8 @@ KB = 1024
 
 @dataclass
 class Recorded:
-    """A record that tests copy: two small merged runs, two large pending ones; the same after a merge of all, and what
-    it then contains; what it would contain without the last run."""
+    """A record that tests copy: two small merged runs, two large pending ones; the same after a merge of all; the quads
+    of that, and those of a record without the last run."""
 
     pending: Path
     merged: Path

@@ -140,28 +140,29 @@ def test_which_runs_are_archived(home: Home) -> None:
 
 def test_which_runs_are_due(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     """Merged runs older than an hour, or than the newest ones that stay; not those that failed within a day."""
+    monkeypatch.setattr(run_source, "KEPT", 2)
     monkeypatch.setattr(archive_runs, "KEPT", 2)
-    assert archive_runs.due(Home(home.path / "none"), NOW) == []
+    assert run_source.due(Home(home.path / "none"), NOW) == []
     assert not archive_runs.has_too_many_folders(Home(home.path / "none"), NOW)
     ids = [f"{int((NOW - age) * 1000):012x}" for age in (7200, 3601, 3600, 1800, 900, 0)]
     names = [f"{one[:8]}-{one[8:]}-7000-8000-000000000001" for one in ids]
-    assert [round(NOW - archive_runs.start_time(name)) for name in names] == [7200, 3601, 3600, 1800, 900, 0]
+    assert [round(NOW - run_source.start_time(name)) for name in names] == [7200, 3601, 3600, 1800, 900, 0]
     for name in (*names[:2], "notes", f"{names[0]}.packed", f"{names[0]}.tar.xz"):
         (home.runs / name).mkdir()
     for name in names:
         home.mark(home.runs / name, 1)
-    assert archive_runs.due(home, NOW) == [home.runs / name for name in names[:2]]
+    assert run_source.due(home, NOW) == [home.runs / name for name in names[:2]]
     assert not archive_runs.has_too_many_folders(home, NOW)
     for name in names[2:]:
         (home.runs / name).mkdir()
     assert archive_runs.has_too_many_folders(home, NOW)
     home.unmark(home.runs / names[1])
-    assert archive_runs.due(home, NOW) == [home.runs / names[place] for place in (0, 2, 3)]
+    assert run_source.due(home, NOW) == [home.runs / names[place] for place in (0, 2, 3)]
     for number, age in ((0, 24 * 3600), (2, 24 * 3600 - 1), (3, 0)):
         (home.path / "unpacked").mkdir(exist_ok=True)
         (home.path / "unpacked" / names[number]).touch()
         os.utime(home.path / "unpacked" / names[number], (NOW - age, NOW - age))
-    assert archive_runs.due(home, NOW) == [home.runs / names[0]]
+    assert run_source.due(home, NOW) == [home.runs / names[0]]
     home.unmark(home.runs / names[0])
     assert not archive_runs.has_too_many_folders(home, NOW)
     sizes = [run_source.Folder(home.runs / name).extent()[0] for name in names]
@@ -371,7 +372,7 @@ def test_hashes_of_files(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     second = told(home, 2)
     hashing.request(home, second.id)
     monkeypatch.setattr(hashing, "put", full)
-    monkeypatch.setattr(hashing, "time", SimpleNamespace(time=lambda: archive_runs.start_time(RUN + "1") + 24 * 3600))
+    monkeypatch.setattr(hashing, "time", SimpleNamespace(time=lambda: run_source.start_time(RUN + "1") + 24 * 3600))
     assert (hashing.finish(home, Config()), hashing.requested(home)) == ([], [])
 
     def invalid(_: Path) -> Trace:
@@ -527,6 +528,8 @@ def test_the_processes_in_the_background(home: Home, tmp_path: Path, monkeypatch
     monkeypatch.setattr(background.Merger, "open", opened)
     assert main(background, str(home.project), "") == [("folder", "/"), ("give way",)]
     assert run_source.pending(home) == []
+    for thread in set(threading.enumerate()) - before:
+        thread.join(60)  # the address is free when it has seen that its socket is closed
     third = told(home, 3)
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as bell:
         bell.bind(merger_address(home.path))
@@ -543,10 +546,10 @@ def test_the_processes_in_the_background(home: Home, tmp_path: Path, monkeypatch
     for merger in mergers:
         merger.close()  # the end of its process would do so
     for thread in set(threading.enumerate()) - before:
-        thread.join(5)
+        thread.join(60)
         assert not thread.is_alive()
 
-    monkeypatch.setattr(archive_runs, "time", SimpleNamespace(time=lambda: archive_runs.start_time(RUN + "1") + 3601))
+    monkeypatch.setattr(archive_runs, "time", SimpleNamespace(time=lambda: run_source.start_time(RUN + "1") + 3601))
     assert main(archive_runs) == [("nice", 19), ("folder", "/")]
     assert sorted(path.name.replace(RUN, "R") for path in home.runs.iterdir()) == ["R1.tar.xz", "R2.tar.xz", "R3"]
     place = str(tmp_path / "none")

@@ -17,9 +17,9 @@ from provio.ask.stale import Names
 from provio.base.vocab import NS, RDF
 from provio.merge.runs import merge
 from provio.settings.home import Home
-from provio.store import INDEX, Store, implied, one_graph, open_reader
-from provio.store.embedded.reader import StoreReader
-from provio.store.one_graph import OneGraphStore
+from provio.store import INDEX, Store, implied, open_reader
+from provio.store.embedded import reader as one_graph
+from provio.store.embedded.reader import OneGraphStore, StoreReader
 from provio.store.statements import Lists
 
 PACKAGE = Path(__file__).resolve().parent.parent.parent / "provio"

@@ -14,11 +14,11 @@ import pytest
 
 from provio.base import turtle
 from provio.settings.home import PACKED
-from provio.system import node_local, proc
+from provio.system import node_local, proc, statx
 from provio.trace import environment, liveness, run_source
 
 RUN = "01936b2e-7c00-7abc-8def-0123456789ab"
-HERE, BOOT = environment.host(), environment.boot_id()
+HERE, BOOT = environment.host(), statx.boot_id()
 OWN = turtle.segment(HERE)
 Record = dict[str, str]
 

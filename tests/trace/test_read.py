@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -192,15 +193,23 @@ def written(folder: Path, facts: str = "; :endedNs 2000") -> Path:
     return folder / ID
 
 
+def in_order(found: Any) -> Any:
+    """Records with their properties in order of their names: it depends on what the process has read before."""
+    if isinstance(found, Mapping):
+        return {name: in_order(found[name]) for name in sorted(found)}
+    return [in_order(one) for one in found] if isinstance(found, list) else found
+
+
 def lines(trace: Trace) -> Iterator[str]:
     """All facts of a trace."""
-    yield f"run {trace.run}"
-    yield f"environment {trace.environment} image {trace.image} mounts {trace.mounts}"
+    yield f"run {in_order(trace.run)}"
+    yield f"environment {in_order(trace.environment)} image {in_order(trace.image)} mounts {in_order(trace.mounts)}"
     yield from (f"gap {one}" for one in trace.gaps)
     yield from (f"unwatched {one.process.iri} {one.gap} {one.name} {one.started}" for one in trace.unwatched)
     yield from (f"hash {key} {one}" for key, one in trace.hashes.items())
     for task in trace.tasks.values():
-        yield f"task {task.iri} of {task.process.iri} {task.started}-{task.ended} in {task.part_of!r} {task.record}"
+        yield f"task {task.iri} of {task.process.iri} {task.started}-{task.ended} in {task.part_of!r}"
+        yield f" {in_order(task.record)}"
     told = trace.declarations
     for kind in (told.configurations, told.metrics, told.checkpoints, told.entities.values(), told.uses):
         yield from map(repr, kind)
@@ -210,7 +219,8 @@ def lines(trace: Trace) -> Iterator[str]:
 
 
 def _process(process: Process) -> Iterator[str]:
-    yield f"process {process.iri} {process.host} {process.pid} {process.tick} {process.image_number} {process.record}"
+    yield f"process {process.iri} {process.host} {process.pid} {process.tick} {process.image_number}"
+    yield f" {in_order(process.record)}"
     yield f" {process.image!r} of {process.parent_pid} {process.executable!r} {process.arguments} in {process.cwd!r}"
     yield f" {process.started}-{process.ended} declared {process.last_declared} named {sorted(process.named())}"
     yield from (f" thread {one.iri} {one.tid} {one.epoch}" for one in process.threads)
@@ -222,9 +232,9 @@ def _process(process: Process) -> Iterator[str]:
     for event in process.events:
         facts = f"{event.facts()} {event.text('from')!r} {event.text('to')!r}"
         yield f" event {event.iri} {event.kind} {event.thread.tid} {event.at} {event.task!r} {facts}"
-        yield f"  {event.number('childPid')} {event.number('childTick', -1)} {event.record}"
-    yield from (f" within {one.iri} {one.kind} {one.at} {one.record}" for one in process.within)
-    yield from (f" summed {one.iri} in {one.opening.label} {one.counts}" for one in process.summed)
+        yield f"  {event.number('childPid')} {event.number('childTick', -1)} {in_order(event.record)}"
+    yield from (f" within {one.iri} {one.kind} {one.at} {in_order(one.record)}" for one in process.within)
+    yield from (f" summed {one.iri} in {one.opening.label} {in_order(one.counts)}" for one in process.summed)
     yield from map(_failure, process.failures)
 
 
@@ -245,7 +255,7 @@ def _opening(word: str, one: Opening) -> Iterator[str]:
         yield f"  copied from {ends} {copy.first}-{copy.last} {copy.access.name}"
     yield f"  copied to {[copy.target.label for copy in one.copied_to]}"
     for member in one.members:
-        yield f"  member {member.iri} {member.kind} {member.path!r} {member.name!r} {member.record}"
+        yield f"  member {member.iri} {member.kind} {member.path!r} {member.name!r} {in_order(member.record)}"
         yield f"   {member.created} {member.replaced} {member.made()} {member.stretches('read')} {member.changes()}"
         yield f"   shows {[(other.file.label, other.path) for other in member.shows]}"
         yield from (f"   copied from {source.path!r} {access.name}" for source, access in member.copied_from)
@@ -254,9 +264,9 @@ def _opening(word: str, one: Opening) -> Iterator[str]:
 
 def _accesses(accesses: Iterable[Access]) -> Iterator[str]:
     for one in accesses:
-        yield f"access {one.iri} {one.opening.label} {one.operation!r} {one.task!r} {one.counts}"
+        yield f"access {one.iri} {one.opening.label} {one.operation!r} {one.task!r} {in_order(one.counts)}"
         yield f" {one.first_read}-{one.last_read} {one.first_write}-{one.last_write} {one.moments()}"
-        yield f" {one.unusual} {one.turns}"
+        yield f" {in_order(one.unusual)} {one.turns}"
         for side in ("read", "write"):
             stretches = [(stretch.first, stretch.last, stretch.size) for stretch in one.stretches(side)]
             if stretches or one.moved(side):
