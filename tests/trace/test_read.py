@@ -194,7 +194,7 @@ def written(folder: Path, facts: str = "; :endedNs 2000") -> Path:
 
 
 def in_order(found: Any) -> Any:
-    """Records with sorted properties: a reader gives them in an order that depends on the records it has read before."""
+    """Records with sorted properties: a reader returns them in an order that depends on earlier records."""
     if isinstance(found, Mapping):
         return {name: in_order(found[name]) for name in sorted(found)}
     return [in_order(one) for one in found] if isinstance(found, list) else found
