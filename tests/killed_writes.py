@@ -7,14 +7,30 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from posix_trace import Trace, counts
 
-COUNTED = platform.machine() == "x86_64"
+TRAP = """
+import ctypes, mmap
+code = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+code.write(bytes.fromhex("9c48810c24000100009d90c3"))  # pushfq; orq $0x100,(%rsp); popfq; nop; ret
+ctypes.CFUNCTYPE(None)(ctypes.addressof(ctypes.c_char.from_buffer(code)))()
+"""
+
+
+def counts_instructions() -> bool:
+    """Whether the processor traps after an instruction if a program asks for it."""
+    if platform.machine() != "x86_64":
+        return False
+    return subprocess.run([sys.executable, "-c", TRAP], check=False).returncode == -signal.SIGTRAP
+
+
+COUNTED = counts_instructions()
 # The state of the last write after a kill, in the order of the instructions: not made; made; made and recorded.
 NOTHING, MADE, RECORDED = (0, 0), (1, 0), (1, 1)
 ALL = {NOTHING, MADE, RECORDED} if COUNTED else {NOTHING}
@@ -22,7 +38,7 @@ BEFORE = 10  # writes
 
 
 def kills(stride: int, run: Callable[[int], int]) -> Iterable[int]:
-    """Run a program that is killed at each so many instructions, until it has fewer; yield the step of each kill."""
+    """Run a program that is killed at every STRIDE-th instruction, until it ends first; yield the steps."""
     step = 0
     while (code := run(step)) == -signal.SIGKILL:
         yield step
@@ -33,13 +49,12 @@ def kills(stride: int, run: Callable[[int], int]) -> Iterable[int]:
 def states(
     trace: Trace, out: Path, command: Callable[[str, str, str], int], stride: int, before: int = BEFORE
 ) -> set[tuple[int, int]]:
-    """Kill `killed FILE COUNT STEP` at each so many instructions of the write that follows COUNT others. Each file of
+    """Kill `killed FILE COUNT STEP` at every STRIDE-th instruction of the write that follows COUNT others. Each file of
     the trace must be valid; return the states of that write in the file and in the trace."""
 
     def run(step: int) -> int:
         out.unlink(missing_ok=True)
-        shutil.rmtree(trace.folder)
-        trace.folder.mkdir()
+        trace.clear()
         return command(str(out), str(before), str(step))
 
     found = set()

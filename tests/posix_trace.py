@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections import defaultdict
 from collections.abc import Iterator
@@ -60,6 +61,11 @@ class Trace:
         options.setdefault("timeout", 120)
         options.setdefault("capture_output", True)
         return subprocess.run(command, env=self.environment(**more), **options)  # type: ignore[call-overload,no-any-return]
+
+    def clear(self) -> None:
+        """Delete all files of the trace."""
+        shutil.rmtree(self.folder)
+        self.folder.mkdir()
 
     def files(self) -> list[Path]:
         return sorted(path for path in self.folder.glob("*.ttl") if not path.name.endswith(".calls.ttl"))

@@ -67,7 +67,8 @@ ssize_t provio_sendfile64(int to, int from, off64_t *offset, size_t size) {
 
 ssize_t provio_splice(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t size, unsigned flags) {
     struct copy copy;
-    copy_begin(&copy, from, from_offset, to, to_offset);
+    // of a size of 0, the kernel does not read the offsets
+    copy_begin(&copy, from, size > 0 ? from_offset : NULL, to, size > 0 ? to_offset : NULL);
     return copy_end(&copy, API_splice, REAL(splice)(from, from_offset, to, to_offset, size, flags));
 }
 

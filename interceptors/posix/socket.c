@@ -62,7 +62,8 @@ static void unix_read(int fd, struct object *object, const struct sockaddr_un *o
         named = RAW(getpeername, fd, (long)&other, (long)&size) == 0 ? &other : NULL;
         own_size = size;
     }
-    size_t length = named == NULL ? 0 : own_size - offsetof(struct sockaddr_un, sun_path);
+    size_t start = offsetof(struct sockaddr_un, sun_path);
+    size_t length = named == NULL || own_size <= start ? 0 : own_size - start;
     // for a name without a final zero, the kernel's size includes one
     if (length > sizeof named->sun_path) length = sizeof named->sun_path;
     if (length > 0) {

@@ -201,8 +201,11 @@ class Origins:
             else self._previous_forms(source, stated) or self.sources(source)
         )
         without = self.properties(source.partition("#")[0]).get(WITHOUT, ())
+        copied = self._copied(source) if "#" in source else ()  # the deletion may be later than the copy
         for one in origins or ():
             below = [name for name in without if "#" not in one or (name != one and _is_in(name, (one,)))]
+            if one in copied:
+                below = []
             yield one, target, frozenset([*below, *(one + name[len(source) :] for name in deleted)])
 
     def _members(self, holder: str) -> list[str]:

@@ -20,7 +20,7 @@ from provio.base.records import plain
 from provio.lineage.channels import Channel
 from provio.lineage.identity import Identity, member_iri, without_task
 from provio.lineage.model import Conclusions, Copy, Input, MemberVersion, Phase, Version, inode_of
-from provio.lineage.objects import Moves, ProcessObjects, Use, leads_to
+from provio.lineage.objects import Moves, Name, ProcessObjects, Use, holders, leads_to
 from provio.lineage.phases import launches, within
 from provio.lineage.ranks import took_part
 from provio.trace.facts import Access, Member, Opening, Process
@@ -351,6 +351,10 @@ class _Work:
         for file in files:
             moves = objects.moves[member.file.iri] if made else Moves()
             name = moves.later((member.path, None), member.made())
+            if other is None and ((member.path, None), (path, None)) in moved:
+                name = member.path, None  # from the old name of an object to its new one
+            if name is None and _is_made_again(member, moves):
+                name = member.path, None
             if name is None:
                 continue
             link = self.out.member(file, member.kind, *name, member.record)
@@ -367,9 +371,11 @@ class _Work:
 
     def _renamed(self, objects: ProcessObjects, file: Opening, made: list[_Made]) -> None:
         """Tie a moved object that existed before to the object under its old name in the previous version."""
-        known = {(member.path, member.name): member for member in file.members}
+        # When a link was made is not recorded: where there was a file before, its name may be that of a moved object.
+        members = [one for one in file.members if file.truncated or not (one.created and one.kind == "NamedLink")]
+        known = {(member.path, member.name): member for member in members}
         here: dict[tuple[bytes, bytes | None], int] = {}  # when each object of this opening was made first
-        for member in file.members:
+        for member in members:
             if member.created or member.copied_from:
                 made_at = here.get((member.path, member.name), member.made())
                 here[member.path, member.name] = min(member.made(), made_at)
@@ -392,6 +398,27 @@ class _Work:
                 one = next((one for one in made if moment <= one.moment), made[-1])
                 before = name if one.since else moves.earlier(name, moment)
                 version = self.owner.get(one.version.iri, one.version)
+                if not one.since and _is_in_later_group(name, moment, moves):
+                    continue
                 for earlier in self.before.get(version.iri, ()):
                     version.without = version.without or {}
                     version.without[member_iri(earlier, *before)] = None
+
+
+def _is_made_again(link: Member, moves: Moves) -> bool:
+    """Return whether a link may have been made after the last deletion of its name: when it was made is not
+    recorded."""
+    same = [one for one in link.file.members if one.kind == "NamedLink" and one.created and one.path == link.path]
+    deletions = sum(new is None for _, new in moves.removed.get((link.path, None), ()))
+    return link.created and link is same[-1] and len(same) + (not link.file.truncated) > deletions
+
+
+def _is_in_later_group(name: Name, moment: int, moves: Moves) -> bool:
+    """Return whether an object that was removed at a moment was in a group that has taken the name of an earlier one in
+    the same opening."""
+    return any(
+        at < moment and moves.earlier(holder, moment) == holder
+        for holder in holders(name)
+        if holder != name
+        for at, _ in moves.removed.get(holder, ())
+    )

@@ -244,6 +244,8 @@ def _leave_out(found: Input, conclusions: Conclusions) -> None:
 def name_unread(openings: list[Opening], identity: Identity, conclusions: Conclusions) -> None:
     """Add a gap for each opening without an observed read, unless the process read, copied or wrote the file
     elsewhere, in any Task."""
+    if not openings:
+        return
     wanted: set[object] = {identity.version(opening.facts) for opening in openings}
     wanted.update(inode_of(opening.facts) for opening in openings)
     used = [(iri, one.version) for iri, inputs in conclusions.inputs.items() for one in inputs if one.version in wanted]

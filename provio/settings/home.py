@@ -117,9 +117,8 @@ class Home:
             for entry in os.scandir(self.marks):
                 with contextlib.suppress(FileNotFoundError):  # the mark was just removed
                     time = entry.stat().st_mtime_ns
-                    times[entry.name] = time - (
-                        time % 1_000_000_000 == 0
-                    )  # whole seconds: a later change may look as old
+                    # of whole seconds, a later change may look as old
+                    times[entry.name] = time - (time % 1_000_000_000 == 0)
         return times
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from conftest import Project
-from synthetic_traces import File, Process, Run
+from synthetic_traces import File, Handle, Process, Run
 
 from provio.ask.member_origins import Origins
 from provio.ask.walk import Nodes
@@ -454,3 +455,38 @@ def test_every_form_shows_objects(folder: Folder, form: str) -> None:
     """Objects have their names in each."""
     made(folder)
     assert "out.h5#/b" in folder.ask("lineage", "b.csv", "--level", "dataset", "--as", form).stdout
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    ("update", "held"),
+    [
+        (lambda out: out.copy("/g", out, "/h", "Group").delete("/g/x"), {"/g": ["/y"], "/h": ["/x", "/y"]}),
+        (lambda out: out.copy("/g", out, "/h", "Group").delete("/g/x").delete("/g/y"), {"/h": ["/x", "/y"]}),
+        (lambda out: out.delete("/g/x"), {"/g": ["/y"]}),
+        (lambda out: out.delete("/g/x").move("/g", "/h"), {"/h": ["/y"]}),
+        (lambda out: out.move("/g", "/h").delete("/h/x"), {"/h": ["/y"]}),
+        (lambda out: out.move("/g/x", "/z"), {"/g": ["/y"]}),
+        (
+            lambda out: out.move("/g", "/h").create("/g", None, "Group").write("/g/x", new=True).delete("/g/x"),
+            {"/h": ["/x", "/y"]},
+        ),
+    ],
+)
+def test_the_content_of_a_group_after_an_update(
+    folder: Folder, update: Callable[[Handle], Handle], held: dict[str, list[str]]
+) -> None:
+    """A group keeps what was not deleted or moved out of it; a copy has what the group held before."""
+    made = folder.run("make").h5(folder.file("out.h5"), "w").create("/g", None, "Group")
+    made.write("/g/x", new=True).write("/g/y", new=True)
+    update(folder.run("update").h5(folder.file("out.h5"), "r+"))
+    folder.ask("merge")
+    reader = open_reader(folder.home)
+    (last,) = (
+        row[0]
+        for row in reader.table(f"SELECT ?new {{ ?new <{PROV}wasRevisionOf> ?old FILTER(!CONTAINS(STR(?new), '#')) }}")
+    )
+    inside = Origins(reader, Nodes(reader))
+    assert {
+        group: [iri.partition(f"#{group}")[2] for iri in inside.contents(f"{last}#{group}")] for group in held
+    } == held

@@ -61,7 +61,8 @@ def build(story: Story) -> None:
 
 
 def pipeline(story: Story) -> None:
-    """A shell that reads, launches, forks and joins programs by a pipe; files are extended, copied, moved, dated."""
+    """A shell that reads, launches, forks and joins programs by a pipe; files are appended to, copied and moved,
+    and their times are set."""
     shell = story.process("sh", 20_001)
     read(shell, "job.sh@-900+12", 20_002)
     read(shell, "/etc/profile@-900+13", 20_003)
@@ -349,7 +350,7 @@ def test_answers(reader: Reader, lines: Callable[[Reader], Iterable[str]]) -> No
     assert [*lines(reader)] == (EXPECTED / f"{lines.__name__}.txt").read_text().splitlines()
 
 
-def test_many_nodes_are_read_alike(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_answers_do_not_depend_on_the_way_of_reading(reader: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
     """The answers are the same where nodes and alternates are many, and where each is looked up."""
     some = "i+70", "b+20", "d+30", "job.sh+12", "in.h5+4096#/a", "r+512"
     expected = [*lineages(reader, *some)]

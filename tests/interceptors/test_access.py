@@ -7,7 +7,6 @@ import errno
 import os
 import re
 import select
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -261,8 +260,7 @@ def test_every_call_that_returned_is_kept_after_a_kill(built: Path, trace: Trace
 
     def run(step: int) -> int:
         out.unlink(missing_ok=True)
-        shutil.rmtree(trace.folder)
-        trace.folder.mkdir()
+        trace.clear()
         return trace.run(built / "killed", out, str(before), str(step)).returncode
 
     for _ in killed_writes.kills(17, run):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import struct
 from pathlib import Path
@@ -66,5 +65,4 @@ def test_a_kill_at_a_step(built: Path, trace: Trace, work: Path, calls: int) -> 
             for kind in (OPENS, WRITES, READS, CLOSES):
                 assert theirs[kind] <= mine[kind] <= theirs[kind] + 1, f"step {step}, thread {worker}, kind {kind}"
         assert (sum(noted[0]) == calls) if step == 0 else (sum(noted[0]) >= calls)
-        shutil.rmtree(trace.folder)
-        trace.folder.mkdir()
+        trace.clear()

@@ -100,8 +100,7 @@ def test_nothing_is_lost_by_a_kill(built: Path, trace: Trace, work: Path) -> Non
     """After SIGKILL at any instruction of a write, each that returned is counted, and perhaps that one."""
 
     def run(step: int) -> int:
-        shutil.rmtree(trace.folder)
-        trace.folder.mkdir()
+        trace.clear()
         return trace.run(built / "objects", "write", "1000", str(step), cwd=work).returncode
 
     found = set()

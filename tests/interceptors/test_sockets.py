@@ -102,6 +102,7 @@ def test_a_connection_to_an_unobserved_process_is_a_gap(talking: Project) -> Non
     """Of a server that runs outside only the address is known: the client's answer has a gap."""
     with subprocess.Popen(["python3", "server.py", "tcp", "1", "0"], cwd=talking.path) as server:
         while not (talking.path / "place").exists():  # made before the run: it has no gap of its own
+            assert server.poll() is None
             time.sleep(0.01)
         talking.watch("python3", "client.py", "question1", "answer1")
         server.wait(60)

@@ -90,13 +90,17 @@ def undo() -> Iterator[ExitStack]:
 
 
 @pytest.fixture(autouse=True)
-def record_in_memory(project: Project, undo: ExitStack) -> None:
+def record_in_memory(project: Project, undo: ExitStack) -> Iterator[None]:
     """Keep the record in memory, if root may mount a file system: a store syncs its files after each step. The files of
     the case stay on the disk."""
+    record = project.path / ".provio"
     if os.geteuid() == 0:
         with suppress(pytest.skip.Exception):
-            filesystems.mount(project.path / ".provio", "tmpfs", undo)
-            (project.path / ".provio").chmod(0o700)
+            filesystems.mount(record, "tmpfs", undo)
+            record.chmod(0o700)
+    yield
+    if record.is_mount():  # it is unmounted before the fixture `project` validates
+        assert_valid(record)
 
 
 @pytest.mark.parametrize("case", TABLE)

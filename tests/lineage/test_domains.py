@@ -23,7 +23,7 @@ from provio.trace.run_facts import Trace
 
 
 def identity(run: str, device: str, point: str, domain: str) -> Identity:
-    """Return the identity of a run on a host with this device and mount point of a statx."""
+    """Return the identity of a run on a host with this device and mount point of a storage."""
     mounts = [
         {"mountPoint": "/", "root": "/", "device": "1:1", "storageDomain": f"{run}-disk"},
         {"mountPoint": point, "root": "/", "device": device, "storageDomain": domain},

@@ -911,9 +911,22 @@ STORIES: list[Callable[[Story], None]] = [
 ]  # fmt: skip
 
 
+def links_again(run: Run) -> None:
+    """Links that are deleted and made again, and the usual link from the old name of a renamed object to the new one."""
+    process, later = run.process("tool"), run.process("later")
+    file, other = File("/data/f.h5"), File("/data/twice.h5")
+    made = process.h5(file, "w").write("/one", new=True).write("/two", new=True).write("/old", new=True)
+    made.link("/latest", "/one").link("/gone", "/one").close()
+    twice = process.h5(other, "w").write("/a", new=True).write("/b", new=True).link("/l", "/a").delete("/l")
+    twice.link("/l", "/b").close()
+    again = later.h5(file, "r+").delete("/latest").link("/latest", "/two").delete("/gone")
+    again.move("/old", "/new").link("/old", "/new").close()
+    later.h5(other, "r+").delete("/l").link("/l", "/a").delete("/l").close()
+
+
 SYNTHETIC: list[Callable[[Run], None]] = [
     objects, tasks, declared, objects_of_tasks, objects_again, objects_tied, objects_between, objects_of_ranks,
-    declared_paths, checkpoints,
+    declared_paths, checkpoints, links_again,
 ]  # fmt: skip
 
 

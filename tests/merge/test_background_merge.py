@@ -178,7 +178,7 @@ def test_a_holder_that_is_stopped_holds_up_no_question(many: Project) -> None:
     over(merger)
 
 
-def over_by(merger: subprocess.Popen[bytes]) -> None:
+def wait_for_kill(merger: subprocess.Popen[bytes]) -> None:
     """Wait until a background merge has killed itself."""
 
     def has_ended() -> bool:
@@ -198,7 +198,7 @@ def test_it_is_killed_many_times(many: Project) -> None:
         record(many, number + 4)
         words = steps.until(1 + 2 * STEPS * number // KILLS, str(record_of(many)), code=code)
         with subprocess.Popen(words, cwd="/", env=many.env) as merger:
-            over_by(merger)
+            wait_for_kill(merger)
         assert before <= published(many)
     over(at_work(record_of(many), many.env))
     found = quads(many.path / ".provio")

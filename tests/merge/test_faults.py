@@ -70,8 +70,8 @@ def undisturbed(project: Project, place: Path) -> tuple[set[bytes], set[bytes]]:
 @pytest.mark.integration
 @pytest.mark.parametrize(("words", "stride"), [(("--quiet",), 4), (("--rebuild",), 12)], ids=["merge", "rebuild"])
 def test_killed_at_a_step(pending: Project, tmp_path: Path, words: tuple[str, ...], stride: int) -> None:
-    """Killed at each so many steps: the answers are the old ones until the new ones are published, and the next merge
-    is complete."""
+    """Killed at regular intervals of steps: the answers are the old ones until the new ones are published, and the next
+    merge is complete."""
     place = tmp_path / "copy"
     before, after = undisturbed(pending, place)
     assert before < after

@@ -1,5 +1,5 @@
-// `busy FOLDER THREADS TURN STEP`: threads that open, write, rename and close files (also with odd names) until the first
-// one kills them all after STEP instructions of its turn TURN.
+// `busy FOLDER THREADS TURN STEP`: threads that open, write, rename and close files (also with odd names) until the
+// first one kills them all after STEP instructions of its turn TURN.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>

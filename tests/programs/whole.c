@@ -229,8 +229,8 @@ static void sockets(void) {
     memset(longest, 'p', sizeof longest);
     local("local", 5, 10);
     local(longest, sizeof longest, 30);
-    snprintf(abstract + 1, 8, "%d", getpid() % 1000000);
-    local(abstract, 4, 40);
+    snprintf(abstract + 1, 9, "%08d", getpid());
+    local(abstract, 9, 40);
     struct sockaddr_un name = {.sun_family = AF_UNIX, .sun_path = "late"};
     int server = listening((struct sockaddr *)&name, sizeof name);
     MUST((late = socket(AF_UNIX, SOCK_STREAM, 0)) >= 0 && connect(late, (struct sockaddr *)&name, sizeof name) == 0);
@@ -243,7 +243,7 @@ static void sockets(void) {
     MUST(send(alone, data, 1, 0) == -1);
     internet(AF_INET, NULL, "127.0.0.1");
     internet(AF_INET, NULL, "127.10.200.255");
-    if (access("/proc/net/if_inet6", F_OK) != 0) return;
+    if (getenv("WITHOUT_IPV6") != NULL) return;
     internet(AF_INET6, "::", "::ffff:127.0.0.2");
     internet(AF_INET6, "::1", "::1");
     internet(AF_INET6, "2001:db8:10:200:a00:1:0:f", "::1");

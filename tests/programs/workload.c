@@ -1,6 +1,7 @@
-// `workload COUNTS PROCESSES THREADS CALLS STEPS`: threads of several processes open, write, read and close files until
-// the first of them has made so many calls and so many more instructions: a signal then kills their group. The file COUNTS, mapped shared, has the number of returned calls of each kind: 4 numbers for each
-// thread (opens, writes, reads, closes), each updated after the call.
+// `workload COUNTS PROCESSES THREADS CALLS STEPS`: threads of several processes open, write, read and close files. When
+// the first thread has made CALLS calls and STEPS more instructions, SIGKILL ends their process group. The file COUNTS,
+// mapped shared, has the number of returned calls of each kind: 4 numbers for each thread (opens, writes, reads,
+// closes), each updated after the call.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>

@@ -20,7 +20,7 @@ import pytest
 from browsers import CHROMIUM
 from conftest import Project
 
-from provio.ask import bulk_fetch, nodes, runs, whole_run
+from provio.ask import bulk_fetch, runs, walk, whole_run
 from provio.base.errors import ProvioError
 from provio.render.page import compact, render
 from provio.render.page.compact import carried, packed
@@ -234,7 +234,7 @@ def test_what_is_swept_is_what_is_looked_up(project: Project, monkeypatch: pytes
     reader = StoreReader(Home(project.path / ".provio"))  # for any record that the environment names
     run = runs.find(reader, "last")
     one = whole_run.document(reader, run)
-    monkeypatch.setattr(nodes, "MANY", 0)
+    monkeypatch.setattr(walk, "MANY", 0)
     monkeypatch.setattr(bulk_fetch, "MOST_STATEMENTS", 1_000_000)
     again = whole_run.document(reader, run)
     assert again == one

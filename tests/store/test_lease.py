@@ -104,7 +104,8 @@ def test_remains_of_a_killed_merge_are_not_queried(project: Project, oxigraph: S
 
 @pytest.mark.slow
 def test_a_client_of_virtuoso_is_killed_in_a_merge(project: Project, virtuoso: Server) -> None:
-    """After a kill at each so many steps the next merge does not wait, and gives the quads of an undisturbed one."""
+    """After a kill at regular intervals of steps, the next merge does not wait, and gives the quads of an undisturbed
+    one."""
     record(project)
     account(project)
     step, whole = 1, quads(project)

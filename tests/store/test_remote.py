@@ -168,7 +168,8 @@ def test_an_unreachable_server(project: Project, oxigraph: Server, tmp_path: Pat
 
 @pytest.mark.slow
 def test_a_killed_merge_is_finished_by_the_next(project: Project, oxigraph: Server) -> None:
-    """After a kill at each so many steps the next merge does not wait, and gives the quads of an undisturbed one."""
+    """After a kill at regular intervals of steps, the next merge does not wait, and gives the quads of an undisturbed
+    one."""
     record(project)
     step, whole = 1, quads(project)
     while steps.killed(step, project.env, "merge", "--store", oxigraph.url, cwd=project.path):

@@ -17,9 +17,10 @@ from provio.settings.home import PACKED
 from provio.system import node_local, proc, statx
 from provio.trace import environment, liveness, run_source
 
-RUN = "01936b2e-7c00-7abc-8def-0123456789ab"
+RUN = f"01936b2e-7c00-7abc-8def-{os.getpid():012x}"  # processes of other tests have other runs
 HERE, BOOT = environment.host(), statx.boot_id()
 OWN = turtle.segment(HERE)
+NONE = "99999911", "99999916"  # above the limit of process ids
 Record = dict[str, str]
 
 
@@ -97,7 +98,7 @@ def test_a_run_of_this_host(folder: Path, child: tuple[str, str]) -> None:
     assert liveness.lock(folder) == -1
 
 
-def test_the_lock_of_another_look(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_that_another_check_holds(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another process that looks holds it for a moment; a file system may have no locks."""
     other = os.open(folder, os.O_RDONLY)
     fcntl.flock(other, fcntl.LOCK_EX)
@@ -165,22 +166,22 @@ def test_the_processes_of_a_run(folder: Path, child: tuple[str, str], tmp_path: 
     assert liveness.living_processes(folder, record) == [(int(child[0]), "sleep")]  # it has no file yet
     assert RUN in liveness.started_runs()
     own = (str(os.getpid()), proc.start_tick())
-    traced(folder, ("11", "5"))
+    traced(folder, (NONE[0], "5"))
     traced(folder, child)
     traced(folder, (own[0], "1"))  # an earlier process with its id
     (folder / OWN / "settled.ttl").touch()
-    (folder / OWN / "12.5.ttl").touch()
+    (folder / OWN / f"{NONE[0]}2.5.ttl").touch()
     (folder / "far").mkdir()
-    (folder / "far" / "13.5.0.0.ttl").touch()
-    (folder / "far" / f"14.5{run_source.SHELL_ENDING}").write_text("14 (bash) S " + "0 " * 30)
+    (folder / "far" / f"{NONE[0]}3.5.0.0.ttl").touch()
+    (folder / "far" / f"{NONE[0]}4.5{run_source.SHELL_ENDING}").write_text("14 (bash) S " + "0 " * 30)
     (folder / OWN / f"{own[0]}.{own[1]}{run_source.SHELL_ENDING}").write_text(proc.stat())
-    (folder / OWN / f"15.5{run_source.SHELL_ENDING}").write_text("15 (bash")
+    (folder / OWN / f"{NONE[0]}5.5{run_source.SHELL_ENDING}").write_text("15 (bash")
     place, notes = tmp_path / "captured" / RUN, tmp_path / ".provio" / node_local.NOTES / OWN
     (place / OWN).mkdir(parents=True)
-    (place / OWN / "16.7.0.0.ttl").touch()
+    (place / OWN / f"{NONE[1]}.7.0.0.ttl").touch()
     notes.mkdir(parents=True)
     (notes / RUN).symlink_to(place)
-    images = {("11", "5"), child, (own[0], "1"), own, ("16", "7")}
+    images = {(NONE[0], "5"), child, (own[0], "1"), own, (NONE[1], "7")}
     assert liveness.process_images(folder, record) == images
     assert liveness.has_living_process(folder, record)
     name = Path("/proc/self/comm").read_text()[:-1]

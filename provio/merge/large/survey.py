@@ -70,7 +70,7 @@ class Survey(Partitions):
         """Yield the partitions; raises Changed if files of one have changed since the survey."""
         for process in self.whole.processes.values():
             process.record, process.events, process.openings = {}, [], []
-            process._arguments = None
+            process._arguments = process._executable = None
         self.whole.processes = {}
         for group in self.groups:
             yield self.read(group)
