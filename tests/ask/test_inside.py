@@ -476,7 +476,7 @@ def test_every_form_shows_objects(folder: Folder, form: str) -> None:
 def test_the_content_of_a_group_after_an_update(
     folder: Folder, update: Callable[[Handle], Handle], held: dict[str, list[str]]
 ) -> None:
-    """A group keeps what was not deleted or moved out of it; a copy has what the group held before."""
+    """A group keeps the objects that were not deleted or moved out of it; a copy has those of its time."""
     made = folder.run("make").h5(folder.file("out.h5"), "w").create("/g", None, "Group")
     made.write("/g/x", new=True).write("/g/y", new=True)
     update(folder.run("update").h5(folder.file("out.h5"), "r+"))

@@ -912,7 +912,7 @@ STORIES: list[Callable[[Story], None]] = [
 
 
 def links_again(run: Run) -> None:
-    """Links that are deleted and made again, and the usual link from the old name of a renamed object to the new one."""
+    """Links that are deleted and made again, and a link from the old name of a renamed object to the new one."""
     process, later = run.process("tool"), run.process("later")
     file, other = File("/data/f.h5"), File("/data/twice.h5")
     made = process.h5(file, "w").write("/one", new=True).write("/two", new=True).write("/old", new=True)
