@@ -180,6 +180,11 @@ def shim() -> Path:
     return SHIM
 
 
+def quads(home: Home) -> set[str]:
+    """All published quads."""
+    return {str(quad) for quad in StoreReader(home).store}
+
+
 def assert_valid(home: Path) -> None:
     """Check that the store of a `.provio`, if there is one, violates no constraint and no shape."""
     if not (home / "snapshots" / "current").exists():

@@ -11,11 +11,13 @@ import re
 from itertools import pairwise
 from pathlib import Path
 
+from synthetic_traces import EPOCH as START
+from synthetic_traces import STEP as MILLI
+
 from provio.base import turtle
 from provio.base.vocab import NS, RUN_BASE
 from provio.system import node_local
 
-START, MILLI = 1_795_176_900_000_000_000, 1_000_000
 ID = "01a1fe26-0000-7000-8000-000000000001"
 FLAGS = {
     "r": 0,

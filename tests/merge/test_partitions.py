@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 from concurrent_runs import state, tell, wait_for
-from conftest import Project, provio_command
+from conftest import Project, provio_command, quads
 from lineage.story import Story, at, facts, inode, since
 from lineage.test_stories import STORIES, SYNTHETIC
-from synthetic_traces import Run
+from synthetic_traces import File, Run
 
 from provio.ask import live
 from provio.merge import job, partitions
@@ -281,6 +281,139 @@ def hidden(story: Story) -> None:
         story.process(f"log{number}", 1).opens("log@-5+9", 10, "a").does("write", (20, 20, 9))
 
 
+def cells(story: Story) -> None:
+    """The connection file of a notebook's kernel is noise for every process; a version is noise if all its readers find
+    it to be noise, by the names that they used."""
+    kernel = story.process("kernel", 1)
+    kernel.lines[1] = kernel.lines[1].replace(':argv "kernel"', ':argv "kernel -f ports.json"')
+    kernel.say(f'<../t90> a :Task ; :name "[1]" ; :kind "cell" ; :startedNs {at(2)}')
+    kernel.say(f'<../t90> :endedNs {at(90)} ; :status "ok"')
+    for number in range(2):
+        reader = story.process(f"read{number}", 1)
+        for name, moment in (("ports.json", 3), ("/usr/lib/x", 5), ("/usr/lib/y", 9 - 5 * number)):
+            reader.opens(f"{name}@-900+9", moment).does("read", (moment + 1, moment + 1, 9))
+        if number:
+            reader.lines[-4] = reader.lines[-4].replace("/usr/lib/x", "/data/linked")
+        reader.opens(f"out{number}@20+0", 20, "w").does("write", (21, 21, 9)).closes(22, f"out{number}@21+9")
+    kernel.opens("ports.json@-900+9", 30).does("read", (31, 31, 9))
+
+
+def late(story: Story) -> None:
+    """Hashes, states of files and reasons for missing hashes that were recorded after the run."""
+    for number in range(3):
+        reader = story.process(f"read{number}", 10 - number)
+        for name in ("a", "b", "c"):
+            moment = 20 + (number + 1) % 3
+            reader.opens(f"{name}@-900+9", moment).does("read", (moment + 1, moment + 1, 9))
+        reader.opens("log@-5+9", 30 + number, "a").does("write", (40 + number, 40 + number, 9)).settles("log@42+36")
+        reader.opens(f"own{number}@50+0", 50, "w").does("write", (51, 51, 9)).settles(f"own{number}@52+9")
+    story.hashes_to("a@-900+9", "1")
+    story.hashes_to("log@42+36", "2")
+    story.hashes_to("own1@52+9", "3")
+    story.hashes_to("c@-900+9", "")
+    story.hashes[-1] = story.hashes[-1].replace(':sha256 ""', ':reason "is too large"')
+
+
+def on_hosts(story: Story) -> None:
+    """The clocks, jobs and mount tables of hosts; files of one host that are not collected."""
+    for host, ahead, more in (("node", 7_000_000, ""), ("there", 0, f" ; :captured {at(0)}")):
+        (story.folder / host).mkdir(parents=True)
+        name = f"<https://w3id.org/provio/run/{story.id}/{host}"
+        mark = f'{name}/host> a :Host ; :name "{host}" ; :clockOffset {ahead} ; :clockWithin 1000{more} .\n'
+        job = f'{name}/job/1> :name "SLURM_JOB_ID" ; :value "8{len(host)}" .\n'
+        table = f'{name}/mounts/1> a :MountTable ; :table "5 1 8:1 /srv / rw - ext4 x rw\\n" .\n'
+        for file, text in (("host", mark), ("job.1", job), ("mounts.1", table)):
+            (story.folder / host / f"0.{file}.ttl").write_text(f"@prefix : <https://w3id.org/provio/ns#> .\n{text}")
+    for number, host in enumerate(("node", "there", "node")):
+        one = story.process(f"on{number}", 1, host=host, **({"mounts": 1 + number // 2} if number != 1 else {}))
+        one.opens("in@-900+9", 2).does("read", (3, 3, 9))
+        one.opens("log@-5+9", 30 + number, "a").does("write", (40 + number, 40 + number, 9))
+        one.opens(f"x{number}@20+0", 20, "w").does("write", (21, 21, 9)).closes(22, f"x{number}@21+9")
+
+
+def lost(story: Story) -> None:
+    """Processes of which only damaged files are left: a lone one, and the second image of one; records of one process
+    in the file of another."""
+    for number in range(2):
+        story.process(f"log{number}", 1).opens("log@-5+9", 10, "a").does("write", (20, 20, 9))
+    first, second, other = (story.process(name, 1 + number) for number, name in enumerate(("one", "two", "other")))
+    first.opens("a@-900+9", 3).does("read", (4, 4, 9))
+    second.opens("b@-900+9", 3).does("read", (4, 4, 9))
+    other.opens("c@-900+9", 3).does("read", (4, 4, 9))
+    first.say(f'<../../{second.pid}.1.0/> :rank 4')
+    second.event("Exec", 30, ':executable "/usr/bin/cat" ; :argv "cat"')
+    for image in (story.process("lone", 5), story.process("image", 31, pid=other.pid, number=1)):
+        image.lines = ["no Turtle\n"]
+    child = second.starts("child", 20)
+    child.opens("log@-5+9", 21, "a").does("write", (22, 22, 9))
+
+
+def byte_code(story: Story) -> None:
+    """Byte code comes from its source, and a copy by the kernel from its source file, in whatever process."""
+    pyc = "__pycache__/mod.cpython-311.pyc"
+    for number in range(2):
+        python = story.process(f"python{number}", 1)
+        python.opens(f"mod{number}.py@-900+5", 2).does("read", (3, 3, 5)).closes(4)
+        python.opens("mod.py@-900+5", 2).does("read", (3, 3, 5)).closes(4)
+        held = python.opens(f"{pyc}@-5+9", 5 + number, "r+").does("write", (7 + number, 7 + number, 5))
+        held.closes(20 + number, f"{pyc}@8+5")
+    for number in range(2):
+        copier = story.process(f"copy{number}", 30)
+        source, target = copier.opens("from@-900+9", 31, "r+"), copier.opens("to@-900+9", 31, "a")
+        copier.copies(source, target, 32 + number, 33 + number)
+        target.closes(36, "to@34+18")
+    story.process("reads", 40).opens("to@34+18", 41).does("read", (42, 42, 18))
+    for number in range(2):
+        story.process(f"log{number}", 1).opens("log@-5+9", 10, "a").does("write", (20, 20, 9))
+
+
+def wide(story: Story) -> None:
+    """Of a file that is evaluated before the partitions, all that a process did with it counts: maps, cuts, times, forks
+    in between, and ranks; the rest of the process does not."""
+    for number in range(3):
+        one = story.process(f"rank{number}", 1, rank=number)
+        one.opens("in@-900+9", 2).does("read", (3, 3, 9))
+        held = one.opens("log@-5+90", 4, "r+")
+        if number == 0:
+            mapped = one.event("Map", 5, f":object <{held.name}> ; :bytes 9 ; :protection 3 ; :shared true")
+            held.closes(6, "log@-5+90")
+            one.event("Unmap", 50, f":map <{mapped}> ; :mtimeNs {at(45)} ; :ctimeNs {at(45)} ; :size 90")
+        elif number == 1:
+            one.event("Truncate", 10, f":object <{held.name}> ; :length 0")
+            held.does("write", (11, 12, 7))
+            one.forks(f"fork{number}", 13).opens("own@-900+9", 14).does("read", (15, 15, 9))
+            one.opens("later@-900+9", 16).does("read", (17, 17, 9))
+            held.closes(20, "log@12+7")
+        else:
+            held.does("read", (30, 31, 9))
+            one.event("SetTimes", 60, f':path "/data/log" ; {facts("log@-500+90")} ; :previousMtimeNs {at(45)}')
+        one.opens(f"x{number}@70+0", 70, "w").does("write", (71, 71, 9)).closes(72, f"x{number}@71+9")
+    story.process("last", 80).opens("log@-500+90", 81).does("read", (82, 82, 9))
+
+
+def wide_objects(run: Run) -> None:
+    """Objects in a file that several processes write, read and delete; two of them create one object together."""
+    whole, table = File("/data/whole.h5", 31), File("/data/table", 32)
+    maker = run.process("maker")
+    maker.h5(whole, "w").write("/u", new=True).write("/u", "unit", new=True).write("/v", new=True).close()
+    for rank in range(3):
+        process = run.process("sim", str(rank))
+        process.say(f"<../> :rank {rank}")
+        process.plain(table).read().close()
+        handle = process.h5(whole, "r+").write("/both", new=True)
+        handle.read("/u").write(f"/w{rank}", new=True)
+        if rank == 1:
+            handle.delete("/v").link("/l", "/u").move("/w1", "/moved")
+        handle.close()
+        process.plain(File(f"/data/out{rank}", 40 + rank), "w").write().close()
+    reader = run.process("reader")
+    reader.h5(whole).read("/both").read("/u", "unit").close()
+    reader.plain(File("/data/end", 50), "w").write().close()
+
+OWN: list[Callable[[Any], None]] = [
+    apart, claimed, saved, hidden, cells, late, on_hosts, lost, byte_code, wide, wide_objects,
+]  # fmt: skip
+
 # The programs of each partition, where as many as possible are made; then those where files that more than one process
 # uses are evaluated before the partitions.
 PARTITIONS = """
@@ -323,10 +456,10 @@ declared: other+train / other+train
 """
 
 
-@pytest.mark.parametrize("tell", [apart, claimed, saved, hidden, *STORIES, *SYNTHETIC], ids=lambda one: one.__name__)
+@pytest.mark.parametrize("tell", [*OWN, *STORIES, *SYNTHETIC], ids=lambda one: one.__name__)
 def test_the_same_of_stories(tell: Callable[[Any], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The partitions are those that the table states, and make the same graph as the whole."""
-    story: Any = Run(Home(tmp_path), 1) if tell in SYNTHETIC else Story(tmp_path / "runs")
+    story: Any = Run(Home(tmp_path), 1) if tell in (*SYNTHETIC, wide_objects) else Story(tmp_path / "runs")
     tell(story)
     story.write()
     monkeypatch.setattr(survey, "PARTITION_SIZE", 1)
@@ -675,10 +808,6 @@ def test_killed_between_partitions(project: Project, monkeypatch: pytest.MonkeyP
     assert quads(home) == after > before
     project.provio("rm", "--yes", "large")
     assert quads(home) == before
-
-
-def quads(home: Home) -> set[str]:
-    return {str(quad) for quad in StoreReader(home).store}
 
 
 @pytest.mark.integration

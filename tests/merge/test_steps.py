@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from conftest import quads
 from synthetic_traces import File, Run
 
 from provio.base.errors import StoreError
@@ -19,7 +20,6 @@ from provio.merge.runs import merge
 from provio.settings.home import Home
 from provio.settings.schema import Config
 from provio.store.embedded import snapshots
-from provio.store.embedded.reader import StoreReader
 from provio.store.embedded.snapshots import new_store_folder
 from provio.store.embedded.writer import StoreWriter
 
@@ -49,11 +49,6 @@ def written(home: Home, number: int, source: str, target: str) -> Run:
     process.plain(File(f"/data/{target}"), "w").write()
     run.write()
     return run
-
-
-def quads(home: Home) -> set[str]:
-    """All that is published."""
-    return {str(quad) for quad in StoreReader(home).store}
 
 
 def test_settings_hold_once_all_runs_are_merged_under_them(home: Home) -> None:

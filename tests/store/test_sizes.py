@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from conftest import quads
 from synthetic_traces import File, Run
 
 from provio.base.vocab import RUN_BASE
@@ -17,7 +18,6 @@ from provio.settings.home import Home
 from provio.settings.schema import Config
 from provio.store import statements
 from provio.store.embedded import writer
-from provio.store.embedded.reader import StoreReader
 from provio.store.embedded.writer import StoreWriter
 
 WAYS = {
@@ -26,11 +26,6 @@ WAYS = {
     "flushed": [(writer, "KEPT", 1)],
     "split": [(statements, "SLICE", 64)],
 }
-
-
-def quads(home: Home) -> set[str]:
-    """All that is published."""
-    return {str(quad) for quad in StoreReader(home).store}
 
 
 def record(folder: Path) -> tuple[Home, list[Run]]:
