@@ -225,11 +225,11 @@ struct counters *access_counted(struct thread *thread, struct object *object, co
                                        "; " TERM_elapsed "      ", "; " TERM_last "         ",
                                        "; " TERM_first "        ", "; " TERM_longest "      "};
     uint64_t serial = relaxed(object->serial), from = source == NULL ? 0 : relaxed(source->serial);
+    if (serial == 0 || (source != NULL && from == 0)) return NULL; // closed by another thread
     struct counters *counters = access_look_up(thread, serial, READING, api, from, term);
     if (counters != NULL) return counters;
     struct access *access;
     struct block block;
-    if (serial == 0) return NULL; // closed by another thread
     uint64_t number = next_number(&thread->accesses);
     size_t room = head_room(number, serial, api) + sizeof " ; " TERM_operation " " + strlen(term);
     room += task_room(scope_of(thread));

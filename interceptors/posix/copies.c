@@ -37,12 +37,14 @@ static ssize_t copy_end(struct copy *copy, int api, ssize_t result) {
     }
     uint64_t read = copied_from(from, copy->offsets[READING], (uint64_t)result);
     uint64_t written = copied_from(to, copy->offsets[WRITING], (uint64_t)result);
-    if (from != &ignored && to != &ignored)
+    // 0: not recorded, or closed by another thread
+    uint64_t source = from == &ignored ? 0 : relaxed(from->serial), target = to == &ignored ? 0 : relaxed(to->serial);
+    if (source != 0 && target != 0)
         event_copy(copy->thread, api, from, to, (uint64_t)result, copy->started);
-    else if (from != &ignored)
-        account(copy->thread, from, relaxed(from->serial), READING, api, read, (uint64_t)result, copy->started);
-    else if (to != &ignored)
-        account(copy->thread, to, relaxed(to->serial), WRITING, api, written, (uint64_t)result, copy->started);
+    else if (source != 0)
+        account(copy->thread, from, source, READING, api, read, (uint64_t)result, copy->started);
+    else if (target != 0)
+        account(copy->thread, to, target, WRITING, api, written, (uint64_t)result, copy->started);
     return result;
 }
 

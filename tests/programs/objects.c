@@ -96,14 +96,14 @@ static void each(void) {
 // Members of the other classes, of every length, and files of descriptors.
 static void others(void) {
     static char name[9001];
-    static const int lengths[] = {60, 100, 400, 600, 5000, 9000};
+    static const int lengths[] = {60, 100, 400, 501, 502, 600, 5000, 9000, 400, 501, 502};
     int fd = open("plain", O_RDWR | O_CREAT, 0644), ends[2];
     provio_object *file = provio_file_of(opening, fd, O_RDWR | PROVIO_PLAIN_FILE, provio_now());
     struct provio_member group = {.kind = "Group", .path = "/group"}, type = {.kind = "Datatype", .path = "/type"};
     provio_object *one = provio_member(file, &group);
     provio_submitted(one, writing, 7, provio_now());
     provio_release(provio_member(file, &type));
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < (int)(sizeof lengths / sizeof *lengths); i++) {
         memset(name, 'm', lengths[i]);
         name[lengths[i]] = '\0';
         struct provio_member member = {.kind = "Group", .path = name, .created = i % 2};
@@ -144,6 +144,13 @@ static void nothing(void) {
         provio_renamed(one, function, "/", "a", "b", provio_now());
         provio_deleted(one, function, "/", "a", provio_now());
         if (!known) provio_failed(one, function, 5, provio_now());
+    }
+    static char address[9001] = "tcp://";
+    static const int lengths[] = {8191, 8192, 9000};
+    memset(address + strlen(address), 'a', sizeof address - 1 - strlen(address));
+    for (int i = 2; i >= 0; i--) {
+        address[lengths[i]] = '\0';
+        if ((provio_file(opening, address, O_RDONLY | PROVIO_NO_FILE, 0) != NULL) != (i == 0)) exit(10);
     }
     if (provio_function("x", "Nonsense") != -1 || provio_function("", "Read") != -1) exit(2);
     if (provio_function("layer.write", "Write") != writing) exit(3);

@@ -1,6 +1,8 @@
 // `whole MODE FOLDER IGNORED [BYTES]`: calls whose whole trace is known, in the folder: on files of every kind
 // (`files`), of every size (`sizes`), on many files and descriptors at once (`many`), in a child of vfork or fork, on
-// copies in the kernel, on sockets, on streams. IGNORED is a file that is not recorded.
+// copies in the kernel, on sockets, on streams. IGNORED is a file that is not recorded. `closed`: calls of five threads
+// wait until their descriptors are closed; a byte of the standard input starts the next one. `nested`: a signal handler
+// opens a file while the first file of a trace is made.
 // In the mode `all`, the process may map at most BYTES more than at its start; in `limited`, it may open no descriptor.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -9,6 +11,8 @@
 #include <mntent.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +20,11 @@
 #include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "must.h"
@@ -272,6 +278,91 @@ static void streams(void) {
     MUST(fgets(data, 9, stream) != NULL && fclose(stream) == 0);
 }
 
+// ---- closed: openings that another thread closes during a call
+
+enum { WAITING = 5 };
+static int pipes[WAITING][2], source, target, hidden;
+static FILE *stream;
+
+static void *waits(void *number) {
+    char *line = NULL;
+    MUST(fsync(pipes[(long)number][0]) == -1); // so that the threads have their files in this order
+    switch ((long)number) {
+    case 0:
+        MUST(splice(pipes[0][0], NULL, target, NULL, 100, 0) == 5);
+        break;
+    case 1:
+        MUST(splice(pipes[1][0], NULL, hidden, NULL, 100, 0) == 5);
+        break;
+    case 2:
+        MUST(splice(source, NULL, pipes[2][1], NULL, 100, 0) == 100);
+        break;
+    case 3:
+        MUST(read(pipes[3][0], data, 100) == 5);
+        break;
+    case 4:
+        MUST(getdelim(&line, &(size_t){0}, '\0', stream) == 1000);
+    }
+    return NULL;
+}
+
+static void closed(void) {
+    pthread_t threads[WAITING];
+    source = made("source", O_RDWR, 100);
+    target = made("target", O_RDWR, 0);
+    MUST((hidden = open(ignored, O_RDWR)) >= 0 && lseek(source, 0, SEEK_SET) == 0);
+    for (long i = 0; i < WAITING; i++) {
+        char byte;
+        MUST(pipe(pipes[i]) == 0);
+        if (i == 2) { // the pipe is full
+            MUST(fcntl(pipes[i][1], F_SETPIPE_SZ, sizeof data) == sizeof data);
+            MUST(write(pipes[i][1], data, sizeof data) == sizeof data);
+        }
+        if (i == 4) { // its buffer has the start of a text
+            char text[1000] = {[0 ... 999] = 'x'};
+            MUST((stream = fdopen(pipes[i][0], "r")) != NULL && write(pipes[i][1], text, 1000) == 1000);
+            MUST(fgetc(stream) == 'x');
+        }
+        MUST(pthread_create(&threads[i], NULL, waits, (void *)i) == 0 && read(0, &byte, 1) == 1);
+    }
+    for (int i = 0; i < WAITING; i++) MUST(close(pipes[i][i == 2]) == 0);
+    for (int i = 0; i < WAITING; i++) MUST(i == 2 ? read(pipes[i][0], data, sizeof data) : write(pipes[i][1], data, 5));
+    for (int i = 0; i < WAITING; i++) MUST(pthread_join(threads[i], NULL) == 0);
+}
+
+// ---- nested: a signal handler that uses files while the first file of its process is made
+
+#ifdef __x86_64__
+static void on_instruction(int number, siginfo_t *info, void *context) {
+    static int makes;
+    greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
+    (void)number, (void)info;
+    registers[REG_EFL] |= 0x100; // call the handler after the next instruction, too
+    if (makes) {
+        registers[REG_EFL] &= ~0x100;
+        close(made("within", O_WRONLY, 3));
+    }
+    makes = memcmp((void *)registers[REG_RIP], "\x0f\x05", 2) == 0 && registers[REG_RAX] == SYS_openat &&
+            (registers[REG_RDX] & O_EXCL);
+}
+#endif
+
+static void nested(void) {
+    int before = made("before", O_WRONLY, 1);
+    pid_t pid = fork();
+    if (pid == 0) {
+#ifdef __x86_64__
+        struct sigaction action = {.sa_sigaction = on_instruction, .sa_flags = SA_SIGINFO};
+        MUST(sigaction(SIGTRAP, &action, NULL) == 0);
+        __asm__ volatile("int3");
+#endif
+        MUST(write(before, data, 2) == 2);
+        close(made("later", O_WRONLY, 4));
+        _exit(0);
+    }
+    MUST(waitpid(pid, NULL, 0) == pid);
+}
+
 // ---- without memory, or without descriptors, for the trace
 
 static void limit(int what, size_t most) {
@@ -314,6 +405,8 @@ int main(int count, char **arguments) {
     if (strcmp(mode, "copies") == 0) copies();
     if (strcmp(mode, "sockets") == 0) sockets();
     if (strcmp(mode, "streams") == 0) streams();
+    if (strcmp(mode, "closed") == 0) closed();
+    if (strcmp(mode, "nested") == 0) nested();
     if (strcmp(mode, "all") == 0) all(atol(arguments[4]));
     if (strcmp(mode, "limited") == 0) limited();
     return 0;
