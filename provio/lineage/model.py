@@ -317,12 +317,11 @@ class Conclusions:
     clocks: Clocks = field(default_factory=Clocks)
     copied: dict[str, int] = field(default_factory=dict)  # process → the number of its last copy
     # Of files about which conclusions are drawn before those about the processes (`shared_inodes`): their inodes (as
-    # hashes); when each process finished outputs that others read; contribution → its version; the versions described
-    # here, with makers that other partitions describe; the ranks that only took part in creating an object.
+    # hashes); when each process finished outputs that others read; contribution → its version; the ranks that only
+    # took part in creating an object.
     separate: frozenset[int] = frozenset()
     seen: dict[str, set[int]] = field(default_factory=dict)
     owners: Mapping[str, str] = field(default_factory=dict)
-    contributed: set[str] = field(default_factory=set)
     took_part: frozenset[str] = frozenset()
 
     # Of lone files (`trace.lone`): when each process read and wrote them; which files are noise; the latest moment at

@@ -184,8 +184,6 @@ class _RunGraph:
         self.common.made_in.update((iri, conclusions.made_in[iri]) for iri in elsewhere)
         for iri in conclusions.clocks.unclear.keys() & conclusions.elsewhere:
             self.common.clocks.unclear.setdefault(iri, set()).update(conclusions.clocks.unclear[iri])
-        made = (one.iri.partition("~")[0] for one in conclusions.contributions)
-        self.common.contributed |= conclusions.elsewhere.intersection(made)
         for iri, phases in conclusions.phases.items():
             if iri in self.wanted:
                 self.starts[iri] = array("q", (phase.start for phase in phases))

@@ -35,6 +35,7 @@ from provio.settings.lock import Lock
 from provio.settings.schema import Config
 from provio.store.embedded.reader import StoreReader
 from provio.store.versions import notes_in
+from provio.system import statx
 from provio.trace import read as traces
 from provio.trace import run_source
 from provio.trace.post_run import postprocess
@@ -296,6 +297,7 @@ def cells(story: Story) -> None:
             reader.lines[-4] = reader.lines[-4].replace("/usr/lib/x", "/data/linked")
         reader.opens(f"out{number}@20+0", 20, "w").does("write", (21, 21, 9)).closes(22, f"out{number}@21+9")
     kernel.opens("ports.json@-900+9", 30).does("read", (31, 31, 9))
+    story.process("after", 95, pid=kernel.pid, number=1).opens("ports.json@-900+9", 96).does("read", (97, 97, 9))
 
 
 def late(story: Story) -> None:
@@ -324,8 +326,11 @@ def on_hosts(story: Story) -> None:
         table = f'{name}/mounts/1> a :MountTable ; :table "5 1 8:1 /srv / rw - ext4 x rw\\n" .\n'
         for file, text in (("host", mark), ("job.1", job), ("mounts.1", table)):
             (story.folder / host / f"0.{file}.ttl").write_text(f"@prefix : <https://w3id.org/provio/ns#> .\n{text}")
+    run = f"<https://w3id.org/provio/run/{story.id}"
+    story.facts = f' .\n{run}/mount/1> a :Mount ; :device "8:1" ; :root "/srv" ; :mountPoint "/out"'
     for number, host in enumerate(("node", "there", "node")):
-        one = story.process(f"on{number}", 1, host=host, **({"mounts": 1 + number // 2} if number != 1 else {}))
+        mounts: dict[str, Any] = {} if number == 1 else {"mounts": 1 + number // 2}
+        one = story.process(f"on{number}", 1, host=host, **mounts)
         one.opens("in@-900+9", 2).does("read", (3, 3, 9))
         one.opens("log@-5+9", 30 + number, "a").does("write", (40 + number, 40 + number, 9))
         one.opens(f"x{number}@20+0", 20, "w").does("write", (21, 21, 9)).closes(22, f"x{number}@21+9")
@@ -340,7 +345,16 @@ def lost(story: Story) -> None:
     first.opens("a@-900+9", 3).does("read", (4, 4, 9))
     second.opens("b@-900+9", 3).does("read", (4, 4, 9))
     other.opens("c@-900+9", 3).does("read", (4, 4, 9))
-    first.say(f'<../../{second.pid}.1.0/> :rank 4')
+    for number, one in enumerate((first, other)):
+        one.say(
+            f'<../../{second.pid}.1.0/o{8 + number}> a :FileVersion ; :path "/data/d" ; {facts("d@-900+9")} ; '
+            f":flags 0 ; :openedNs {at(6)}"
+        )
+    second.event("Spawn", 15, ":childPid 99 ; :childTick 1")
+    second.say(
+        f'<e90> a :Gap ; :at {since(15)} ; :elapsed 9 ; :api "execve" ; :about <../../99.1.0/> ; '
+        ':reason "is statically linked" ; :executable "/data/sim" ; :argv "sim"'
+    )
     second.event("Exec", 30, ':executable "/usr/bin/cat" ; :argv "cat"')
     for image in (story.process("lone", 5), story.process("image", 31, pid=other.pid, number=1)):
         image.lines = ["no Turtle\n"]
@@ -349,7 +363,7 @@ def lost(story: Story) -> None:
 
 
 def byte_code(story: Story) -> None:
-    """Byte code comes from its source, and a copy by the kernel from its source file, in whatever process."""
+    """Byte code comes from its source, and a copy by the kernel from its source file."""
     pyc = "__pycache__/mod.cpython-311.pyc"
     for number in range(2):
         python = story.process(f"python{number}", 1)
@@ -368,8 +382,8 @@ def byte_code(story: Story) -> None:
 
 
 def wide(story: Story) -> None:
-    """Of a file that is evaluated before the partitions, all that a process did with it counts: maps, cuts, times, forks
-    in between, and ranks; the rest of the process does not."""
+    """Of a file that is evaluated before the partitions, all that a process did with it counts: maps, cuts, times, and
+    forks in between; the rest of the process does not."""
     for number in range(3):
         one = story.process(f"rank{number}", 1, rank=number)
         one.opens("in@-900+9", 2).does("read", (3, 3, 9))
@@ -389,6 +403,11 @@ def wide(story: Story) -> None:
             one.event("SetTimes", 60, f':path "/data/log" ; {facts("log@-500+90")} ; :previousMtimeNs {at(45)}')
         one.opens(f"x{number}@70+0", 70, "w").does("write", (71, 71, 9)).closes(72, f"x{number}@71+9")
     story.process("last", 80).opens("log@-500+90", 81).does("read", (82, 82, 9))
+    for number in range(2):
+        hands = story.process(f"hands{number}", 2)
+        hands.opens("log@-5+90", 3).closes(3.5)
+        if number:
+            hands.forks("child", 3.2)
 
 
 def wide_objects(run: Run) -> None:
@@ -407,8 +426,15 @@ def wide_objects(run: Run) -> None:
         handle.close()
         process.plain(File(f"/data/out{rank}", 40 + rank), "w").write().close()
     reader = run.process("reader")
-    reader.h5(whole).read("/both").read("/u", "unit").close()
+    source = File("/data/source.h5", 33)
+    shown = reader.h5(source)
+    reader.h5(whole).shows("/virtual", shown, "/x").read("/both").read("/u", "unit").close()
+    shown.close()
+    run.process("other").h5(source).read("/x").close()
+    for number in range(2):
+        run.process(f"alone{number}").h5(File("/data/fixed.h5", 34)).read("/x").close()
     reader.plain(File("/data/end", 50), "w").write().close()
+
 
 OWN: list[Callable[[Any], None]] = [
     apart, claimed, saved, hidden, cells, late, on_hosts, lost, byte_code, wide, wide_objects,
@@ -425,6 +451,15 @@ claimed: claims+end+parts-1+ran+step+thing | partsx | other / claims+end+parts-1
 saved: declares+kept-a+kept-deep-b+reads+settings | keptx-c | d | log0+log1 / \
 declares+kept-a+kept-deep-b+reads+settings | keptx-c | d | log0+log1
 hidden: middle+top | other | log0+log1 / middle+top | other | log0 | log1
+late: read0+read1+read2 / read0 | read1 | read2
+on_hosts: on0+on1+on2 / on0 | on2 | on1
+lost: child+log0+log1 | one+other>?+two | ? / log0 | log1 | one+other>?+two | ? | child
+byte_code: python0+python1 | copy0+copy1+reads | log0+log1 / python0+python1 | copy0+copy1+reads | log0 | log1
+wide: hands0+hands1+last+rank0+rank1+rank2 | fork1 | child / \
+rank0 | rank1 | fork1 | rank2 | last | hands0 | hands1 | child
+cells: kernel>after | read0 | read1 / kernel>after | read0 | read1
+wide_objects: maker+other+reader+sim+sim+sim | alone0 | alone1 / \
+maker | sim | sim | sim | other+reader | alone0 | alone1
 growing: make+take / make | take
 grown_before_the_read: late+make+take / make | take | late
 reads_before_the_last_write: last+make+take / make | take | last
@@ -467,6 +502,60 @@ def test_the_same_of_stories(tell: Callable[[Any], None], tmp_path: Path, monkey
     found = f"{programs(story.folder, 100)} / {programs(story.folder, 1)}"
     assert stated.get(tell.__name__, found) == found
     assert_same(story.folder)
+
+
+def test_the_same_on_the_machine_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The versions of programs, the last states of files and the names without links are those that the machine still
+    has; the state of a file that a living process has open is not kept."""
+    monkeypatch.setattr("provio.trace.environment.host", lambda: "node")
+    monkeypatch.setattr("provio.trace.liveness.alive", lambda process: process == ("4", "1"))
+    inspect = statx.facts
+
+    def without_ctime(path: bytes) -> statx.Facts:
+        found = inspect(path)
+        return found.at(found.mtime, found.mtime, found.size)
+
+    monkeypatch.setattr(statx, "facts", without_ctime)
+    story = Story(tmp_path / "runs")
+    tool, log, own = "tool@-5+9", "log@-5+9", "own@-5+9"
+    story.process("make", 1).opens(tool, 2, "r+").closes(3, tool)
+    runs = story.process("runs", 10)
+    runs.lines[1] = runs.lines[1].replace("/usr/bin/runs", "/data/tool")
+    for number in range(3):
+        writer = story.process(f"log{number}", 1)
+        writer.opens(log, 10, "a").does("write", (20 + number, 20 + number, 9))
+        writer.opens(own, 30, "a").does("write", (31, 31, 9)) if number == 2 else writer.opens(log, 30)
+        writer.lines[-2] = writer.lines[-2].replace("/data/log", "/data/link")
+    reader = story.process("read", 40)
+    reader.opens("in@-5+9", 41).does("read", (42, 42, 9))
+    reader.lines[-2] = reader.lines[-2].replace("/data/in", "/data/folder/in")
+    story.write()
+    (tmp_path / "folder").symlink_to(tmp_path)
+    (tmp_path / "link").symlink_to("log")
+    for name in ("tool", "log", "own", "in"):
+        (tmp_path / name).write_text("123456789")
+        os.utime(tmp_path / name, ns=(at(-5), at(-5)))
+        found = statx.facts(os.fsencode(tmp_path / name))
+        stated = facts(f"{name}@0+0").partition(" ; :mtimeNs")[0]
+        for file in story.folder.glob("node/*.ttl"):
+            text = file.read_text().replace('"/data/', f'"{tmp_path}/')
+            known = f':device "{found.device}" ; :inode {found.inode} ; :birthNs {found.birth}'
+            file.write_text(text.replace(stated, known))
+    monkeypatch.setattr(survey, "PARTITION_SIZE", 1)
+    assert programs(story.folder, 100) == "make+tool | log0+log1+log2 | read"
+    assert programs(story.folder, 1) == "make+tool | log0 | log1 | log2 | read"
+    settled = story.folder / "node/settled.ttl"
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "access", lambda *_: False)
+        assert_same(story.folder)
+        assert not settled.exists()
+    assert_same(story.folder)
+    before = settled.read_text()
+    assert ("/3.1.0/o1> :settled" in before, "/4.1.0/o1> :settled" in before) == (True, False)
+    settled.unlink()
+    monkeypatch.setattr(survey, "WIDE", 1)
+    content_of(partitions.prepare(divided(story.folder), Config(), contextlib.nullcontext))
+    assert sorted(settled.read_text().splitlines()) == sorted(before.splitlines())
 
 
 def test_a_large_run_in_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

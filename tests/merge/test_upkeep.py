@@ -274,6 +274,7 @@ def test_the_remains_of_killed_processes(home: Home) -> None:
     assert set(files(memory)) == {"R2/file", "R4/file"}
     assert removal.leftovers(home) == (0, 0)
     os.close(held)
+    assert not removal._is_abandoned(home.runs / f"{RUN}5.new")  # it was filled and renamed in the meantime
 
 
 def real(home: Home, story: Story, **moments: float) -> dict[str, statx.Facts]:
@@ -622,7 +623,12 @@ def test_no_word_of_a_removed_run_is_left(home: Home) -> None:
     everywhere = {"runs", "snapshots", "statements", "store"}
     steps: list[str] = []
     assert [holding(f"xylophone{number}") - {"statements"} for number in (1, 2)] == [everywhere - {"statements"}] * 2
+    notes = [home.path / "captured/elsewhere" / story.id for story in stories]
+    notes[0].parent.mkdir(parents=True)
+    for note in notes:
+        note.touch()
     removal.remove(home, [stories[0].id], Config(), fast=True, progress=steps.append)
+    assert [note.exists() for note in notes] == [False, True, True]
     assert steps[:2] == ["waiting for the store", "removing runs from the store: 0 of 1"]
     assert steps[2:] == ["publishing", "deleting files of runs: 0 of 1"]
     assert (holding("xylophone1"), home.words_left.exists()) == ({"snapshots", "store"}, False)

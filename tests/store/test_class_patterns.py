@@ -12,7 +12,7 @@ from conftest import Project
 
 from provio.base.vocab import NS, PREFIXES, PROV, RDF, RDFS
 from provio.store import implied
-from provio.store.sparql_patterns import widened
+from provio.store.sparql_patterns import TYPE, Path, Unclear, properties, widened
 
 STEP = f"<{implied.IMPLIES}>"
 
@@ -74,6 +74,7 @@ def test_patterns_go_through_the_stored_classes(text: str, expected: str | None)
         "ASK { ?x a ?c FILTER(?c = prov:Entity) }",
         "ASK { ?x a prov:Plan, prov:Bundle, provio:Entity }",
         "ASK { prov:Entity a ?x }",
+        "ASK { ?x ^a ?c . ?c a provio:File FILTER(?c = prov:Entity) }",
         "ASK { ?x !a prov:Entity ; !(a|^a) prov:Entity }",
         "ASK { ?x a+ prov:Entity }",
         "ASK { GRAPH ?g { ?x a prov:Entity } }",
@@ -135,3 +136,79 @@ def test_queries_find_implied_classes(project: Project) -> None:
     assert project.rows("SELECT ?g { GRAPH ?g { ?x a prov:Entity } }") == []
     wrong = project.provio("query", "ASK { ?x a prov:Entity FILTER(?x = ) }", code=1)
     assert "error at 1:39:" in wrong.stderr
+
+
+def shown(text: str) -> list[str]:
+    """Return the properties of a query: subject, text and structure of the path, objects with their commas; `-` stands
+    for no IRI."""
+
+    def tree(path: Path) -> str:
+        name = text[path.start : path.end] if f"<{path.what}>" == text[path.start : path.end] else path.what
+        return f"{name}({' '.join(map(tree, path.parts))})" if path.parts else name
+
+    return [
+        " ".join(
+            [one.subject or "-", text[one.path.start : one.path.end].replace(" ", "_"), tree(one.path)]
+            + [text[start:end] + (iri or "-") for iri, start, end in one.objects]
+        ).replace(TYPE, "a")
+        for one in properties(text)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("ASK { ?x !^a <urn:c> , ?d ; !<urn:n> 5, -1e3,+.5 }", ["- !^a ! urn:c ,-", "- !<urn:n> ! - ,- ,-"]),
+        ("ASK { ?x !(a|^<urn:a>)/<urn:b> * 'x'@en , 1.5e3, -.5, true ; }",
+         ["- !(a|^<urn:a>)/<urn:b>_* /(! *(<urn:b>)) - ,- ,- ,-"]),
+        ("ASK { ?x (<urn:a>| <urn:b> )/^<urn:c>?|<urn:d> + ?y }",
+         ["- (<urn:a>|_<urn:b>_)/^<urn:c>?|<urn:d>_+ |(/(|(|(<urn:a> <urn:b>)) ^(?(<urn:c>))) +(<urn:d>)) -"]),
+        ("CONSTRUCT { ?s ?p ?o . { } } FROM <urn:g> WHERE { <urn:s> <urn:p> <urn:o> }",
+         ["urn:s <urn:p> <urn:p> urn:o"]),
+        ("SELECT (EXISTS { ?x a <urn:1> } AS ?z) { ?s a <urn:2> } VALUES ?x { } ORDER BY (EXISTS { ?a <urn:b> <urn:3> }) LIMIT 2",
+         ["- a a urn:1", "- a a urn:2", "- <urn:b> <urn:b> urn:3"]),
+        ("BASE <http://e/> PREFIX q: <b#> ASK { <a> q:c <d>, q: , false}",
+         ["http://e/a q:c http://e/b#c http://e/d ,http://e/b# ,-"]),
+        ("ASK { FILTER regex(?x, 'a') ?x a 'x' ^^<urn:t> ; ; <urn:p> 'y'^^xsd:int . ?z <urn:q> _:b }",
+         ["- a a -", "- <urn:p> <urn:p> -", "- <urn:q> <urn:q> -"]),
+        ("ASK { ( 1 <urn:a> [ a ?x ] ) a () . [] a ?y . }", ["- a a -", "- a a -", "- a a -"]),
+        ("ASK { FILTER(?a<?b && ?c>1 || 5<?d && 'a'@en<?f && p:x<3>(2) && (1)<(2)>3 && {}<?x>2) <urn:s> a ?y }",
+         ["urn:s a a -"]),
+        ("ASK { FILTER('a'@en<(?x>(2)) && ?x<(?x>(2)) && 'a'<(?x>(2)) && 1<(?x>(2)) && p:y<(?x>(2)) && <urn:a><(?x>(2))) <urn:s> a ?y }",
+         ["urn:s a a -"]),
+        ("ASK { FILTER(?x IN (<urn:(>,<urn:b>) && !EXISTS { ?q a <urn:z> }) ?x a ?y }", ["- a a urn:z", "- a a -"]),
+        ("ASK { FILTER NOT EXISTS { ?q a <urn:z> } OPTIONAL { ?x a ?y } } VALUES (?q) { (EXISTS) } HAVING (EXISTS { ?n a <urn:4> })",
+         ["- a a urn:z", "- a a -", "- a a urn:4"]),
+        ("ASK { GRAPH ?g { { ?x a <urn:1> } } SERVICE ?s { ?s a ?o } { SELECT ?x { ?x a <urn:2> } VALUES ?x { 1 } } BIND(EXISTS { ?y a <urn:3> } AS ?z) }",
+         ["- a a urn:2", "- a a urn:3"]),
+        ("ASK { ?x ?y <urn:1> , [ ?y <urn:2> ; a <urn:3> ] ; a ?z . } } { ?x a <urn:4> }", ["- a a urn:3", "- a a -"]),
+    ],
+)  # fmt: skip
+def test_the_properties_of_a_query(text: str, expected: list[str]) -> None:
+    """In the order of the text, also those in expressions; texts, comparisons and skipped blocks have none."""
+    assert shown(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CONSTRUCT {?s ?p ?o} WHERE { ?s ?p ?o", "CONSTRUCT {?s ?p ?o", "ASK { FILTER ?x a ?y }", "ASK { BIND ?x }",
+        "ASK { FILTER(?x < 5 }", "ASK { FILTER(?x", "ASK { VALUES ?x }", "ASK { VALUES ?x", "ASK { GRAPH ?g }",
+        "ASK { SERVICE <urn:s> { ?a ?b ", "ASK { ?x (a ?y }", "ASK { ?x a }", "ASK { word }", "ASK { ?x a [ a ?y }",
+        "ASK { ?x a ( 1 }", "ASK { FILTER EXISTS ?x }", "ASK { ?x a q:z }", "ASK { ?x a/ ?y }", "ASK { q:z a ?y }",
+        "ASK { { SELECT ?x { ?x a ?y } ORDER BY (?x } ?x a ?z }", "ASK { ?x a q }", "ASK {", "ASK { ?x !(a ",
+        "ASK { { SELECT ?x } ?x a ?y }", "PREFIX p: p:x ASK { ?x a p:y }",
+    ],
+)  # fmt: skip
+def test_queries_that_are_not_understood(text: str) -> None:
+    """They have errors, which the parser reports."""
+    with pytest.raises((Unclear, SyntaxError)):
+        properties(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "ASK", "WHERE { ?x a 1 }", "CONSTRUCT WHERE { ?x a 1 }", "DELETE WHERE { ?x a 1 }"]
+)
+def test_texts_without_patterns(text: str) -> None:
+    """Updates, too."""
+    assert properties(text) == []

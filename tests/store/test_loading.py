@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import signal
 import subprocess
@@ -19,7 +20,7 @@ from conftest import Project, in_memory
 
 from provio.base.errors import StoreError
 from provio.settings.home import Home
-from provio.store.embedded import loading, writer
+from provio.store.embedded import compaction, loading, writer
 from provio.store.embedded.writer import StoreWriter
 
 tmp_path = in_memory
@@ -176,3 +177,80 @@ def test_a_store_that_is_read(tmp_path: Path) -> None:
     """A process that opens the store next finds the loaded statements."""
     loading.load(str(tmp_path / "store"), triples(1000), ())
     assert len(ox.Store.read_only(str(tmp_path / "store"))) == 1000
+
+
+def test_the_input_is_loaded_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of complete lines; terms that only a lenient parser accepts are loaded too."""
+    deferred = list[None]()
+    monkeypatch.setattr(compaction, "defer", lambda: deferred.append(None))
+    monkeypatch.setattr(loading, "PIECE", 10)
+    lines = [f"<urn:{number}> <urn:p> <urn:o{text}> .\n" for number, text in enumerate(("", " ", "", ""))]
+    file = io.BytesIO("".join(lines).encode())
+    pieces = [loading._piece(file) for _ in range(5)]
+    assert pieces == [*map(str.encode, lines), b""]
+    monkeypatch.setattr(loading, "PIECE", len(lines[0]) + 1)
+    file.seek(0)
+    loading._load(str(tmp_path / "store"), file)
+    assert deferred == [None]
+    assert {f"{quad} .\n" for quad in ox.Store.read_only(str(tmp_path / "store"))} == set(lines)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(None, None), (OSError("no room"), 3), (SyntaxError("no triple"), 4), (ValueError("no number"), 4)],
+)
+def test_the_end_of_the_loading_process(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: Exception | None, code: int | None
+) -> None:
+    """It ends with its parent; its exit code gives the kind of an error, and its error output the text."""
+    calls = list[tuple[object, ...]]()
+
+    def load(path: str, file: io.BytesIO) -> None:
+        calls.append((path, file.read()))
+        if error is not None:
+            raise error
+
+    def opened(*of: object) -> io.BytesIO:
+        calls.append(of)
+        return io.BytesIO(b"input")
+
+    monkeypatch.setattr(sys, "argv", ["-c", "12", "/store"])
+    monkeypatch.setattr(loading, "die_with", lambda parent: calls.append((parent,)))
+    monkeypatch.setattr(signal, "signal", lambda *of: calls.append(of))
+    monkeypatch.setattr(loading, "open", opened, raising=False)
+    monkeypatch.setattr(loading, "_load", load)
+    if code is None:
+        loading.main()
+    else:
+        with pytest.raises(SystemExit) as ended:
+            loading.main()
+        assert ended.value.code == code
+    assert capsys.readouterr() == ("", str(error or ""))
+    assert calls == [(12,), (signal.SIGINT, signal.SIG_IGN), (0, "rb"), ("/store", b"input")]
+
+
+def test_what_the_loading_process_does_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started: list[subprocess.Popen[bytes]]
+) -> None:
+    """No more pieces are produced, and its error output is the message."""
+    monkeypatch.setattr(loading, "PROGRAM", "import sys; sys.exit('for no reason')")
+    produced = list[int]()
+
+    def pieces() -> Iterator[bytes]:
+        for number in range(200):
+            produced.append(number)
+            yield bytes(1 << 20)
+
+    with pytest.raises(StoreError, match=r"loads a large run for no reason: merge again"):
+        loading.load(str(tmp_path / "store"), pieces(), ())
+    assert len(produced) < 200
+    assert loading._processes[-1:] == started
+
+
+def test_a_process_that_loads_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that were started."""
+    killed = list[str]()
+    processes = [type("Process", (), {"kill": lambda _self, number=number: killed.append(number)})() for number in "12"]
+    monkeypatch.setattr(loading, "_processes", processes)
+    loading.stop()
+    assert killed == ["1", "2"]

@@ -136,7 +136,12 @@ def test_the_cells_of_a_table(texts: list[str], piece: int, monkeypatch: pytest.
     found = OneGraphStore(store, lambda: Lists(Path()))
     question = "SELECT ?s ?o ?u { ?s <urn:p> ?o OPTIONAL { ?s <urn:q> ?u } } ORDER BY ?s"
     values = [text.strip("<>") for text in texts]
-    assert [*found.table(question)] == [[f"urn:{number}", text, ""] for number, text in enumerate(values)]
+    expected = [[f"urn:{number}", text, ""] for number, text in enumerate(values)]
+    assert [*found.table(question)] == expected
+    answer = found.query(question)
+    assert isinstance(answer, ox.QuerySolutions)
+    rows = one_graph.cells(answer)
+    assert (rows and [*rows]) == (None if "<urn:a,b>" in texts else expected)
     assert [*found.rows(question)] == [{"s": f"urn:{number}", "o": text} for number, text in enumerate(values)]
     first = [[row[1]] for row in found.table(question, ["urn:g0", "urn:g9"])]
     assert first == [[text] for text in values[:1]]

@@ -5,11 +5,14 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import resource
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from provio.base.errors import StoreError
 from provio.settings.home import Home
 from provio.store.embedded import snapshots
 
@@ -119,10 +122,13 @@ def test_a_store_is_restored_to_the_last_publication(home: Home) -> None:
     home.unfinished.touch()
     snapshots.restore(home)
     assert (there(home.store), there(home.snapshots), home.unfinished.exists()) == (TABLES, snapshot(1, 1), False)
-    (home.snapshots / "current").unlink()
-    home.unfinished.touch()
-    snapshots.restore(home)
-    assert (home.store.exists(), home.unfinished.exists()) == (False, False)
+    for target in ("", "4"):
+        (home.snapshots / "current").unlink(missing_ok=True)
+        if target:
+            (home.snapshots / "current").symlink_to(target)
+        home.unfinished.touch()
+        snapshots.restore(home)
+        assert (home.store.exists(), home.unfinished.exists()) == (False, False)
 
 
 def test_a_copy_shares_its_tables(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,3 +178,63 @@ def test_overlays_that_are_not_in_use_are_deleted(home: Home) -> None:
     os.utime(home.overlays / "young", (1, 1))
     snapshots.publish(home, home.store)
     assert not home.overlays.exists()
+
+
+@pytest.mark.parametrize("number", [0, 7])
+def test_a_name_that_is_not_utf_8(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """It is replaced by that of an open descriptor, which is closed at the end."""
+    calls = list[tuple[object, ...]]()
+
+    def opened(*of: object) -> int:
+        calls.append(of)
+        return number
+
+    flags = {"O_PATH": os.O_PATH, "O_CLOEXEC": os.O_CLOEXEC}
+    system = SimpleNamespace(open=opened, close=lambda *of: calls.append(of), **flags)
+    monkeypatch.setattr(snapshots, "os", system)
+    plain, other = snapshots.StorePath(Path("/höme")), snapshots.StorePath(Path(os.fsdecode(b"/h\xff")))
+    names = plain / "store", other / "store"
+    plain.close()
+    other.close()
+    assert names == ("/höme/store", f"/proc/self/fd/{number}/store")
+    assert calls == [(Path(os.fsdecode(b"/h\xff")), os.O_PATH | os.O_CLOEXEC), (number,)]
+
+
+@pytest.mark.parametrize(
+    ("left", "enough"), [(snapshots.ADDRESSES, True), (snapshots.ADDRESSES - 1, False), (-5, False)]
+)
+def test_the_address_space_that_a_limit_leaves(monkeypatch: pytest.MonkeyPatch, left: int, enough: bool) -> None:
+    """A store is opened only if it is enough; without a limit it always is."""
+    statm = Path("/proc/self/statm").read_text(encoding="ascii").split()
+    monkeypatch.setattr(Path, "read_text", lambda _path, **_how: f"{statm[0]} 2 3")
+    taken = int(statm[0]) * resource.getpagesize()
+    monkeypatch.setattr(resource, "getrlimit", lambda _which: (taken + left, 0))
+    if enough:
+        snapshots._check_room(Path("/store"))
+    else:
+        shown = f"448 MB of address space, and a limit leaves {max(0, left) >> 20}: allow"
+        with pytest.raises(StoreError, match=shown):
+            snapshots._check_room(Path("/store"))
+    monkeypatch.setattr(resource, "getrlimit", lambda _which: (resource.RLIM_INFINITY, 0))
+    snapshots._check_room(Path("/store"))
+
+
+def test_the_version_of_a_store(home: Home) -> None:
+    """That of a new store is recorded, an earlier one stays, and a later one is refused."""
+    note = home.kept / "store.version"
+    assert (snapshots.check_version(home), note.exists()) == ("", False)
+    snapshots.ensure_version(home)
+    assert (snapshots.check_version(home), note.read_text()) == (snapshots.VERSION, f"{snapshots.VERSION}\n")
+    note.write_text("1\n")
+    snapshots.ensure_version(home)
+    assert (snapshots.check_version(home), note.read_text()) == ("1", "1\n")
+    note.write_text("3\n")
+    with pytest.raises(StoreError, match="has version '3', this provio knows 2"):
+        snapshots.ensure_version(home)
+    snapshots.note_version(home)
+    assert sorted(os.listdir(home.kept)) == ["store", "store.version"]
+    note.unlink()
+    (home.kept / "store.version").mkdir()
+    with pytest.raises(IsADirectoryError):
+        snapshots.note_version(home)
+    assert sorted(os.listdir(home.kept)) == ["store", "store.version"]

@@ -80,6 +80,7 @@ def test_updates_and_named_graphs(text: str, is_update: bool, names_graphs: bool
         ("ASK { SERVICE#\n<urn:s> {} }", True, "ASK { GRAPH  #\n<urn:s> {} }"),
         ("ASK { ?s ?p trueSERVICE<urn:s> {} }", True, None),
         ("ASK { SERVICEp:a{} }", True, None),
+        ("ASK { VALUES ?service{ 1 } }", False, "ASK { VALUES ?service{ 1 } }"),
         ("ASK { GRAPH SERVICE:a{} }", False, "ASK { GRAPH SERVICE:a{} }"),
         ("ASK FROM named service:a{ ?s ?p 'SERVICE' }", False, "ASK FROM named service:a{ ?s ?p 'SERVICE' }"),
         ("ASK FROM service:a{ service:a ?p ?service }", False, "ASK FROM service:a{ service:a ?p ?service }"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import shlex
 import shutil
 from collections.abc import Callable, Iterator
@@ -275,3 +276,33 @@ def test_the_statements_of_one_run_only(tmp_path: Path) -> None:
     again.add((statements.SHARED.decode() + more[0]).encode())
     again.close()
     assert only(names[1]) == {*more[1:], *texts[run][:2]}
+
+
+def test_the_statements_that_are_reached_from_a_run() -> None:
+    """Each once: of its nodes, about them, and of nodes that are connected to shared ones only; not those of others."""
+    base, other = f"{RUN_BASE}{ID}", f"{RUN_BASE}{ID[:-1]}c"
+    entity, pipe = f"https://w3id.org/provio/entity/0f~{ID}.2", f"https://w3id.org/provio/pipe/h/b/0.1/5/{ID}/1.2"
+    shared = {kind: f"https://w3id.org/provio/{kind}/x" for kind in ("program", "pipe", "socket", "version", "user")}
+    about, of = f"{NS}about", "http://www.w3.org/ns/prov#actedOnBehalfOf"
+    own = [
+        (base, "urn:p", f"{base}/a"), (f"{base}/a", "urn:p", f"{base}/a"), (f"{base}/a", "urn:q", base),
+        (f"{base}/a", "urn:p", entity), (entity, "urn:p", pipe), (f"{base}/b", "urn:p", pipe),
+        ("urn:s", "urn:p", f"{base}/b"), (f"{base}/bundle", "urn:p", f"{base}/c"), ("urn:s", "urn:q", f"{base}/c"),
+        *((f"{base}/c", "urn:p", iri) for iri in shared.values()), (f"{base}/c", "urn:p", f"{other}/x"),
+        *((f"{base}/gap/{kind}", about, shared[kind]) for kind in ("program", "pipe", "socket", "version")),
+        (f"{base}/gap/pipe", "urn:p", f"{base}/d"), (f"{base}/thread", of, shared["program"]),
+        (shared["version"], "urn:p", f"{base}/d"), (f"{base}/late", "urn:p", f"{base}/thread"),
+    ]  # fmt: skip
+    foreign = [
+        (f"{other}/x", "urn:p", f"{base}/a"), (f"{other}/x", about, shared["version"]), ("urn:s", "urn:p", "urn:o"),
+        (f"{base}/gap/user", about, shared["user"]), (f"{base}/alone", "urn:p", shared["program"]),
+        (f"{other}/x", "urn:p", f"{other}/y"), (shared["program"], "urn:p", "urn:o"),
+    ]  # fmt: skip
+    more = [f'<{base}> <urn:p> "1"', f"<{base}/a> <urn:p> _:b", f"_:b <urn:p> <{base}/a>"]
+    texts = [*(f"{one} ." for one in more), f'<{other}/x> <urn:p> "1" .']
+    texts += [f"<{one}> <{two}> <{three}> ." for one, two, three in (*own, *foreign)]
+    store = ox.Store()
+    store.load("\n".join(texts).encode(), ox.RdfFormat.N_TRIPLES)
+    found = [re.sub(r"_:\w+", "_:b", str(quad)) for quad in statements.own_quads(store, ID)]
+    assert sorted(found) == sorted([*more, *(f"<{one}> <{two}> <{three}>" for one, two, three in own)])
+    assert [*statements.own_quads(ox.Store(), ID)] == []

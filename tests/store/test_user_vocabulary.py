@@ -11,8 +11,10 @@ from conftest import Project
 from provio.ask import queries
 from provio.base import vocab
 from provio.base.errors import BadQuery, ConfigError
+from provio.settings.home import Home
 from provio.settings.schema import Config
-from provio.store import user_vocabulary
+from provio.store import implied, user_vocabulary
+from provio.store.embedded.writer import StoreWriter
 
 PREFIXES = """@prefix lab: <https://lab.example/terms#> .
 @prefix provio: <https://w3id.org/provio/ns#> .
@@ -105,3 +107,43 @@ def test_questions_and_validation_know_them(project: Project) -> None:
     (project.path / "provio.toml").write_text('ontology = ["gone.ttl"]\n')
     refused = project.provio("lineage", "out", code=2)
     assert refused.stderr.startswith(f"provio: ontology: {project.path}/gone.ttl: No such file")
+
+
+def test_the_content_of_a_file(tmp_path: Path) -> None:
+    """The superclasses of each class, and all statements except those with blank nodes."""
+    path, owl = tmp_path / "a.ttl", user_vocabulary.OWL
+    more = f"""lab:Fine rdfs:subClassOf provio:Metric , [ a <{owl}Restriction> ] ; a rdfs:Class .
+        lab:Owl a <{owl}Class> . lab:Plain a rdfs:Class . lab:one a lab:Robot . [] rdfs:subClassOf lab:Fine ."""
+    path.write_text(TERMS + more)
+    words = user_vocabulary.Words([], {LAB + "Robot": frozenset({"urn:other"})})
+    user_vocabulary.read(path, words)
+    assert words.parents == {
+        LAB + "Calibration": {vocab.NS + "Configuration"},
+        LAB + "Fine": {LAB + "Calibration", vocab.NS + "Metric"},
+        LAB + "Robot": {vocab.PROV + "Agent", "urn:other"},
+        LAB + "Owl": set(),
+        LAB + "Plain": set(),
+    }
+    below, kind = f"<{vocab.RDFS}subClassOf>", f"<{vocab.RDF}type>"
+    triples = [
+        ("Calibration", below, f"<{vocab.NS}Configuration>"), ("Calibration", f"<{vocab.RDFS}label>", '"calibration"'),
+        ("Fine", below, f"<{LAB}Calibration>"), ("Robot", below, f"<{vocab.PROV}Agent>"),
+        ("Fine", below, f"<{vocab.NS}Metric>"), ("Fine", kind, f"<{vocab.RDFS}Class>"), ("Owl", kind, f"<{owl}Class>"),
+        ("Plain", kind, f"<{vocab.RDFS}Class>"), ("one", kind, f"<{LAB}Robot>"),
+    ]  # fmt: skip
+    assert words.lines == [f"<{LAB}{one}> {two} {three} .\n" for one, two, three in triples]
+
+
+def test_a_graph_of_the_store_is_replaced_if_it_differs(tmp_path: Path) -> None:
+    """In any order of its lines; without lines it is dropped."""
+    one, other = "<urn:a> <urn:p> <urn:b> .\n", "<urn:b> <urn:p> <urn:a> .\n"
+    with StoreWriter(Home(tmp_path), True) as store:
+        found = []
+        for lines in ([], [one, other], [other, one], [one], [], []):
+            changed = user_vocabulary.update(store, user_vocabulary.Words(lines, {}))
+            stated = {f"{quad.triple} .\n" for quad in store.store if str(quad.graph_name) == f"<{implied.ONTOLOGY}>"}
+            index = {quad.predicate.value for quad in store.store if str(quad.graph_name) == "DEFAULT"}
+            found.append((changed, stated, len(index)))
+    both = {one, other}
+    expected = [(False, set(), 0), (True, both, 2), (False, both, 2), (True, {one}, 2), (True, set(), 0)]
+    assert found == [*expected, expected[0]]
