@@ -181,6 +181,7 @@ def test_a_merge_during_queries(recorded: Project) -> None:
     assert {os.path.basename(path) for path in store.lineage("more.csv").paths.values()} == {"in.csv", "out.csv"}
 
 
+@pytest.mark.integration
 def test_a_server_is_queried(recorded: Project, oxigraph: Server) -> None:
     with provio.open(oxigraph.url) as store:
         assert {os.path.basename(path) for path in store.lineage("out.csv").paths.values()} == {"in.csv"}

@@ -48,6 +48,7 @@ def set_back(project: Project) -> None:
         os.utime(path, (1e9, 1e9))
 
 
+@pytest.mark.integration
 def test_a_close_is_told_where_no_time_is(project: Project) -> None:
     """The number of changes has grown, so that the next question has it."""
     words = [*provio_command(), "run", "--quiet", "--", sys.executable, "-c", WRITES]

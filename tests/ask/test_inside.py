@@ -162,6 +162,7 @@ def rows(folder: Folder, *question: str) -> list[list[str]]:
     return [line.split(",") for line in answer.splitlines()[1:]]
 
 
+@pytest.mark.integration
 def test_what_a_file_holds_and_who_made_each(folder: Folder) -> None:
     """Each object once for each time that it was made, with the program and the run."""
     path = f"path={made(folder).path}/out.h5"

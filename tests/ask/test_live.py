@@ -93,6 +93,7 @@ def in_store(project: Project) -> set[str]:
     return set(os.listdir(project.path / ".provio" / "snapshots" / "merged")) - {"settings"}
 
 
+@pytest.mark.integration
 def test_it_is_in_answers_and_not_in_the_store(waiting: Project) -> None:
     """Nor after another process merged; it is when the run has ended, and then the overlays are deleted."""
     before = in_store(waiting)
@@ -110,6 +111,7 @@ def test_it_is_in_answers_and_not_in_the_store(waiting: Project) -> None:
     assert overlays(waiting) == set()
 
 
+@pytest.mark.integration
 def test_a_question_about_it_waits_for_nobody_who_merges(waiting: Project) -> None:
     """The lock of the store is another's."""
     waiting.provio("runs")
@@ -118,6 +120,7 @@ def test_a_question_about_it_waits_for_nobody_who_merges(waiting: Project) -> No
         assert "cat a" in waiting.provio("why", "b").stdout
 
 
+@pytest.mark.integration
 def test_what_was_made_for_one_question_answers_the_next(waiting: Project) -> None:
     """Until something more is recorded, or published."""
     waiting.provio("runs")
@@ -130,6 +133,7 @@ def test_what_was_made_for_one_question_answers_the_next(waiting: Project) -> No
     assert len(overlays(waiting)) == 1 and overlays(waiting) != made
 
 
+@pytest.mark.integration
 def test_what_is_not_known_yet_is_not_said_to_be_unknown(waiting: Project) -> None:
     """Neither in words nor by the exit code; when the run has ended, the answer reports it."""
     (waiting.path / "x").write_text("1")
@@ -145,6 +149,7 @@ def test_what_is_not_known_yet_is_not_said_to_be_unknown(waiting: Project) -> No
     assert "nothing is stale" in waiting.provio("lineage", "b", "--stale").stdout
 
 
+@pytest.mark.integration
 def test_a_run_of_another_host_is_named_with_its_age(waiting: Project) -> None:
     """As far as this host can determine it is in progress, until it showed no sign of life for an hour."""
     waiting.provio("merge")
@@ -286,6 +291,7 @@ def test_a_damaged_snapshot_is_made_anew(waiting: Project) -> None:
     assert "echo 1" in done.stdout and "in progress" in done.stdout
 
 
+@pytest.mark.integration
 def test_what_another_writes_is_left_alone(waiting: Project) -> None:
     """The answer does not use the list of a run that another process is writing."""
     name = Home(waiting.path / ".provio").run_folders()[-1].name

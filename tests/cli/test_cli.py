@@ -68,6 +68,7 @@ def test_wrong_calls(project: Project, arguments: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("verb", verbs.names())
+@pytest.mark.integration
 def test_every_verb_is_listed(project: Project, verb: str) -> None:
     """Its help has an example, the help of all lists it, and so does the README's table."""
     shown = " ".join(project.provio(verb, "--help").stdout.split())

@@ -58,6 +58,7 @@ def test_fork_among_threads(trace: Trace, built: Path, work: Path) -> None:
     assert sum(c.count for c in found if c.api == "write" and c.path in threads) == int(printed[1])
 
 
+@pytest.mark.integration
 def test_a_handler_during_pwrite(trace: Trace, work: Path) -> None:
     """a signal handler that writes while the main thread is in `pwrite`: it continues, and both writes are counted."""
     program = compiled(TRICKS / "small_stack.c", work)

@@ -335,6 +335,7 @@ def test_rebuild_gives_the_same_store(project: Project) -> None:
     project.provio("merge", "--rebuild", "x", code=2)
 
 
+@pytest.mark.integration
 def test_a_change_in_the_second_of_the_merge_is_pending(project: Project) -> None:
     """If a network file system stores whole seconds, times do not show the order."""
     project.run("echo 1 > out")

@@ -34,6 +34,7 @@ def made(project: Project) -> list[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("missing", [(), (1,), (0, 1, 2)], ids=["all folders", "one is missing", "all are missing"])
+@pytest.mark.integration
 def test_every_run_answers_as_before(first: Project, missing: tuple[int, ...]) -> None:
     """Also a run that exists only in the old store; the new store has the new version, and the old one is removed."""
     home = Home(first.path / ".provio")
@@ -47,6 +48,7 @@ def test_every_run_answers_as_before(first: Project, missing: tuple[int, ...]) -
     assert made(first) == EXPECTED
 
 
+@pytest.mark.integration
 def test_a_run_is_recorded_next_to_an_old_store(first: Project) -> None:
     (first.path / "x").write_text("1\n")
     first.watch("cp", "x", "y")

@@ -141,6 +141,7 @@ UNCOLLECTED = ["no failed test is run again: not all tests could be collected"]
     ],
     ids="passed|no test|usage|uncollected|continued|workers|stopped|interrupted|internal|died|given up".split("|"),
 )
+@pytest.mark.integration
 def test_a_run_that_is_not_whole_ends_as_it_did(
     tmp_path: Path, files: dict[str, str], arguments: tuple[str, ...], code: int, lines: list[str]
 ) -> None:

@@ -264,6 +264,7 @@ def test_a_launcher_that_a_variable_makes_a_rank_is_reported(project: Project) -
     assert started(project, "provio run -- touch out", PMI_RANK="0", PROVIO_RUN="three") == ""
 
 
+@pytest.mark.integration
 def test_a_contradiction_is_reported_and_is_no_rank(project: Project) -> None:
     """In one line; the command runs, in a separate run."""
     said = started(project, "provio run -- sh -c 'echo 1 > out'", OMPI_COMM_WORLD_RANK="1", PMI_RANK="2")
@@ -287,6 +288,7 @@ def test_a_proc_that_hides_the_launcher_keeps_no_rank_from_its_command(
         assert ranked._is_first_to_report() is first
 
 
+@pytest.mark.integration
 def test_a_command_that_cannot_start_is_reported(project: Project) -> None:
     """127 and 126, for the first rank and for another."""
     for rank in "01":
@@ -505,6 +507,7 @@ def test_the_end_of_ranks_that_are_read_in_partitions(project: Project, monkeypa
     assert ends(project) == ["ended"]
 
 
+@pytest.mark.integration
 def test_an_access_without_an_end_stays_the_same(project: Project) -> None:
     """If a rank's last read and its close are lost, it read until its last known activity, also after the first merge
     has noted the end of the run."""
@@ -714,6 +717,7 @@ def test_a_rank_loads_next_to_nothing(project: Project) -> None:
     }
 
 
+@pytest.mark.integration
 def test_the_run_is_pending_and_makes_no_mess(tmp_path: Path) -> None:
     """Next to the runs there is one small file for each program."""
     project = new_project(tmp_path)

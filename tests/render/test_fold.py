@@ -182,6 +182,7 @@ def steady(shown: str) -> str:
     return re.sub(r"\d+ system files? hidden", "N system files hidden", shown)
 
 
+@pytest.mark.integration
 def test_a_terminal_folds_and_a_pipe_does_not(gathers: Project) -> None:
     """On a terminal many files are a line; `--no-fold` and a pipe have each; JSON is the same everywhere."""
     folded = plain(on_a_terminal(gathers, "lineage", "all", columns=80))

@@ -208,6 +208,7 @@ def test_a_page_of_a_file_and_of_a_run(project: Project) -> None:
         assert f"<title>{title} \u2013 " in (project.path / "page.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.integration
 def test_a_run_among_files_and_a_page_without_a_name_are_wrong_calls(project: Project) -> None:
     """A run is drawn by itself; a file of such a name is one; no page, no table and no graph is written to nowhere."""
     project.sh("echo 1 > a")

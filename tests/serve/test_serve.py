@@ -55,6 +55,7 @@ def site(recorded: Project) -> Iterator[Site]:
         yield started
 
 
+@pytest.mark.integration
 def test_other_clients_use_the_protocol(site: Site, recorded: Project) -> None:
     """SPARQL 1.1 Protocol: GET, POST of a form, POST of the query itself; answers in each form of results."""
     names = ["done.txt", "last.txt", "middle.txt", "raw.txt"]

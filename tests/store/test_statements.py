@@ -129,6 +129,7 @@ def test_runs_with_common_files_equal_a_rebuild(seeds: range, tmp_path: Path) ->
         assert content(home) == content(again), seed
 
 
+@pytest.mark.integration
 def test_a_run_within_a_run_goes_alone(project: Project) -> None:
     """The outer run and its conclusions stay; and the reverse."""
     home = Home(project.path / ".provio")
@@ -181,6 +182,7 @@ def test_a_list_has_times_as_a_store_gives_them_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [b"", b"\x1f\x8b\x08", None], ids=["empty", "cut off", "missing"])
+@pytest.mark.integration
 def test_a_list_that_cannot_be_read_is_reported(recorded: Home, damage: bytes | None) -> None:
     """Nothing is removed; a rebuild writes it again."""
     merge(recorded)

@@ -196,6 +196,7 @@ def test_a_lost_node_is_a_gap(project: Project, node: Path) -> None:
     assert not note.is_symlink()  # the other job removed the note
 
 
+@pytest.mark.integration
 def test_a_job_that_does_not_see_the_folder_does_no_harm(project: Project, node: Path) -> None:
     """In jobs with a private /tmp each, it removes the note; the capturing job collects its files anyway."""
     project.run("cp in out; rm .provio/captured/*/*")
@@ -584,6 +585,7 @@ def test_constants_in_two_modules_are_equal() -> None:
     assert ranks.plain(node_local.encoded("a;b%c")) == b"a;b%c"
 
 
+@pytest.mark.integration
 def test_in_a_batch_job_the_collection_is_announced(project: Project, node: Path) -> None:
     """The job waits for it, so one line announces it; not elsewhere, and not with --quiet."""
     said = [
