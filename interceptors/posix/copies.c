@@ -8,6 +8,7 @@ struct copy {
     struct object *from, *to;
     uint64_t started;
     const off64_t *offsets[2]; // NULL: the copy moves the position of the file
+    uint64_t serials[2];       // of both openings before the call
 };
 
 static void copy_begin(struct copy *copy, int from, const off64_t *from_offset, int to, const off64_t *to_offset) {
@@ -15,6 +16,8 @@ static void copy_begin(struct copy *copy, int from, const off64_t *from_offset, 
     if (copy->thread == NULL) return;
     copy->from = object_of(from);
     copy->to = object_of(to);
+    copy->serials[READING] = relaxed(copy->from->serial);
+    copy->serials[WRITING] = relaxed(copy->to->serial);
     copy->offsets[READING] = from_offset;
     copy->offsets[WRITING] = to_offset;
     copy->started = now(copy->thread);
@@ -35,10 +38,12 @@ static ssize_t copy_end(struct copy *copy, int api, ssize_t result) {
         access_failed(copy->thread, to != &ignored ? to : from, api, copy->started);
         return result;
     }
-    uint64_t read = copied_from(from, copy->offsets[READING], (uint64_t)result);
-    uint64_t written = copied_from(to, copy->offsets[WRITING], (uint64_t)result);
-    // 0: not recorded, or closed by another thread
-    uint64_t source = from == &ignored ? 0 : relaxed(from->serial), target = to == &ignored ? 0 : relaxed(to->serial);
+    // 0: not recorded, or closed by another thread, which may have opened another file in its place
+    uint64_t source = copy->serials[READING], target = copy->serials[WRITING];
+    if (from == &ignored || relaxed(from->serial) != source) source = 0;
+    if (to == &ignored || relaxed(to->serial) != target) target = 0;
+    uint64_t read = copied_from(source != 0 ? from : &ignored, copy->offsets[READING], (uint64_t)result);
+    uint64_t written = copied_from(target != 0 ? to : &ignored, copy->offsets[WRITING], (uint64_t)result);
     if (source != 0 && target != 0)
         event_copy(copy->thread, api, from, to, (uint64_t)result, copy->started);
     else if (source != 0)
@@ -108,7 +113,9 @@ static int watched_clone(int to, unsigned long request, void *argument) {
     uint64_t size = range->src_length;
     if (size == 0 && statx_facts((int)range->src_fd, "", AT_EMPTY_PATH, &facts)) size = facts.size - range->src_offset;
     const off64_t ends[] = {(off64_t)(range->src_offset + size), (off64_t)(range->dest_offset + size)};
-    struct copy copy = {thread, object_of((int)range->src_fd), object_of(to), started, {&ends[0], &ends[1]}};
+    struct object *source = object_of((int)range->src_fd), *target = object_of(to);
+    struct copy copy = {
+        thread, source, target, started, {&ends[0], &ends[1]}, {relaxed(source->serial), relaxed(target->serial)}};
     copy_end(&copy, API_ioctl, (ssize_t)size);
     return result;
 }

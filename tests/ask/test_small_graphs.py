@@ -205,7 +205,7 @@ def test_objects() -> None:
 
     `whole/members.txt` has the expected lines.
     """
-    assert [*members(graph(WITHIN))] == (EXPECTED / "members.txt").read_text().splitlines()
+    assert [*members(graph(WITHIN))] == (EXPECTED / "members.txt").read_text(encoding="utf-8").splitlines()
 
 
 DESCRIBED = f"""
@@ -253,7 +253,7 @@ def test_descriptions() -> None:
         facts = ", ".join(f"{key} {value!r}" for key, value in sorted(node.items()) if key != "iri")
         found.append(f"{short(node['iri'])}: {facts.replace(BASE, '')}")
         assert nodes.describe(reader, {node["iri"]}) == [node]
-    assert found == (EXPECTED / "descriptions.txt").read_text().splitlines()
+    assert found == (EXPECTED / "descriptions.txt").read_text(encoding="utf-8").splitlines()
 
 
 @pytest.mark.parametrize(
@@ -341,7 +341,7 @@ def test_leaves(many: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if many:
         monkeypatch.setattr(walk, "MANY", -1)
         monkeypatch.setattr(bulk_fetch, "MOST_VERSIONS", 100)
-    assert [*leaves()] == (EXPECTED / "leaves.txt").read_text().splitlines()
+    assert [*leaves()] == (EXPECTED / "leaves.txt").read_text(encoding="utf-8").splitlines()
 
 
 PROPERTIES = {

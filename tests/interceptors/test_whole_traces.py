@@ -65,13 +65,19 @@ def run_closed(trace: Trace, command: list[str | Path], work: Path) -> None:
     with subprocess.Popen(command, env=trace.environment(), cwd=work, stdin=subprocess.PIPE) as running:
         assert running.stdin
         tasks, end = Path(f"/proc/{running.pid}/task"), time.monotonic() + 60
-        for waiting in range(2, 7):
-            while [(one / "stat").read_text().rpartition(")")[2][1] for one in tasks.iterdir()] != ["S"] * waiting:
-                assert running.poll() is None and time.monotonic() < end
-                time.sleep(0.001)
-            running.stdin.write(b"x")
-            running.stdin.flush()
-    assert running.returncode == 0
+        try:
+            for waiting in range(2, 7):
+                seen = 0
+                while seen < 10:  # a thread may also wait for a moment for the file system
+                    states = [(one / "stat").read_text().rpartition(")")[2][1] for one in tasks.iterdir()]
+                    seen = seen + 1 if states == ["S"] * waiting else 0
+                    assert running.poll() is None and time.monotonic() < end
+                    time.sleep(0.001)
+                running.stdin.write(b"x")
+                running.stdin.flush()
+            assert running.wait(60) == 0
+        finally:
+            running.kill()
 
 
 def assert_names(trace: Trace) -> None:

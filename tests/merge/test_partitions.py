@@ -518,7 +518,7 @@ def test_the_same_on_the_machine_of_a_run(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(statx, "facts", without_ctime)
     story = Story(tmp_path / "runs")
     tool, log, own = "tool@-5+9", "log@-5+9", "own@-5+9"
-    story.process("make", 1).opens(tool, 2, "r+").closes(3, tool)
+    story.process("makes", 1).opens(tool, 2, "r+").closes(3, tool)
     runs = story.process("runs", 10)
     runs.lines[1] = runs.lines[1].replace("/usr/bin/runs", "/data/tool")
     for number in range(3):
@@ -526,7 +526,7 @@ def test_the_same_on_the_machine_of_a_run(tmp_path: Path, monkeypatch: pytest.Mo
         writer.opens(log, 10, "a").does("write", (20 + number, 20 + number, 9))
         writer.opens(own, 30, "a").does("write", (31, 31, 9)) if number == 2 else writer.opens(log, 30)
         writer.lines[-2] = writer.lines[-2].replace("/data/log", "/data/link")
-    reader = story.process("read", 40)
+    reader = story.process("reads", 40)
     reader.opens("in@-5+9", 41).does("read", (42, 42, 9))
     reader.lines[-2] = reader.lines[-2].replace("/data/in", "/data/folder/in")
     story.write()
@@ -542,8 +542,8 @@ def test_the_same_on_the_machine_of_a_run(tmp_path: Path, monkeypatch: pytest.Mo
             known = f':device "{found.device}" ; :inode {found.inode} ; :birthNs {found.birth}'
             file.write_text(text.replace(stated, known))
     monkeypatch.setattr(survey, "PARTITION_SIZE", 1)
-    assert programs(story.folder, 100) == "make+tool | log0+log1+log2 | read"
-    assert programs(story.folder, 1) == "make+tool | log0 | log1 | log2 | read"
+    assert programs(story.folder, 100) == "makes+tool | log0+log1+log2 | reads"
+    assert programs(story.folder, 1) == "makes+tool | log0 | log1 | log2 | reads"
     settled = story.folder / "node/settled.ttl"
     with monkeypatch.context() as patch:
         patch.setattr(os, "access", lambda *_: False)

@@ -1,8 +1,8 @@
 // `whole MODE FOLDER IGNORED [BYTES]`: calls whose whole trace is known, in the folder: on files of every kind
 // (`files`), of every size (`sizes`), on many files and descriptors at once (`many`), in a child of vfork or fork, on
-// copies in the kernel, on sockets, on streams. IGNORED is a file that is not recorded. `closed`: calls of five threads
-// wait until their descriptors are closed; a byte of the standard input starts the next one. `nested`: a signal handler
-// opens a file while the first file of a trace is made.
+// copies in the kernel, on sockets, on streams. IGNORED is a file that is not recorded. `closed`: each of five threads
+// waits in a call while its descriptor is closed; each byte of the standard input starts the next thread, the last byte
+// the closes. `nested`: a signal handler opens a file while the first trace file of a process is made.
 // In the mode `all`, the process may map at most BYTES more than at its start; in `limited`, it may open no descriptor.
 #define _GNU_SOURCE
 #include <arpa/inet.h>

@@ -6,8 +6,8 @@ Files, threads and samples of a stand-in for the system in; the calls and the fi
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import pyoxigraph as ox
@@ -65,7 +65,7 @@ def test_the_end_of_the_compactions(monkeypatch: pytest.MonkeyPatch, samples: tu
     """It is there when two samples of the processor time are equal."""
     spent, slept = iter(samples), list[float]()
     monkeypatch.setattr(compaction, "_spent", lambda: next(spent))
-    monkeypatch.setattr(time, "sleep", slept.append)
+    monkeypatch.setattr(compaction, "time", SimpleNamespace(sleep=slept.append))
     compaction.wait()
     assert slept == [compaction.QUIET] * waits
 
@@ -78,7 +78,7 @@ def test_the_threads_of_the_compactions(monkeypatch: pytest.MonkeyPatch, tmp_pat
         (tmp_path / thread / "comm").write_text(f"{name}\n")
     entries = os.scandir
     with monkeypatch.context() as patch:
-        patch.setattr(os, "scandir", lambda _path: entries(tmp_path))
+        patch.setattr(os, "scandir", lambda path: entries(tmp_path if path == "/proc/self/task" else path))
         found = sorted(compaction._own_threads())
     assert found == [11, 13]
     asked = list[int | str]()
