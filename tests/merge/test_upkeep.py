@@ -520,6 +520,7 @@ def test_the_processes_in_the_background(
     assert [home.marked(one.folder) for one in (first, second)] == ["", None]
 
     monkeypatch.setattr(background, "QUIET", 0.02)
+    monkeypatch.setattr(liveness, "started_runs", set)  # tests at the same time have processes with these ids
     monkeypatch.setattr(background, "LOOK", 0.01)
     monkeypatch.setattr(background, "available_memory", lambda: float("inf"))
     before, mergers = set(threading.enumerate()), list[background.Merger]()
