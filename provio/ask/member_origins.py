@@ -203,9 +203,8 @@ class Origins:
         without = self.properties(source.partition("#")[0]).get(WITHOUT, ())
         copied = self._copied(source) if "#" in source else ()  # the deletion may be later than the copy
         for one in origins or ():
-            below = [name for name in without if "#" not in one or (name != one and _is_in(name, (one,)))]
-            if one in copied:
-                below = []
+            left = () if one in copied else without
+            below = [name for name in left if "#" not in one or (name != one and _is_in(name, (one,)))]
             yield one, target, frozenset([*below, *(one + name[len(source) :] for name in deleted)])
 
     def _members(self, holder: str) -> list[str]:

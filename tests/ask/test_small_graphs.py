@@ -292,12 +292,18 @@ def test_gaps_near_what_is_shown() -> None:
     ]  # fmt: skip
 
 
-LEAVES = (
-    "".join(
-        f"v:{n}.1.1.10 a :FileVersion ; prov:specializationOf <file://d/{n}> .\n"
-        f'<file://d/{n}> a :File ; :path "/d/f{n}" .'
-        for n in range(1, 12)
+def files(*versions: str) -> str:
+    """Return the statements of one version each of several files; the first part of its name is that of the file."""
+    return "".join(
+        f"v:{version} a :FileVersion ; prov:specializationOf <file://d/{n}> .\n"
+        f'<file://d/{n}> a :File ; :path "/d/f{n}" .\n'
+        for version in versions
+        for n in [version.partition(".")[0]]
     )
+
+
+LEAVES = (
+    files(*(f"{n}.1.1.10" for n in range(1, 12)))
     + f"""
 v:1.1.1.10 prov:wasGeneratedBy {phase("1", 1)} .
 {phase("1", 1)} a :Phase ; :continuedFrom {phase("1")} ; prov:used v:2.1.1.10, v:7.1.1.10 ; :launchedBy {phase("2")} .
@@ -439,11 +445,7 @@ def test_names_of_versions() -> None:
 
 
 STALE = (
-    "".join(
-        f"v:{n}.{n}.1.10 a :FileVersion ; prov:specializationOf <file://d/{n}> .\n"
-        f'<file://d/{n}> a :File ; :path "/d/f{n}" .\n'
-        for n in range(1, 10)
-    )
+    files(*(f"{n}.{n}.1.10" for n in range(1, 10)))
     + f"""
 v:1.1.1.10 prov:wasGeneratedBy {phase("1")} .
 {phase("1")} a :Phase ; prov:used v:2.2.1.10, v:3.3.1.10, v:4.4.1.10, pipe:1 ; prov:wasAssociatedWith <program/1> .

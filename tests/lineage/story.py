@@ -172,6 +172,15 @@ class Process:
             self.say(f"<{iri}/{number}> a :Setting ; :partOf <{iri}> ; :name {turtle.literal(key)} ; :value {value}")
         self.say(f"<{iri}> :complete true")
 
+    def unwatched(self, pid: int, moment: float, end: float, executable: str, number: int = 90) -> None:
+        """Start a program that cannot be observed; `number` is that of the gap."""
+        self.event("Spawn", moment, f":childPid {pid} ; :childTick 1")
+        self.say(
+            f'<e{number}> a :Gap ; :at {since(moment)} ; :elapsed 9 ; :api "execve" ; :about <../../{pid}.1.0/> ; '
+            f':reason "is statically linked" ; :executable "{executable}" ; :argv "{Path(executable).name}"'
+        )
+        self.event("ChildEnd", end, f":childPid {pid} ; :exitCode 0")
+
     def begins(self, moment: float, end: float, name: str) -> str:
         """Have a Task from one moment to another; return its name."""
         self.count += 1

@@ -140,7 +140,7 @@ def updated(told: Told, act: Callable[..., object]) -> Told:
         (lambda _, x: x.move("/a", "/c").write("/c"), {"x.h5[2]#/c": {"in.h5#/s"}}, {("x.h5[2]#/c", "x.h5[1]#/a")}),
         (lambda _, x: x.write("/t", new=True).move("/t", "/c"), {"x.h5[2]#/c": {"in.h5#/s"}}, set()),
     ],
-    ids="part whole anew deleted temporary moved written-moved moved-written made-moved".split(),
+    ids="part whole again deleted temporary moved written-moved moved-written made-moved".split(),
 )
 @pytest.mark.integration
 def test_an_update_in_place(

@@ -297,25 +297,13 @@ def unwatched(story: Story) -> None:
     shell = story.process("shell", 1)
     shell.opens("a@-900+1", 2).does("read", (3, 3, 1))
     given = shell.opens("x@4+0", 4, "w")
-    about = "<../../99.1.0/>"
-    shell.event("Spawn", 5, ":childPid 99 ; :childTick 1")
-    shell.say(
-        f'<e90> a :Gap ; :at {since(5)} ; :elapsed 9 ; :api "execve" ; :about {about} ; '
-        ':reason "is statically linked" ; :executable "/data/sim" ; :argv "sim"'
-    )
-    shell.event("ChildEnd", 50, ":childPid 99 ; :exitCode 0")
+    shell.unwatched(99, 5, 50, "/data/sim")
     given.settles("x@30+9")
     shell.opens("y@20+5", 60).does("read", (61, 61, 5))
     for name, moment in (("early", -100), ("before", 0.5), ("last", 52), ("later", 62), ("/usr/lib/l", 20)):
         shell.opens(f"{name}@{moment}+5", 60).does("read", (61, 61, 5))
     for number in range(5):
-        shell.event("Spawn", 55, f":childPid {100 + number} ; :childTick 1")
-        shell.say(
-            f'<e{100 + number}> a :Gap ; :at {since(55)} ; :elapsed 9 ; :api "execve" ; '
-            f':about <../../{100 + number}.1.0/> ; :reason "is static" ; '
-            f':executable "/data/sim{number % 4}" ; :argv "s"'
-        )
-        shell.event("ChildEnd", 56, f":childPid {100 + number} ; :exitCode 0")
+        shell.unwatched(100 + number, 55, 56, f"/data/sim{number % 4}", 100 + number)
     shell.opens("several@56+5", 60).does("read", (61, 61, 5))
     shell.opens("out@62+0", 62, "w").does("write", (63, 63, 5)).closes(64, "out@63+5")
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from lineage.story import Story, at, facts, inode, since
+from lineage.story import Story, at, facts, inode
 
 from provio.base.vocab import RUN_BASE
 from provio.graph.lines import bundle_iri
@@ -191,12 +191,7 @@ def known_origins(run: Callable[..., Story]) -> None:
     touch.event("SetTimes", 211, f':path "/data/x" ; {facts("x@-50+9")} ; :previousMtimeNs {at(205)}')
     shell = run(300, 400).process("shell", 301)
     shell.opens("a@-900+1", 302).does("read", (303, 303, 1))
-    shell.event("Spawn", 305, ":childPid 99 ; :childTick 1")
-    shell.say(
-        f'<e90> a :Gap ; :at {since(305)} ; :elapsed 9 ; :api "execve" ; :about <../../99.1.0/> ; '
-        ':reason "is statically linked" ; :executable "/data/sim" ; :argv "sim"'
-    )
-    shell.event("ChildEnd", 350, ":childPid 99 ; :exitCode 0")
+    shell.unwatched(99, 305, 350, "/data/sim")
     shell.opens("late@320+9", 360).does("read", (361, 361, 5))
     user = run(500, 600).process("user", 501)
     for stated in ("x@205+9", "x@-50+9", "late@320+9", "x@290+9", "copy@450+9"):

@@ -269,12 +269,7 @@ def hidden(story: Story) -> None:
     top.opens("a@-900+9", 2).does("read", (3, 3, 9))
     middle = top.starts("middle", 4)
     middle.opens("b@-900+9", 5).does("read", (6, 6, 9))
-    middle.event("Spawn", 7, ":childPid 99 ; :childTick 1")
-    middle.say(
-        f'<e90> a :Gap ; :at {since(7)} ; :elapsed 9 ; :api "execve" ; :about <../../99.1.0/> ; '
-        ':reason "is statically linked" ; :executable "/data/sim" ; :argv "sim"'
-    )
-    middle.event("ChildEnd", 50, ":childPid 99 ; :exitCode 0")
+    middle.unwatched(99, 7, 50, "/data/sim")
     for number, owner in enumerate((top, middle, story.process("other", 1))):
         name = f"x{number}"
         owner.opens(f"{name}@20+5", 60).does("read", (61, 61, 5))
