@@ -15,6 +15,7 @@ pid_t forked(int api, pid_t pid, struct thread *thread, uint64_t started) {
         if (settings.watched && wake()) child_named();
     } else if (pid > 0 && thread != NULL) {
         event_child(api, TERM_Fork, pid, NULL, NULL, started);
+        if (unlikely(relaxed(shared_maps) > 0)) unfollowed(SHARES_MEMORY, api);
     }
     return pid;
 }

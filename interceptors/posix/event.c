@@ -344,11 +344,16 @@ void event_withdraw(struct block *block) {
 
 // A gap in the record of this process; `path` is its subject, or NULL.
 void event_gap(int api, const char *reason, const char *path) {
+    event_gap_about(api, " ; " TERM_about " <../>", reason, path);
+}
+
+// `about` is the text of that property; none: the gap is about the run.
+void event_gap_about(int api, const char *about, const char *reason, const char *path) {
     struct thread *thread = thread_self();
     struct block block;
     if (thread == NULL || !event_begin(thread, &block, TERM_Gap, api, now(thread), 256 + command_room(path, NULL)))
         return;
-    TEXT(&block.text, " ; " TERM_about " <../>");
+    text_string(&block.text, about);
     text_reason(&block.text, reason);
     text_command(&block.text, path, NULL);
     event_end(&block);

@@ -62,7 +62,30 @@ pid_t forked(int api, pid_t pid, struct thread *thread, uint64_t started);
 void event_unwatched(struct launch *launch, int api, int pid);
 void event_withdraw(struct block *block);
 void event_gap(int api, const char *reason, const char *path);
+void event_gap_about(int api, const char *about, const char *reason, const char *path);
 void callers_unloaded(void); // ../hdf5/library.c
+
+// ---- unfollowed.c: ways of data that are not followed
+
+enum way {
+    SENDS_MESSAGES,
+    RECEIVES_MESSAGES,
+    SHARES_MEMORY,
+    READS_MEMORY,
+    WRITES_MEMORY,
+    KERNEL_AIO,
+    IO_URING,
+    SECOND_LIBC,
+    WAYS,
+    NO_WAY
+};
+
+void unfollowed(enum way way, int api);
+bool is_other_process(long pid);
+enum way ptrace_way(long request);
+void *shared_map_made(void *address);
+void shared_map_ended(const void *address);
+void library_loads(const char *path);
 
 // ---- sandbox.c: restrictions that later keep the shim from its files
 

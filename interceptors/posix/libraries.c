@@ -95,6 +95,7 @@ void *provio_dlopen(const char *path, int flags) {
     static _Atomic bool reported;
     if (unlikely(flags & RTLD_DEEPBIND) && path != NULL && !(flags & RTLD_NOLOAD))
         report_once(&reported, API_dlopen, deep, path);
+    if (path != NULL) library_loads(path);
     return REAL(dlopen)(path, flags);
 }
 

@@ -131,6 +131,7 @@ static struct live *live_begin(struct thread *thread) {
     if (thread->live == before) { // otherwise a signal handler has given this thread a file, which is in use
         thread->live = live;
         thread->ordinal = (int)live->ordinal;
+        if (unlikely(relaxed(shared_maps) > 0) && process.forked) shared_maps_inherited();
     }
     return thread->live;
 }

@@ -143,7 +143,11 @@ static void *watched_mmap(int api, void *(*real)(void *, size_t, int, int, int, 
     bool of_file = fd >= 0 && !(flags & MAP_ANONYMOUS), replaces = (flags & MAP_FIXED) && maps_any();
     struct thread *thread = !(of_file || replaces) || !watching() ? NULL : thread_self();
     struct object *object = thread != NULL && of_file ? object_of(fd) : &ignored;
-    if (thread == NULL || (object == &ignored && !replaces)) return real(address, size, protection, flags, fd, offset);
+    const bool for_children = (flags & (MAP_ANONYMOUS | MAP_TYPE)) == (MAP_ANONYMOUS | MAP_SHARED);
+    if (thread == NULL || (object == &ignored && !replaces)) {
+        if (likely(!for_children)) return real(address, size, protection, flags, fd, offset);
+        return shared_map_made(real(address, size, protection, flags, fd, offset));
+    }
     bool shared = (flags & MAP_TYPE) != MAP_PRIVATE, lasting = shared && (protection & PROT_WRITE) && lender == NULL;
     struct object *held = object != &ignored && lasting ? object_kept(fd) : NULL;
     uint64_t started = now(thread);
@@ -154,6 +158,7 @@ static void *watched_mmap(int api, void *(*real)(void *, size_t, int, int, int, 
         access_failed(thread, object, api, started);
     } else {
         maps_end(api, cut, started);
+        if (for_children) shared_map_made(result);
         uint64_t event = object == &ignored ? 0 : event_map(api, object, size, protection, shared, started);
         const struct map map = {.object = object, .event = event, .ordinal = thread->ordinal};
         if (event != 0 && held == object) map_follow(result, size, &map);
@@ -167,6 +172,7 @@ FORWARD(mmap64, void *, MMAP_PARAMETERS, watched_mmap, address, size, protection
 FORWARD(__mmap, void *, MMAP_PARAMETERS, watched_mmap, address, size, protection, flags, fd, offset)
 
 static int watched_munmap(int api, int (*real)(void *, size_t), void *address, size_t size) {
+    if (unlikely(relaxed(shared_maps) > 0)) shared_map_ended(address);
     struct thread *thread = watching() && maps_any() ? thread_self() : NULL;
     if (thread == NULL) return real(address, size);
     uint64_t started = now(thread);

@@ -110,12 +110,15 @@ void object_release(struct object *object, uint64_t reference) {
 static struct object *_Atomic *_Atomic more_descriptors[1024];
 static EARLY _Atomic unsigned descriptors; // the highest known descriptor + 1
 
+enum { OVERLAY = 63 };
+
 struct overlay {
     int count;
+    struct overlay *full; // earlier ones without a free entry
     struct {
         int fd;
         struct object *object;
-    } entries[64];
+    } entries[OVERLAY];
 };
 
 static struct pool overlays = POOL(struct overlay);
@@ -163,24 +166,29 @@ static struct object *overlay_copy(int fd, struct object *parents) {
 
 struct object *object_known(int fd) {
     struct object *_Atomic *entry = slot(fd, false);
-    if (unlikely(lender != NULL) && overlay != NULL)
-        for (int i = overlay->count; i-- > 0;)
-            if (overlay->entries[i].fd == fd) return overlay->entries[i].object;
+    for (struct overlay *own = unlikely(lender != NULL) ? overlay : NULL; own != NULL; own = own->full)
+        for (int i = own->count; i-- > 0;)
+            if (own->entries[i].fd == fd) return own->entries[i].object;
     struct object *object = entry == NULL ? NULL : atomic_load_explicit(entry, memory_order_acquire);
     if (unlikely(lender != NULL) && object != NULL && object != &ignored) return overlay_copy(fd, object);
     return object;
 }
 
 static struct object *overlay_set(int fd, struct object *object) {
-    if (overlay == NULL && (overlay = pool_take(&overlays)) != NULL) overlay->count = 0;
-    if (overlay == NULL) return object;
-    for (int i = 0; i < overlay->count; i++)
-        if (overlay->entries[i].fd == fd) {
-            struct object *before = overlay->entries[i].object;
-            overlay->entries[i].object = object;
-            return before;
-        }
-    if (overlay->count == 64) return object; // unknown in the child: looked up again if it is used
+    for (struct overlay *own = overlay; own != NULL; own = own->full)
+        for (int i = 0; i < own->count; i++)
+            if (own->entries[i].fd == fd) {
+                struct object *before = own->entries[i].object;
+                own->entries[i].object = object;
+                return before;
+            }
+    if (overlay == NULL || overlay->count == OVERLAY) {
+        struct overlay *next = pool_take(&overlays);
+        if (next == NULL) return object;
+        next->count = 0;
+        next->full = overlay;
+        overlay = next;
+    }
     overlay->entries[overlay->count].fd = fd;
     overlay->entries[overlay->count++].object = object;
     return NULL;
@@ -206,10 +214,11 @@ static bool table_add(int fd, struct object *object) {
 }
 
 void overlay_drop(void) {
-    if (overlay == NULL) return;
-    for (int i = 0; i < overlay->count; i++) object_release(overlay->entries[i].object, 1);
-    pool_give(&overlays, overlay);
-    overlay = NULL;
+    for (struct overlay *next; overlay != NULL; overlay = next) {
+        next = overlay->full;
+        for (int i = 0; i < overlay->count; i++) object_release(overlay->entries[i].object, 1);
+        pool_give(&overlays, overlay);
+    }
 }
 
 void object_forget(int fd) {
@@ -372,6 +381,7 @@ static struct object *object_opened(int api, int fd, int dirfd, const char *path
     uint64_t elapsed = now(thread) - started;
     struct facts facts;
     if (unlikely(relaxed(python_pending))) python_request();
+    if (unlikely(relaxed(libraries_pending))) libraries_look(API_dlopen);
     if (unlikely(settings.limited) && (path != NULL || dirfd != -1) && descriptor_filtered(fd, dirfd, path))
         return table_ignore(fd);
     const char *kind = statx_facts(fd, "", AT_EMPTY_PATH, &facts) ? kind_of(facts.mode) : TERM_File;
@@ -386,6 +396,7 @@ static struct object *object_opened(int api, int fd, int dirfd, const char *path
     object->unlinked = facts.links == 0 && facts.mode != 0;
     size_t length = room == NULL ? 0 : name_opened(room, fd, dirfd, path, flags, &object->unlinked);
     bool dropped = length > 0 && path_ignored(room, length);
+    if (facts.size == 0 && length > 0) memory_opened(api, room, length, flags);
     if (length > 0 && !dropped) object_path(object, room, length);
     if (room != NULL) pool_give(&scratches, room);
     if (dropped) {

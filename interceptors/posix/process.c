@@ -301,6 +301,7 @@ long process_identify(void) {
 // After this, the C library writes the data that the program left in the buffer of its standard output.
 __attribute__((destructor)) static void last_flush(void) {
     if (watching()) put_count(STANDARD_OUTPUT);
+    if (relaxed(libraries_pending)) libraries_look(API_dlopen);
     lives_write();
 }
 

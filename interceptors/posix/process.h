@@ -141,7 +141,12 @@ extern THREAD_LOCAL struct thread *lender; // in a child of vfork: the thread wh
 extern THREAD_LOCAL enum { NOT_MUTED, SHARED_STORAGE, OWN_STORAGE } muted;
 
 // python.c
-extern _Atomic bool python_pending; // a Python without a started layer
+extern _Atomic bool python_pending;    // a Python without a started layer
+extern _Atomic bool libraries_pending; // unfollowed.c: dlopen loaded a library that the shim may not see into
+void libraries_look(int api);
+extern _Atomic int shared_maps;
+void shared_maps_inherited(void);
+void memory_opened(int api, const char *path, size_t length, int flags);
 void python_detect(void);
 void python_request(void);
 

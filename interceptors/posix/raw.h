@@ -264,8 +264,9 @@ extern struct tables {
 #define first_descriptors (tables.descriptors)
 void *resolve(int api); // resolve.c
 void resolve_begin(void);
-void *real_named(const char *name); // for names that are not in the table; NULL: not found
-bool libc_matches(void);            // whether the program uses the C library for which the shim was built
+void *real_named(const char *name);          // for names that are not in the table; NULL: not found
+int libraries_that_define(const char *name); // how many of those after the shim
+bool libc_matches(void);                     // whether the program uses the C library for which the shim was built
 
 static inline void *real_function(int api) {
     void *known = relaxed(real_functions[api]);

@@ -172,6 +172,17 @@ static void *find_loaded(const char *name, uint32_t hash) {
     return found;
 }
 
+int libraries_that_define(const char *name) {
+    int count = 0;
+    uint32_t hash = hash_of(name);
+    const struct link_map *map = own_map();
+    for (map = map == NULL ? NULL : map->l_next; map != NULL; map = map->l_next) {
+        struct library library;
+        count += library_read(&library, map) && library_find(&library, name, hash) != NULL;
+    }
+    return count;
+}
+
 static void *find_name(const char *name) {
     void *found = NULL;
     uint32_t hash = hash_of(name);

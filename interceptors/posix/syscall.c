@@ -35,9 +35,10 @@ __attribute__((used, visibility("hidden"))) const unsigned char provio_syscall_k
     WATCH(io_uring_setup) WATCH(io_setup) WATCH(io_submit) WATCH(recvmmsg) WATCH(sendmmsg) WATCH(tee) WATCH(vmsplice)
         WATCH(truncate) WATCH(ftruncate) WATCH(fallocate) OLD(link) WATCH(linkat) OLD(symlink) WATCH(symlinkat)
             OLD(mknod) WATCH(mknodat) OLD(mkdir) WATCH(mkdirat) OLD(rmdir) OLD(utime) OLD(utimes) OLD(futimesat)
-                WATCH(utimensat) WATCH(ioctl)
+                WATCH(utimensat) WATCH(ioctl) WATCH(mq_timedsend) WATCH(mq_timedreceive) WATCH(msgsnd) WATCH(msgrcv)
+                    WATCH(shmat) WATCH(process_vm_readv) WATCH(process_vm_writev) WATCH(ptrace)
 #if defined(SYS_landlock_restrict_self)
-                    WATCH(landlock_restrict_self)
+                        WATCH(landlock_restrict_self)
 #endif
 };
 
@@ -64,15 +65,9 @@ static void report_once(long number) {
     char words[96];
     struct text text = {words, words + sizeof words - 1};
     if (already_reported((unsigned)number)) return;
-    if (number == SYS_io_uring_setup) {
-        TEXT(&text, "uses io_uring: its reads and writes by it are not recorded");
-    } else if (number == SYS_io_submit || number == SYS_io_setup) {
-        TEXT(&text, "uses the kernel's asynchronous I/O: its reads and writes by it are not recorded");
-    } else {
-        text_bytes(&text, reason, sizeof reason - 1);
-        text_number(&text, (uint64_t)number);
-        text_bytes(&text, end, sizeof end - 1);
-    }
+    text_bytes(&text, reason, sizeof reason - 1);
+    text_number(&text, (uint64_t)number);
+    text_bytes(&text, end, sizeof end - 1);
     *text.at = '\0';
     event_gap(API_syscall, words, NULL);
 }
@@ -191,9 +186,48 @@ static long seccomp_entry(const struct call *call, bool strict) {
     return result;
 }
 
+// NO_WAY: data stays in the process; WAYS: another call.
+static enum way way_of(const struct call *call, long result) {
+    switch (call->number) {
+    case SYS_io_uring_setup:
+        return IO_URING;
+    case SYS_io_setup:
+    case SYS_io_submit:
+        return KERNEL_AIO;
+    case SYS_mq_timedsend:
+    case SYS_msgsnd:
+        return SENDS_MESSAGES;
+    case SYS_mq_timedreceive:
+    case SYS_msgrcv:
+        return RECEIVES_MESSAGES;
+    case SYS_shmat:
+        shared_map_made((void *)result);
+        return SHARES_MEMORY;
+    case SYS_process_vm_readv:
+        return is_other_process(call->a) ? READS_MEMORY : NO_WAY;
+    case SYS_process_vm_writev:
+        return is_other_process(call->a) ? WRITES_MEMORY : NO_WAY;
+    case SYS_ptrace:
+        return ptrace_way(call->a);
+    default:
+        return WAYS;
+    }
+}
+
 static long gap(const struct call *call) {
     long result = direct(call);
-    if (result >= 0) report_once(call->number);
+    if (result < 0) return result;
+    enum way way = way_of(call, result);
+    if (way == WAYS)
+        report_once(call->number);
+    else if (way != NO_WAY)
+        unfollowed(way, API_syscall);
+    return result;
+}
+
+static long without_file(const struct call *call) {
+    long result = direct(call);
+    if ((call->d & MAP_TYPE) == MAP_SHARED) shared_map_made((void *)result);
     return result;
 }
 
@@ -316,7 +350,7 @@ static long processes(struct call *call) {
         sandbox_begin();
         return sandbox_end((int)direct(call));
     case SYS_mmap: // of a file
-        return (call->d & MAP_ANONYMOUS) || (int)call->e < 0 ? direct(call) : gap(call);
+        return (call->d & MAP_ANONYMOUS) || (int)call->e < 0 ? without_file(call) : gap(call);
     case SYS_ioctl: // FICLONE, FICLONERANGE: a copy of a file
         return call->b == 0x40049409 || call->b == 0x4020940d ? gap(call) : direct(call);
     default:

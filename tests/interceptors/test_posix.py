@@ -14,7 +14,7 @@ from pathlib import Path
 import killed_writes
 import pytest
 import rdflib
-from posix_trace import Trace, assert_held, counts, name_of, of_class, parsed, unquote_to_bytes
+from posix_trace import Count, Trace, assert_held, counts, name_of, of_class, parsed, unquote_to_bytes
 
 # ---- recorded calls
 
@@ -324,6 +324,17 @@ for i in range(20):
     assert sorted([one["childPid"], one["childTick"]] for one in forks) == [child[:2] for child in expected]
     assert sorted([one["pid"], one["startTick"], one["parentPid"]] for one in images) == expected
     assert {one["executable"] for one in images} == {os.path.realpath(sys.executable)}
+
+
+def test_a_child_of_vfork_with_many_files(built: Path, trace: Trace, work: Path) -> None:
+    """Each of its writes is recorded as its own, on more descriptors than one part of its table holds."""
+    trace.run(built / "vfork_files", "200", cwd=work, check=True)
+    facts = trace.facts()
+    assert {count for count in counts(facts) if count.side == "W"} == {
+        Count("W", "write", os.fsencode(work / f"{number:03}"), 1, 1) for number in range(200)
+    }
+    writers = {iri.split("/")[-3].split(".")[-1] for iri, one in facts.items() if "writeApi" in one}
+    assert writers == {"v"}
 
 
 def test_vfork_and_exec(trace: Trace, work: Path) -> None:

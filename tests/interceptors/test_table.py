@@ -157,7 +157,10 @@ UNEXERCISED = {
 }
 
 # Rows for names that only newer C libraries have: a program of theirs may be recorded by a shim that was built here.
-NEWER = {"openat2", "closefrom", "_Fork"} | {
+ASYNCHRONOUS = {"io_setup", "io_submit", "io_queue_init", "io_uring_setup", "io_uring_queue_init"} | {
+    f"io_uring_queue_init_{name}" for name in ("params", "mem")
+}  # of libaio and liburing
+NEWER = {"openat2", "closefrom", "_Fork", *ASYNCHRONOUS} | {
     f"__isoc23_{name}" for name in "scanf fscanf vscanf vfscanf wscanf fwscanf vwscanf vfwscanf".split()
 }
 
