@@ -75,7 +75,7 @@ static const char *reason_for(long error) {
     case ENFILE:
         return "no descriptor was left to open the trace with";
     case ENOMEM:
-        return "no memory was left to map the trace";
+        return "no memory was left for the trace";
     case EACCES:
     case EPERM:
     case EROFS:
@@ -101,11 +101,23 @@ static void gap_write(struct thread *thread, struct live *live, long error) {
 }
 
 // If no file can be created, a symbolic link needs neither a descriptor nor space for data.
-static void gap_link(char *room, const char *reason) {
-    for (uint32_t number = 0; number < 1000; number++) {
+static void gap_link(char *room, uint32_t number, const char *reason) {
+    for (; number < 1000; number++) {
         file_name(room, number, 0, ".gap");
         if (RAW(symlinkat, (long)reason, AT_FDCWD, (long)room) != -EEXIST) return;
     }
+}
+
+// Where no memory is left, in the thread that needs it. Its file has space for a Gap.
+void memory_ended(void) {
+    static char room[PATH_ROOM];
+    struct thread *thread = lender != NULL ? lender : self;
+    struct live *live = thread == NULL ? NULL : thread->live;
+    if (!settings.watched || relaxed(process.alive) == 0 || atomic_exchange(&process.memory_gap, true)) return;
+    if (live != NULL && atomic_load(&live->chunk) != NULL)
+        gap_write(thread, live, -ENOMEM);
+    else if (!relaxed(under_seccomp) && process_identify() == 0)
+        gap_link(room, relaxed(process.number) == 0 ? 0 : relaxed(process.number) - 1, reason_for(-ENOMEM));
 }
 
 static bool live_create(struct live *live, struct thread *thread) {
@@ -117,7 +129,7 @@ static bool live_create(struct live *live, struct thread *thread) {
     if (fd >= 0) RAW(close, fd);
     if (gained != 0) {
         if (fd >= 0) RAW(unlinkat, AT_FDCWD, (long)room, 0);
-        gap_link(room, reason_for(gained));
+        gap_link(room, 0, reason_for(gained));
     }
     pool_give(&scratches, room);
     return gained == 0;

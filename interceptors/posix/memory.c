@@ -1,5 +1,5 @@
 // Memory without malloc: a region to allocate from and pools of equal items, both lock-free. Nothing is ever unmapped.
-#include "raw.h"
+#include "process.h"
 
 enum { FIRST_REGION = 1 << 15, REGION = 1 << 20 };
 
@@ -40,6 +40,12 @@ static void *map(size_t size) {
     return address < 0 && address > -PAGE ? NULL : (void *)address;
 }
 
+// The record is incomplete from here on.
+static __attribute__((cold, noinline)) void *none_left(void) {
+    memory_ended();
+    return NULL;
+}
+
 // A region left over when two threads made one at the same time; used for the next request.
 static struct region *_Atomic spare;
 
@@ -61,13 +67,16 @@ static void region_offer(struct region *_Atomic *place, struct region *before, s
 void *arena_take(size_t size) {
     struct region *_Atomic *place = &current[size >= PAGE];
     size = (size + 63) & ~(size_t)63;
-    if (size > REGION / 8) return map(size);
+    if (size > REGION / 8) {
+        void *made = map(size);
+        return made == NULL ? none_left() : made;
+    }
     for (;;) {
         struct region *region = atomic_load(place);
         size_t at = atomic_fetch_add(&region->used, size);
         if (at + size <= region->size) return region->start + at;
         struct region *fresh = region_new();
-        if (fresh == NULL) return NULL;
+        if (fresh == NULL) return none_left();
         region_offer(place, region, fresh);
     }
 }
@@ -85,7 +94,7 @@ void memory_gain_ahead(void) {
 static void *item_at(struct pool *pool, uint32_t index) {
     unsigned slab = 31 - (unsigned)__builtin_clz(index / FIRST_SLAB + 1);
     uint32_t before = FIRST_SLAB * ((1u << slab) - 1);
-    if (slab >= sizeof pool->slabs / sizeof *pool->slabs) return NULL;
+    if (slab >= sizeof pool->slabs / sizeof *pool->slabs) return none_left();
     char *items = atomic_load(&pool->slabs[slab]);
     if (items == NULL) {
         // Two threads may do this at the same time; then the memory of one stays unused.

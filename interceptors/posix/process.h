@@ -56,6 +56,7 @@ struct process {               // on a page that a fork wipes
     _Atomic uint64_t tick;        // 0: the process has not been identified yet
     uint64_t started, known_tick; // known_tick: the value that fork passed on
     uint32_t forked;
+    _Atomic bool memory_gap;           // there is a Gap because memory ended
     _Atomic uint64_t reported[8];      // system calls that already have a Gap
     struct thread *_Atomic idle[IDLE]; // states and files of ended threads, for reuse
 };
@@ -168,6 +169,8 @@ void clock_stop(struct thread *thread);            // no clock from here on: the
 void clock_without_counter(struct thread *thread); // only with system calls from here on
 void clock_resume(void);
 uint64_t wall_clock(void);
+
+void memory_ended(void); // live.c: states a Gap
 
 static inline bool watching(void) {
     return likely(relaxed(process.alive)) || wake();
