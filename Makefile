@@ -17,7 +17,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick lint shim shims wheels mutants bench instructions vocab transcript screenshots calls clean
+.PHONY: help demo test quick lint shim shims wheels mutants bench truth instructions vocab transcript screenshots calls clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
@@ -56,6 +56,10 @@ mutants: $(VENV)/test $(SHIM)  ## change single expressions, report the changes 
 bench: $(VENV)/bench $(SHIM)  ## measure the cost of recording, write docs/cost.md; CASES=b1,tar ROUNDS=9 prints a part; WRITE=1 replaces its rows
 	@.ci/needs
 	$(BIN)/python bench/run.py --rounds $(or $(ROUNDS),5) $(if $(CASES),--cases "$(CASES)" $(if $(WRITE),--write),--write)
+
+truth: $(VENV)/test $(SHIM)  ## compare answers with planted truth, write docs/truth.md; ROWS=tar prints a part
+	@.ci/needs
+	PYTHONPATH=bench $(BIN)/python -m truth $(or $(ROWS),--write)
 
 instructions: $(VENV)/test $(SHIM)  ## count the instructions of a call, store the figures for the tests
 	@.ci/needs
