@@ -124,11 +124,11 @@ class Project:
 
     def files(self, document: dict[str, Any]) -> dict[str, set[str]]:
         """Return the files of a lineage document, as `ancestors` does: all but the target's own content, which has a
-        second key where its times were set."""
+        second key where its times were set, and files in memory without a name."""
         found: dict[str, set[str]] = {"data": set(), "carried": set(), "control": set()}
         same = _same_content(document)
         for node in document["nodes"]:
-            if node["iri"] not in same and node["type"] == "FileVersion":
+            if node["iri"] not in same and node["type"] == "FileVersion" and "path" in node:
                 found[node["via"]].add(os.path.relpath(node["path"], self.path))
         return found
 

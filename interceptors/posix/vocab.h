@@ -42,6 +42,7 @@
 #define TERM_List ":List"
 #define TERM_Loss ":Loss"
 #define TERM_Map ":Map"
+#define TERM_Memory ":Memory"
 #define TERM_Metric ":Metric"
 #define TERM_Mount ":Mount"
 #define TERM_MountTable ":MountTable"

@@ -135,7 +135,7 @@ class LineageDocument(TypedDict):
 
 ACTIVITIES: Final = frozenset({"Phase", "Task", "Copy", "Process", "Run", "Access", "IOActivity"})
 AGENTS: Final = frozenset({"Program", "Thread", "User", "Rank"})
-PIPES: Final = frozenset({"Pipe", "Socket"})
+PIPES: Final = frozenset({"Pipe", "Socket", "Memory"})
 PARTS: Final = frozenset({"Group", "Dataset", "Attribute", "Datatype"})
 LONGEST_LINE: Final = 200  # characters: a notebook cell may consist of data on a single line
 

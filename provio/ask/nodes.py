@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Container, Iterable, Mapping
 from urllib.parse import unquote, unquote_to_bytes
 
-from provio.ask.document import Edge, Gap, Node
+from provio.ask.document import PIPES, Edge, Gap, Node
 from provio.ask.walk import CONFIGURATION, NOISE, Nodes, Properties
 from provio.base.turtle import path_iri
 from provio.base.vocab import NS, PROV, RDF, class_name, local_name
@@ -165,7 +165,7 @@ def _class_by_name(iri: str) -> str:
     graphs."""
     if is_member(iri):
         return "Attribute" if "@" in iri.partition("#")[2] else "DataObject"
-    kinds = {"version": "FileVersion", "pipe": "Pipe", "socket": "Socket"}
+    kinds = {"version": "FileVersion", "pipe": "Pipe", "socket": "Socket", "memory": "Memory"}
     return kinds.get(iri.removeprefix("https://w3id.org/provio/").partition("/")[0], "Entity")
 
 
@@ -174,7 +174,7 @@ def _label(iri: str, row: Properties, node: dict[str, object]) -> str:
     if given:
         return min(given)
     path = str(node.get("path", ""))
-    if node.get("type") in ("Pipe", "Socket") and not path:
+    if node.get("type") in PIPES and not path:
         return str(node["type"]).lower()
     if node.get("type") == "Phase":  # of a run without programs
         return "process"

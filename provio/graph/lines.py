@@ -64,7 +64,7 @@ class RunGraph(Graph):
         super().__init__()
         self.shared: list[str] = []
         self.iri, run = run_iri, re.escape(run_iri.removeprefix(RUN_BASE))
-        channel = rf"(?:pipe|socket)/[^> ]*/{run}/[^/> ]+>?$"
+        channel = rf"(?:pipe|socket|memory)/[^> ]*/{run}/[^/> ]+>?$"
         own = rf"<?https://w3id\.org/provio/(?:run/{run}(?:[/>]|$)|{channel}|entity/[^~> ]*~{run}\.)"
         self._own = re.compile(own).match
 

@@ -423,11 +423,14 @@ class _Writer:
                 *informed("launchedBy", copy.launched_by),
             )
         for segment in self.out.segments:
-            made = ("prov:wasGeneratedBy", f"<{segment.generated_by}>")
+            made = ("prov:wasGeneratedBy", f"<{segment.generated_by}>" if segment.generated_by else None)
             noise = ("noise", turtle.boolean(True) if segment.noise else None)
             graph.node(segment.iri, segment.kind, path_if_known("path", segment.path), made, noise)
-            graph.add(segment.iri, ("prov:wasAttributedTo", self.kept.program(segment.program)))
-            graph.add(segment.iri, ("prov:specializationOf", f"<{segment.channel}>"))
+            graph.add(segment.iri, *(("prov:wasDerivedFrom", f"<{part}>") for part in segment.parts))
+            if segment.program:
+                graph.add(segment.iri, ("prov:wasAttributedTo", self.kept.program(segment.program)))
+            if segment.kind != "Memory":
+                graph.add(segment.iri, ("prov:specializationOf", f"<{segment.channel}>"))
             graph.add(segment.iri, ("madeIn", self._made_in(segment.iri)))
         for channel in dict.fromkeys(name for names in self.out.channels.values() for name in names if name):
             graph.node(channel, "Channel")

@@ -11,6 +11,7 @@ The modules, in the order in which `conclude` uses them on the trace of a run or
   same_key       contents that share one key, separated by time
   shared_inodes  files that several partitions of a run have in common
   declarations   declared configurations, uses, products and checkpoints (`declared` has the types)
+  memory         memory that processes share through a file; forks that may have written it
   channels       writers and readers of each pipe and connection, and the byte positions of their data
   phases         the cuts between phases, carried data, launches
   versions       which phase generated each version; revisions; the end of life of each process image
@@ -26,7 +27,7 @@ The modules, in the order in which `conclude` uses them on the trace of a run or
 from __future__ import annotations
 
 from provio.base.records import plain
-from provio.lineage import unwatched
+from provio.lineage import memory, unwatched
 from provio.lineage.channels import channels_of
 from provio.lineage.clocks import Clocks
 from provio.lineage.code import Noise, programs
@@ -35,7 +36,7 @@ from provio.lineage.identity import Identity
 from provio.lineage.members import members
 from provio.lineage.model import FOREVER, Conclusions, ProgramFacts
 from provio.lineage.names import name
-from provio.lineage.phases import Origin, cut, tie
+from provio.lineage.phases import Origin, cut, origins, tie
 from provio.lineage.pipes import answers, connect
 from provio.lineage.ranks import unseen
 from provio.lineage.same_key import part
@@ -98,16 +99,19 @@ def conclude(
     part(trace, conclusions)
     shared.join(trace, identity, conclusions)
     say(trace, identity, conclusions)
+    started = origins(trace) if known.origins is None else known.origins
+    memories = memory.memories(trace, identity, conclusions, ends, started)
     channels = channels_of(trace, identity, conclusions)
     begin(channels, conclusions)
-    cut(trace, channels, conclusions)
-    tie(trace, conclusions, known.origins)
+    cut(trace, channels, memories, conclusions)
+    tie(trace, conclusions, started)
     join(conclusions)
     attribute(conclusions)
     shared.make(trace, conclusions)
     save(trace, conclusions)
     members(trace, identity, channels, conclusions)
     connect(trace, channels, conclusions)
+    memory.connect(memories, conclusions)
     suspect(whole, conclusions, ends)
     hide(whole, identity, conclusions)
     unseen(whole, conclusions)

@@ -266,8 +266,8 @@ class Copy:
 
 @plain(slots=True)
 class Segment:
-    """The data that one phase wrote into a pipe or connection (`kind`: Pipe or Socket); `noise`: an answer of a
-    system program."""
+    """The data that one phase wrote into a pipe, a connection or memory (`kind`: Pipe, Socket, Memory); `noise`: an
+    answer of a system program. A mixture of others has no phase and program: these are its `parts`."""
 
     iri: str
     channel: str
@@ -277,6 +277,7 @@ class Segment:
     first: int
     last: int
     kind: str = "Pipe"
+    parts: Sequence[str] = ()
     noise: bool = False
 
 

@@ -14,8 +14,10 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from provio.base.records import plain
+from provio.lineage import memory
 from provio.lineage.channels import Channel, Part, circles
 from provio.lineage.identity import without_task
+from provio.lineage.memory import Memory
 from provio.lineage.model import Conclusions, Phase, inode_of
 from provio.lineage.spans import writings
 from provio.trace.facts import Event, Process
@@ -24,22 +26,30 @@ from provio.trace.run_facts import Trace
 LAUNCHES = frozenset({"Fork", "Spawn"})
 
 
-def cut(trace: Trace, channels: list[Channel], conclusions: Conclusions) -> None:
+def cut(trace: Trace, channels: list[Channel], memories: list[Memory], conclusions: Conclusions) -> None:
     """Set the phases of each process, and the versions that each phase used."""
     written = _finished(conclusions)
     _add_cyclic_outputs(channels, written)
     uses = _Uses(channels)
+    received = {
+        iri: sorted(
+            _news(process, conclusions)
+            + [part.first for _, part in uses.reads.get(iri, ())]
+            + conclusions.joins.get(iri, [])
+        )
+        for iri, process in trace.processes.items()
+    }
+    stored = memory.news(memories, received)
     waiting = dict.fromkeys(trace.processes)
     while waiting:
         iri = next(iter(waiting))
         del waiting[iri]
         process = trace.processes[iri]
         forks = launches(process, conclusions)
-        joins = conclusions.joins.get(iri, [])
-        news = sorted(_news(process, conclusions) + [part.first for _, part in uses.reads.get(iri, ())] + joins)
+        news = sorted(received[iri] + stored[iri]) if iri in stored else received[iri]
         phases = _phases(process, sorted(written.get(iri, ())), forks, news)
         if len(phases) > len(conclusions.phases.get(iri, ())):
-            for writer, moment in uses.taken(phases):
+            for writer, moment in (*uses.taken(phases), *memory.taken(memories, phases)):
                 known = written.setdefault(writer, set())
                 if moment not in known:
                     known.add(moment)
@@ -122,17 +132,12 @@ class Origin:
     fork: bool
 
 
-def tie(trace: Trace, conclusions: Conclusions, known: Mapping[str, Origin] | None = None) -> None:
-    """Set which earlier phase each phase carries on, and which phase launched each image.
-
-    `known` are the origins in the complete run if the trace is a partition of it; None: they are derived from the
-    trace.
-    """
+def tie(trace: Trace, conclusions: Conclusions, known: Mapping[str, Origin]) -> None:
+    """Set which earlier phase each phase carries on, and which phase launched each image; `known` are the origins."""
     for process in trace.processes.values():
         if process.image != "task":
             for earlier, later in pairwise(conclusions.phases[process.iri]):
                 later.carried_from = earlier.iri
-    known = origins(trace) if known is None else known
     for iri in trace.processes:
         origin = known.get(iri)
         if origin and origin.process.iri in conclusions.phases:

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from provio.base.records import plain
 from provio.lineage.channels import Channel, Part
 from provio.lineage.code import Noise
+from provio.lineage.identity import without_task
 from provio.lineage.model import Conclusions, Phase, Segment
 from provio.lineage.unwatched import unseen_writer
 from provio.trace.facts import Opening
@@ -40,7 +41,10 @@ def connect(trace: Trace, channels: list[Channel], conclusions: Conclusions) -> 
             continue
         written = [share for parts in _by_process(channel.writes) for share in _shares(parts, conclusions.phases)]
         for share in written:
-            conclusions.segments.append(_segment(channel, share, conclusions))
+            times = share.first, share.last
+            found = segment(channel.name, channel.kind, share.phase, share.path, times, conclusions)
+            share.segment = found.iri
+            conclusions.segments.append(found)
         for parts in _by_process(channel.reads):
             for phases in (conclusions.phases, conclusions.finer):
                 _read(channel, _shares(parts, phases), written)
@@ -86,17 +90,18 @@ def _start(phase: Phase) -> int:
     return phase.start
 
 
-def _segment(channel: Channel, share: _Share, conclusions: Conclusions) -> Segment:
-    process = share.phase.process
-    run, number = process.iri.split("/")[-4], share.phase.iri.rpartition("/")[2]
+def segment(
+    channel: str, kind: str, phase: Phase, path: bytes | None, times: tuple[int, int], conclusions: Conclusions
+) -> Segment:
+    """Return the data that one phase wrote into a channel between two moments."""
+    process, (first, last) = phase.process, times
+    run, number = without_task(process.iri).split("/")[-4], phase.iri.rpartition("/")[2]
     image = f"{process.pid}.{process.tick}.{process.image_number}"
-    share.segment = f"{channel.name}/{run}/{image}.{number}"
+    iri = f"{channel}/{run}/{image}.{number}"
     program = conclusions.programs[process.iri].iri
     if process.iri in conclusions.finer:
-        conclusions.made_in[share.segment] = conclusions.finer_at(process, share.last).iri
-    return Segment(
-        share.segment, channel.name, share.phase.iri, program, share.path, share.first, share.last, channel.kind
-    )
+        conclusions.made_in[iri] = conclusions.finer_at(process, last).iri
+    return Segment(iri, channel, phase.iri, program, path, first, last, kind)
 
 
 def _read(channel: Channel, read: list[_Share], written: list[_Share]) -> None:

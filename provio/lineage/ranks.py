@@ -9,6 +9,8 @@ count as its makers.
 
 from __future__ import annotations
 
+import os
+import re
 from collections import defaultdict
 from collections.abc import Container, Iterable
 
@@ -21,7 +23,18 @@ LAUNCHERS = frozenset(
     {b"orterun", b"orted", b"prterun", b"prte", b"prted", b"mpiexec.hydra", b"hydra_pmi_proxy", b"hydra_bstrap_proxy"}
 )
 SESSION = pattern(rb"/(ompi|prte|openmpi-sessions)[.-][^/]+/")
-MEMORY = pattern(rb"/dev/shm/(vader_segment|sm_segment|osc_rdma|mpich_shar|Intel_MPI|psm[23]?_shm)[^/]*")
+# Memory of the transports between ranks, by its name: Open MPI, MPICH, Intel MPI, MVAPICH, PSM, UCX, NCCL, CUDA.
+MEMORY = pattern(
+    rb"/dev/shm/(vader_segment|sm_segment|osc_rdma|osc_sm|mpich_|Intel_MPI|impi-shm|ib_shmem|ib_pool|"
+    rb"psm[23]?_shm|ucx_|hcoll|nccl-|cuda\.shm\.)[^/]*"
+)
+# Memory by which the processes of a library find each other: PMIx, semaphores, OpenMP, LTTng, the JVM, LMDB.
+COORDINATION = pattern(
+    rb"/dev/shm/(pmix|sem\.|__KMP_REGISTERED_LIB_|lttng-ust-)[^/]*|(/.*)?/pmix_dstor_[^/]+/[^/]+|"
+    rb"/.*/[^/]*pmix_shared-segment[^/]*|/.*/hsperfdata_[^/]+/[0-9]+|/.*/lock\.mdb",
+    re.DOTALL,
+)
+INDEX = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW  # how SQLite opens the index of a write-ahead log
 
 
 def is_launcher(process: Process) -> bool:
@@ -30,8 +43,13 @@ def is_launcher(process: Process) -> bool:
 
 
 def of_ranks(opening: Opening) -> bool:
-    """Return whether a file is in a launcher's session folder, or is memory that ranks share."""
-    return bool(opening.path and (SESSION.search(opening.path) or MEMORY.match(opening.path)))
+    """Return whether a file is in a launcher's session folder, or is memory that ranks or a library's processes share
+    to communicate."""
+    path = opening.path
+    if not path:
+        return False
+    index = path.endswith(b"-shm") and opening.flags & INDEX == INDEX
+    return bool(index or SESSION.search(path) or MEMORY.match(path) or COORDINATION.fullmatch(path))
 
 
 def unseen(trace: Trace, conclusions: Conclusions) -> None:

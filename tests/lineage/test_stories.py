@@ -18,6 +18,7 @@ from lineage.story import Process, Story, at, facts, since
 from lineage.whole import concluded
 from synthetic_traces import File, Run
 
+from provio.lineage import memory as shared_memory
 from provio.lineage import spans
 from provio.settings.home import Home
 
@@ -233,6 +234,49 @@ def maps(story: Story) -> None:
     kept = tool.opens("k@-5+100", 60, "r+")
     tool.event("Map", 61, f":object <{kept.name}> ; :bytes 9 ; :protection 2 ; :shared true")
     kept.settles("k@70+100")
+
+
+def memory(story: Story) -> None:
+    """Processes share memory: by maps of one file, of a fork, of a file that another one writes, of a library."""
+    main, other = story.process("main", 1), story.process("other", 1)
+
+    def maps(process: Process, stated: str, moment: float, protection: int = 3) -> str:
+        held = process.opens(stated, moment, "r+" if protection == 3 else "r")
+        name = process.event("Map", moment, f":object <{held.name}> ; :protection {protection} ; :shared true")
+        held.closes(moment + 0.1, stated)
+        return name
+
+    def reads(process: Process, name: str, moment: float) -> None:
+        process.opens(f"{name}@-900+1", moment).does("read", (moment, moment, 1))
+
+    def makes(process: Process, name: str, moment: float) -> None:
+        made = process.opens(f"{name}@{moment}+0", moment, "w").does("write", (moment + 0.05, moment + 0.05, 1))
+        made.closes(moment + 0.1, f"{name}@{moment}+1")
+
+    maps(main, "s@-5+9", 10)
+    shared = maps(other, "s@-5+9", 20)
+    reads(main, "a", 30)
+    makes(other, "x", 40)
+    reads(main, "b", 50)
+    makes(other, "y", 60)
+    child = main.forks("child", 70)
+    reads(child, "c", 75)
+    shell = main.forks("shell", 76)
+    shell.event("Exec", 77, ':path "/usr/bin/tool"')
+    makes(other, "z", 80)
+    other.event("Unmap", 90, f":map <{shared}> ; :mtimeNs {at(-5)} ; :ctimeNs {at(-5)} ; :size 9")
+    reads(main, "d", 95)
+    makes(other, "after", 100)
+    looks = story.process("looks", 100)
+    maps(looks, "log@-5+9", 110, 1)
+    adds = story.process("adds", 100)
+    reads(adds, "e", 115)
+    log = adds.opens("log@-5+9", 120, "a").does("write", (121, 121, 9))
+    log.closes(125, "log@121+18")
+    makes(looks, "seen", 130)
+    for number in range(2):  # without another writer
+        maps(story.process(f"alone{number}", 140), "input@-5+9", 140, 1)
+        maps(story.process(f"rank{number}", 140), "/dev/shm/sem.x@-5+9", 140)
 
 
 def unread(story: Story) -> None:
@@ -894,7 +938,7 @@ STORIES: list[Callable[[Story], None]] = [
     growing, grown_before_the_read, reads_before_the_last_write, left_open, two_writers, state_at_opening,
     phases_by_pipe, pipe_partly_read, pipe_without_sizes, images, copies, truncated, times_set, maps, unread,
     coarse_clock, job_tokens, compiled, unwatched, two_hosts, ranks, scripts, vfork, sockets, answers,
-    simultaneous_tasks, renamed, system_files, updates, set_back,
+    simultaneous_tasks, renamed, system_files, updates, set_back, memory,
     many_writers, changed_elsewhere, jobs,
 ]  # fmt: skip
 
@@ -941,6 +985,12 @@ def test_all_that_is_concluded(
     """The whole conclusions of a story are those that are kept, whether the write spans of a file are few or many."""
     monkeypatch.setattr(spans, "FEW", few)
     assert found(tell, tmp_path) == (EXPECTED / f"{tell.__name__}.txt").read_text()
+
+
+def test_memory_that_too_much_went_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All phases of the processes then use one mixture of their data, and are cut by nothing else."""
+    monkeypatch.setattr(shared_memory, "MOST", 1)
+    assert found(memory, tmp_path) == (EXPECTED / "memory_mixed.txt").read_text()
 
 
 @pytest.mark.parametrize("tell", SYNTHETIC, ids=lambda one: one.__name__)

@@ -377,16 +377,14 @@ def byte_code(story: Story) -> None:
 
 
 def wide(story: Story) -> None:
-    """Of a file that is evaluated before the partitions, all that a process did with it counts: maps, cuts, times, and
+    """Of a file that is evaluated before the partitions, all that a process did with it counts: cuts, times, and
     forks in between; the rest of the process does not."""
     for number in range(3):
         one = story.process(f"rank{number}", 1, rank=number)
         one.opens("in@-900+9", 2).does("read", (3, 3, 9))
         held = one.opens("log@-5+90", 4, "r+")
         if number == 0:
-            mapped = one.event("Map", 5, f":object <{held.name}> ; :bytes 9 ; :protection 3 ; :shared true")
-            held.closes(6, "log@-5+90")
-            one.event("Unmap", 50, f":map <{mapped}> ; :mtimeNs {at(45)} ; :ctimeNs {at(45)} ; :size 90")
+            held.does("write", (45, 45, 9)).closes(50, "log@45+90")
         elif number == 1:
             one.event("Truncate", 10, f":object <{held.name}> ; :length 0")
             held.does("write", (11, 12, 7))
@@ -449,6 +447,8 @@ hidden: middle+top | other | log0+log1 / middle+top | other | log0 | log1
 late: read0+read1+read2 / read0 | read1 | read2
 on_hosts: on0+on1+on2 / on0 | on2 | on1
 lost: child+log0+log1 | one+other>?+two | ? / log0 | log1 | one+other>?+two | ? | child
+memory: child+main+other+shell | rank1 | adds+looks | alone0 | rank0 | alone1 / \
+child+main+other+shell | rank1 | adds+looks | alone0 | rank0 | alone1
 byte_code: python0+python1 | copy0+copy1+reads | log0+log1 / python0+python1 | copy0+copy1+reads | log0 | log1
 wide: hands0+hands1+last+rank0+rank1+rank2 | fork1 | child / \
 rank0 | rank1 | fork1 | rank2 | last | hands0 | hands1 | child

@@ -163,3 +163,23 @@ def test_ranks_that_write_one_hdf5_file_are_one_chain(project: Project, name: st
         assert {row["v"] for row in earlier} == {row["v"] for row in rows} - {last}
     shown = project.lineage("ranks.h5#/g/x")["nodes"]
     assert {node["label"] for node in shown if node["type"] == "Rank"} == set(ALL)
+
+
+@pytest.mark.parametrize("name", mpi_implementations.DEBIAN)
+def test_ranks_that_share_memory_have_only_their_own_inputs(project: Project, name: str) -> None:
+    """Four ranks of one host exchange messages through memory: each output comes from its own input alone, with a
+    gap for the messages, and not from the memory of the transport."""
+    mpi_implementations.needed(f"mpicc.{name}")
+    program = project.path.parent / "ranks"
+    make = mpi_implementations.of_debian(name, program)
+    subprocess.run([f"mpicc.{name}", "-o", program, ROOT / "tests" / "mpi" / "each.c"], check=True)
+    project.env |= make.env
+    for rank in range(RANKS):
+        (project.path / f"in.{rank}").write_text(f"{rank}\n")
+    project.watch(*make.ranks(RANKS), *make.program)
+    asked = [project.lineage(f"out.{rank}") for rank in range(RANKS)]
+    empty: dict[str, set[str]] = {"carried": set(), "control": set()}
+    assert [project.files(found) for found in asked] == [{"data": {f"in.{rank}"}} | empty for rank in range(RANKS)]
+    reasons = [{gap["reason"] for gap in found["gaps"]} for found in asked]
+    assert all("what the other ranks sent it is not followed" in known for known in reasons)
+    assert not any("in memory with" in reason for known in reasons for reason in known)

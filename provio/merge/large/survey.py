@@ -221,8 +221,9 @@ class _Surveyor:
             self.groups.excluded |= {known, number}
             self.split.add(process.iri)
         self._outline(process, part)
-        mapped = {e.record.get("object") for e in process.events
-                  if e.kind == "Map" and e.number("protection") & PROT_READ}  # fmt: skip
+        maps = [event for event in process.events if event.kind == "Map"]
+        mapped = {e.record.get("object") for e in maps if e.number("protection") & PROT_READ}
+        self._memory(process, {event.record.get("object") for event in maps})
         for opening in process.openings:
             if opening.kind == "Socket" or (opening.kind == "Pipe" and (opening.reads() or opening.writes())):
                 self.groups.add_channel(opening, number)
@@ -238,6 +239,13 @@ class _Surveyor:
         for event in process.events:
             if event.kind not in READ_ONLY:
                 self.groups.add_event(event, number)
+
+    def _memory(self, process: Process, mapped: set[str | None]) -> None:
+        """Note mapped files: the processes that share their memory, and forks of these, are in one group."""
+        for opening in process.openings if mapped else ():
+            if opening.iri in mapped and not of_ranks(opening):
+                self.groups.excluded_inodes.add(inode_hash(opening.facts))
+                self.object_users.add(process.iri)
 
     def _outline(self, process: Process, part: Trace) -> None:
         script = script_opening(process, self.interpreters)

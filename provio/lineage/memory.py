@@ -1,0 +1,370 @@
+"""Follow the memory that processes share through a file: maps of one inode that several processes have at a time.
+
+A store through a map is no call, so the record does not show when a process stored and when another one read. While
+one process has a shared writable map of a file and another one has it mapped or reads it, or one has it mapped and
+another one writes it, each process with a writable map is a writer and each process with a map is a reader of the
+memory, for as long as it has the map. A fork has the maps of its parent; an exec or the end of the process ends them.
+The data that one phase of a writer may have stored is a segment; the phases of readers that end after the segment
+started use it. A gap on each process states that the order is not known. Memory of the transports of launchers and
+libraries is no data.
+
+`memories` needs inputs and spans, `connect` needs the phases. Times are ns since 1970.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from provio.base.records import field, plain
+from provio.lineage.identity import Identity, without_task
+from provio.lineage.model import Conclusions, Input, Phase, Segment, Span, inode_of
+from provio.lineage.pipes import segment
+from provio.lineage.ranks import of_ranks
+from provio.trace.facts import Opening, Process
+from provio.trace.run_facts import Trace
+
+if TYPE_CHECKING:
+    from provio.lineage.phases import Origin
+
+PROT_WRITE = 2
+TRANSIENT = b"/dev/shm/"  # a folder for memory
+MOST = 2_000  # moments of new data, or uses of segments, in one memory; beyond it, each process has one segment
+
+Place = tuple[str, tuple[str, int, int]]  # (host, inode)
+
+
+@plain(slots=True)
+class Use:
+    """The time in which a process may store into a memory (`writes`) or read it (`reads`); `mapped`: through a map."""
+
+    process: Process
+    opening: Opening
+    first: int
+    last: int
+    writes: bool
+    reads: bool
+    mapped: bool = True
+
+    def sends_to(self, other: Use) -> bool:
+        """Return whether the other process may have read data while this one stored it."""
+        together = self.first <= other.last and other.first <= self.last
+        return (self.mapped or other.mapped) and self.writes and other.reads and together and not self.is_of(other)
+
+    def is_of(self, other: Use) -> bool:
+        """Return whether both are uses by one process, in any of its Tasks."""
+        return without_task(self.process.iri) == without_task(other.process.iri)
+
+
+@plain()
+class Memory:
+    """The memory of one file while several processes share it; `coarse`: too much happened to separate it by time."""
+
+    name: str
+    path: bytes | None
+    uses: list[Use] = field(default_factory=list)
+    coarse: bool = False
+
+
+def memories(
+    trace: Trace, identity: Identity, conclusions: Conclusions, ends: Mapping[str, int], origins: Mapping[str, Origin]
+) -> list[Memory]:
+    """Return the memories that processes of a run share, and add their gaps.
+
+    Forks that may have stored become writers of the file. Versions that are only memory are no inputs within it.
+    """
+    maps = _maps(trace, ends)
+    _inherit(trace, maps, conclusions, ends, origins)
+    written = {span.inode for span in conclusions.spans} if maps else set()
+    maps = {place: uses for place, uses in maps.items() if place[1] in written or any(use.writes for use in uses)}
+    for place, use in _calls(trace, conclusions, maps.keys()) if maps else ():
+        maps[place].append(use)
+    found = [
+        memory
+        for place, uses in maps.items()
+        for group in _together(uses)
+        for memory in _memory(identity, place, group, conclusions)
+    ]
+    transient = {inode_of(memory.uses[0].opening.facts) for memory in found if _leave_out(memory, conclusions)}
+    if transient:
+        _forget(trace, transient, conclusions)
+    return found
+
+
+def _maps(trace: Trace, ends: Mapping[str, int]) -> dict[Place, list[Use]]:
+    """Return the maps of files by each process, and by its Tasks while they run."""
+    found: dict[Place, list[Use]] = {}
+    acting: dict[str, list[Process]] = {}
+    mapped = [process for process in trace.processes.values() if any(e.kind == "Map" for e in process.events)]
+    for process in trace.processes.values() if mapped else ():
+        acting.setdefault(without_task(process.iri), []).append(process)
+    for process in mapped:
+        whole = without_task(process.iri)
+        unmapped = {e.record.get("map", ""): e.at for one in acting[whole] for e in one.events if e.kind == "Unmap"}
+        openings = {opening.iri: opening for opening in process.openings}
+        for event in process.events:
+            opening = openings.get(event.record.get("object", "")) if event.kind == "Map" else None
+            if opening is None or opening.kind != "FileVersion" or of_ranks(opening):
+                continue
+            writes = event.record.get("shared") == "true" and bool(event.number("protection") & PROT_WRITE)
+            first = min(event.at, opening.opened) if not opening.inherited else event.at
+            last = unmapped.get(event.iri, ends.get(whole, process.ended))
+            uses = found.setdefault((process.host, inode_of(opening.facts)), [])
+            for one in acting[whole]:
+                start, end = (one.started, one.ended) if one.image == "task" else (first, last)
+                if start <= last and first <= end:
+                    uses.append(Use(one, opening, max(first, start), min(last, end), writes, reads=True))
+    return found
+
+
+def _inherit(
+    trace: Trace, maps: dict[Place, list[Use]], conclusions: Conclusions, ends: Mapping[str, int],
+    origins: Mapping[str, Origin],
+) -> None:  # fmt: skip
+    """Add the maps that forks have from their parents, and the forks as writers of the mapped files."""
+    spans = {(span.process.iri, span.inode): span for span in conclusions.spans if span.mapped}
+    wrote = {span.process.iri for span in conclusions.spans}
+    held: dict[str, list[tuple[Place, Use]]] = {}
+    for place, uses in maps.items():
+        for use in uses:
+            held.setdefault(use.process.iri, []).append((place, use))
+    forks = (process for process in trace.processes.values() if process.image == "fork")
+    for process in sorted(forks, key=lambda process: process.started):
+        origin = origins.get(process.iri)
+        if origin is None or origin.moment is None or not origin.fork:
+            continue
+        execs = any(event.kind == "Exec" for event in process.events)
+        if execs and not conclusions.inputs[process.iri] and process.iri not in wrote:
+            continue  # it only becomes another program
+        for place, use in held.get(without_task(origin.process.iri), ()):
+            if use.first <= origin.moment <= use.last:
+                last = max(origin.moment, ends.get(process.iri, process.ended))
+                own = Use(process, use.opening, origin.moment, last, use.writes, reads=True)
+                maps[place].append(own)
+                held.setdefault(process.iri, []).append((place, own))
+                span = spans.get((use.process.iri, place[1])) if use.writes else None
+                if span:
+                    spans[process.iri, place[1]] = added = Span(
+                        process, span.inode, own.first, last, last, opening=span.opening, mapped=True,
+                        clock_error=span.clock_error,
+                    )  # fmt: skip
+                    conclusions.spans.append(added)
+
+
+def _calls(trace: Trace, conclusions: Conclusions, places: Set[Place]) -> Iterator[tuple[Place, Use]]:
+    """Yield the writes and reads of files by calls."""
+    for span in conclusions.spans:
+        place = span.process.host, span.inode
+        if place in places and span.opening and span.wrote_content and not span.mapped:
+            yield place, Use(span.process, span.opening, span.first, span.last, writes=True, reads=False, mapped=False)
+    for process in trace.processes.values():
+        for opening in process.openings:
+            place = process.host, inode_of(opening.facts)
+            if place in places and opening.kind == "FileVersion":
+                moments = [moment for times in opening.reads() for moment in times]
+                if moments:
+                    times = min(moments), max(moments)
+                    yield place, Use(process, opening, *times, writes=False, reads=True, mapped=False)
+
+
+def _together(uses: list[Use]) -> Iterator[list[Use]]:
+    """Yield the uses that overlap in time, directly or through others, with one use for each process and way."""
+    group: dict[tuple[str, bool], Use] = {}
+    end = 0
+    for use in sorted(uses, key=lambda use: use.first):
+        if group and use.first > end:
+            yield list(group.values())
+            group = {}
+        end = max(end, use.last) if group else use.last
+        known = group.get((use.process.iri, use.mapped))
+        if known is None:
+            group[use.process.iri, use.mapped] = use
+        else:
+            known.last, known.writes = max(known.last, use.last), known.writes or use.writes
+            known.reads = known.reads or use.reads
+    if group:
+        yield list(group.values())
+
+
+def _memory(identity: Identity, place: Place, group: list[Use], conclusions: Conclusions) -> Iterator[Memory]:
+    """Yield the memory of uses of one file at one time, if several processes share it; add their gaps."""
+    partners: dict[str, set[int]] = {}
+    uses = []
+    for one in group:
+        met = {other.process.pid for other in group if one.sends_to(other) or other.sends_to(one)}
+        if met:
+            uses.append(one)
+            partners.setdefault(without_task(one.process.iri), set()).update(met)
+    if not uses:
+        return
+    host, (device, inode, birth) = place
+    name = f"{identity.channel('Memory', host, device, inode)}.{birth}"
+    path = next((use.opening.name for use in uses if use.opening.name), None)
+    for process, others in partners.items():
+        shown = (path or b"a file without a name").decode("utf-8", "replace")
+        reason = f"shares {shown} in memory with {_processes(sorted(others))}"
+        conclusions.gaps.append((f"{process}memory/{device}.{inode}.{birth}", process, reason))
+    yield Memory(name, path, uses)
+
+
+def _processes(pids: list[int]) -> str:
+    if len(pids) == 1:
+        return f"process {pids[0]}"
+    shown = ", ".join(map(str, pids[:3] if len(pids) > 4 else pids[:-1]))
+    return f"processes {shown} and " + (f"{len(pids) - 3} others" if len(pids) > 4 else str(pids[-1]))
+
+
+def _leave_out(memory: Memory, conclusions: Conclusions) -> bool:
+    """Remove the versions of a file that is only memory from the inputs of processes that receive its content through
+    the memory; its earlier content is an input of the first process that mapped it. Return whether it is such a file.
+    """
+    opening = memory.uses[0].opening
+    if memory.path and not opening.unlinked and not memory.path.startswith(TRANSIENT):
+        return False
+    inode = inode_of(opening.facts)
+    for use in (use for use in memory.uses if use.reads):
+        others = [one.first for one in memory.uses if one.mapped and one.writes and not one.is_of(use)]
+
+        def stays(one: Input, others: list[int] = others) -> bool:
+            version = conclusions.versions.get(one.version)
+            return version is None or inode_of(version.facts) != inode or min(others, default=one.last) >= one.last
+
+        inputs = conclusions.inputs[use.process.iri]
+        inputs[:] = filter(stays, inputs)
+    return True
+
+
+def _forget(trace: Trace, inodes: set[tuple[str, int, int]], conclusions: Conclusions) -> None:
+    """Remove the versions of files that are only memory, if they are deleted and no process used them otherwise."""
+    events = (event for process in trace.processes.values() for event in process.events if event.kind == "Delete")
+    found = (event.facts() for event in events if not event.number("links", 1))
+    deleted = {inode_of(facts) for facts in found if facts}
+    for opening in trace.openings():
+        if opening.unlinked or not opening.path:
+            deleted.add(inode_of(opening.facts))
+    of = {iri: inode_of(version.facts) for iri, version in conclusions.versions.items()}
+    used = {of.get(one.version) for inputs in conclusions.inputs.values() for one in inputs}
+    used |= {of.get(iri) for span in conclusions.spans for iri in span.sources}
+    inodes = (inodes & deleted) - used
+    conclusions.spans = [span for span in conclusions.spans if span.inode not in inodes]
+    conclusions.versions = {iri: one for iri, one in conclusions.versions.items() if of[iri] not in inodes}
+
+
+# Between the cuts of phases.
+
+
+def news(memories: Iterable[Memory], known: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
+    """Return when each process may have received new data through memory: when another process got the memory, and when
+    that process, while it had it, received data that is `known`, by any other way."""
+    found: dict[str, list[int]] = {}
+    for memory in memories:
+        moments: dict[str, list[int]] = {}
+        for writer in (use for use in memory.uses if use.writes):
+            received = known.get(writer.process.iri, ())
+            for reader in (use for use in memory.uses if use.reads and not use.is_of(writer)):
+                first, last = max(writer.first, reader.first), min(writer.last, reader.last)
+                if first <= last:
+                    new = received[bisect_left(received, first) : bisect_right(received, last)]
+                    moments.setdefault(reader.process.iri, []).extend((first, *new))
+            memory.coarse = memory.coarse or sum(map(len, moments.values())) > MOST
+            if memory.coarse:
+                break
+        for iri, new in () if memory.coarse else moments.items():
+            found.setdefault(iri, []).extend(new)
+    return found
+
+
+def taken(memories: Iterable[Memory], phases: Sequence[Phase]) -> Iterator[tuple[str, int]]:
+    """Yield (writer, moment) for the data that each phase of a process may have received before it ended with an
+    output: inputs that the writer reads later are new."""
+    iri = phases[0].process.iri
+    for memory in memories:
+        for reader in (use for use in memory.uses if use.process.iri == iri and use.reads and not memory.coarse):
+            for phase, later in pairwise(phases):
+                end = later.start - 1
+                if later.continued or end < reader.first or phase.start > reader.last:
+                    continue
+                for writer in memory.uses:
+                    if writer.writes and writer.first <= end and not writer.is_of(reader):
+                        yield writer.process.iri, min(writer.last, end)
+
+
+# After the cuts: the segments.
+
+
+@plain(slots=True)
+class _Share:
+    """The part of a use within one phase."""
+
+    phase: Phase
+    first: int
+    last: int
+    use: Use
+
+    def continues(self, other: _Share) -> bool:
+        """Return whether its phase only continues that of the other part."""
+        return self.use is other.use and self.phase.continued
+
+
+def connect(memories: Iterable[Memory], conclusions: Conclusions) -> None:
+    """Make a segment for each (memory, writing phase); the phases of other processes that may have read it use it."""
+    for memory in memories:
+        written = [one for use in memory.uses if use.writes for one in _shares(use, conclusions.phases)]
+        known = (conclusions.phases, conclusions.finer)
+        read = [_shares(use, phases) for use in memory.uses if use.reads for phases in known]
+        if memory.coarse or len(written) * len(read) > MOST:
+            _mix(memory, written, read, conclusions)
+            continue
+        segments = [(one, _segment(memory, one, conclusions).iri) for one in written]
+        for shares in read:
+            _use(shares, segments, conclusions)
+
+
+def _mix(memory: Memory, written: list[_Share], read: list[list[_Share]], conclusions: Conclusions) -> None:
+    """Let all phases use one mixture of all data of all times: its size is linear."""
+    last = {one.use.process.iri: one for one in written}
+    run = without_task(written[0].use.process.iri).split("/")[-4]
+    parts = tuple(_segment(memory, one, conclusions).iri for one in last.values())
+    mixture = Segment(f"{memory.name}/{run}/mixture", memory.name, "", "", memory.path, 0, 0, "Memory", parts)
+    conclusions.segments.append(mixture)
+    for share in (share for shares in read for share in shares):
+        share.phase.used[mixture.iri] = None
+
+
+def _segment(memory: Memory, share: _Share, conclusions: Conclusions) -> Segment:
+    found = segment(memory.name, "Memory", share.phase, memory.path, (share.first, share.last), conclusions)
+    conclusions.segments.append(found)
+    return found
+
+
+def _shares(use: Use, phases: Mapping[str, list[Phase]]) -> list[_Share]:
+    known = phases.get(use.process.iri, [])
+    starts = [phase.start for phase in known]
+    first, end = max(0, bisect_right(starts, use.first) - 1), max(1, bisect_right(starts, use.last))
+    found = []
+    for number, phase in enumerate(known[first:end], start=first):
+        last = known[number + 1].start - 1 if number + 1 < len(known) else use.last
+        found.append(_Share(phase, max(use.first, phase.start), min(last, use.last), use))
+    return found
+
+
+def _use(shares: Sequence[_Share], written: Sequence[tuple[_Share, str]], conclusions: Conclusions) -> None:
+    """Let the phases of one process use the segments that started before their end.
+
+    An earlier use is carried; so is the data that its parent stored in phases before the fork. A phase that continues
+    another one has the other's inputs as its own.
+    """
+    parent, forked = conclusions.forks.get(shares[0].use.process.iri, (None, 0)) if shares else (None, 0)
+    used: set[str] = set()
+    for share in shares:
+        for (stored, iri), later in zip(written, [*(one for one, _ in written[1:]), None], strict=True):
+            if stored.first > share.last or stored.use.is_of(share.use):
+                continue
+            inherited = parent is not None and stored.use.process.iri == parent.iri and stored.last < forked
+            fresh = iri not in used or stored.last >= share.phase.start
+            if fresh and not inherited and not (later and later.continues(stored) and later.first <= share.last):
+                share.phase.used[iri] = None
+                share.phase.end = max(share.phase.end, stored.first)  # it had the memory, after its last call too
+                used.add(iri)
