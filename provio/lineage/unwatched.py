@@ -39,9 +39,16 @@ def handed_on(trace: Trace) -> Iterator[tuple[Unwatched, Opening]]:
 
 
 def _left_open(opening: Opening, moment: int) -> bool:
-    kept = opening.writable and not opening.flags & os.O_CLOEXEC
+    kept = opening.writable and (not opening.flags & os.O_CLOEXEC or _changed_unseen(opening))
     still = opening.opened <= moment and not 0 < opening.closed <= moment
     return kept and still and all(last <= moment for _, last in opening.writes())
+
+
+def _changed_unseen(opening: Opening) -> bool:
+    """Return whether a file changed without an observed write: a child may write through a copy of a descriptor that
+    closes at an exec, as for `subprocess.run(…, stdout=file)`."""
+    left = opening.settled or opening.at_close
+    return left is not None and left.key != opening.facts.key and not opening.writes()
 
 
 def suspect(trace: Trace, conclusions: Conclusions, lives: dict[str, int]) -> None:
