@@ -27,7 +27,7 @@ static void copy_begin(struct copy *copy, int from, const off64_t *from_offset, 
 static uint64_t copied_from(struct object *object, const off64_t *offset, uint64_t size) {
     if (offset != NULL) return (uint64_t)*offset - size;
     uint64_t start = relaxed(object->position);
-    if (object != &ignored && !relaxed(object->channel)) object_moved(object, start + size);
+    if (object != &ignored) object_moved(object, start + size);
     return start;
 }
 
@@ -42,7 +42,9 @@ static ssize_t copy_end(struct copy *copy, int api, ssize_t result) {
     uint64_t source = copy->serials[READING], target = copy->serials[WRITING];
     if (from == &ignored || relaxed(from->serial) != source) source = 0;
     if (to == &ignored || relaxed(to->serial) != target) target = 0;
-    uint64_t read = copied_from(source != 0 ? from : &ignored, copy->offsets[READING], (uint64_t)result);
+    bool stays = api == API_tee; // the data is still in the pipe
+    uint64_t read = stays ? relaxed(from->position)
+                          : copied_from(source != 0 ? from : &ignored, copy->offsets[READING], (uint64_t)result);
     uint64_t written = copied_from(target != 0 ? to : &ignored, copy->offsets[WRITING], (uint64_t)result);
     if (source != 0 && target != 0)
         event_copy(copy->thread, api, from, to, (uint64_t)result, copy->started);
@@ -91,12 +93,14 @@ ssize_t provio_vmsplice(int fd, const struct iovec *parts, size_t count, unsigne
     if (object == &ignored) return REAL(vmsplice)(fd, parts, count, flags);
     struct thread *thread = thread_self();
     enum side side = open_mode(fd) == O_RDONLY ? READING : WRITING;
-    uint64_t serial = relaxed(object->serial), started = now(thread);
+    uint64_t serial = relaxed(object->serial), where = relaxed(object->position), started = now(thread);
     ssize_t result = REAL(vmsplice)(fd, parts, count, flags);
-    if (result >= 0)
-        account(thread, object, serial, side, API_vmsplice, relaxed(object->position), (uint64_t)result, started);
-    else
+    if (result >= 0) {
+        account(thread, object, serial, side, API_vmsplice, where, (uint64_t)result, started);
+        object_moved(object, where + (uint64_t)result);
+    } else {
         access_failed(thread, object, API_vmsplice, started);
+    }
     return result;
 }
 
