@@ -78,6 +78,7 @@ TRICKS: dict[str, tuple[str, ...]] = {
 LIMITS: dict[str, tuple[str, ...]] = {
     "seccomp that forbids calls the shim would like": ("seccomp.c",),
     "no time-stamp counter, then no clock": ("forbidden_counter.c",),
+    "message queues: errors, cancellation": ("message_queues.c",),
     "tight RLIMIT_FSIZE": ("file_size.c",),
     "tight RLIMIT_AS": ("address_space.c",),
     "tight RLIMIT_NOFILE": ("no_descriptor.c",),
