@@ -177,7 +177,7 @@ bool descriptor_filtered(int fd, int dirfd, const char *path) {
     char *room = pool_take(&scratches);
     if (room == NULL) return false;
     bool unlinked = true;
-    size_t length = path == NULL ? 0 : path_join(room, dirfd, path);
+    size_t length = path == NULL ? 0 : path_opened(room, fd, dirfd, path, &unlinked);
     unsigned found = length == 0 || has_parent_parts(room, length) ? 0 : verdict(room, length);
     size_t really = path_of_fd(fd, room, &unlinked);
     if (really > 0) found |= verdict(room, really);

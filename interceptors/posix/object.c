@@ -365,9 +365,10 @@ struct object *object_slow(int fd) {
 
 static size_t name_opened(char *room, int fd, int dirfd, const char *path, int flags, bool *unlinked) {
     if (path == NULL) return path_of_fd(fd, room, unlinked);
+    if (likely((flags & O_TMPFILE) != O_TMPFILE)) return path_opened(room, fd, dirfd, path, unlinked);
     size_t length = path_join(room, dirfd, path);
     // the path is that of the directory, without a name in it
-    if (length > 0 && (flags & O_TMPFILE) == O_TMPFILE && length + 1 < PATH_ROOM) {
+    if (length > 0 && length + 1 < PATH_ROOM) {
         room[length++] = '/';
         room[length] = '\0';
     }

@@ -101,7 +101,8 @@ void unclosed_remove(struct object *object);
 void unclosed_moved(const struct facts *facts, const struct live *live, uint64_t offset);
 
 // path.c
-size_t path_join(char *room, int dirfd, const char *path); // into PATH_ROOM bytes; 0: unknown
+size_t path_join(char *room, int dirfd, const char *path);                           // into PATH_ROOM bytes; 0: unknown
+size_t path_opened(char *room, int fd, int dirfd, const char *path, bool *unlinked); // the same, of a new descriptor
 bool path_ignored(const char *path, size_t length);
 size_t path_of_fd(int fd, char *room, bool *unlinked);
 void cwd_changed(void);

@@ -1,4 +1,5 @@
-// Names -> absolute paths: working directory, chroot; and the test for paths inside the record itself.
+// Names -> absolute paths: working directory, chroot, names of descriptors; and the test for paths inside the record
+// itself.
 #include "object.h"
 
 static char root[PATH_MAX]; // the real path of the process's `/` after chroot
@@ -84,11 +85,114 @@ static size_t directory_path(int dirfd, char *room) {
     return length > 0 ? length : path_of_fd(dirfd, room, NULL);
 }
 
-size_t path_join(char *room, int dirfd, const char *path) {
+static size_t path_append_to(char *room, int dirfd, const char *path) {
     size_t at = path[0] == '/' ? root_length : directory_path(dirfd, room);
     if (at == 0 && path[0] != '/') return 0;
     if (path[0] == '/') memcpy(room, root, at);
     return path_append(room, at == 1 ? 0 : at, path); // 1: the root
+}
+
+// ---- names of descriptors
+
+// The rest of a path after the given start; NULL: it starts otherwise.
+static const char *behind(const char *path, const char *start) {
+    for (; *start != '\0'; path++, start++)
+        if (*path != *start) return NULL;
+    return path;
+}
+
+static const char *behind_number(const char *path) {
+    const char *at = path;
+    while (*at >= '0' && *at <= '9') at++;
+    return at == path ? NULL : at;
+}
+
+static const char *behind_either(const char *path, const char *const starts[], int *which) {
+    for (int i = 0; starts[i] != NULL; i++) {
+        const char *at = behind(path, starts[i]);
+        if (at != NULL && (*at == '\0' || *at == '/')) {
+            *which = i;
+            return at;
+        }
+    }
+    return NULL;
+}
+
+static int small_number(const char *digits, const char *end) {
+    unsigned number = 0;
+    for (; digits < end; digits++) number = number < 10000000 ? number * 10 + (unsigned)(*digits - '0') : number;
+    return (int)number;
+}
+
+// The end of a descriptor's name (`/dev/stdin`, `/dev/fd/5`), or of a link that the kernel follows without a name
+// (`/proc/self/fd/5`, `/proc/self/cwd`) in a path; NULL: the path has none. `fd`: of this process, or -1.
+static const char *kernel_link(const char *path, int *fd) {
+    static const char *const streams[] = {"stdin", "stdout", "stderr", NULL};
+    static const char *const links[] = {"cwd", "root", "exe", NULL};
+    const char *at, *end = NULL;
+    int unused;
+    *fd = -1;
+    if ((at = behind(path, "/dev/")) != NULL) {
+        if ((end = behind_either(at, streams, fd)) != NULL) return end;
+        at = behind(at, "fd/");
+        end = at == NULL ? NULL : behind_number(at);
+        if (end != NULL) *fd = small_number(at, end);
+    } else if ((at = behind(path, "/proc/")) != NULL) {
+        const char *own = behind(at, "self/");
+        if (own == NULL) own = behind(at, "thread-self/");
+        if (own == NULL && ((at = behind_number(at)) == NULL || *at++ != '/')) return NULL;
+        if (own != NULL) at = own;
+        const char *task = behind(at, "task/"), *after = task == NULL ? NULL : behind_number(task);
+        if (after != NULL && *after == '/') at = after + 1;
+        if ((end = behind_either(at, links, &unused)) != NULL) return end;
+        at = behind(at, "fd/");
+        end = at == NULL ? NULL : behind_number(at);
+        if (end != NULL && own != NULL) *fd = small_number(at, end);
+    }
+    return end != NULL && (*end == '\0' || *end == '/') ? end : NULL;
+}
+
+static bool may_be_link(const char *path) {
+    return path[0] == '/' && ((path[1] == 'd' && path[2] == 'e') || (path[1] == 'p' && path[2] == 'r'));
+}
+
+// Replace the link at the start of the path by the path to which it leads. Returns 0 if it leads to a pipe or socket.
+static size_t link_followed(char *room, size_t length) {
+    int fd;
+    const char *visible = room + root_length, *end = kernel_link(visible, &fd);
+    if (end == NULL) return length;
+    char *target = pool_take(&scratches), *cut = room + (end - room);
+    size_t rest = length - (size_t)(end - room), size = 0;
+    if (target != NULL && fd >= 0) {
+        size = directory_path(fd, target);
+    } else if (target != NULL) {
+        char kept = *cut;
+        *cut = '\0';
+        long found = RAW(readlinkat, AT_FDCWD, (long)visible, (long)target, PATH_ROOM - 1);
+        *cut = kept;
+        if (found > 0 && target[0] == '/') size = root_before(target, (size_t)found, PATH_ROOM);
+    }
+    length = size == 0 || size + rest >= PATH_ROOM ? 0 : size == 1 && rest > 0 ? rest : size + rest; // 1: the root
+    if (length > 0) {
+        memcpy(target + length - rest, end, rest);
+        memcpy(room, target, length);
+        room[length] = '\0';
+    }
+    if (target != NULL) pool_give(&scratches, target);
+    return length;
+}
+
+size_t path_join(char *room, int dirfd, const char *path) {
+    size_t length = path_append_to(room, dirfd, path);
+    return length > root_length && unlikely(may_be_link(room + root_length)) ? link_followed(room, length) : length;
+}
+
+// A new descriptor itself shows the file to which a link led.
+size_t path_opened(char *room, int fd, int dirfd, const char *path, bool *unlinked) {
+    int unused;
+    size_t length = path_append_to(room, dirfd, path);
+    if (length <= root_length || likely(!may_be_link(room + root_length))) return length;
+    return kernel_link(room + root_length, &unused) == NULL ? length : path_of_fd(fd, room, unlinked);
 }
 
 static bool below(const char *folder, size_t length, const char *path, size_t size) {
