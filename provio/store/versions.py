@@ -161,13 +161,13 @@ class Versions:
         query = "SELECT 1 FROM versions WHERE domain = ? AND inode = ? AND modified = ? AND rest > ? AND rest < ?"
         return self.tables.execute(query, (*place, f"{rest}~", f"{rest}\x7f")).fetchone() is not None
 
-    def before(self, version: str) -> int | None:
-        """Return the modification time (ns) of the previous version of the inode; None if this is the first."""
-        query = """SELECT modified FROM versions
+    def earlier(self, version: str) -> Iterator[str]:
+        """Yield the versions of the inode with an earlier modification time, the latest first."""
+        query = """SELECT DISTINCT domain, inode, modified, rest FROM versions
             WHERE domain = ? AND inode = ? AND modified < ? AND instr(rest, '~') = 0
-            ORDER BY modified DESC LIMIT 1"""
-        found = self.tables.execute(query, self._row(version)[:3]).fetchone()
-        return int(found[0]) if found else None
+            ORDER BY modified DESC"""
+        for domain, inode, modified, rest in self.tables.execute(query, self._row(version)[:3]):
+            yield f"{self.prefixes[domain]}/{inode}.{modified}{rest}"
 
     def writer_start(self, version: str) -> int:
         """Return the earliest moment (ns) at which a writer of a version may have started; for a version without a

@@ -56,6 +56,26 @@ def test_an_unobserved_read_is_a_gap(project: Project) -> None:
 
 
 @pytest.mark.integration
+def test_a_version_whose_time_was_set_back_is_no_earlier_one(project: Project) -> None:
+    """Times that were set back, once and twice, make no gap: the content before is not one that changed since."""
+    project.sh("echo 1 > a")
+    for command in ("touch -d 2020-01-02 a", "cat a > x; touch -d 2019-01-02 a", "cat a > y"):
+        project.run(command)
+    assert [project.lineage(name)["gaps"] for name in ("x", "y")] == [[], []]
+
+
+@pytest.mark.integration
+def test_an_unobserved_change_before_the_time_is_set(project: Project) -> None:
+    """A change without an observed writer is a gap, also where the time of the changed content was set afterwards."""
+    project.sh("echo 1 > a")
+    project.run("cat a > x")
+    project.sh("echo changed > a")
+    project.run("touch -d 2020-01-02 a; cat a > y")
+    assert project.lineage("x")["gaps"] == []
+    assert ["by something that was not seen" in gap["reason"] for gap in project.lineage("y")["gaps"]] == [True]
+
+
+@pytest.mark.integration
 def test_a_read_by_the_number_of_its_system_call(project: Project) -> None:
     """A file read with syscall() is an ancestor like any other."""
     project.sh("echo 1 > a")

@@ -46,8 +46,8 @@ def test_a_version_without_a_maker_is_related_to_any_other(index: Versions) -> N
     add(index, "two", _1_60=None)
     add(index, "three", _1_70=None)
     assert short(index.neighbours("two")) == {"1 at 60", "1 at 70"}
-    assert index.before(f"{DISK}/1.0.60.3") == 50
-    assert index.before(f"{DISK}/1.0.50.3") is None
+    assert list(index.earlier(f"{DISK}/1.0.70.3")) == [f"{DISK}/1.0.60.3", f"{DISK}/1.0.50.3"]
+    assert list(index.earlier(f"{DISK}/1.0.50.3")) == []
 
 
 def test_a_version_that_was_made_has_to_do_with_those_since_its_writer_began(index: Versions) -> None:
@@ -89,8 +89,7 @@ def test_numbers_that_no_column_holds_come_last(index: Versions) -> None:
     late = f"{DISK}/1.0.{10**30}.{10**30}"
     index.add("one", [(late, None), (f"{DISK}/1.0.-5.3", None)])
     add(index, "two", _1_60=20)
-    assert index.before(late) == 60
-    assert index.before(f"{DISK}/1.0.60.3") == -5
+    assert list(index.earlier(late)) == [f"{DISK}/1.0.60.3", f"{DISK}/1.0.-5.3"]
     assert index.is_known(late)
 
 

@@ -76,7 +76,7 @@ def _writings(facts: Facts, version: Version) -> list[Writing]:
 
 def _is_explained(facts: Facts, iri: str) -> bool:
     """Return whether a run states the origin of a version that no activity made."""
-    alternates = facts.all(iri, "prov:alternateOf") or facts.subjects("prov:alternateOf", iri)
+    alternates = facts.all(iri, "prov:alternateOf")
     unwatched = facts.all(iri + "~unwatched", "about")
     return bool(alternates or unwatched or facts.store.versions.is_contributed(iri))
 
@@ -86,16 +86,35 @@ def _unmade(facts: Facts, graph: Graph, version: Version, run_at: RunAt) -> None
     if writing:
         _made_on_the_way(facts, graph, version, writing)
         return
-    before, during = facts.store.versions.before(version.iri), run_at(version.mtime)
+    retimed = [version.iri]
+    for one in retimed:  # the loop extends `retimed`
+        found = [later for later, _ in facts.subjects("prov:alternateOf", one)]
+        retimed += [later for later in dict.fromkeys(found) if later not in retimed]
+    others = (iri for iri in facts.store.versions.earlier(version.iri) if iri not in retimed)
+    earlier = (iri for iri in others if not _follows(facts, iri, version))
+    before, during = next(earlier, None), run_at(version.mtime)
     reason = None
     if before is not None:
-        moment = turtle.instant_text(before)
+        moment = turtle.instant_text(_mtime(before))
         reason = f"changed after {moment} by something that was not seen: no recorded writer made this content"
     elif during:
         reason = f"made while run {during} went on, by something that was not seen"
     if reason:
         gap = version.iri + UNTRACKED
         graph.node(gap, "Gap", ("reason", turtle.literal(reason)), ("about", f"<{version.iri}>"))
+
+
+def _follows(facts: Facts, iri: str, version: Version) -> bool:
+    """Return whether a version with an earlier time is in fact a later one, because its time was set back (as
+    `rsync --inplace` does): the other version was still there before the first change that ended in it."""
+    seen = min((facts.moments(look)[0] for look in _looks(facts, version)), default=None)
+    changes = [change for term in ("wasWrittenBy", "wasModifiedBy") for change in facts.values(iri, term)]
+    changed = min((facts.moments(change)[1] for change in changes), default=None)
+    return seen is not None and changed is not None and seen < changed
+
+
+def _looks(facts: Facts, version: Version) -> list[str]:
+    return [activity for term in ("wasReadBy", "wasOpenedBy") for activity in facts.values(version.iri, term)]
 
 
 def _enclosing(facts: Facts, version: Version) -> Writing | None:
@@ -138,8 +157,7 @@ def _so_far(facts: Facts, graph: Graph, version: Version, writing: Writing) -> s
     """Return the part of the writer's phase up to the version, or the phase itself if all its inputs were read by
     then."""
     phase = writing.phase
-    looks = [a for term in ("wasReadBy", "wasOpenedBy") for a in facts.values(version.iri, term)]
-    seen = min((facts.moments(activity)[0] for activity in looks), default=writing.end)
+    seen = min((facts.moments(look)[0] for look in _looks(facts, version)), default=writing.end)
     moment = min(max(version.mtime, writing.start) + TICK, max(seen, writing.start), writing.end)
     used = [(word, entity) for word in ("prov:used", "usedAsNoise") for entity in facts.values(phase, word)]
     by_then = [(word, f"<{entity}>") for word, entity in used if _first_use(facts, entity, phase) <= moment]
