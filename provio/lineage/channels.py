@@ -44,7 +44,7 @@ class Ends:
                 self.others[self.own(opening)] = other
         for own, other in list(self.others.items()):
             self.others.setdefault(other, own)
-        self._by_process(sockets)
+        self._by_process(trace, sockets)
 
     def own(self, opening: Opening) -> str:
         """Return the name of the direction that is written at this end."""
@@ -82,27 +82,54 @@ class Ends:
             return self.identity.channel("Socket", host, opening.facts.device, connection.peer_inode)
         return None
 
-    def _by_process(self, sockets: list[Opening]) -> None:
+    def _by_process(self, trace: Trace, sockets: list[Opening]) -> None:
         """Match a server's end, which knows only the client's process because the client had closed its end, with the
-        client's.
+        client's, which knows only the process that made the listening socket.
 
-        A server accepts connections in the order in which they were made.
+        That is the server itself, or a process from which the server inherited the socket. A process that is the client
+        of itself comes last: its ends look like those of the client of such an heir. A server accepts connections in
+        the order in which they were made.
         """
         unmatched = [o for o in sockets if self.own(o) not in self.others and o.connection.peer_pid]
-        waiting: dict[tuple[int, bytes | None], deque[Opening]] = {}
+        waiting: dict[tuple[str, int, int, bytes | None], deque[Opening]] = {}
         for one in unmatched:
-            waiting.setdefault((one.process.pid, one.path), deque()).append(one)
-        taken: set[str] = set()
-        for server in unmatched:
-            clients = waiting.get((server.connection.peer_pid, server.path), deque())
-            while clients and self.own(clients[0]) in taken:
-                clients.popleft()
-            free = (other for other in clients if other is not server and self.own(other) not in taken)
-            client = None if self.own(server) in taken else next(free, None)
-            if client:
-                taken |= {self.own(client), self.own(server)}
-                self.others[self.own(client)] = self.own(server)
-                self.others[self.own(server)] = self.own(client)
+            place = (one.process.host, one.process.pid, one.connection.peer_pid, one.path)
+            waiting.setdefault(place, deque()).append(one)
+        between = [one for one in unmatched if one.connection.peer_pid != one.process.pid]
+        for servers, listener_of in ((between, _own_pid), (between, _Ancestors(trace)), (unmatched, _own_pid)):
+            for server in servers:
+                for listener in listener_of(server.process):
+                    place = (server.process.host, server.connection.peer_pid, listener, server.path)
+                    self._match(server, waiting.get(place, deque()))
+
+    def _match(self, server: Opening, clients: deque[Opening]) -> None:
+        """Match a server's end with the first client's end that is not matched yet."""
+        while clients and self.own(clients[0]) in self.others:
+            clients.popleft()
+        client = next((one for one in clients if one is not server and self.own(one) not in self.others), None)
+        if client and self.own(server) not in self.others:
+            self.others[self.own(client)] = self.own(server)
+            self.others[self.own(server)] = self.own(client)
+
+
+def _own_pid(process: Process) -> tuple[int]:
+    return (process.pid,)
+
+
+class _Ancestors:
+    """Finds the pids of the process that started a process, of the one that started that one, and so on."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.parents = {(one.host, one.pid): one.parent_pid for one in trace.processes.values()}
+
+    def __call__(self, process: Process) -> list[int]:
+        """Return these pids, the nearest first."""
+        found: list[int] = []
+        parent = self.parents.get((process.host, process.pid))
+        while parent and parent not in (process.pid, *found):
+            found.append(parent)
+            parent = self.parents.get((process.host, parent))
+        return found
 
 
 ENDLESS = 1 << 63
