@@ -241,11 +241,13 @@ def _leave_out(found: Input, conclusions: Conclusions) -> None:
     inputs[:] = [one for one in inputs if one is not found]
 
 
-def name_unread(openings: list[Opening], identity: Identity, conclusions: Conclusions) -> None:
+def name_unread(openings: list[Opening], trace: Trace, identity: Identity, conclusions: Conclusions) -> None:
     """Add a gap for each opening without an observed read, unless the process read, copied or wrote the file
-    elsewhere, in any Task."""
+    elsewhere, in any Task, or passed the descriptor to another process, which read it."""
     if not openings:
         return
+    sent = _Sent(trace, identity)
+    openings = [opening for opening in openings if not sent(opening)]
     wanted: set[object] = {identity.version(opening.facts) for opening in openings}
     wanted.update(inode_of(opening.facts) for opening in openings)
     used = [(iri, one.version) for iri, inputs in conclusions.inputs.items() for one in inputs if one.version in wanted]
@@ -257,6 +259,43 @@ def name_unread(openings: list[Opening], identity: Identity, conclusions: Conclu
             path = (opening.name or b"?").decode("utf-8", "replace")
             reason = f"{path} was opened for reading and no read of it was seen: it may have been read unseen"
             conclusions.gaps.append((opening.iri + "~unread", process, reason))
+
+
+class _Sent:
+    """Finds the openings of which the descriptor was sent over a local connection to a process that read the file.
+
+    The receiver has an inherited opening of the same version, and had read from the connection before it used it.
+    """
+
+    def __init__(self, trace: Trace, identity: Identity) -> None:
+        self.identity = identity
+        self.read: dict[str, list[Opening]] = {}
+        for one in trace.openings():
+            if one.inherited and one.kind == "FileVersion" and (one.reads() or one.copied_to):
+                self.read.setdefault(identity.version(one.facts), []).append(one)
+
+    def __call__(self, opening: Opening) -> bool:
+        """Return whether an opening is one of them."""
+        return any(
+            one.opened >= opening.opened and one.process is not opening.process and _met(opening, one)
+            for one in self.read.get(self.identity.version(opening.facts), ())
+        )
+
+
+def _met(sent: Opening, received: Opening) -> bool:
+    """Return whether the process of `sent` wrote, after it opened the file, into a local connection from which the
+    process of `received` read before its own opening."""
+    written = [end for end in sent.process.openings if any(last >= sent.opened for _, last in end.writes())]
+    read = [end for end in received.process.openings if any(first <= received.opened for first, _ in end.reads())]
+    return sent.process.host == received.process.host and any(
+        near.kind == "Socket" == far.kind and _joined(near, far) for near in written for far in read
+    )
+
+
+def _joined(near: Opening, far: Opening) -> bool:
+    """Return whether two openings may be the ends of one local connection."""
+    by_inode = near.connection.peer_inode == far.facts.inode or far.connection.peer_inode == near.facts.inode
+    return by_inode or far.connection.peer_pid == near.process.pid or near.connection.peer_pid == far.process.pid
 
 
 def doubt(trace: Trace, spans: list[Span]) -> None:

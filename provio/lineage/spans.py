@@ -44,7 +44,7 @@ def gather(trace: Trace, identity: Identity, conclusions: Conclusions, noise: No
         collector.on_the_way(opening, stretch, facts)
         met.add((opening.iri, stretch.last))
     narrow(collector.changed, met, conclusions)
-    name_unread(collector.unread, identity, conclusions)
+    name_unread(collector.unread, trace, identity, conclusions)
 
 
 def gather_lone(
