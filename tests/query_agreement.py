@@ -30,9 +30,9 @@ def assert_agreement(project: Project, back: Iterable[str], into: Iterable[str])
 
 
 def files(document: object) -> set[str]:
-    """The versions of files in a lineage document, but for the target."""
+    """The versions of files in a lineage document, but for the target and files in memory without a name."""
     assert isinstance(document, dict)
-    shown = {node["iri"] for node in document["nodes"] if node["type"] == "FileVersion"}
+    shown = {node["iri"] for node in document["nodes"] if node["type"] == "FileVersion" and "path" in node}
     return shown - {document["target"]}
 
 

@@ -31,13 +31,34 @@ def read_on_the_way(trace: Trace, spans: list[Span]) -> Iterator[tuple[Opening, 
     for opening in trace.openings():
         facts = opening.facts
         written = writers.get(inode_of(facts))
-        if opening.kind == "FileVersion" and not opening.writable and written:
+        if opening.kind != "FileVersion" or not written:
+            continue
+        if opening.writable:
+            yield from _read_back(opening, written.spans)
+        else:
             for stretch, size in _beyond(opening, written.completed(opening)):
                 latest = written.at_work(opening.process.host, opening.opened, stretch.last)
                 if latest is not None:
                     left = opening.at_close.mtime if opening.at_close else stretch.last
                     mtime = min(stretch.last, latest, left)
                     yield opening, stretch, facts.at(mtime, mtime, size)
+
+
+def _read_back(opening: Opening, spans: list[Span]) -> Iterator[tuple[Opening, Stretch, Facts]]:
+    """Yield such contents for an opening that can also write: a fork wrote through the descriptor that it inherited."""
+    own, done = without_task(opening.process.iri), 0
+    forks = [span for span in spans if span.wrote_content and span.opening and span.opening.inherited]
+    others = [span for span in forks if without_task(span.process.iri) != own]
+    stretches = [stretch for access in opening.accesses for stretch in access.stretches("read")] if others else []
+    for stretch in sorted(stretches, key=lambda one: one.last):
+        done += stretch.size
+        moments = [
+            min(span.last, stretch.last, span.final.mtime if span.final else span.last)
+            for span in others
+            if span.process.host == opening.process.host and span.first <= stretch.last and span.last >= opening.opened
+        ]
+        if moments:
+            yield opening, stretch, opening.facts.at(max(moments), max(moments), max(done, opening.facts.size))
 
 
 class Writers:
