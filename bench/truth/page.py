@@ -86,8 +86,7 @@ def text(answers: Sequence[Answer], left_out: Sequence[str]) -> str:
     lines = [
         INTRODUCTION,
         f"**{score(answers)}.**\n",
-        f"{count} rows of {len(patterns)} patterns; "
-        f"the content of files proves {proven} of the true answers.\n",
+        f"{count} rows of {len(patterns)} patterns; the content of files proves {proven} of the true answers.\n",
     ]
     if left_out:
         lines.append(f"Left out, because their programs are missing: {', '.join(left_out)}.\n")
