@@ -80,8 +80,9 @@ class Span:
 
     `truncated` is when it emptied the file. `final` is the file's state at the end, where it was observed. `sources`
     are the versions that the kernel alone copied from (`copied_only`: nothing else was written). `mapped`: written
-    through a shared writable map. `by_the_way`: not a product of the process, so it does not end a phase.
-    `clock_error` is by how much moments of other hosts may be out of order with these (ns).
+    through a shared writable map. `by_the_way`: not a product of the process, so it does not end a phase. `content` is
+    when it first wrote content (0: at `first`), not when it created or emptied the file. `clock_error` is by how much
+    moments of other hosts may be out of order with these (ns).
     """
 
     process: Process
@@ -97,6 +98,7 @@ class Span:
     mapped: bool = False
     by_the_way: bool = False
     clock_error: int = 0
+    content: int = 0
 
     @property
     def wrote_content(self) -> bool:
@@ -145,7 +147,8 @@ class Version:
 
     `sightings` maps each (File IRI, path) under which it was observed to the first and last moment; `seen` is when it
     was first observed, on `host`. `retimed` are the versions with the same content under earlier times, each with the
-    moment at which the times were set. Where several contents had one key, `since` and `until` bound this one.
+    moment at which the times were set. Where several contents had one key, `since` and `until` bound this one. `begun`
+    is when its maker first wrote content that no earlier version has.
     """
 
     iri: str
@@ -163,6 +166,7 @@ class Version:
     retimed: Sequence[tuple[int, str]] = ()
     maker: tuple[Process, int] | None = None  # the process that generated it, and when
     host: str = ""
+    begun: int = FOREVER
 
     def name(self, file: str, path: bytes, moment: int) -> None:
         """Record a name (File IRI, path) that the version had at a moment."""

@@ -182,6 +182,7 @@ class _Collector:
         moments += [event.at for event in (*shared, *cuts)]
         moments += [moment for copy in copies for moment in (copy.first, copy.last)]
         truncated = max((e.at for e in cuts if e.number("length", 1) == 0), default=None)
+        content = min(moments, default=0)
         if opening.truncated or _made(opening):
             moments.append(opening.opened)
             truncated = truncated or opening.opened
@@ -190,7 +191,7 @@ class _Collector:
         span = Span(
             opening.process, inode_of(opening.facts), min(moments), end if shared else max(moments), end,
             truncated, final, opening, tuple(self.identity.version(copy.source.facts) for copy in copies),
-            bool(copies) and not own, bool(shared), clock_error=self.clock_error,
+            bool(copies) and not own, bool(shared), clock_error=self.clock_error, content=content,
         )  # fmt: skip
         source = self._compiled_from(opening) if own else None
         if source:

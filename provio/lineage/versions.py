@@ -2,8 +2,9 @@
 
 The writer of a version of an inode is the span with a close that observed it, or else the one that encloses its
 mtime. An overwrite ends the earlier content; an append or an update in place keeps it: a revision. Other processes
-that wrote between the earlier version and this one have contributed: `<version>~<process>`. A version with times that
-were set has the content of the one before, and no writer.
+that wrote between the earlier version and this one have contributed: `<version>~<process>`; so have earlier phases of
+the writer, from its first write on: `<version>~<process>~<phase>`. A version with times that were set has the content
+of the one before, and no writer.
 """
 
 from __future__ import annotations
@@ -63,11 +64,18 @@ def _chain(conclusions: Conclusions, chain: list[Version], writing: Writing) -> 
         writer, moment = writers[version.iri], moments[version.iri]
         if writer:
             emptied, by = writing.emptied_by(moment, writer.process.host)
+            version.begun = _begun(writer, writing, max(emptied, since), moment)
             yield version, writer
             if before and before.facts.size and _kept(conclusions, before, (wrote, since), (by, emptied)):
                 version.revision_of += (before.iri,)
             yield from _contribute(conclusions, version, writer, writing, (max(emptied, since), moment), before)
         before, since, wrote = version, moment, writer
+
+
+def _begun(writer: Span, writing: Writing, since: int, moment: int) -> int:
+    """Return when the process of a writer first wrote content into the file between two moments."""
+    own = (span for span in writing.between(since, moment) if span.process is writer.process and span.wrote_content)
+    return max(since, min((span.content or span.first for span in own), default=moment))
 
 
 def _kept(
@@ -172,6 +180,25 @@ def _generate(conclusions: Conclusions, version: Version, writer: Span) -> None:
         _read_back(conclusions, version, writer, phase.iri)
     else:
         version.generated_by = phase.iri
+        _add_earlier_phases(conclusions, version, writer)
+
+
+def _add_earlier_phases(conclusions: Conclusions, version: Version, writer: Span) -> None:
+    """Add the contributions of earlier phases of the writer, from its first write into the version on.
+
+    A phase that the next one continues needs none: its inputs are inputs of that phase.
+    """
+    process, phases = writer.process, conclusions.phases[writer.process.iri]
+    last = conclusions.number_at(process, writer.wrote(version))
+    for number in range(conclusions.number_at(process, version.begun), last):
+        phase = phases[number]
+        if phases[number + 1].continued or version.iri in phase.used:
+            continue
+        made = _contribution(version, process)
+        made.iri += "~" + phase.iri[len(without_task(process.iri)) :].replace("/", ".")
+        made.generated_by, made.attributed_to = phase.iri, version.attributed_to
+        conclusions.contributions.append(made)
+        version.revision_of += (made.iri,)
 
 
 def _perhaps_before(conclusions: Conclusions, version: Version, writer: Span) -> None:
