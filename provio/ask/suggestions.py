@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable
 from datetime import datetime
 from difflib import get_close_matches
+from math import inf
 from pathlib import PurePath
 from typing import Protocol
 
@@ -15,15 +16,20 @@ from provio.base.errors import NothingKnown, NotYet
 from provio.base.turtle import literal, path_iri
 from provio.base.vocab import NS, PROV
 from provio.settings.types import suggestion
+from provio.system import statx
 from provio.trace.hosts import UNCOLLECTED
 
 RECORD = "run the command that makes or reads it under provio (provio run -- COMMAND)"
 MOST = 100_000  # paths that are compared
+SECOND = 1_000_000_000  # ns
 SOON = 1.0  # seconds by which the times of files and those of runs may differ
-# Runs with a gap about a process whose thread file could not be created, or not be written to its end.
-UNRECORDED = f"""SELECT DISTINCT ?run ?reason ?start ?end {{ ?process a <{NS}Process> ; <{NS}partOf> ?run .
-    ?gap <{NS}about> ?process ; <{NS}reason> ?reason FILTER(REGEX(STR(?gap), "/(gap|g1|damage)$"))
-    ?run <{PROV}startedAtTime> ?start ; <{PROV}endedAtTime> ?end }} ORDER BY DESC(STR(?run)) ?reason"""
+# Runs with a gap that the trace states (a program that could not be watched, a call, a trace that could not be written
+# to its end), with damage, or with a submitted job.
+UNRECORDED = f"""SELECT DISTINCT ?run ?reason ?start ?end ?gap {{ ?gap <{NS}about> ?about ; <{NS}reason> ?reason
+    FILTER(REGEX(STR(?gap), "/(gap|g1|damage|unwatched|submitted|e[0-9]+)$"))
+    {{ ?about a <{NS}Process> ; <{NS}partOf> ?run }} UNION {{ ?about a <{NS}Run> BIND(?about AS ?run) }}
+    ?run <{PROV}startedAtTime> ?start OPTIONAL {{ ?run <{PROV}endedAtTime> ?end }} }}
+    ORDER BY DESC(STR(?run)) ?reason"""
 
 
 class Rows(Protocol):
@@ -54,7 +60,7 @@ def of_file(reader: Rows, path: bytes) -> str:
         inside = _below(reader, name, 1)
         if inside:
             return f"it is a folder: name files in it, such as {_relative(inside[0])}"
-        return f"it is a folder, and none of its files is recorded: {RECORD}"
+        return f"it is a folder, and none of its files is recorded: {unrecorded(reader, path) or RECORD}"
     if os.path.lexists(path):
         return _missing(reader) or unrecorded(reader, path) or RECORD
     near = _near(reader, name)
@@ -93,23 +99,32 @@ def _missing(reader: Rows) -> str:
 
 
 def unrecorded(reader: Rows, path: bytes) -> str:
-    """Return a suggestion for a file that may come from a process that could not be recorded; empty if there is no
-    such process.
+    """Return a suggestion for a file that may come from a process that was not recorded; empty if there is no such
+    process.
 
-    It names the newest run with such a gap during which the file was changed; for a missing file, the newest such run.
+    It names the newest run with such a gap during which the file was made or changed, or which submitted a job before
+    that; for a missing file, the newest such run.
     """
-    try:
-        changed = os.stat(path).st_mtime
-    except OSError:
-        changed = None
+    times = _made_and_changed(path)
     for row in reader.rows(UNRECORDED):
-        started, ended = (datetime.fromisoformat(row[name]).timestamp() for name in ("start", "end"))
-        if changed is None or started - SOON <= changed <= ended + SOON:
+        start = datetime.fromisoformat(row["start"]).timestamp()
+        over = row.get("end") and not row["gap"].endswith("/submitted")
+        end = datetime.fromisoformat(row["end"]).timestamp() if over else inf
+        if not times or any(start - error <= moment <= end + error for moment, error in times):
             run = row["run"].rpartition("/")[2]
-            when = "" if changed is None else "when it was last changed "
+            when = "when it was last changed " if times else ""
             incomplete = f"{when}not all of run {run} could be recorded ({row['reason']})"
             return f"{incomplete}: provio query gaps {run}; else {RECORD}"
     return ""
+
+
+def _made_and_changed(path: bytes) -> list[tuple[float, float]]:
+    """Return the times at which a file was made and last changed, each with its error (s), as far as they are known."""
+    try:
+        found = statx.facts(path)
+    except OSError:
+        return []
+    return [(found.birth / SECOND, 0.0), (found.mtime / SECOND, SOON)]
 
 
 def of_path(reader: Rows, text: str) -> str:

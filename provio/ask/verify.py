@@ -248,7 +248,10 @@ class Verifier:
         for one in names_of(self.reader, version) if version else ():
             return self._compare(replace(one, path=full))
         as_of = suggestions.as_of_text(self.reader)
-        return Finding(full, "unknown", f"not known {as_of}" if as_of else "nothing is recorded of it")
+        if as_of:
+            return Finding(full, "unknown", f"not known {as_of}")
+        why = suggestions.unrecorded(self.reader, full)
+        return Finding(full, "unknown", "nothing is recorded of it" + (f": {why}" if why else ""))
 
     def _compare(self, one: Recorded, removal: Removal | None = None) -> Finding:
         state, word = self._state(one, removal)

@@ -191,6 +191,7 @@ def channels_of(trace: Trace, identity: Identity, conclusions: Conclusions) -> l
         written, read = conclusions.channels[opening.iri]
         _add(found, written, opening, "write")
         _add(found, read, opening, "read")
+    _add_held(found, identity, conclusions)
     for channel in found.values():
         channel.writes.sort(key=lambda part: part.first)
         channel.reads.sort(key=lambda part: part.first)
@@ -258,6 +259,21 @@ def _add(found: dict[str, Channel], name: str, opening: Opening, side: str) -> N
     parts = channel.reads if side == "read" else channel.writes
     for one in known if len(known) == len(times) else [Stretch(first, last, 0) for first, last in times]:
         parts.append(Part(opening.process, one.first, one.last, one.size, opening.path))
+
+
+def _add_held(found: dict[str, Channel], identity: Identity, conclusions: Conclusions) -> None:
+    """Add the unwatched programs that may have inherited an end of a pipe, if no observed process used that end."""
+    unread = {name for name, channel in found.items() if not channel.reads}
+    unwritten = {name for name, channel in found.items() if not channel.writes}
+    for one in conclusions.held:
+        name, process = identity.pipe(one.opening), one.program.process
+        if one.opening.kind != "Pipe" or name not in found:
+            continue
+        part = Part(process, one.program.started, conclusions.ends[process.iri], 0, one.opening.path)
+        if one.opening.writable and name in unwritten:
+            found[name].writes.append(part)
+        elif not one.opening.writable and name in unread:
+            found[name].reads.append(part)
 
 
 def _adds_up(channel: Channel) -> bool:

@@ -94,12 +94,13 @@ def conclude(
         read = whole.lone.moments
         conclusions.lone = {process.iri: read(process, noise.read) for process in whole.processes.values()}
     trace = strands(whole, conclusions, ends)
+    started = origins(trace) if known.origins is None else known.origins
+    conclusions.held = tuple(unwatched.held(trace, started))
     gather(trace, identity, conclusions, noise, ends)
     name(trace, identity, conclusions)
     part(trace, conclusions)
     shared.join(trace, identity, conclusions)
     say(trace, identity, conclusions)
-    started = origins(trace) if known.origins is None else known.origins
     memories = memory.memories(trace, identity, conclusions, ends, started)
     channels = channels_of(trace, identity, conclusions)
     begin(channels, conclusions)

@@ -16,6 +16,7 @@ from provio.trace.facts import Opening, Process
 
 if TYPE_CHECKING:
     from provio.lineage.code import Noise
+    from provio.lineage.unwatched import Held
     from provio.trace.fast.lone_files import Moments
 
 # The kernel sets file times from a clock that may lag behind ours by one tick (1 to 10 ms, more under load).
@@ -82,7 +83,8 @@ class Span:
     are the versions that the kernel alone copied from (`copied_only`: nothing else was written). `mapped`: written
     through a shared writable map. `by_the_way`: not a product of the process, so it does not end a phase. `content` is
     when it first wrote content (0: at `first`), not when it created or emptied the file. `clock_error` is by how much
-    moments of other hosts may be out of order with these (ns).
+    moments of other hosts may be out of order with these (ns). A possible span that is not `sure` counts only where no
+    other process wrote.
     """
 
     process: Process
@@ -99,6 +101,7 @@ class Span:
     by_the_way: bool = False
     clock_error: int = 0
     content: int = 0
+    sure: bool = True
 
     @property
     def wrote_content(self) -> bool:
@@ -295,6 +298,8 @@ class Conclusions:
     programs: dict[str, ProgramFacts]
     inputs: dict[str, list[Input]] = field(default_factory=dict)
     spans: list[Span] = field(default_factory=list)
+    held: Sequence[Held] = ()  # openings that unwatched programs may have inherited
+    possible: list[tuple[Span, str]] = field(default_factory=list)  # spans of such programs, with their names
     versions: dict[str, Version] = field(default_factory=dict)
     parts: dict[str, list[Version]] = field(default_factory=dict)
     phases: dict[str, list[Phase]] = field(default_factory=dict)

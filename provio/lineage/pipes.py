@@ -73,8 +73,10 @@ def _shares(parts: list[Part], phases: dict[str, list[Phase]]) -> list[_Share]:
     of them."""
     found: dict[str, _Share] = {}
     for part in parts:
-        for phase in _overlapping(part, phases.get(part.process.iri, [])):
-            first, last = max(part.first, phase.start), min(part.last, max(phase.end, part.first))
+        own = phases.get(part.process.iri, [])
+        for phase in _overlapping(part, own):
+            end = part.last if phase is own[-1] else phase.end  # the end of an unwatched program is not in its phase
+            first, last = max(part.first, phase.start), min(part.last, max(end, part.first))
             share = found.setdefault(phase.iri, _Share(phase, first, last, part.low, part.high, part.path))
             share.first, share.last = min(share.first, first), max(share.last, last)
             share.low, share.high = min(share.low, part.low), max(share.high, part.high)

@@ -18,10 +18,10 @@ from provio.lineage.identity import Identity
 from provio.lineage.model import SECOND, TICK, Conclusions, Input, Span, Version, inode_of
 from provio.lineage.ranks import of_ranks
 from provio.lineage.reads import Changed, doubt, name_unread, narrow, read_on_the_way
-from provio.lineage.unwatched import handed_on
+from provio.lineage.unwatched import Held
 from provio.system.statx import Facts
 from provio.trace.facts import Event, Opening, Process, Stretch
-from provio.trace.run_facts import Trace, Unwatched
+from provio.trace.run_facts import Trace
 
 PROT_READ, PROT_WRITE = 1, 2
 STAMP_MAPS = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs"})  # here, a store through a map changes the mtime
@@ -35,8 +35,8 @@ def gather(trace: Trace, identity: Identity, conclusions: Conclusions, noise: No
     collector = _Collector(trace, identity, conclusions, noise, ends)
     for process in trace.processes.values():
         collector.process(process)
-    for program, opening in handed_on(trace):
-        collector.handed_on(program, opening)
+    for one in conclusions.held:
+        collector.held(one)
     doubt(trace, conclusions.spans)
     collector.add_final_versions()
     met: set[tuple[str, int]] = set()
@@ -226,23 +226,28 @@ class _Collector:
             return False
         return final.key == opening.facts.key
 
-    def handed_on(self, program: Unwatched, opening: Opening) -> None:
-        """Add the span of an unwatched program that inherited an opening, if the file changed while it ran."""
-        life = self.lives[program.process.iri]
-        found = opening.settled or opening.at_close
-        if opening.kind == "FileVersion" and found and program.started - TICK <= found.mtime <= life + TICK:
-            moment = max(program.started, min(found.mtime, life))
+    def held(self, one: Held) -> None:
+        """Add the possible span of an unwatched program that inherited an opening, and the file as its input if the
+        process that opened it did not read it."""
+        opening, process, life = one.opening, one.program.process, self.lives[one.program.process.iri]
+        if opening.kind != "FileVersion" or of_ranks(opening) or self.out.is_separate(opening.facts):
+            return
+        started = one.program.started
+        if opening.writable:
             span = Span(
-                program.process,
-                inode_of(opening.facts),
-                program.started,
-                moment,
-                life,
-                final=found,
-                opening=opening,
+                process, inode_of(opening.facts), started, life, life, opening=opening, sure=one.sure,
                 clock_error=self.clock_error,
-            )
-            self._add(span, opening)
+            )  # fmt: skip
+            self.out.possible.append((span, one.program.name))
+            if opening.facts.size and not opening.truncated:
+                self.version(opening.facts, opening, False, opening.opened)
+            found = opening.settled or opening.at_close
+            if found and started - TICK <= found.mtime <= self.over + TICK:
+                self.version(found, opening, False, max(life, opening.closed))
+        elif opening.facts.size and not (opening.reads() or opening.flags & os.O_PATH):
+            noise = self.noise(opening)
+            version = self.version(opening.facts, opening, noise, opening.opened)
+            self.out.inputs[process.iri].append(Input(process, version.iri, started, life, noise))
 
     def _add(self, span: Span, opening: Opening) -> None:
         self.out.spans.append(span)

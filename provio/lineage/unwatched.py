@@ -1,7 +1,8 @@
 """Account for programs that could not be watched, from the facts of the processes around them.
 
-A program that was started with a file open for writing is the writer of that file if no other process is. Any other
-file that changed while the program ran, and that no recorded process wrote, may be its product: a gap states this.
+A program may have inherited a file or pipe that a process before it had open, also through processes that did not use
+it: it is the writer or reader if no observed process is. Any other file that changed while the program ran or later,
+and that no recorded process wrote, may be its product: a gap states this.
 There are also gaps for files of which only the bytes were observed, because the library that wrote them is inside the
 executable, and for submitted jobs that are not observed.
 """
@@ -9,61 +10,79 @@ executable, and for submitted jobs that are not observed.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
-from provio.lineage.identity import Identity
-from provio.lineage.model import TICK, Conclusions
+from provio.base.records import frozen
+from provio.lineage.identity import Identity, without_task
+from provio.lineage.model import TICK, Conclusions, Version
 from provio.trace.facts import Opening, Process
 from provio.trace.run_facts import Trace, Unwatched
 
+if TYPE_CHECKING:
+    from provio.lineage.phases import Origin
 
-def handed_on(trace: Trace) -> Iterator[tuple[Unwatched, Opening]]:
-    """Yield each unwatched program with the openings for writing that it inherited from the image before it or its
-    parent, unless that process itself wrote through them afterwards."""
-    images: dict[tuple[str, int, int], list[Process]] = {}
-    parents = {
-        (process.host, event.number("childPid"), event.number("childTick")): process
-        for process in trace.processes.values()
-        for event in process.events
-        if event.kind in ("Fork", "Spawn")
-    }
+
+@frozen
+class Held:
+    """An opening that an unwatched program may have inherited; `sure`: no exec closed its first descriptor."""
+
+    program: Unwatched
+    opening: Opening
+    sure: bool
+
+
+def held(trace: Trace, origins: Mapping[str, Origin]) -> Iterator[Held]:
+    """Yield each unwatched program with the openings that it may have inherited: those of the image before it, of its
+    parent, of the image before that, and so on, that were still open when the next of these processes started.
+
+    A process between two others may have closed a descriptor that it never used, which is not recorded. So such a
+    program counts as a writer or reader only where no observed process is one.
+    """
+    openings: dict[str, list[Opening]] = {}
     for process in trace.processes.values():
-        images.setdefault((process.host, process.pid, process.tick), []).append(process)
+        openings.setdefault(without_task(process.iri), []).extend(process.openings)
     for program in trace.unwatched:
-        key = (program.process.host, program.process.pid, program.process.tick)
-        before = [
-            image for image in images.get(key, ()) if image is not program.process and image.started <= program.started
-        ]
-        for image in [*before, *([parents[key]] if key in parents else [])]:
-            yield from ((program, opening) for opening in image.openings if _left_open(opening, program.started))
+        known: set[tuple[str, int, bool]] = set()
+        for holder, moment in _line(program.process.iri, program.started, origins):
+            for opening in openings.get(holder, ()):
+                key = opening.facts.device, opening.facts.inode, opening.writable
+                if opening.opened <= moment and not 0 < opening.closed <= moment and key not in known:
+                    known.add(key)
+                    yield Held(program, opening, not opening.flags & os.O_CLOEXEC)
 
 
-def _left_open(opening: Opening, moment: int) -> bool:
-    kept = opening.writable and (not opening.flags & os.O_CLOEXEC or _changed_unseen(opening))
-    still = opening.opened <= moment and not 0 < opening.closed <= moment
-    return kept and still and all(last <= moment for _, last in opening.writes())
-
-
-def _changed_unseen(opening: Opening) -> bool:
-    """Return whether a file changed without an observed write: a child may write through a copy of a descriptor that
-    closes at an exec, as for `subprocess.run(…, stdout=file)`."""
-    left = opening.settled or opening.at_close
-    return left is not None and left.key != opening.facts.key and not opening.writes()
+def _line(iri: str, started: int, origins: Mapping[str, Origin]) -> Iterator[tuple[str, int]]:
+    """Yield the processes that a process comes from, each with the moment at which it started the next."""
+    known = set[str]()
+    while (origin := origins.get(iri)) and iri not in known:
+        known.add(iri)
+        iri = without_task(origin.process.iri)
+        yield iri, started if origin.moment is None else origin.moment
+        started = origin.process.started
 
 
 def suspect(trace: Trace, conclusions: Conclusions, lives: dict[str, int]) -> None:
-    """Add a gap to each version without an observed writer that was made while a program ran unwatched."""
+    """Add a gap to each version without an observed writer that was made while a program ran unwatched, or after that:
+    by a process that it started."""
     if not trace.unwatched:
         return
+    over = max(int(trace.run.get("endedNs", 0)), *lives.values())
     contributed = {made.iri.partition("~")[0] for made in conclusions.contributions}
     for version in conclusions.versions.values():
         mtime = version.facts.mtime
         if version.generated_by or version.noise or version.iri in contributed:
             continue
-        names = [u.name for u in trace.unwatched if u.started - TICK <= mtime <= lives[u.process.iri] + TICK]
-        if names:
-            reason = f"may have been written by {_listed(names)}, which could not be watched"
-            conclusions.gaps.append((version.iri + "~unwatched", version.iri, reason))
+        before = [u for u in trace.unwatched if u.started - TICK <= mtime]
+        names = [u.name for u in before if mtime <= lives[u.process.iri] + TICK] or [u.name for u in before]
+        if names and mtime <= over + TICK:
+            conclusions.gaps.append(perhaps_written(version, names))
+
+
+def perhaps_written(version: Version, names: list[str]) -> tuple[str, str, str]:
+    """Return the gap of a version that unwatched programs of these names may have written."""
+    reason = f"may have been written by {_listed(names)}, which could not be watched"
+    return version.iri + "~unwatched", version.iri, reason
 
 
 def hide(trace: Trace, identity: Identity, conclusions: Conclusions) -> None:

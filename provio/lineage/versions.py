@@ -9,14 +9,16 @@ of the one before, and no writer.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from provio.lineage.identity import contribution, without_task
 from provio.lineage.model import TICK, Conclusions, Copy, Span, Version, inode_of
 from provio.lineage.spans import Writing, writings
+from provio.lineage.unwatched import perhaps_written
 from provio.trace.facts import Process
 from provio.trace.run_facts import Trace
 
+UNWRITTEN = "no recorded process wrote its content: the process that made the file did not, or not in a recorded call"
 OUR_CLOCK = 100_000  # ns by which our clock may lag behind the kernel's
 
 
@@ -35,9 +37,12 @@ def makings(conclusions: Conclusions) -> Iterator[Making]:
     chains: dict[tuple[str, int, int], list[Version]] = {}
     for version in conclusions.described():
         chains.setdefault(inode_of(version.facts), []).append(version)
+    possible: dict[tuple[str, int, int], list[tuple[Span, str]]] = {}
+    for span, program in conclusions.possible:
+        possible.setdefault(span.inode, []).append((span, program))
     for inode, chain in chains.items():
-        if inode in known:
-            yield from _chain(conclusions, chain, known[inode])
+        if inode in known or inode in possible:
+            yield from _chain(conclusions, chain, known.get(inode) or Writing([]), possible.get(inode, ()))
 
 
 def make(conclusions: Conclusions, version: Version, writer: Span | None) -> None:
@@ -49,13 +54,15 @@ def make(conclusions: Conclusions, version: Version, writer: Span | None) -> Non
         conclusions.contributions.append(version)
 
 
-def _chain(conclusions: Conclusions, chain: list[Version], writing: Writing) -> Iterator[Making]:
-    """Attribute the versions of one inode, oldest first.
+def _chain(
+    conclusions: Conclusions, chain: list[Version], writing: Writing, possible: Sequence[tuple[Span, str]]
+) -> Iterator[Making]:
+    """Attribute the versions of one inode, oldest first; `possible` are the spans of unwatched programs.
 
     The order is that of the kernel's mtimes, unless these were set. Only our own clock decides whether a version was
     before or after a truncation.
     """
-    writers = {version.iri: _writer(version, writing) for version in chain}
+    writers = {version.iri: _writer_of_content(version, writing, possible) for version in chain}
     moments = {version.iri: _written(version, writers[version.iri]) for version in chain}
     before, since, wrote = None, 0, None
     for version in sorted(
@@ -69,6 +76,7 @@ def _chain(conclusions: Conclusions, chain: list[Version], writing: Writing) -> 
             if before and before.facts.size and _kept(conclusions, before, (wrote, since), (by, emptied)):
                 version.revision_of += (before.iri,)
             yield from _contribute(conclusions, version, writer, writing, (max(emptied, since), moment), before)
+            _add_unseen(conclusions, version, writer, possible, (max(emptied, since), moment))
         before, since, wrote = version, moment, writer
 
 
@@ -113,6 +121,33 @@ def _order(version: Version, writer: Span | None, moment: int) -> int:
     lag = TICK + (writer.clock_error if writer else 0)
     stamped = writer and writer.first - lag <= mtime <= max(writer.last, writer.end) + lag
     return mtime if stamped else moment
+
+
+def _writer_of_content(version: Version, writing: Writing, possible: Sequence[tuple[Span, str]]) -> Span | None:
+    """Return the span that wrote a version; if no observed process wrote its content, that of an unwatched program
+    that may have inherited the file: of those that ran at its mtime the last, or else the last before it, whose child
+    processes may have written it."""
+    found, mtime = _writer(version, writing), version.facts.mtime
+    if not possible or not version.facts.size or version.retimed or (found and found.wrote_content):
+        return found
+    began = [one for one, _ in possible if one.first - TICK <= mtime and one.first <= one.seen(version)]
+    return max(began, key=lambda one: (one.end + TICK >= mtime, one.sure, one.first), default=found)
+
+
+def _add_unseen(
+    conclusions: Conclusions, version: Version, writer: Span, possible: Sequence[tuple[Span, str]],
+    between: tuple[int, int],
+) -> None:  # fmt: skip
+    """Add a gap to a version that an unwatched program may have written besides its writer, or whose content no
+    observed process wrote."""
+    since, moment = between
+    names = [
+        name for one, name in possible if one is not writer and one.sure and one.first <= moment and one.end > since
+    ]
+    if names:
+        conclusions.gaps.append(perhaps_written(version, names))
+    elif version.facts.size and not writer.wrote_content and not version.noise:
+        conclusions.gaps.append((version.iri + "~unwritten", version.iri, UNWRITTEN))
 
 
 def _writer(version: Version, writing: Writing) -> Span | None:
