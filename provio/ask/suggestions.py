@@ -21,6 +21,7 @@ from provio.trace.hosts import UNCOLLECTED
 
 RECORD = "run the command that makes or reads it under provio (provio run -- COMMAND)"
 MOST = 100_000  # paths that are compared
+LOST = ("/gap", "/g1", "/damage")  # endings of the IRIs of gaps about traces that could not be written or read
 SECOND = 1_000_000_000  # ns
 SOON = 1.0  # seconds by which the times of files and those of runs may differ
 # Runs with a gap that the trace states (a program that could not be watched, a call, a trace that could not be written
@@ -103,14 +104,15 @@ def unrecorded(reader: Rows, path: bytes) -> str:
     process.
 
     It names the newest run with such a gap during which the file was made or changed, or which submitted a job before
-    that; for a missing file, the newest such run.
+    that; for a missing file, the newest run of which a trace is lost.
     """
     times = _made_and_changed(path)
     for row in reader.rows(UNRECORDED):
         start = datetime.fromisoformat(row["start"]).timestamp()
         over = row.get("end") and not row["gap"].endswith("/submitted")
         end = datetime.fromisoformat(row["end"]).timestamp() if over else inf
-        if not times or any(start - error <= moment <= end + error for moment, error in times):
+        lost = row["gap"].endswith(LOST)
+        if (lost and not times) or any(start - error <= moment <= end + error for moment, error in times):
             run = row["run"].rpartition("/")[2]
             when = "when it was last changed " if times else ""
             incomplete = f"{when}not all of run {run} could be recorded ({row['reason']})"
