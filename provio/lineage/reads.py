@@ -34,7 +34,7 @@ def read_on_the_way(trace: Trace, spans: list[Span]) -> Iterator[tuple[Opening, 
         if opening.kind != "FileVersion" or not written:
             continue
         if opening.writable:
-            yield from _read_back(opening, written.spans)
+            yield from _read_back(opening, written.through_inherited)
         else:
             for stretch, size in _beyond(opening, written.completed(opening)):
                 latest = written.at_work(opening.process.host, opening.opened, stretch.last)
@@ -47,8 +47,7 @@ def read_on_the_way(trace: Trace, spans: list[Span]) -> Iterator[tuple[Opening, 
 def _read_back(opening: Opening, spans: list[Span]) -> Iterator[tuple[Opening, Stretch, Facts]]:
     """Yield such contents for an opening that can also write: a fork wrote through the descriptor that it inherited."""
     own, done = without_task(opening.process.iri), 0
-    forks = [span for span in spans if span.wrote_content and span.opening and span.opening.inherited]
-    others = [span for span in forks if without_task(span.process.iri) != own]
+    others = [span for span in spans if without_task(span.process.iri) != own]
     stretches = [stretch for access in opening.accesses for stretch in access.stretches("read")] if others else []
     for stretch in sorted(stretches, key=lambda one: one.last):
         done += stretch.size
@@ -66,6 +65,7 @@ class Writers:
 
     def __init__(self, spans: list[Span]) -> None:
         self.spans = spans
+        self.through_inherited = [s for s in spans if s.wrote_content and s.opening and s.opening.inherited]
         self.left: dict[tuple[int, int], list[Span]] | None = None
         self.write_starts: dict[tuple[tuple[int, int], str], int] = {}
         self.courses: dict[str, Courses] = {}
