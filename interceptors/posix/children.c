@@ -36,13 +36,22 @@ FORWARD(fork, pid_t, (void), watched_fork, watching() ? thread_self() : NULL)
 FORWARD(__fork, pid_t, (void), watched_fork, watching() ? thread_self() : NULL)
 FORWARD(_Fork, pid_t, (void), watched_fork, watching() ? thread_self() : NULL)
 
+// The steps of the C library's forkpty one by one: the master's mark must exist before the child first writes.
 pid_t provio_forkpty(int *master, char *name, const void *terminal, const void *window) {
     struct thread *thread = watching() ? thread_self() : NULL;
-    uint64_t started = thread == NULL ? 0 : now(thread);
-    child_begin();
-    pid_t pid = forked(API_forkpty, REAL(forkpty)(master, name, terminal, window), thread, started);
-    if (pid == 0 && watching()) forget_standard();
-    if (pid > 0 && thread != NULL) object_forget(*master);
+    int own, slave;
+    if (thread == NULL) {
+        child_begin();
+        return forked(API_forkpty, REAL(forkpty)(master, name, terminal, window), NULL, 0);
+    }
+    if (provio_openpty(&own, &slave, name, terminal, window) != 0) return -1;
+    pid_t pid = watched_fork(API_forkpty, REAL(fork), thread);
+    int error = errno;
+    provio_close(pid == 0 ? own : slave);
+    if (pid == 0 && provio_login_tty(slave) != 0) _exit(1);
+    if (pid < 0) provio_close(own);
+    if (pid > 0) *master = own;
+    errno = error;
     return pid;
 }
 

@@ -104,23 +104,6 @@ void forget_standard(void) {
     for (int fd = 0; fd <= 2; fd++) object_forget(fd);
 }
 
-int provio_openpty(int *master, int *slave, char *name, const void *terminal, const void *window) {
-    bool watched = watching();
-    int result = REAL(openpty)(master, slave, name, terminal, window);
-    if (watched && result == 0) {
-        object_forget(*master);
-        object_forget(*slave);
-    }
-    return result;
-}
-
-int provio_login_tty(int fd) {
-    bool watched = watching();
-    int result = REAL(login_tty)(fd);
-    if (watched && result == 0) forget_standard();
-    return result;
-}
-
 int provio_daemon(int keep_folder, int keep_streams) {
     bool watched = watching();
     int result = REAL(daemon)(keep_folder, keep_streams);

@@ -19,8 +19,13 @@ bool statx_facts(int dirfd, const char *path, int flags, struct facts *facts) {
         .size = found.stx_size,
     };
     unsigned major = found.stx_rdev_major;
-    if (S_ISCHR(found.stx_mode) && (major == 4 || major == 5 || (major >= 136 && major <= 143)))
-        facts->mode = 0; // a terminal is not recorded, like files without a type
+    if (S_ISCHR(found.stx_mode) && (major == 4 || major == 5 || (major >= 136 && major <= 143))) {
+        facts->mode = 0; // a terminal is not recorded, like files without a type, unless its master is of the run
+        facts->terminal = major >= 136                              ? TERMINAL_SLAVE
+                          : major == 5 && found.stx_rdev_minor == 2 ? TERMINAL_MASTER
+                          : major == 5 && found.stx_rdev_minor == 0 ? TERMINAL_CONTROLLING
+                                                                    : 0;
+    }
     return true;
 }
 
@@ -312,6 +317,7 @@ static struct object *object_adopt(int fd) {
     object->inherited = true;
     object->flags = (uint32_t)flags;
     object->kind = statx_facts(fd, "", AT_EMPTY_PATH, &object->facts) ? kind_of(object->facts.mode) : NULL;
+    if (unlikely(object->facts.terminal != 0)) terminal_read(fd, object, 0);
     channel_note(object);
     object->unlinked = object->facts.links == 0;
     bool named = object->kind != NULL && !S_ISSOCK(object->facts.mode);
@@ -386,17 +392,20 @@ static struct object *object_opened(int api, int fd, int dirfd, const char *path
     if (unlikely(settings.limited) && (path != NULL || dirfd != -1) && descriptor_filtered(fd, dirfd, path))
         return table_ignore(fd);
     const char *kind = statx_facts(fd, "", AT_EMPTY_PATH, &facts) ? kind_of(facts.mode) : TERM_File;
-    struct object *object = kind == NULL || kind_filtered(facts.mode) ? NULL : object_new();
-    char *room = object == NULL || (path == NULL && dirfd == -1) ? NULL : pool_take(&scratches);
+    bool terminal = kind == NULL && facts.terminal != 0;
+    bool dropped = kind == NULL ? !terminal || kind_filtered(S_IFSOCK) : kind_filtered(facts.mode);
+    struct object *object = dropped ? NULL : object_new();
+    char *room = object == NULL || terminal || (path == NULL && dirfd == -1) ? NULL : pool_take(&scratches);
     if (object == NULL) return table_ignore(fd);
     object->kind = kind;
     object->facts = facts;
+    if (unlikely(terminal)) dropped = !terminal_read(fd, object, started);
     channel_note(object);
     object->flags = (uint32_t)flags;
     atomic_store_explicit(&object->stream, stream, memory_order_relaxed);
     object->unlinked = facts.links == 0 && facts.mode != 0;
     size_t length = room == NULL ? 0 : name_opened(room, fd, dirfd, path, flags, &object->unlinked);
-    bool dropped = length > 0 && path_ignored(room, length);
+    if (length > 0) dropped = path_ignored(room, length);
     if (facts.size == 0 && length > 0) memory_opened(api, room, length, flags);
     if (length > 0 && !dropped) object_path(object, room, length);
     if (room != NULL) pool_give(&scratches, room);

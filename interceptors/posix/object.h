@@ -9,6 +9,7 @@
 struct facts {
     uint32_t device_major, device_minor, links, mode;
     uint64_t inode, birth, modified, changed, size;
+    enum { TERMINAL_SLAVE = 1, TERMINAL_MASTER, TERMINAL_CONTROLLING } terminal; // 0: none that may be followed
 };
 
 static inline uint64_t nanoseconds(int64_t seconds, int64_t more) {
@@ -23,14 +24,16 @@ struct address {
 struct connection {
     uint64_t peer_inode; // AF_UNIX; 0: unknown, then peer_pid may be known
     uint32_t peer_pid;
-    uint16_t family; // 0: not read yet, or none
+    uint16_t family; // 0: not read yet, or none; or an end of a terminal
     union {
-        char path[109]; // AF_UNIX
+        char path[109]; // AF_UNIX; of a terminal, the target of its mark
         struct {
             struct address local, peer;
         };
     };
 };
+
+enum { FAMILY_MASTER = 0xfffe, FAMILY_SLAVE, TERMINAL_ROOM = 45 };
 
 struct object {
     _Atomic uint64_t serial; // 0: opened before provio saw it; recorded at its first use
@@ -116,6 +119,10 @@ static inline void object_moved(struct object *object, uint64_t position) {
 void connection_read(int fd, struct object *object);
 void text_connection(struct text *text, const struct connection *connection);
 void message_taken(const struct msghdr *message);
+
+// terminal.c
+bool terminal_read(int fd, struct object *object, uint64_t opened);
+void text_terminal(struct text *text, const struct connection *connection);
 
 // The opening of a descriptor, ready for counting; `&ignored` if it is not recorded.
 static inline struct object *object_of(int fd) {

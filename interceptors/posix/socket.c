@@ -141,6 +141,8 @@ void text_connection(struct text *text, const struct connection *connection) {
     if (connection->family == AF_UNIX) {
         if (connection->peer_inode != 0) TEXT_NUMBER(text, TERM_peerInode, connection->peer_inode);
         if (connection->peer_pid != 0) TEXT_NUMBER(text, TERM_peerPid, connection->peer_pid);
+    } else if (connection->family >= FAMILY_MASTER) {
+        text_terminal(text, connection);
     } else if (connection->family != 0) {
         TEXT(text, " ; " TERM_localAddress " \"");
         text_address(text, &connection->local);

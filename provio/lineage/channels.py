@@ -155,13 +155,15 @@ class Part:
 
 @plain()
 class Channel:
-    """A pipe, or one direction of a connection; `placed`: all its bytes are accounted for."""
+    """A pipe, or one direction of a connection; `placed`: all its bytes are accounted for; `terminal`: of a
+    pseudo-terminal, which changes the ends of lines and returns an echo."""
 
     name: str
     kind: str
     writes: list[Part] = field(default_factory=list)
     reads: list[Part] = field(default_factory=list)
     placed: bool = True
+    terminal: bool = False
 
 
 NUMBER = 8  # bytes: the size of the largest wake-up
@@ -174,6 +176,7 @@ def channels_of(trace: Trace, identity: Identity, conclusions: Conclusions) -> l
     ends = Ends(trace, identity)
     tokens, ignored = job_servers(trace) | _wake_ups(trace), _launcher_directions(trace, ends)
     jupyter = {process.iri for process in kernels(trace)}
+    masters: list[tuple[str, Opening]] = []
     for opening in trace.openings():
         if opening.process.iri in jupyter:  # outside of its cells, a kernel only communicates with the notebook
             conclusions.channels[opening.iri] = ("", "")
@@ -191,6 +194,10 @@ def channels_of(trace: Trace, identity: Identity, conclusions: Conclusions) -> l
         written, read = conclusions.channels[opening.iri]
         _add(found, written, opening, "write")
         _add(found, read, opening, "read")
+        if opening.connection.terminal and opening.connection.local.endswith(".master"):
+            masters.append((read, opening))
+    for name, opening in masters:
+        _add_echo(trace, found, name, opening)
     _add_held(found, identity, conclusions)
     for channel in found.values():
         channel.writes.sort(key=lambda part: part.first)
@@ -249,13 +256,28 @@ def _pipe(opening: Opening) -> tuple[str, str, int]:
     return opening.process.host, opening.facts.device, opening.facts.inode
 
 
+def _add_echo(trace: Trace, found: dict[str, Channel], name: str, opening: Opening) -> None:
+    """Add the data that a process wrote into a terminal's master as data that returns from it: the echo.
+
+    It is added only where it makes a difference: if another process reads the master, or if nothing else explains the
+    data that was read.
+    """
+    channel = found.get(name)
+    if channel is None:
+        return
+    shared = any(part.process.iri != opening.process.iri for part in channel.reads)
+    if shared or not (channel.writes or trace.unwatched):
+        _add(found, name, opening, "write")
+
+
 def _add(found: dict[str, Channel], name: str, opening: Opening, side: str) -> None:
     times = opening.reads() if side == "read" else opening.writes()
     if not times or not name:
         return
     channel = found.setdefault(name, Channel(name, opening.kind))
     known = [stretch for access in opening.accesses for stretch in access.stretches(side) if stretch.size]
-    channel.placed = channel.placed and len(known) == len(times)
+    channel.terminal = opening.connection.terminal
+    channel.placed = channel.placed and len(known) == len(times) and not channel.terminal
     parts = channel.reads if side == "read" else channel.writes
     for one in known if len(known) == len(times) else [Stretch(first, last, 0) for first, last in times]:
         parts.append(Part(opening.process, one.first, one.last, one.size, opening.path))

@@ -26,7 +26,7 @@ VERSION = pattern(
     r"(?P<inode>(?P<domain>.*/version/[^/]+)/(?P<of>\d+\.-?\d+))\.(?P<mtime>-?\d+)(?P<rest>\.\d+)(?P<part>~.*)?"
 )
 FILES = 4096  # file names in the cache
-LOOPBACK = pattern(r"127\.|\[0:0:0:0:0:0:0:1\]")
+THIS_HOST = pattern(r"127\.|\[0:0:0:0:0:0:0:1\]|terminal\.")
 
 
 @frozen
@@ -97,9 +97,9 @@ class Identity:
     def connection(self, host: str, local: str, peer: str) -> str:
         """Return the IRI that prefixes the segments sent from one address to another.
 
-        It contains the host for a loopback connection; otherwise both hosts compute the same IRI.
+        It contains the host for a loopback connection and a terminal; otherwise both hosts compute the same IRI.
         """
-        place = f"{turtle.segment(host)}/{self.boot}/" if LOOPBACK.match(local) else ""
+        place = f"{turtle.segment(host)}/{self.boot}/" if THIS_HOST.match(local) else ""
         return f"{BASE}socket/{place}{turtle.segment(local)}/{turtle.segment(peer)}"
 
     def image(self, record: Record) -> str:

@@ -47,7 +47,8 @@ def connect(trace: Trace, channels: list[Channel], conclusions: Conclusions) -> 
             conclusions.segments.append(found)
         for parts in _by_process(channel.reads):
             for phases in (conclusions.phases, conclusions.finer):
-                _read(channel, _shares(parts, phases), written)
+                others = [one for one in written if not (channel.terminal and one.phase.process is parts[0].process)]
+                _read(channel, _shares(parts, phases), others)
 
 
 def _unseen(channel: Channel, unwatched: str | None, conclusions: Conclusions) -> None:

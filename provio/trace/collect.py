@@ -21,7 +21,8 @@ from provio.settings.home import RUN_ID, Home, share
 from provio.system import node_local
 from provio.trace import environment, liveness, run_source
 
-NOT_COPIED = (node_local.SIGN, ".new", run_source.UNCLOSED)  # endings of files that only this host uses
+# endings of files that only this host uses
+NOT_COPIED = (node_local.SIGN, ".new", run_source.UNCLOSED, run_source.TERMINAL_ENDING)
 DONE = ".collected"  # ending of a folder that is completely copied to the run folder
 PART = 1 << 20  # bytes that are copied or compared at once
 

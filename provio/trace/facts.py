@@ -162,6 +162,11 @@ class Connection:
         local, peer = record.get("localAddress", ""), record.get("peerAddress", "")
         return Connection(local, peer, int(record.get("peerInode", 0)), int(record.get("peerPid", 0)))
 
+    @property
+    def terminal(self) -> bool:
+        """Whether the two ends are the master and the slave of a pseudo-terminal."""
+        return self.local.startswith("terminal.")
+
 
 @plain(slots=True)
 class Opening:

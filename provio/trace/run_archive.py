@@ -26,6 +26,7 @@ from provio.trace.run_source import (
     HEAD,
     MOST,
     SHELL_ENDING,
+    TERMINAL_ENDING,
     UNCLOSED,
     Folder,
     RunFile,
@@ -198,7 +199,7 @@ def _check(files: Folder, record: Record) -> None:
     for path, folders, names in os.walk(files.folder):
         for name in (*folders, *names):
             other = os.path.join(path, name)
-            if other not in known and not name.endswith((".new", SHELL_ENDING, UNCLOSED)):
+            if other not in known and not name.endswith((".new", SHELL_ENDING, UNCLOSED, TERMINAL_ENDING)):
                 raise OSError(errno.EINVAL, f"{other} is not a file of provio")
 
 

@@ -30,6 +30,7 @@ GAP_ENDING = ".gap"
 SHELL_ENDING = ".session"  # the identity of a shell that is recorded from some point on
 HEAD = "run.ttl"
 UNCLOSED = "unclosed"  # the list of open files that the processes of a run keep, used only at the end of the run
+TERMINAL_ENDING = ".terminal"  # the marks of terminals that a process of the run opened, used only during the run
 MOST = 1 << 30  # bytes of one file; a larger one is damage
 THREAD_FILE = 4  # dots in the name of a thread file: <pid>.<tick>.<n>.<k>.ttl
 LARGE = 4 << 20  # bytes from which on a file is read in parts

@@ -203,6 +203,8 @@ class Lines:
             return self.short(value)
         if word == "peerPid":
             return next(name for iri, name in self.processes.items() if self.facts[iri]["pid"] == value)
+        if value.startswith("terminal."):
+            return value.partition(".")[0] + "…" + value.rpartition(".")[2]
         if word == "localAddress":
             return value.rpartition(":")[0]
         value = re.sub("@[0-9]+", "@0", value.replace(str(self.work), ".")).replace("\n", "|")

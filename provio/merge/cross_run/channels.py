@@ -132,6 +132,8 @@ def _gap_of(facts: Facts, graph: Graph, channel: str, process: str) -> None:
     parts = channel.partition(SOCKET)[2].split("/")
     if not parts[0]:
         reason = "read from a pipe: what wrote into it was not watched"
+    elif parts[-2].startswith("terminal."):
+        reason = "read from a terminal: what wrote into it was not watched"
     else:
         peer = f" ({unquote(parts[-2])})" if ":" in unquote(parts[-2]) else ""
         reason = f"read from a socket{peer}: where that came from is not followed"
