@@ -76,8 +76,9 @@ def _shares(parts: list[Part], phases: dict[str, list[Phase]]) -> list[_Share]:
     for part in parts:
         own = phases.get(part.process.iri, [])
         for phase in _overlapping(part, own):
-            end = part.last if phase is own[-1] else phase.end  # the end of an unwatched program is not in its phase
-            first, last = max(part.first, phase.start), min(part.last, max(end, part.first))
+            if phase is own[-1]:  # the end of an unwatched program is not in its records
+                phase.end = max(phase.end, part.last)
+            first, last = max(part.first, phase.start), min(part.last, max(phase.end, part.first))
             share = found.setdefault(phase.iri, _Share(phase, first, last, part.low, part.high, part.path))
             share.first, share.last = min(share.first, first), max(share.last, last)
             share.low, share.high = min(share.low, part.low), max(share.high, part.high)

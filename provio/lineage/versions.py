@@ -130,7 +130,7 @@ def _writer_of_content(version: Version, writing: Writing, possible: Sequence[tu
     found, mtime = _writer(version, writing), version.facts.mtime
     if not possible or not version.facts.size or version.retimed or (found and found.wrote_content):
         return found
-    began = [one for one, _ in possible if one.first - TICK <= mtime and one.first <= one.seen(version)]
+    began = [one for one, _ in possible if one.first - TICK <= mtime]
     return max(began, key=lambda one: (one.end + TICK >= mtime, one.sure, one.first), default=found)
 
 
