@@ -171,13 +171,14 @@ static struct counters *access_begin(struct thread *thread, struct object *objec
     uint64_t number = next_number(&thread->accesses);
     if (serial == 0) return NULL; // closed by another thread
     size_t room = head_room(number, serial, api) + task_room(scope_of(thread));
-    if (!block_begin(thread, &block, room + side_counters(side) * COUNTER + 3)) return NULL;
+    bool channel = relaxed(object->channel); // read once: another thread may close it
+    if (!block_begin(thread, &block, room + side_counters(side, channel) * COUNTER + 3)) return NULL;
     struct access *access = access_new(thread, object, serial, number, &block);
     if (access == NULL) return NULL;
     text_head(&block.text, thread, number, TERM_object, serial, now(thread));
     text_counted_api(&block.text, side == READING ? TERM_readApi : TERM_writeApi, api);
     text_align(&block.text);
-    text_side(&block.text, access, side, api);
+    text_side(&block.text, access, side, api, channel);
     TEXT(&block.text, " .");
     block_commit(&block);
     access_remember(thread, access);
@@ -197,6 +198,29 @@ struct counters *access_find(struct thread *thread, struct object *object, uint6
         if (thread->depth == 1 && api < API_COUNT) thread->predicted[relaxed(object->stream)][side] = (short)api;
     }
     return counters;
+}
+
+// ---- before a write into a pipe or connection: it may be the last action of the process
+// Its number stays larger than the count if neither it nor a later one returned. A failed call needs no correction:
+// the merge lets a writer have written at most the bytes that readers got beyond all counted writes.
+
+void access_attempted(struct thread *thread, struct object *object, uint64_t serial, int api) {
+    thread->depth++;
+    struct counters *counters = relaxed(object->hint[WRITING]);
+    if (!counters_fit(counters, thread, serial, api)) counters = access_find(thread, object, serial, WRITING, api);
+    // At detail `file` the first write is the only one that is counted.
+    if (counters != NULL && counters->attempted != NULL && (!detailed(DETAIL_FILE) || counters->values[COUNT] == 0))
+        store_digits(counters->attempted, counters->values[COUNT] + 1);
+    thread->depth--;
+}
+
+// The same for a copy; one that failed copied nothing.
+void copy_attempted(struct thread *thread, struct object *object, int api, struct object *source, bool failed) {
+    thread->depth++;
+    struct counters *counters = access_counted(thread, object, TERM_Copy, api, source);
+    if (counters != NULL && counters->attempted != NULL)
+        store_digits(counters->attempted, counters->values[COUNT] + !failed);
+    thread->depth--;
 }
 
 // ---- fsync and similar calls, and copies: counted under their own term; copies with their source
@@ -221,9 +245,10 @@ static void text_copy(struct text *text, struct thread *thread, uint64_t number,
 
 struct counters *access_counted(struct thread *thread, struct object *object, const char *term, int api,
                                 struct object *source) {
-    static const char labels[6][17] = {"; " TERM_count "        ", "; " TERM_bytes "        ",
-                                       "; " TERM_elapsed "      ", "; " TERM_last "         ",
-                                       "; " TERM_first "        ", "; " TERM_longest "      "};
+    static const char labels[7][17] = {
+        "; " TERM_count "        ", "; " TERM_bytes "        ", "; " TERM_elapsed "      ", "; " TERM_last "         ",
+        "; " TERM_first "        ", "; " TERM_longest "      ", "; " TERM_attempted "    "};
+    bool channel = source != NULL && source != &within && relaxed(object->channel);
     uint64_t serial = relaxed(object->serial), from = source == NULL ? 0 : relaxed(source->serial);
     if (serial == 0 || (source != NULL && from == 0)) return NULL; // closed by another thread
     struct counters *counters = access_look_up(thread, serial, READING, api, from, term);
@@ -233,7 +258,7 @@ struct counters *access_counted(struct thread *thread, struct object *object, co
     uint64_t number = next_number(&thread->accesses);
     size_t room = head_room(number, serial, api) + sizeof " ; " TERM_operation " " + strlen(term);
     room += task_room(scope_of(thread));
-    if (!block_begin(thread, &block, room + digits_at_most(from) + 6 * COUNTER + 3)) return NULL;
+    if (!block_begin(thread, &block, room + digits_at_most(from) + (6 + channel) * COUNTER + 3)) return NULL;
     if ((access = access_new(thread, object, serial, number, &block)) == NULL) return NULL;
     counters = &access->side[READING];
     counters->source = from;
@@ -248,6 +273,10 @@ struct counters *access_counted(struct thread *thread, struct object *object, co
     counters->digits = block.text.at + 16;
     for (int i = 0; i < 6; i++)
         if (!filtered(CLASS_DURATION) || (i != ELAPSED && i != LONGEST)) text_counter(&block.text, labels[i]);
+    if (channel) {
+        counters->attempted = block.text.at + 16;
+        text_counter(&block.text, labels[6]);
+    }
     TEXT(&block.text, " .");
     block_commit(&block);
     access_remember(thread, access);

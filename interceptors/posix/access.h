@@ -43,6 +43,7 @@ struct counters {
     uint64_t source;  // of a Copy: its source; of failures: their error
     uint64_t number;  // of the access in its name
     const char *term; // NULL: the default of the side
+    char *attempted;  // of writes and copies into a pipe or connection: the digits of the last one that began
     char prefix[16];  // start of the lines of its calls at detail `call`, ending at the last byte
     unsigned prefix_length;
 };
@@ -74,6 +75,8 @@ void access_failed_with(struct thread *thread, struct object *object, int api, i
 static inline void access_failed(struct thread *thread, struct object *object, int api, uint64_t started) {
     access_failed_with(thread, object, api, errno, started);
 }
+void access_attempted(struct thread *thread, struct object *object, uint64_t serial, int api);
+void copy_attempted(struct thread *thread, struct object *object, int api, struct object *source, bool failed);
 void account_stream(struct thread *thread, struct object *object, enum side side, int api, uint64_t bytes);
 void account_carry(struct thread *thread, struct object *object, enum side side, int api);
 struct access *access_new(struct thread *thread, struct object *object, uint64_t serial, uint64_t number,
@@ -119,8 +122,8 @@ void text_counted_api(struct text *text, const char *property, int api);
 
 // opening.c
 void access_opened(struct thread *thread, struct object *object, int api, uint64_t started, uint64_t elapsed);
-unsigned side_counters(enum side side);
-void text_side(struct text *text, struct access *access, enum side side, int api);
+unsigned side_counters(enum side side, bool channel);
+void text_side(struct text *text, struct access *access, enum side side, int api, bool channel);
 
 // ---- the cost of one call: its counters, in memory and in the live file
 // Inline in every wrapper of a read or a write.

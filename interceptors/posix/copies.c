@@ -11,7 +11,8 @@ struct copy {
     uint64_t serials[2];       // of both openings before the call
 };
 
-static void copy_begin(struct copy *copy, int from, const off64_t *from_offset, int to, const off64_t *to_offset) {
+static void copy_begin(struct copy *copy, int api, int from, const off64_t *from_offset, int to,
+                       const off64_t *to_offset) {
     copy->thread = watching() ? thread_self() : NULL;
     if (copy->thread == NULL) return;
     copy->from = object_of(from);
@@ -21,6 +22,11 @@ static void copy_begin(struct copy *copy, int from, const off64_t *from_offset, 
     copy->offsets[READING] = from_offset;
     copy->offsets[WRITING] = to_offset;
     copy->started = now(copy->thread);
+    if (likely(!relaxed(copy->to->channel))) return;
+    if (copy->from != &ignored)
+        copy_attempted(copy->thread, copy->to, api, copy->from, false);
+    else
+        access_attempted(copy->thread, copy->to, copy->serials[WRITING], api);
 }
 
 // The offset where a copy of `size` bytes started. The argument is read only after the kernel accepted it.
@@ -35,6 +41,7 @@ static ssize_t copy_end(struct copy *copy, int api, ssize_t result) {
     struct object *from = copy->from, *to = copy->to;
     if (copy->thread == NULL) return result;
     if (result < 0) {
+        if (from != &ignored && relaxed(to->channel)) copy_attempted(copy->thread, to, api, from, true);
         access_failed(copy->thread, to != &ignored ? to : from, api, copy->started);
         return result;
     }
@@ -58,32 +65,32 @@ static ssize_t copy_end(struct copy *copy, int api, ssize_t result) {
 ssize_t provio_copy_file_range(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t size,
                                unsigned flags) {
     struct copy copy;
-    copy_begin(&copy, from, from_offset, to, to_offset);
+    copy_begin(&copy, API_copy_file_range, from, from_offset, to, to_offset);
     return copy_end(&copy, API_copy_file_range, REAL(copy_file_range)(from, from_offset, to, to_offset, size, flags));
 }
 
 ssize_t provio_sendfile(int to, int from, off64_t *offset, size_t size) {
     struct copy copy;
-    copy_begin(&copy, from, offset, to, NULL);
+    copy_begin(&copy, API_sendfile, from, offset, to, NULL);
     return copy_end(&copy, API_sendfile, REAL(sendfile)(to, from, offset, size));
 }
 
 ssize_t provio_sendfile64(int to, int from, off64_t *offset, size_t size) {
     struct copy copy;
-    copy_begin(&copy, from, offset, to, NULL);
+    copy_begin(&copy, API_sendfile64, from, offset, to, NULL);
     return copy_end(&copy, API_sendfile64, REAL(sendfile64)(to, from, offset, size));
 }
 
 ssize_t provio_splice(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t size, unsigned flags) {
     struct copy copy;
     // of a size of 0, the kernel does not read the offsets
-    copy_begin(&copy, from, size > 0 ? from_offset : NULL, to, size > 0 ? to_offset : NULL);
+    copy_begin(&copy, API_splice, from, size > 0 ? from_offset : NULL, to, size > 0 ? to_offset : NULL);
     return copy_end(&copy, API_splice, REAL(splice)(from, from_offset, to, to_offset, size, flags));
 }
 
 ssize_t provio_tee(int from, int to, size_t size, unsigned flags) {
     struct copy copy;
-    copy_begin(&copy, from, NULL, to, NULL);
+    copy_begin(&copy, API_tee, from, NULL, to, NULL);
     return copy_end(&copy, API_tee, REAL(tee)(from, to, size, flags));
 }
 
@@ -94,6 +101,7 @@ ssize_t provio_vmsplice(int fd, const struct iovec *parts, size_t count, unsigne
     struct thread *thread = thread_self();
     enum side side = open_mode(fd) == O_RDONLY ? READING : WRITING;
     uint64_t serial = relaxed(object->serial), where = relaxed(object->position), started = now(thread);
+    if (side == WRITING && relaxed(object->channel)) access_attempted(thread, object, serial, API_vmsplice);
     ssize_t result = REAL(vmsplice)(fd, parts, count, flags);
     if (result >= 0) {
         account(thread, object, serial, side, API_vmsplice, where, (uint64_t)result, started);

@@ -43,6 +43,19 @@
 #define INLINE_WIDE_TEXT(stream) 0
 #define INLINE_BLOCK(stream, size) INLINE_STREAM(stream)
 #define ONE_STREAM(stream) put_one(object, stream)
+// Whether a call may write to its descriptor now. One that starts in a stream's buffer may be too long for it, unless
+// its size is known: the buffer itself is counted already.
+#define WRITES_FD(fd) true
+#define WRITES_AT(fd, offset) (offset) == -1
+#define WRITES_STREAM(stream) true
+#define WRITES_PENDING(stream) true
+#define WRITES_INSIDE(stream) true
+#define WRITES_GROWING(stream) true
+#define WRITES_WIDE(stream) true
+#define WRITES_WIDE_LINE(stream) true
+#define WRITES_WIDE_TEXT(stream) true
+#define WRITES_BLOCK(stream, size) !in_buffer(stream, way, size)
+#define WRITES_ONE_STREAM(stream) !in_buffer(stream, WRITING, 1)
 #define SEEN_FD(fd) (void)0
 #define SEEN_AT(fd, offset) (void)0
 #define SEEN_STREAM(stream)                                                                                            \
@@ -115,6 +128,8 @@ static int flushed_descriptor(const FILE *stream) {
     const bool buffered = BUFFERED_##subject;                                                                          \
     const uint64_t stored = INLINE_##subject;                                                                          \
     uint64_t where = OFFSET_##subject, started = buffered ? 0 : start_time(thread, object, serial, way);               \
+    if (way == WRITING && unlikely(relaxed(object->channel)) && (WRITES_##subject))                                    \
+        access_attempted(thread, object, serial, api);                                                                 \
     type result = real_call;                                                                                           \
     int64_t bytes = outcome;                                                                                           \
     SEEN_##subject;                                                                                                    \
@@ -341,6 +356,8 @@ void count_change(struct thread *thread, struct object *object, const char *term
     EXPORTED(name, type, parameters)                                                                                   \
     static __attribute__((noinline)) type counted_##name parameters {                                                  \
         struct object *object = object_of(DESCRIPTOR_##subject);                                                       \
+        if (SIDE_##Term == WRITING && unlikely(relaxed(object->channel)) && WRITES_ONE_##subject)                      \
+            access_attempted(thread_self(), object, relaxed(object->serial), API_##name);                              \
         type result = REAL(name) arguments;                                                                            \
         if (object != &ignored && (outcome) >= 0) {                                                                    \
             if (SIDE_##Term == WRITING) ONE_##subject;                                                                 \
@@ -368,6 +385,8 @@ void count_change(struct thread *thread, struct object *object, const char *term
         const uint64_t stored = thread == NULL ? 0 : INLINE_##subject;                                                 \
         uint64_t serial = relaxed(object->serial), where = OFFSET_##subject;                                           \
         uint64_t started = thread == NULL ? 0 : now(thread);                                                           \
+        if (way == WRITING && thread != NULL && relaxed(object->channel))                                              \
+            access_attempted(thread, object, serial, API_##name);                                                      \
         type result = REAL(sibling) arguments;                                                                         \
         int64_t bytes = outcome;                                                                                       \
         va_end(list);                                                                                                  \

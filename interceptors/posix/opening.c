@@ -18,12 +18,13 @@ static bool allowed(const struct object *object, enum side side) {
     return mode == O_RDWR || (side == READING ? mode == O_RDONLY : mode == O_WRONLY);
 }
 
-// Detail `file` has only the first time.
-unsigned side_counters(enum side side) {
-    return detailed(DETAIL_FILE) ? 1 : (side == READING ? 7 : 6) - 2 * filtered(CLASS_DURATION);
+// Detail `file` has only the first time. The writes of a channel (a pipe or a connection) have one counter more.
+unsigned side_counters(enum side side, bool channel) {
+    unsigned attempted = side == WRITING && channel;
+    return detailed(DETAIL_FILE) ? 1 + attempted : (side == READING ? 7 : 6) - 2 * filtered(CLASS_DURATION) + attempted;
 }
 
-void text_side(struct text *text, struct access *access, enum side side, int api) {
+void text_side(struct text *text, struct access *access, enum side side, int api, bool channel) {
 #define COUNTER_TEXT(term, padding) "; " term padding ZEROS
     static const char reading[] = COUNTER_TEXT(TERM_reads, "        ") COUNTER_TEXT(TERM_readBytes, "    ")
         COUNTER_TEXT(TERM_readElapsed, "  ") COUNTER_TEXT(TERM_lastRead, "     ") COUNTER_TEXT(TERM_firstRead, "    ")
@@ -45,6 +46,9 @@ void text_side(struct text *text, struct access *access, enum side side, int api
         TEXT(text, reading);
     else
         TEXT(text, writing);
+    if (side == READING || likely(!channel)) return;
+    access->side[side].attempted = text->at + 16;
+    TEXT(text, COUNTER_TEXT(TERM_attempted, "    "));
 }
 
 #define BACK(at, literal) ((at) -= sizeof(literal) - 1, memcpy(at, literal, sizeof(literal) - 1))
@@ -189,7 +193,7 @@ static size_t opening_room(const struct opening *opening) {
 static size_t counters_room(const struct opening *opening) {
     size_t count = 1;
     for (int i = 0; i < 2; i++)
-        if (opening->apis[i] >= 0) count += side_counters(i);
+        if (opening->apis[i] >= 0) count += side_counters(i, relaxed(opening->object->channel));
     return count * COUNTER + sizeof " .";
 }
 
@@ -207,7 +211,7 @@ static struct access *opening_write(struct thread *thread, const struct opening 
     if (access == NULL) return NULL;
     text_opening(text, opening, thread, (char *)((uintptr_t)(text->at + room) & ~(uintptr_t)15));
     for (int i = 0; i < 2; i++)
-        if (opening->apis[i] >= 0) text_side(text, access, i, opening->apis[i]);
+        if (opening->apis[i] >= 0) text_side(text, access, i, opening->apis[i], relaxed(opening->object->channel));
     access->closed = text->at + 16;
     TEXT(text, COUNTER_TEXT(TERM_closed, "       ") " .");
     return access;

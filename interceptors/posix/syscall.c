@@ -79,6 +79,8 @@ static long data(const struct call *call, enum side side, bool positioned) {
     if (object == &ignored) return direct(call);
     positioned &= call->d != -1; // preadv2 and pwritev2: -1 is the current offset
     uint64_t serial = relaxed(object->serial), where = positioned ? (uint64_t)call->d : relaxed(object->position);
+    if (side == WRITING && !positioned && relaxed(object->channel))
+        access_attempted(call->thread, object, serial, API_syscall);
     long result = direct(call);
     if (result < 0) {
         access_failed(call->thread, object, API_syscall, call->started);
@@ -147,7 +149,10 @@ static long fresh(const struct call *call) {
 
 static long copied(const struct call *call, long from_fd, long to_fd) {
     struct object *from = object_of((int)from_fd), *to = object_of((int)to_fd);
+    bool attempted = from != &ignored && relaxed(to->channel);
+    if (attempted) copy_attempted(call->thread, to, API_syscall, from, false);
     long result = direct(call);
+    if (attempted && result < 0) copy_attempted(call->thread, to, API_syscall, from, true);
     if (result >= 0 && from != &ignored && to != &ignored)
         event_copy(call->thread, API_syscall, from, to, (uint64_t)result, call->started);
     return result;

@@ -82,6 +82,7 @@
 #define TERM_api ":api"
 #define TERM_argv ":argv"
 #define TERM_at ":at"
+#define TERM_attempted ":attempted"
 #define TERM_attribute ":attribute"
 #define TERM_attributeEncoded ":attributeEncoded"
 #define TERM_birthNs ":birthNs"

@@ -20,7 +20,7 @@ from provio.lineage.code import kernels
 from provio.lineage.identity import Identity
 from provio.lineage.model import Conclusions
 from provio.lineage.ranks import is_launcher
-from provio.trace.facts import Opening, Process, Stretch
+from provio.trace.facts import Opening, Process, Stretch, Thread
 from provio.trace.run_facts import Trace
 
 # The two ends of connections.
@@ -133,6 +133,7 @@ class _Ancestors:
 
 
 ENDLESS = 1 << 63
+LAST = ("firstRead", "lastRead", "firstWrite", "lastWrite", "last")  # counters of moments
 MAKES = frozenset({b"make", b"gmake", b"remake"})
 
 
@@ -162,6 +163,7 @@ class Channel:
     kind: str
     writes: list[Part] = field(default_factory=list)
     reads: list[Part] = field(default_factory=list)
+    unreturned: list[Part] = field(default_factory=list)  # writes that may have been the last actions of processes
     placed: bool = True
     terminal: bool = False
 
@@ -193,6 +195,7 @@ def channels_of(trace: Trace, identity: Identity, conclusions: Conclusions) -> l
             continue
         written, read = conclusions.channels[opening.iri]
         _add(found, written, opening, "write")
+        _add_unreturned(found, written, opening)
         _add(found, read, opening, "read")
         if opening.connection.terminal and opening.connection.local.endswith(".master"):
             masters.append((read, opening))
@@ -200,6 +203,7 @@ def channels_of(trace: Trace, identity: Identity, conclusions: Conclusions) -> l
         _add_echo(trace, found, name, opening)
     _add_held(found, identity, conclusions)
     for channel in found.values():
+        _fill(channel)
         channel.writes.sort(key=lambda part: part.first)
         channel.reads.sort(key=lambda part: part.first)
         channel.placed = channel.placed and not trace.unwatched and _adds_up(channel)
@@ -296,6 +300,36 @@ def _add_held(found: dict[str, Channel], identity: Identity, conclusions: Conclu
             found[name].writes.append(part)
         elif not one.opening.writable and name in unread:
             found[name].reads.append(part)
+
+
+def _add_unreturned(found: dict[str, Channel], name: str, opening: Opening) -> None:
+    """Add the writes that did not return. Each began after all other actions of its thread."""
+    for access in opening.unreturned() if name else ():
+        first = _last_of(access.thread)
+        last = max(first, opening.process.ended)
+        part = Part(opening.process, first, last, 0, opening.path)
+        found.setdefault(name, Channel(name, opening.kind)).unreturned.append(part)
+
+
+def _last_of(thread: Thread) -> int:
+    """Return the last known moment of a thread, in ns since 1970."""
+    process, epoch = thread.process, thread.epoch
+    own = [access for opening in process.openings for access in opening.accesses if access.thread is thread]
+    known = [epoch + access.count(name) for access in own for name in LAST if access.count(name)]
+    events = [event.at for event in process.events if event.thread is thread]
+    return max([process.started, epoch, *known, *events])
+
+
+def _fill(channel: Channel) -> None:
+    """Count the writes that did not return among the writes, unless readers got only data of counted writes. A single
+    one wrote all that is missing."""
+    missing = sum(part.size for part in channel.reads) - sum(part.size for part in channel.writes)
+    if not channel.unreturned or (channel.reads and channel.placed and missing <= 0):
+        return
+    channel.placed = channel.placed and len(channel.unreturned) == 1
+    if channel.placed:
+        channel.unreturned[0].size = max(0, missing)
+    channel.writes += channel.unreturned
 
 
 def _adds_up(channel: Channel) -> bool:

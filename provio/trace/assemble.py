@@ -271,8 +271,9 @@ def _access(
     access = Access(sys.intern(iri[len(thread.iri) :]), thread, opening, hold(left)).timed(left)
     opening.accesses.append(access)
     opening.closed = opening.closed or moment("closed")
-    if source and access.count("count"):
-        copy = CopyCalls(access, source, opening, moment("first"), moment("last"))
+    if source and (access.count("count") or access.unreturned):
+        tried = max(source.opened, opening.opened)
+        copy = CopyCalls(access, source, opening, moment("first") or tried, moment("last") or tried)
         opening.copied_from = _with(opening.copied_from, copy)
         source.copied_to = _with(source.copied_to, copy)
     return access

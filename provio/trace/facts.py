@@ -104,6 +104,14 @@ class Access:
         return int(self.counts.get(name, 0))
 
     @property
+    def unreturned(self) -> bool:
+        """Whether a write or copy into a pipe or connection began of which no return was counted: it may have been the
+        last action of the process."""
+        counts = self.counts
+        done = counts.get("count") or counts.get("writes") or bool(self.first_write)
+        return int(counts.get("attempted", 0)) > int(done)
+
+    @property
     def operation(self) -> str:
         """The class of the counted calls if they are neither reads nor writes; else an empty string."""
         return self.counts.get("operation", "").rpartition("#")[2]
@@ -220,6 +228,10 @@ class Opening:
         for member in self.members:
             own += member.changes()
         return own + [(c.first, c.last) for c in self.copied_from if not c.between_files]
+
+    def unreturned(self) -> list[Access]:
+        """Return the accesses whose last write did not return: into a pipe or connection."""
+        return [access for access in self.accesses if access.unreturned] if self.kind in ("Pipe", "Socket") else []
 
     @property
     def name(self) -> bytes | None:

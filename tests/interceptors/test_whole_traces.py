@@ -142,7 +142,7 @@ class Lines:
 
     def __init__(self, facts: dict[str, Facts], work: Path) -> None:
         self.facts, self.work = facts, work
-        self.inodes: dict[str, str] = {}
+        self.inodes: dict[tuple[str, str], str] = {}
         starts = sorted((int(one["startedNs"]), iri) for iri, one in facts.items() if one.get("type") == "Process")
         self.processes = {iri: f"p{number}" for number, (_, iri) in enumerate(starts)}
         names = [path for path in work.rglob("*") if path.is_file()]
@@ -161,7 +161,11 @@ class Lines:
             return f"{words[0]} Process image={one['image']}"
         if "directory" in one or words[1] == "Directory":
             one = {word: value for word, value in one.items() if word != "size"}
-        words += [f"{word}={self.shown(word, value)}" for word, value in one.items() if word not in OMITTED]
+        words += [
+            f"{word}={self.shown(word, value, one.get('device', ''))}"
+            for word, value in one.items()
+            if word not in OMITTED
+        ]
         shown = [word for word in words if not TIME.search(word.partition("=")[0]) and not word.endswith("=")]
         touched = [f"first{side}" for side in ("Read", "Write") if self.touched(one, side)]
         return " ".join([*shown, *touched, *self.of_file(one)])
@@ -193,12 +197,12 @@ class Lines:
                 return f"{name}/{iri.removeprefix(process)}"
         return iri
 
-    def shown(self, word: str, value: str) -> str:
-        """Return a value, nothing for a counter of 0."""
+    def shown(self, word: str, value: str, device: str) -> str:
+        """Return a value, nothing for a counter of 0; `device` is that of an inode."""
         if NUMBER.fullmatch(value):
             return value.lstrip("0")
         if "node" in word:
-            return self.inodes.setdefault(value, f"i{len(self.inodes) + 1}")
+            return self.inodes.setdefault((device, value), f"i{len(self.inodes) + 1}")
         if value.startswith("http"):
             return self.short(value)
         if word == "peerPid":

@@ -113,6 +113,15 @@ def test_a_fifo_between_two_runs(project: Project) -> None:
     assert project.data("x") == {"a"}
 
 
+@pytest.mark.integration
+def test_a_fifo_whose_writer_ends_inside_its_write(project: Project) -> None:
+    """A run that SIGPIPE ends inside its only write to a FIFO is a source of the run that read the FIFO."""
+    project.sh("head -c 1000000 /dev/zero > a; mkfifo f")
+    shell(project, "$provio bash -c 'cat a > f' & $provio bash -c 'head -c 10 < f > x'; wait")
+    assert project.data("x") == {"a"}
+    assert reasons(project, "x") == []
+
+
 SERVER = """
 import socket
 server = socket.socket({family})

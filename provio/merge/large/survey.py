@@ -225,7 +225,8 @@ class _Surveyor:
         mapped = {e.record.get("object") for e in maps if e.number("protection") & PROT_READ}
         self._memory(process, {event.record.get("object") for event in maps})
         for opening in process.openings:
-            if opening.kind == "Socket" or (opening.kind == "Pipe" and (opening.reads() or opening.writes())):
+            used = opening.reads() or opening.writes() or opening.unreturned()
+            if opening.kind == "Socket" or (opening.kind == "Pipe" and used):
                 self.groups.add_channel(opening, number)
                 self.channel_users.append(process.iri)
             elif opening.kind == "FileVersion" and not of_ranks(opening):
