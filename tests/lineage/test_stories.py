@@ -141,7 +141,7 @@ def pipe_without_sizes(story: Story) -> None:
     into.does("write", (20, 21, 10))
     reader.opens("x@11+0", 11, "w").does("write", (12, 12, 9)).closes(13, "x@12+9")
     out.does("read", (18, 18, 5))
-    reader.opens("y@19+0", 19, "w").does("write", (19, 19, 9)).closes(19.5, "y@19+9")
+    reader.opens("y@19+0", 19, "w").does("write", (19.2, 19.2, 9)).closes(19.5, "y@19.2+9")
     out.does("read", (21, 22, 10))
     reader.opens("z@23+0", 23, "w").does("write", (24, 24, 9)).closes(25, "z@24+9")
 

@@ -37,3 +37,10 @@ def test_questions_have_different_names() -> None:
     assert set(known()) <= asked
     assert [key for key, entry in known().items() if not entry["reason"]] == []
     assert len(asked) >= 388
+
+
+def test_answers_that_are_silently_wrong_are_limits() -> None:
+    """docs/limits.md lists the way of the data of each answer that lacks a file without a gap."""
+    limits = (ROOT / "docs" / "limits.md").read_text(encoding="utf-8")
+    silent = [key for key, entry in known().items() if entry["verdict"] == Verdict.SILENT.value]
+    assert [key for key in silent if f"`{known()[key].get('limit')}`" not in limits] == []
