@@ -290,27 +290,32 @@ class _Sent:
 
     def __init__(self, trace: Trace, identity: Identity) -> None:
         self.identity = identity
-        self.read: dict[str, list[Opening]] = {}
+        self.read: dict[str, dict[str, Opening]] = {}  # version → process → its last such opening
+        self.sockets: dict[str, list[Opening]] = {}
         for one in trace.openings():
-            if one.inherited and one.kind == "FileVersion" and (one.reads() or one.copied_to):
-                self.read.setdefault(identity.version(one.facts), []).append(one)
+            if one.kind == "Socket":
+                self.sockets.setdefault(one.process.iri, []).append(one)
+            elif one.inherited and one.kind == "FileVersion" and (one.reads() or one.copied_to):
+                known = self.read.setdefault(identity.version(one.facts), {})
+                known[one.process.iri] = max(known.get(one.process.iri, one), one, key=lambda one: one.opened)
 
     def __call__(self, opening: Opening) -> bool:
         """Return whether an opening is one of them."""
         return any(
-            one.opened >= opening.opened and one.process is not opening.process and _met(opening, one)
-            for one in self.read.get(self.identity.version(opening.facts), ())
+            one.opened >= opening.opened and one.process is not opening.process and self._met(opening, one)
+            for one in self.read.get(self.identity.version(opening.facts), {}).values()
         )
 
-
-def _met(sent: Opening, received: Opening) -> bool:
-    """Return whether the process of `sent` wrote, after it opened the file, into a local connection from which the
-    process of `received` read before its own opening."""
-    written = [end for end in sent.process.openings if any(last >= sent.opened for _, last in end.writes())]
-    read = [end for end in received.process.openings if any(first <= received.opened for first, _ in end.reads())]
-    return sent.process.host == received.process.host and any(
-        near.kind == "Socket" == far.kind and _joined(near, far) for near in written for far in read
-    )
+    def _met(self, sent: Opening, received: Opening) -> bool:
+        """Return whether the process of `sent` wrote, after it opened the file, into a local connection from which the
+        process of `received` read before its own opening."""
+        return sent.process.host == received.process.host and any(
+            _joined(near, far)
+            and any(last >= sent.opened for _, last in near.writes())
+            and any(first <= received.opened for first, _ in far.reads())
+            for near in self.sockets.get(sent.process.iri, ())
+            for far in self.sockets.get(received.process.iri, ())
+        )
 
 
 def _joined(near: Opening, far: Opening) -> bool:

@@ -18,7 +18,7 @@ from provio.lineage.identity import Identity
 from provio.lineage.model import SECOND, TICK, Span, Version
 from provio.lineage.spans import Writing
 from provio.system.statx import Facts
-from provio.trace.facts import Access, Event, Opening, Process, Thread
+from provio.trace.facts import Access, Connection, Event, Opening, Process, Thread
 from provio.trace.fast.compact_record import Packed
 from provio.trace.post_run import _CurrentNames
 from provio.trace.run_facts import Trace
@@ -142,6 +142,23 @@ def unread(count: int) -> Run:
     return run
 
 
+def sent(count: int) -> Run:
+    """A process opens many files, and sends their descriptors over one connection to a process that reads them."""
+    run = Run()
+    sender, receiver = run.process(), run.process(1)
+    near, far = run.opened(sender, "", file(1, 0, 0), os.O_RDWR, 0), run.opened(receiver, "", file(2, 0, 0), 0, 0)
+    near.kind = far.kind = "Socket"
+    near.connection, far.connection = Connection(peer_inode=2), Connection(peer_inode=1)
+    run.accessed(sender, near, 0.1, count + 1)
+    run.accessed(receiver, far, 0.1, count + 1)
+    for number in range(1, count + 1):
+        for thread in sender, receiver:
+            opening = run.opened(thread, f"/d/{number % 7}", file(3 + number % 7, at(-9), 4), os.O_RDONLY, number)
+        opening.inherited = True
+        run.accessed(receiver, opening, number + 0.1, number + 0.2)
+    return run
+
+
 def moved(count: int) -> Run:
     """Many folders, each renamed while a file was written in it."""
     run = Run()
@@ -191,6 +208,7 @@ def naming(run: Run) -> Callable[[], object]:
         (mapped, 100, concluding),
         (compiled, 100, concluding),
         (unread, 100, concluding),
+        (sent, 100, concluding),
         (moved, 100, concluding),
         (moved, 100, naming),
     ],
