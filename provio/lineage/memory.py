@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from heapq import heappop, heappush
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,15 @@ if TYPE_CHECKING:
 PROT_WRITE = 2
 TRANSIENT = b"/dev/shm/"  # a folder for memory
 MOST = 2_000  # moments of new data, or uses of segments, in one memory; beyond it, each process has one segment
+NAMED = 4  # processes that a gap names; beyond it, three and "others"
+
+# Uses (mapped, writes) that share data with others at the same time: one stores, one reads, and one has a map.
+PARTNERS = {
+    (True, True): ((True, True), (True, False), (False, True), (False, False)),
+    (True, False): ((True, True), (False, True)),
+    (False, True): ((True, True), (True, False)),
+    (False, False): ((True, True),),
+}
 
 Place = tuple[str, tuple[str, int, int]]  # (host, inode)
 
@@ -47,11 +57,6 @@ class Use:
     writes: bool
     reads: bool
     mapped: bool = True
-
-    def sends_to(self, other: Use) -> bool:
-        """Return whether the other process may have read data while this one stored it."""
-        together = self.first <= other.last and other.first <= self.last
-        return (self.mapped or other.mapped) and self.writes and other.reads and together and not self.is_of(other)
 
     def is_of(self, other: Use) -> bool:
         """Return whether both are uses by one process, in any of its Tasks."""
@@ -76,17 +81,21 @@ def memories(
     Forks that may have stored become writers of the file. Versions that are only memory are no inputs within it.
     """
     maps = _maps(trace, ends)
-    _inherit(trace, maps, conclusions, ends, origins)
     written = {span.inode for span in conclusions.spans} if maps else set()
     maps = {place: uses for place, uses in maps.items() if place[1] in written or any(use.writes for use in uses)}
+    _inherit(trace, maps, conclusions, ends, origins)
     for place, use in _calls(trace, conclusions, maps.keys()) if maps else ():
         maps[place].append(use)
-    found = [
-        memory
-        for place, uses in maps.items()
-        for group in _together(uses)
-        for memory in _memory(identity, place, group, conclusions)
-    ]
+    found: list[Memory] = []
+    for place, uses in maps.items():
+        shared: dict[str, set[int]] = {}
+        for group in _together(uses):
+            partners = _partners(group)
+            for use, pids in zip(group, partners, strict=True):
+                shared.setdefault(without_task(use.process.iri), set()).update(pids)
+            if any(partners):
+                found.append(_memory(identity, place, [use for use, pids in zip(group, partners, strict=True) if pids]))
+        conclusions.gaps += _gaps(place, uses, shared)
     transient = {inode_of(memory.uses[0].opening.facts) for memory in found if _leave_out(memory, conclusions)}
     if transient:
         _forget(trace, transient, conclusions)
@@ -188,32 +197,53 @@ def _together(uses: list[Use]) -> Iterator[list[Use]]:
         yield list(group.values())
 
 
-def _memory(identity: Identity, place: Place, group: list[Use], conclusions: Conclusions) -> Iterator[Memory]:
-    """Yield the memory of uses of one file at one time, if several processes share it; add their gaps."""
-    partners: dict[str, set[int]] = {}
-    uses = []
-    for one in group:
-        met = {other.process.pid for other in group if one.sends_to(other) or other.sends_to(one)}
-        if met:
-            uses.append(one)
-            partners.setdefault(without_task(one.process.iri), set()).update(met)
-    if not uses:
-        return
+def _partners(group: Sequence[Use]) -> list[set[int]]:
+    """Return for each use the pids of processes with which it shared data: all, or as many as show that there are more
+    than a gap names."""
+    found: list[set[int]] = [set() for _ in group]
+    ends: list[tuple[int, int]] = []
+    active: dict[tuple[bool, bool], dict[int, Use]] = {kind: {} for kind in PARTNERS}
+    wanting: dict[tuple[bool, bool], dict[int, Use]] = {kind: {} for kind in PARTNERS}  # those with few partners
+    for number, use in sorted(enumerate(group), key=lambda one: one[1].first):
+        while ends and ends[0][0] < use.first:
+            ended = heappop(ends)[1]
+            for known in (*active.values(), *wanting.values()):
+                known.pop(ended, None)
+        for kind in PARTNERS[use.mapped, use.writes]:
+            others = (other for other in active[kind].values() if not other.is_of(use))
+            while len(found[number]) <= NAMED and (other := next(others, None)):
+                found[number].add(other.process.pid)
+            for place, other in list(wanting[kind].items()):
+                if not other.is_of(use):
+                    found[place].add(use.process.pid)
+                if len(found[place]) > NAMED:
+                    del wanting[kind][place]
+        active[use.mapped, use.writes][number] = wanting[use.mapped, use.writes][number] = use
+        heappush(ends, (use.last, number))
+    return found
+
+
+def _memory(identity: Identity, place: Place, uses: list[Use]) -> Memory:
     host, (device, inode, birth) = place
     name = f"{identity.channel('Memory', host, device, inode)}.{birth}"
-    path = next((use.opening.name for use in uses if use.opening.name), None)
-    for process, others in partners.items():
-        shown = (path or b"a file without a name").decode("utf-8", "replace")
-        reason = f"shares {shown} in memory with {_processes(sorted(others))}"
-        conclusions.gaps.append((f"{process}memory/{device}.{inode}.{birth}", process, reason))
-    yield Memory(name, path, uses)
+    return Memory(name, next((use.opening.name for use in uses if use.opening.name), None), uses)
+
+
+def _gaps(place: Place, uses: list[Use], shared: Mapping[str, set[int]]) -> Iterator[tuple[str, str, str]]:
+    """Yield a gap for each process that shared a memory at any time."""
+    device, inode, birth = place[1]
+    path = next((use.opening.name for use in uses if use.opening.name), b"a file without a name")
+    for process, pids in shared.items():
+        if pids:
+            reason = f"shares {path.decode('utf-8', 'replace')} in memory with {_processes(sorted(pids))}"
+            yield f"{process}memory/{device}.{inode}.{birth}", process, reason
 
 
 def _processes(pids: list[int]) -> str:
     if len(pids) == 1:
         return f"process {pids[0]}"
-    shown = ", ".join(map(str, pids[:3] if len(pids) > 4 else pids[:-1]))
-    return f"processes {shown} and " + (f"{len(pids) - 3} others" if len(pids) > 4 else str(pids[-1]))
+    shown = ", ".join(map(str, pids[:3] if len(pids) > NAMED else pids[:-1]))
+    return f"processes {shown} and " + ("others" if len(pids) > NAMED else str(pids[-1]))
 
 
 def _leave_out(memory: Memory, conclusions: Conclusions) -> bool:
@@ -224,12 +254,13 @@ def _leave_out(memory: Memory, conclusions: Conclusions) -> bool:
     if memory.path and not opening.unlinked and not memory.path.startswith(TRANSIENT):
         return False
     inode = inode_of(opening.facts)
+    writers = sorted((use for use in memory.uses if use.mapped and use.writes), key=lambda use: use.first)
     for use in (use for use in memory.uses if use.reads):
-        others = [one.first for one in memory.uses if one.mapped and one.writes and not one.is_of(use)]
+        stored = next((one.first for one in writers if not one.is_of(use)), None)
 
-        def stays(one: Input, others: list[int] = others) -> bool:
+        def stays(one: Input, stored: int | None = stored) -> bool:
             version = conclusions.versions.get(one.version)
-            return version is None or inode_of(version.facts) != inode or min(others, default=one.last) >= one.last
+            return version is None or inode_of(version.facts) != inode or stored is None or stored >= one.last
 
         inputs = conclusions.inputs[use.process.iri]
         inputs[:] = filter(stays, inputs)
@@ -261,14 +292,16 @@ def news(memories: Iterable[Memory], known: Mapping[str, Sequence[int]]) -> dict
     found: dict[str, list[int]] = {}
     for memory in memories:
         moments: dict[str, list[int]] = {}
-        for writer in (use for use in memory.uses if use.writes):
+        writers, readers = ([use for use in memory.uses if getattr(use, side)] for side in ("writes", "reads"))
+        memory.coarse = len(writers) * len(readers) > MOST
+        for writer in () if memory.coarse else writers:
             received = known.get(writer.process.iri, ())
-            for reader in (use for use in memory.uses if use.reads and not use.is_of(writer)):
+            for reader in (use for use in readers if not use.is_of(writer)):
                 first, last = max(writer.first, reader.first), min(writer.last, reader.last)
                 if first <= last:
                     new = received[bisect_left(received, first) : bisect_right(received, last)]
                     moments.setdefault(reader.process.iri, []).extend((first, *new))
-            memory.coarse = memory.coarse or sum(map(len, moments.values())) > MOST
+            memory.coarse = sum(map(len, moments.values())) > MOST
             if memory.coarse:
                 break
         for iri, new in () if memory.coarse else moments.items():
@@ -276,19 +309,27 @@ def news(memories: Iterable[Memory], known: Mapping[str, Sequence[int]]) -> dict
     return found
 
 
-def taken(memories: Iterable[Memory], phases: Sequence[Phase]) -> Iterator[tuple[str, int]]:
+def readers(memories: Iterable[Memory]) -> dict[str, list[tuple[Memory, Use]]]:
+    """Return each process's uses of memories that are separated by time."""
+    found: dict[str, list[tuple[Memory, Use]]] = {}
+    for memory in memories:
+        for use in () if memory.coarse else memory.uses:
+            if use.reads:
+                found.setdefault(use.process.iri, []).append((memory, use))
+    return found
+
+
+def taken(uses: Iterable[tuple[Memory, Use]], phases: Sequence[Phase]) -> Iterator[tuple[str, int]]:
     """Yield (writer, moment) for the data that each phase of a process may have received before it ended with an
     output: inputs that the writer reads later are new."""
-    iri = phases[0].process.iri
-    for memory in memories:
-        for reader in (use for use in memory.uses if use.process.iri == iri and use.reads and not memory.coarse):
-            for phase, later in pairwise(phases):
-                end = later.start - 1
-                if later.continued or end < reader.first or phase.start > reader.last:
-                    continue
-                for writer in memory.uses:
-                    if writer.writes and writer.first <= end and not writer.is_of(reader):
-                        yield writer.process.iri, min(writer.last, end)
+    for memory, reader in uses:
+        for phase, later in pairwise(phases):
+            end = later.start - 1
+            if later.continued or end < reader.first or phase.start > reader.last:
+                continue
+            for writer in memory.uses:
+                if writer.writes and writer.first <= end and not writer.is_of(reader):
+                    yield writer.process.iri, min(writer.last, end)
 
 
 # After the cuts: the segments.

@@ -40,6 +40,7 @@ def cut(trace: Trace, channels: list[Channel], memories: list[Memory], conclusio
         for iri, process in trace.processes.items()
     }
     stored = memory.news(memories, received)
+    readers = memory.readers(memories)
     waiting = dict.fromkeys(trace.processes)
     while waiting:
         iri = next(iter(waiting))
@@ -49,7 +50,7 @@ def cut(trace: Trace, channels: list[Channel], memories: list[Memory], conclusio
         news = sorted(received[iri] + stored[iri]) if iri in stored else received[iri]
         phases = _phases(process, sorted(written.get(iri, ())), forks, news)
         if len(phases) > len(conclusions.phases.get(iri, ())):
-            for writer, moment in (*uses.taken(phases), *memory.taken(memories, phases)):
+            for writer, moment in (*uses.taken(phases), *memory.taken(readers.get(iri, ()), phases)):
                 known = written.setdefault(writer, set())
                 if moment not in known:
                     known.add(moment)

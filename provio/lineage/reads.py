@@ -47,8 +47,8 @@ def read_on_the_way(trace: Trace, spans: list[Span]) -> Iterator[tuple[Opening, 
 def _read_back(opening: Opening, spans: list[Span]) -> Iterator[tuple[Opening, Stretch, Facts]]:
     """Yield such contents for an opening that can also write: a fork wrote through the descriptor that it inherited."""
     own, done = without_task(opening.process.iri), 0
-    others = [span for span in spans if without_task(span.process.iri) != own]
-    stretches = [stretch for access in opening.accesses for stretch in access.stretches("read")] if others else []
+    stretches = [stretch for access in opening.accesses for stretch in access.stretches("read")] if spans else []
+    others = [span for span in spans if without_task(span.process.iri) != own] if stretches else []
     for stretch in sorted(stretches, key=lambda one: one.last):
         done += stretch.size
         moments = [

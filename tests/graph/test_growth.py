@@ -142,6 +142,60 @@ def unread(count: int) -> Run:
     return run
 
 
+def redirected(count: int) -> Run:
+    """Many processes open a log each for a command that inherits it."""
+    run = Run()
+    for number in range(1, count + 1):
+        shell, command = run.process(2 * number), run.process(2 * number + 1)
+        for thread in shell, command:
+            facts = file(1, at(2 * number - 0.5), number - 1)
+            opening = run.opened(thread, "/d/log", facts, APPEND, 2 * number)
+        opening.inherited = True
+        run.accessed(command, opening, 2 * number + 0.1, 2 * number + 0.2)
+    return run
+
+
+def inherited_maps(count: int) -> Run:
+    """A process maps many files for reading, and has many forks."""
+    run = Run()
+    parent = run.process()
+    for number in range(1, count + 1):
+        opening = run.opened(parent, f"/d/{number}", file(number, at(-9), 4), os.O_RDONLY, number / count)
+        run.event(parent, "Map", 1, object=opening.iri, protection="1", shared="true")
+    for number in range(1, count + 1):
+        fork = run.process(number + 1)
+        fork.process.record["image"] = "fork"
+        run.event(parent, "Fork", number + 1, childPid=str(fork.process.pid), childTick=str(fork.process.tick))
+        output = run.opened(fork, f"/d/out{number}", file(count + number, at(number), 0), CREATE, number + 1.1)
+        run.accessed(fork, output, number + 1.2, number + 1.3)
+    return run
+
+
+def shared_for_a_moment(count: int) -> Run:
+    """One process maps a file all the time, and each of many others for a moment."""
+    run = Run()
+    for number in range(count + 1):
+        thread, end = run.process(number), number + 0.3 if number else count + 2
+        opening = run.opened(thread, "/d/x", file(1, at(0), 4), os.O_RDWR, number)
+        map_ = run.event(thread, "Map", number + 0.1, object=opening.iri, protection="3", shared="true")
+        run.event(thread, "Unmap", end, map=map_.iri, mtimeNs=str(at(0)), size="4")
+        opening.closed = at(end + 0.1)
+    return run
+
+
+def shared_by_pairs(count: int) -> Run:
+    """Many pairs of processes, each of which shares the memory of a file."""
+    run = Run()
+    for number in range(count):
+        place = number // 2
+        thread = run.process(number)
+        opening = run.opened(thread, f"/d/{place}", file(place + 1, at(0), 4), os.O_RDWR, 2 * place)
+        map_ = run.event(thread, "Map", 2 * place + 0.1, object=opening.iri, protection="3", shared="true")
+        run.event(thread, "Unmap", 2 * place + 0.3, map=map_.iri, mtimeNs=str(at(0)), size="4")
+        opening.closed = at(2 * place + 0.4)
+    return run
+
+
 def sent(count: int) -> Run:
     """A process opens many files, and sends their descriptors over one connection to a process that reads them."""
     run = Run()
@@ -209,6 +263,10 @@ def naming(run: Run) -> Callable[[], object]:
         (compiled, 100, concluding),
         (unread, 100, concluding),
         (sent, 100, concluding),
+        (redirected, 100, concluding),
+        (inherited_maps, 100, concluding),
+        (shared_for_a_moment, 100, concluding),
+        (shared_by_pairs, 100, concluding),
         (moved, 100, concluding),
         (moved, 100, naming),
     ],

@@ -277,6 +277,10 @@ def memory(story: Story) -> None:
     for number in range(2):  # without another writer
         maps(story.process(f"alone{number}", 140), "input@-5+9", 140, 1)
         maps(story.process(f"rank{number}", 140), "/dev/shm/sem.x@-5+9", 140)
+    for number, moment in enumerate((200, 300)):  # one gap for two partners at different times
+        for process in adds, story.process(f"partner{number}", moment):
+            held = maps(process, "t@-5+9", moment)
+            process.event("Unmap", moment + 9, f":map <{held}> ; :mtimeNs {at(-5)} ; :ctimeNs {at(-5)} ; :size 9")
 
 
 def unread(story: Story) -> None:

@@ -447,8 +447,8 @@ hidden: middle+top | other | log0+log1 / middle+top | other | log0 | log1
 late: read0+read1+read2 / read0 | read1 | read2
 on_hosts: on0+on1+on2 / on0 | on2 | on1
 lost: child+log0+log1 | one+other>?+two | ? / log0 | log1 | one+other>?+two | ? | child
-memory: child+main+other+shell | rank1 | adds+looks | alone0 | rank0 | alone1 / \
-child+main+other+shell | rank1 | adds+looks | alone0 | rank0 | alone1
+memory: child+main+other+shell | rank1 | adds+looks+partner0+partner1 | alone0 | rank0 | alone1 / \
+child+main+other+shell | rank1 | adds+looks+partner0+partner1 | alone0 | rank0 | alone1
 byte_code: python0+python1 | copy0+copy1+reads | log0+log1 / python0+python1 | copy0+copy1+reads | log0 | log1
 wide: hands0+hands1+last+rank0+rank1+rank2 | fork1 | child / \
 rank0 | rank1 | fork1 | rank2 | last | hands0 | hands1 | child
