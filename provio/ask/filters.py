@@ -96,7 +96,7 @@ def _file(iri: str) -> str:
 
 def only_roots(reader: Reader, document: LineageDocument) -> LineageDocument:
     """Keep the targets and the versions that no recorded activity made; a node at which a walk was cut short is no
-    root."""
+    root. All gaps stay: because of a gap on the way, a root may be missing."""
     found = ends(document)
     made: set[str] = set()
     for batch in batches(found):
@@ -109,6 +109,5 @@ def only_roots(reader: Reader, document: LineageDocument) -> LineageDocument:
         **document,
         "nodes": [node for node in document["nodes"] if node["iri"] in kept],
         "edges": [edge for edge in document["edges"] if edge["subject"] in kept and edge["object"] in kept],
-        "gaps": [gap for gap in document["gaps"] if gap["about"] in kept],
         "only": "roots",
     }

@@ -115,7 +115,8 @@ class Names:
 
 
 def only_stale(reader: Reader, document: LineageDocument) -> LineageDocument:
-    """Return the document with only the stale products, their inputs, and the paths from there to the targets."""
+    """Return the document with only the stale products, their inputs, and the paths from there to the targets, and with
+    all gaps: an input that was not observed may have changed."""
     lineage = Lineage(document)
     finder = _Finder(reader, lineage)
     stale = finder.find()
@@ -132,7 +133,6 @@ def only_stale(reader: Reader, document: LineageDocument) -> LineageDocument:
         **document,
         "nodes": [node for node in document["nodes"] if node["iri"] in kept],
         "edges": [edge for edge in document["edges"] if edge["subject"] in kept and edge["object"] in kept],
-        "gaps": [gap for gap in document["gaps"] if gap["about"] in kept],
         "only": "stale",
         "stale": stale,
     }

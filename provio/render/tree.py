@@ -255,11 +255,16 @@ class _Tree:
         """Return a line for an empty answer to `--roots` or `--stale`."""
         document = self.lineage.document
         if document.get("only") == "roots" and iri == self.targets[-1] and not self._next(iri):
+            if document["gaps"]:
+                return [Line("no primary source is recorded, but not everything was", "faint")]
             return [Line("no primary source: recorded programs made it from nothing else", "faint")]
         if document.get("only") == "stale" and not document["stale"] and iri == document["target"]:
             if "asOf" in document:  # a run in progress may still make something stale
                 state = "its products are newer" if self.forward else "its inputs are unchanged"
                 return [Line(f"{document['asOf']}; {state}", "faint")]
+            if document["gaps"]:
+                state = "product is stale" if self.forward else "input has changed"
+                return [Line(f"no recorded {state}, but not everything was recorded", "faint")]
             return [Line("nothing is stale: every file that it was made from is as it was"
                          if not self.forward else "nothing that was made from it is stale", "faint")]  # fmt: skip
         return []

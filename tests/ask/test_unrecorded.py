@@ -55,3 +55,20 @@ def test_a_command_that_cannot_be_watched(project: Project, tmp_path: Path) -> N
     found = messages(project, "b")
     assert len(found) == 1
     assert f"not all of run {run_name(project)} could be recorded ({project.path}/./make is statically" in found.pop()
+
+
+def test_no_answer_reassures_where_a_gap_could_make_it_untrue(project: Project) -> None:
+    """If a program on the way could not be watched, `--roots` and `--stale` show its gap, and do not state that nothing
+    else was read or changed."""
+    project.sh("echo 1 > a")
+    project.run("env -u LD_PRELOAD sort a > b; cat b > c; cat a > d")
+    gap = "! /usr/bin/sort was started without the preload, which the program before it took out: its reads and writes"
+    for option, empty in (
+        ("--roots", "no primary source is recorded, but not everything was"),
+        ("--stale", "no recorded input has changed, but not everything was recorded"),
+    ):
+        lines = project.provio("lineage", "c", option, "--as", "tree").stdout.splitlines()
+        assert [line.strip() for line in lines[:2]] == ["c  2 B", empty], option
+        assert [line.startswith(gap) for line in lines[2:]] == [True], option
+    stale = project.provio("lineage", "d", "--stale", "--as", "tree").stdout
+    assert stale.splitlines()[1].strip() == "nothing is stale: every file that it was made from is as it was"
