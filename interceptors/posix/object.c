@@ -179,7 +179,9 @@ struct object *object_known(int fd) {
     return object;
 }
 
+// A child that closes all possible descriptors has no entries for those that it and the parent never used.
 static struct object *overlay_set(int fd, struct object *object) {
+    struct object *_Atomic *parents = slot(fd, false);
     for (struct overlay *own = overlay; own != NULL; own = own->full)
         for (int i = 0; i < own->count; i++)
             if (own->entries[i].fd == fd) {
@@ -187,6 +189,7 @@ static struct object *overlay_set(int fd, struct object *object) {
                 own->entries[i].object = object;
                 return before;
             }
+    if (object == NULL && (parents == NULL || relaxed(*parents) == NULL)) return NULL;
     if (overlay == NULL || overlay->count == OVERLAY) {
         struct overlay *next = pool_take(&overlays);
         if (next == NULL) return object;
