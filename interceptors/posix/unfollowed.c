@@ -92,7 +92,7 @@ long provio_ptrace(int request, pid_t pid, void *address, void *data) {
 void memory_opened(int api, const char *path, size_t length, int flags) {
     static const char start[] = "/proc/", end[] = "/mem";
     const char *at = path + sizeof start - 1;
-    if (length < 12 || memcmp(path, start, sizeof start - 1) != 0) return;
+    if (length < sizeof "/proc/1/mem" - 1 || memcmp(path, start, sizeof start - 1) != 0) return;
     long pid = 0;
     for (; *at >= '0' && *at <= '9' && pid < 1 << 28; at++) pid = pid * 10 + (*at - '0');
     if (pid == 0 || strcmp(path + length - (sizeof end - 1), end) != 0 || !is_other_process(pid)) return;

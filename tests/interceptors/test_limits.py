@@ -326,3 +326,19 @@ def test_memory_of_one_process_leaves_no_gap(prepared: Project, own: str) -> Non
             """,
     }
     assert outcome(prepared, "python3", "-c", dedent(str(script[own]))) == ({"data": {"in"}}, [])
+
+
+def test_the_memory_of_the_first_process_of_a_container(prepared: Project) -> None:
+    """Its pid, 1, makes the shortest path of another process's memory."""
+    contained = ["unshare", "-rpf", "--mount-proc"]
+    if subprocess.run([*contained, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no namespaces for pids: see user_namespaces(7)")
+    script = """
+        import os
+        if os.fork() == 0:
+            open("/proc/1/mem", "rb").close()
+            open("out", "wb").write(open("in", "rb").read())
+            os._exit(0)
+        os.wait()
+        """
+    assert outcome(prepared, *contained, "python3", "-c", dedent(script)) == ({"data": {"in"}}, [READ])
