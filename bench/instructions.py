@@ -29,13 +29,14 @@ CALLS = {
     "fread": "one `fread`",
     "getc": "one `getc`",
     "open": "one `open` and `close`",
+    "pipe": "one `write` of a byte into a pipe",
     "layer": "one write that a layer above records",
 }
 STARTS = {"start": "one process without I/O", "start-open": "one process that opens and reads a file"}
 LOOKS = {"look": "one read of the system's clock"}
 TITLES = CALLS | STARTS | LOOKS
 LOOK = "clock_slow"  # the function of the shim
-SO_MANY = {"pread": 2_000, "fread": 4_000, "getc": 4_000, "open": 1_000, "layer": 2_000}
+SO_MANY = {"pread": 2_000, "fread": 4_000, "getc": 4_000, "open": 1_000, "pipe": 2_000, "layer": 2_000}
 
 PREFIX = "provio-bench-"  # of the folder that all of it happens in
 

@@ -1,4 +1,4 @@
-// `instructions pread|open|fread|getc|layer FILE COUNT`: COUNT calls within `measured`, for a tool that counts instructions.
+// `instructions pread|open|pipe|fread|getc|layer FILE COUNT`: COUNT calls within `measured`, for a tool that counts instructions.
 #include "timing.h"
 
 #pragma weak provio_now
@@ -15,6 +15,7 @@
 static char data[4096];
 static volatile long sum; // so that no call is left out
 
+static int pipe_end; // its pipe has space for all writes: they are fewer than 65,536
 static int function;
 static provio_object *dataset; // NULL: the layer records nothing
 
@@ -38,6 +39,8 @@ __attribute__((noinline)) void measured(const char *kind, const char *path, int 
         for (long i = 0; i < count; i++) sum += (long)fread(data, 64, 1, stream);
     else if (strcmp(kind, "getc") == 0)
         for (long i = 0; i < count; i++) sum += getc(stream);
+    else if (strcmp(kind, "pipe") == 0)
+        for (long i = 0; i < count; i++) sum += write(pipe_end, data, 1);
     else if (strcmp(kind, "layer") == 0)
         for (long i = 0; i < count && dataset != NULL; i++) provio_write(dataset, function, 8, provio_now());
     else
@@ -50,6 +53,10 @@ int main(int count, char **arguments) {
     FILE *stream = fopen(arguments[2], "r");
     if (fd < 0 || stream == NULL) return 1;
     for (int i = 0; i < 64; i++) sum += (long)fread(data, 64, 1, stream), sum += getc(stream);
+    int ends[2];
+    if (pipe(ends) != 0) return 1;
+    pipe_end = ends[1];
+    for (int i = 0; i < 64; i++) sum += write(pipe_end, data, 1);
     record_in_layer(arguments[2]);
     WARM_UP(sum += pread(fd, data, sizeof data, 0));
     measure_clock();

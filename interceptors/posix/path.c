@@ -85,7 +85,7 @@ static size_t directory_path(int dirfd, char *room) {
     return length > 0 ? length : path_of_fd(dirfd, room, NULL);
 }
 
-static size_t path_append_to(char *room, int dirfd, const char *path) {
+static ALWAYS_INLINE size_t path_append_to(char *room, int dirfd, const char *path) {
     size_t at = path[0] == '/' ? root_length : directory_path(dirfd, room);
     if (at == 0 && path[0] != '/') return 0;
     if (path[0] == '/') memcpy(room, root, at);
