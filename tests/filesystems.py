@@ -45,3 +45,12 @@ def _made(image: Path, size: int, command: list[str]) -> str:
     os.truncate(image, size << 20)
     subprocess.run([*command, image], check=True, capture_output=True)
     return str(image)
+
+
+def need_attributes(folder: Path) -> None:
+    """Skip the test if the files of a folder cannot have extended attributes."""
+    try:
+        os.setxattr(folder, "user.provio", b"1")
+    except OSError as error:
+        pytest.skip(f"the files of {folder} cannot have extended attributes: {error.strerror}")
+    os.removexattr(folder, "user.provio")

@@ -66,6 +66,7 @@ HOW = {
     "Open": "an opening for each call",
     "Seek": "not by itself: it decides which calls are consecutive",
     "Stat": "an event for each call, with `--record stat`",
+    "GetAttribute": "an event for each call that names an attribute `user.…`; any other with `--record stat`",
     "List": "an event, or a count on the opening, with `--record list`",
     **dict.fromkeys(("Read", "Write", "Fsync", "Flush", "Allocate"), "counted and timed on the opening"),
     **dict.fromkeys(

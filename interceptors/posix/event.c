@@ -166,11 +166,12 @@ void event_owner(int api, int dirfd, const char *path, int flags, uid_t owner, g
         event_named(TERM_SetOwner, api, dirfd, path, started, &facts, (struct word[2]){user, members});
 }
 
-void event_attribute(int api, int dirfd, const char *path, int flags, const char *attribute, uint64_t started) {
+void event_attribute(const char *term, int api, int dirfd, const char *path, int flags, const char *attribute,
+                     uint64_t started) {
     struct facts facts;
-    const struct word set = {.property = TERM_attribute, .text = attribute, .encoded = TERM_attributeEncoded};
+    const struct word named = {.property = TERM_attribute, .text = attribute, .encoded = TERM_attributeEncoded};
     if (facts_after(dirfd, path, flags, &facts))
-        event_named(TERM_SetAttribute, api, dirfd, path, started, &facts, (struct word[2]){set});
+        event_named(term, api, dirfd, path, started, &facts, (struct word[2]){named});
 }
 
 void event_lookup(int api, const char *term, int dirfd, const char *path, uint64_t started) {

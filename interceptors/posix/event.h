@@ -16,7 +16,8 @@ void event_create(int api, int dirfd, const char *path, uint64_t started);
 void event_times(int api, int dirfd, const char *path, int flags, const struct facts *before, uint64_t started);
 void event_mode(int api, int dirfd, const char *path, int flags, mode_t mode, uint64_t started);
 void event_owner(int api, int dirfd, const char *path, int flags, uid_t owner, gid_t group, uint64_t started);
-void event_attribute(int api, int dirfd, const char *path, int flags, const char *attribute, uint64_t started);
+void event_attribute(const char *term, int api, int dirfd, const char *path, int flags, const char *attribute,
+                     uint64_t started);
 void event_lookup(int api, const char *term, int dirfd, const char *path, uint64_t started);
 void event_pattern(int api, const char *pattern, uint64_t started);
 void event_truncate(int api, int fd, const char *path, off64_t length, uint64_t started);

@@ -295,7 +295,30 @@ static const char *shared_memory_path(char *room, const char *name) {
 #define WATCH_SetAttribute WATCH_SetMode
 #define SET_MODE(dirfd, path, flags, mode) event_mode(api, dirfd, path, flags, mode, started)
 #define SET_OWNER(dirfd, path, flags, owner, group) event_owner(api, dirfd, path, flags, owner, group, started)
-#define SET_ATTRIBUTE(dirfd, path, flags, attribute) event_attribute(api, dirfd, path, flags, attribute, started)
+#define SET_ATTRIBUTE(dirfd, path, flags, attribute)                                                                   \
+    event_attribute(TERM_SetAttribute, api, dirfd, path, flags, attribute, started)
+
+// The name is valid memory only if the call succeeded.
+#define WATCH_GetAttribute(name, type, arguments, subject, outcome)                                                    \
+    struct thread *thread = watching() ? thread_self() : NULL;                                                         \
+    if (thread == NULL) return REAL(name) arguments;                                                                   \
+    uint64_t started = now(thread);                                                                                    \
+    type result = REAL(name) arguments;                                                                                \
+    const int api = API_##name;                                                                                        \
+    if ((outcome) >= 0)                                                                                                \
+        GOT_##subject;                                                                                                 \
+    else if (settings.stat)                                                                                            \
+        access_failed_with(thread, NULL, api, error_of(outcome), started);                                             \
+    return result;
+#define GOT_ATTRIBUTE(dirfd, path, flags, attribute) got_attribute(api, dirfd, path, flags, attribute, started)
+
+// Only attributes of users contain their data; the others are metadata of the system.
+static void got_attribute(int api, int dirfd, const char *path, int flags, const char *attribute, uint64_t started) {
+    if (strncmp(attribute, "user.", strlen("user.")) == 0)
+        event_attribute(TERM_GetAttribute, api, dirfd, path, flags, attribute, started);
+    else if (settings.stat)
+        event_lookup(api, TERM_Stat, dirfd, path, started);
+}
 
 // Queries of metadata and listings of directories are recorded only on request.
 #define WATCH_Stat(name, type, arguments, subject, outcome)                                                            \

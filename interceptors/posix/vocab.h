@@ -32,6 +32,7 @@
 #define TERM_Fsync ":Fsync"
 #define TERM_Gap ":Gap"
 #define TERM_GeneratedSaid ":GeneratedSaid"
+#define TERM_GetAttribute ":GetAttribute"
 #define TERM_Group ":Group"
 #define TERM_Host ":Host"
 #define TERM_Hyperparameter ":Hyperparameter"

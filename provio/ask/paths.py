@@ -153,6 +153,8 @@ def made_from(ways: Ways, product: str) -> list[tuple[str, str | None]]:
         else:
             following = lineage.objects(iri, "wasGeneratedBy")
             run = next((lineage.node[maker].get("run") for maker in following), None)
+            if node["type"] != "FileVersion":  # a state that another run made
+                following += lineage.objects(iri, "contentFrom")
             found.update(((old, run), None) for old in lineage.objects(iri, "wasRevisionOf", "wasDerivedFrom"))
         waiting += [one for one in following if one not in seen]
         seen.update(following)

@@ -21,14 +21,14 @@ INFLUENCES = {
     "SubmitRead": "wasReadBy", "SubmitWrite": "wasWrittenBy", "Fsync": "wasFlushedBy", "Flush": "wasFlushedBy",
     "Rename": "wasModifiedBy", "Link": "wasModifiedBy", "Truncate": "wasModifiedBy", "Allocate": "wasModifiedBy",
     "SetTimes": "wasModifiedBy", "SetMode": "wasModifiedBy", "SetOwner": "wasModifiedBy",
-    "SetAttribute": "wasModifiedBy", "Resize": "wasModifiedBy",
+    "SetAttribute": "wasModifiedBy", "GetAttribute": "wasReadBy", "Resize": "wasModifiedBy",
 }  # fmt: skip
 
 DURATIONS = frozenset({"elapsed", "maxElapsed", "openElapsed"})
 
 # The classes of single calls that become IOActivities.
 SINGLE_CALLS = frozenset(
-    "Rename Link Delete Create Truncate Map SetTimes SetMode SetOwner SetAttribute Stat List".split()
+    "Rename Link Delete Create Truncate Map SetTimes SetMode SetOwner SetAttribute GetAttribute Stat List".split()
 )
 
 

@@ -11,6 +11,7 @@ The modules, in the order in which `conclude` uses them on the trace of a run or
   same_key       contents that share one key, separated by time
   shared_inodes  files that several partitions of a run have in common
   declarations   declared configurations, uses, products and checkpoints (`declared` has the types)
+  attributes     extended attributes of files: their states, and who used them
   memory         memory that processes share through a file; forks that may have written it
   channels       writers and readers of each pipe and connection, and the byte positions of their data
   phases         the cuts between phases, carried data, launches
@@ -27,7 +28,7 @@ The modules, in the order in which `conclude` uses them on the trace of a run or
 from __future__ import annotations
 
 from provio.base.records import plain
-from provio.lineage import memory, unwatched
+from provio.lineage import attributes, memory, unwatched
 from provio.lineage.channels import channels_of
 from provio.lineage.clocks import Clocks
 from provio.lineage.code import Noise, programs
@@ -101,6 +102,7 @@ def conclude(
     part(trace, conclusions)
     shared.join(trace, identity, conclusions)
     say(trace, identity, conclusions)
+    attributes.follow(trace, identity, conclusions)
     memories = memory.memories(trace, identity, conclusions, ends, started)
     channels = channels_of(trace, identity, conclusions)
     begin(channels, conclusions)

@@ -15,7 +15,15 @@ from operator import attrgetter
 from os.path import normpath
 from typing import TypeVar
 
-from provio.lineage.declared import ConfigurationUse, SavedCheckpoint, State, entity_iri, series_of, version_iri
+from provio.lineage.declared import (
+    ConfigurationUse,
+    SavedCheckpoint,
+    State,
+    StateNames,
+    entity_iri,
+    series_of,
+    version_iri,
+)
 from provio.lineage.declared import Version as ConfigurationVersion
 from provio.lineage.identity import Identity
 from provio.lineage.model import Conclusions, Input, Span, Version, inode_of
@@ -113,32 +121,20 @@ class _States:
     """
 
     def __init__(self, trace: Trace, conclusions: Conclusions) -> None:
-        self.run, self.out = trace.iri, conclusions
+        self.names, self.out = StateNames(trace.iri), conclusions
         self.now: dict[str, State] = {}
-        self.count: dict[str, int] = {}
 
     def use(self, of: str, use: Use, actor: Process) -> None:
         """Record that a process used the current state of an entity, or made a new one."""
         state = self.now.get(of)
         if use.made:
-            state = self._next(of, use.at)
-            state.maker = actor
+            state = State(self.names.next(of), of, use.at, actor)
             self.out.declared.made.append((actor.iri, use.at))
         elif state is None:
-            state = self._next(of, use.at)
+            state = State(self.names.next(of), of, use.at)
         self.now[of] = self.out.declared.states[state.iri] = state
         if not use.made:
             self.out.inputs[actor.iri].append(Input(actor, state.iri, use.at, use.at))
-
-    def _next(self, of: str, at: int) -> State:
-        """Return the next state. The states of an entity that other runs may know have IRIs that contain the run's
-        id."""
-        number = self.count[of] = self.count.get(of, -1) + 1
-        own = of.startswith(self.run)
-        name = (
-            of if own and number == 0 else f"{of}~{number}" if own else f"{of}~{self.run.rpartition('/')[2]}.{number}"
-        )
-        return State(name, of, at)
 
 
 # Checkpoints.

@@ -58,6 +58,22 @@ class State:
     maker: Process | None = None
 
 
+class StateNames:
+    """The IRIs of the successive states of entities without a file, in one run."""
+
+    def __init__(self, run: str) -> None:
+        self.run = run
+        self.count: dict[str, int] = {}
+
+    def next(self, of: str) -> str:
+        """Return the IRI of the next state of an entity. If other runs may know the entity, it contains the run's
+        id."""
+        number = self.count[of] = self.count.get(of, -1) + 1
+        if not of.startswith(self.run):
+            return f"{of}~{self.run.rpartition('/')[2]}.{number}"
+        return f"{of}~{number}" if number else of
+
+
 @plain()
 class DeclaredFacts:
     """All conclusions from declarations.

@@ -26,6 +26,7 @@ from provio.trace.run_facts import Trace
 PROT_READ, PROT_WRITE = 1, 2
 STAMP_MAPS = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs"})  # here, a store through a map changes the mtime
 COMPILED = pattern(rb"(.*/)__pycache__/([^/.]+)\.[^/]*\.pyc(\.\d+)?", re.DOTALL)
+BY_NAME = frozenset({"SetTimes", "GetAttribute"})
 HANDS_ON = frozenset({"Fork", "Spawn", "Exec"})
 
 
@@ -87,12 +88,14 @@ class _Collector:
         written = _written(process)
         for event in process.events:
             by_name = event.kind == "Truncate" and "object" not in event.record
-            if not (by_name or event.kind == "SetTimes") or self.out.is_separate(event.facts()):
+            if not (by_name or event.kind in BY_NAME) or self.out.is_separate(event.facts()):
                 continue
             if by_name:
                 self._truncated_by_name(event)
-            else:
+            elif event.kind == "SetTimes":
                 self._times_set(event, written)
+            else:
+                self._attribute_read(event, written, code)
 
     def opened(self, process: Process, code: set[str]) -> None:
         """Gather the inputs and spans from the openings of one process; `code` are the versions of the code that it
@@ -290,6 +293,18 @@ class _Collector:
             version = self.version(after, None, False, end)
             if path:
                 version.name(self.identity.file(path, after.device), path, end)
+
+    def _attribute_read(self, event: Event, written: dict[tuple[str, int, int], list[Opening]], code: set[str]) -> None:
+        """Record a file as an input of a process that got an attribute of it, unless the process was writing it."""
+        facts, path = event.facts(), os.path.normpath(event.text("path") or b"")
+        if facts is None or event.record.get("directory") == "true" or self.identity.version(facts) in code:
+            return
+        if any(_making(opening, facts, event.at) for opening in written.get(inode_of(facts), ())):
+            return
+        noise = self.noise.read(path, None)
+        version = self.version(facts, None, noise, event.at)
+        version.name(self.identity.file(path, facts.device), path, event.at)
+        self.out.inputs[event.process.iri].append(Input(event.process, version.iri, event.at, event.at, noise))
 
     def _times_set(self, event: Event, written: dict[tuple[str, int, int], list[Opening]]) -> None:
         """Record both keys of a content with newly set times; they are alternates of each other."""

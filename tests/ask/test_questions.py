@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from conftest import Project, provio_command
+from filesystems import need_attributes
 
 from provio.ask import paths
 from provio.ask.document import Lineage, LineageDocument
@@ -388,6 +389,20 @@ def test_stale_through_a_pipe(project: Project) -> None:
     project.sh("echo 2 > a")
     assert stale(project, "z") == [("z", "a", "changed")]
     assert stale(project, "a", "--forward") == [("z", "a", "changed")]
+
+
+def test_stale_through_an_attribute(project: Project) -> None:
+    """The input of an extended attribute, which an earlier run set, is an input of the products of its readers."""
+    need_attributes(project.path)
+    (project.path / "set.py").write_text("import os; os.setxattr('f', 'user.x', open('a', 'rb').read())")
+    (project.path / "get.py").write_text("import os; open('o', 'wb').write(os.getxattr('f', 'user.x'))")
+    project.sh("echo 1 > a; echo 1 > f")
+    project.watch("python3", "set.py")
+    project.watch("python3", "get.py")
+    assert stale(project, "o") == []
+    project.sh("echo 2 > a")
+    assert stale(project, "o") == [("o", "a", "changed")]
+    assert stale(project, "a", "--forward") == [("o", "a", "changed")]
 
 
 def test_runs_are_chosen(pipeline: Project) -> None:

@@ -157,16 +157,6 @@ UNSEEN: dict[str, tuple[str, Ancestors]] = {
         """,
         {},
     ),
-    "attribute": (
-        """
-        import os, subprocess
-        copy = 'import os; os.setxattr("mark", "user.text", open("in", "rb").read())'
-        done = subprocess.run(["python3", "-c", copy], stderr=subprocess.DEVNULL)
-        if done.returncode: raise SystemExit(77)
-        open("out", "wb").write(os.getxattr("mark", "user.text"))
-        """,
-        {},
-    ),
     "counter": ("eventfd", {}),
     # ---- too much
     "memory": (

@@ -61,6 +61,8 @@ def test_stat_and_list_are_recorded_on_request(built: Path, trace: Trace, work: 
     assert owners["fchownat"]["ownerGroup"] == str(os.getgid())
     attributes = [one["attribute"] for one in of_class(facts, "SetAttribute").values()]
     assert attributes in ([], ["user.a", "user.b", "user.c", "user.a", "user.b", "user.c"])
+    got = [one["attribute"] for one in of_class(facts, "GetAttribute").values()]
+    assert got == (["user.c"] * 3 if attributes else [])
 
 
 def test_times_of_an_access(trace: Trace, work: Path) -> None:

@@ -8,7 +8,8 @@ files; a name that ends in `/` stands for one or more files in that folder. `gap
 Gap in their lineage; no other may show one. `fails` is the exit code of steps that do not end with 0. `late` is the
 exit code of steps that missed the clock second that they test: they are repeated in another project. `mount` maps a
 folder (`.` is the project) to the kind of file system (filesystems.py) to mount there; without the right to mount, the
-case is skipped. Cases without `everyday` run only with all tests.
+case is skipped, and so is a case with `attributes` on a file system without extended attributes. Cases without
+`everyday` run only with all tests.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ TABLE = [
     for path in sorted((Path(__file__).parent.parent / "cases").glob("*.toml"))
     for case in tomllib.loads(path.read_text())["case"]
 ]
-KEYS = {"name", "needs", "before", "files", "steps", "back", "into", "gaps", "fails", "everyday", "mount", "late"}
+KEYS = set("name needs before files steps back into gaps fails everyday mount late attributes".split())
 
 
 def take_step(project: Project, step: str, case: dict[str, Any]) -> bool:
@@ -108,6 +109,8 @@ def test_exact_sets(project: Project, needs: Callable[..., None], undo: ExitStac
     """Each file has exactly the sources and products in the table, of exactly these kinds."""
     assert set(case) <= KEYS, set(case) - KEYS
     needs(*case.get("needs", ()))
+    if case.get("attributes"):
+        filesystems.need_attributes(project.path)
     own, project = project, taken(project, undo, case)
     asked = {name: project.lineage(name, "--via", "control") for name in case.get("back", {})}
     back = {name: folded(project.files(document), case["back"][name]) for name, document in asked.items()}

@@ -52,6 +52,8 @@ sort in > new; mv new old; touch -d 2020-01-01 old; cat old > after; rm step1
 (read line < in; echo "$line" > forked)
 ln after linked; cat linked > /dev/null; test -r in; cp missing out 2> /dev/null || true
 printf 'import sys\\nopen(sys.argv[1], "w").write(open("in").read())\\n' > copy.py; python3 copy.py copied
+printf 'import os\nos.setxattr("after", "user.x", open("in", "rb").read())\n' > set.py; python3 set.py || true
+printf 'import os\nopen("got", "wb").write(os.getxattr("after", "user.x"))\n' > get.py; python3 get.py || true
 """
 # Objects inside a common input: copied, mapped by a virtual dataset, and used by a fork of their reader.
 INSIDE = """

@@ -70,9 +70,9 @@ static void changing(int folder, int fd) {
     EVENT(removexattr, SetAttribute, removexattr("file", "user.a") == 0, "file");
     EVENT(lremovexattr, SetAttribute, lremovexattr("file", "user.b") == 0, "file");
     char room[100];
-    QUERY(getxattr, getxattr("file", "user.c", room, 100) == 1, "file");
-    QUERY(lgetxattr, lgetxattr("file", "user.c", room, 100) == 1, "file");
-    QUERY(fgetxattr, fgetxattr(fd, "user.c", room, 100) == 1, "file");
+    EVENT(getxattr, GetAttribute, getxattr("file", "user.c", room, 100) == 1, "file");
+    EVENT(lgetxattr, GetAttribute, lgetxattr("file", "user.c", room, 100) == 1, "file");
+    EVENT(fgetxattr, GetAttribute, fgetxattr(fd, "user.c", room, 100) == 1, "file");
     EVENT(fremovexattr, SetAttribute, fremovexattr(fd, "user.c") == 0, "file");
     QUERY(listxattr, listxattr("file", room, 100) >= 0, "file");
     QUERY(llistxattr, llistxattr("file", room, 100) >= 0, "file");

@@ -28,6 +28,7 @@ from provio.trace.facts import Event, Opening, Process, Thread
 from provio.trace.run_facts import Trace
 
 Key = TypeVar("Key", int, bytes)
+ATTRIBUTES = frozenset({"GetAttribute", "SetAttribute"})
 SINGLE_GROUP = 0  # stands for a process in the group of all declarations that need each other
 
 
@@ -78,6 +79,8 @@ class Groups:
             self.renamed.append((inode_hash(facts), number, old, new))
         if facts:
             self.changed.append((inode_hash(facts), number))
+        if facts and event.kind in ATTRIBUTES:  # their states have one order
+            self.excluded_inodes.add(inode_hash(facts))
 
     def add_channel(self, opening: Opening, number: int) -> None:
         """Add the use of a pipe or connection."""
