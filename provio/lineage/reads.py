@@ -301,7 +301,7 @@ class _Sent:
 
     def __call__(self, opening: Opening) -> bool:
         """Return whether an opening is one of them."""
-        return any(
+        return opening.process.iri in self.sockets and any(
             one.opened >= opening.opened and one.process is not opening.process and self._met(opening, one)
             for one in self.read.get(self.identity.version(opening.facts), {}).values()
         )

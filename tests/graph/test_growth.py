@@ -142,6 +142,18 @@ def unread(count: int) -> Run:
     return run
 
 
+def handed_on(count: int) -> Run:
+    """A process opens one file for each of many others, which inherit it."""
+    run = Run()
+    parent = run.process()
+    for number in range(1, count + 1):
+        for thread in parent, run.process(number):
+            opening = run.opened(thread, "/d/x", file(1, at(-9), 4), os.O_RDONLY, number)
+        opening.inherited = True
+        run.accessed(thread, opening, number + 0.1, number + 0.2)
+    return run
+
+
 def redirected(count: int) -> Run:
     """Many processes open a log each for a command that inherits it."""
     run = Run()
@@ -263,6 +275,7 @@ def naming(run: Run) -> Callable[[], object]:
         (compiled, 100, concluding),
         (unread, 100, concluding),
         (sent, 100, concluding),
+        (handed_on, 100, concluding),
         (redirected, 100, concluding),
         (inherited_maps, 100, concluding),
         (shared_for_a_moment, 100, concluding),
