@@ -24,7 +24,7 @@ from provio.lineage.identity import Identity, without_task
 from provio.lineage.model import Conclusions, Input, Phase, Segment, Span, inode_of
 from provio.lineage.pipes import segment
 from provio.lineage.ranks import of_ranks
-from provio.trace.facts import Opening, Process
+from provio.trace.facts import Event, Opening, Process
 from provio.trace.run_facts import Trace
 
 if TYPE_CHECKING:
@@ -80,9 +80,7 @@ def memories(
 
     Forks that may have stored become writers of the file. Versions that are only memory are no inputs within it.
     """
-    maps = _maps(trace, ends)
-    written = {span.inode for span in conclusions.spans} if maps else set()
-    maps = {place: uses for place, uses in maps.items() if place[1] in written or any(use.writes for use in uses)}
+    maps = _maps(trace, conclusions, ends)
     _inherit(trace, maps, conclusions, ends, origins)
     for place, use in _calls(trace, conclusions, maps.keys()) if maps else ():
         maps[place].append(use)
@@ -102,29 +100,34 @@ def memories(
     return found
 
 
-def _maps(trace: Trace, ends: Mapping[str, int]) -> dict[Place, list[Use]]:
-    """Return the maps of files by each process, and by its Tasks while they run."""
-    found: dict[Place, list[Use]] = {}
-    acting: dict[str, list[Process]] = {}
+def _maps(trace: Trace, conclusions: Conclusions, ends: Mapping[str, int]) -> dict[Place, list[Use]]:
+    """Return the maps of files that a process may store into or writes, by each process, and by its Tasks while they
+    run."""
     mapped = [process for process in trace.processes.values() if any(e.kind == "Map" for e in process.events)]
-    for process in trace.processes.values() if mapped else ():
-        acting.setdefault(without_task(process.iri), []).append(process)
+    written = {span.inode for span in conclusions.spans} if mapped else set()
+    maps: dict[Place, list[tuple[Event, Opening, bool]]] = {}
     for process in mapped:
-        whole = without_task(process.iri)
-        unmapped = {e.record.get("map", ""): e.at for one in acting[whole] for e in one.events if e.kind == "Unmap"}
         openings = {opening.iri: opening for opening in process.openings}
         for event in process.events:
             opening = openings.get(event.record.get("object", "")) if event.kind == "Map" else None
-            if opening is None or opening.kind != "FileVersion" or of_ranks(opening):
-                continue
-            writes = event.record.get("shared") == "true" and bool(event.number("protection") & PROT_WRITE)
-            first = min(event.at, opening.opened) if not opening.inherited else event.at
-            last = unmapped.get(event.iri, ends.get(whole, process.ended))
-            uses = found.setdefault((process.host, inode_of(opening.facts)), [])
-            for one in acting[whole]:
-                start, end = (one.started, one.ended) if one.image == "task" else (first, last)
-                if start <= last and first <= end:
-                    uses.append(Use(one, opening, max(first, start), min(last, end), writes, reads=True))
+            if opening and opening.kind == "FileVersion" and not of_ranks(opening):
+                writes = event.record.get("shared") == "true" and bool(event.number("protection") & PROT_WRITE)
+                maps.setdefault((process.host, inode_of(opening.facts)), []).append((event, opening, writes))
+    maps = {place: of for place, of in maps.items() if place[1] in written or any(writes for _, _, writes in of)}
+    acting: dict[str, list[Process]] = {}
+    for process in trace.processes.values() if maps else ():
+        acting.setdefault(without_task(process.iri), []).append(process)
+    found: dict[Place, list[Use]] = {place: [] for place in maps}
+    events = (event for process in trace.processes.values() if maps for event in process.events)
+    unmapped = {event.record.get("map", ""): event.at for event in events if event.kind == "Unmap"}
+    for place, event, opening, writes in ((place, *one) for place, of in maps.items() for one in of):
+        whole = without_task(opening.process.iri)
+        first = min(event.at, opening.opened) if not opening.inherited else event.at
+        last = unmapped.get(event.iri, ends.get(whole, opening.process.ended))
+        for one in acting[whole]:
+            start, end = (one.started, one.ended) if one.image == "task" else (first, last)
+            if start <= last and first <= end:
+                found[place].append(Use(one, opening, max(first, start), min(last, end), writes, reads=True))
     return found
 
 

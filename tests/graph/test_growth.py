@@ -21,7 +21,7 @@ from provio.system.statx import Facts
 from provio.trace.facts import Access, Connection, Event, Opening, Process, Thread
 from provio.trace.fast.compact_record import Packed
 from provio.trace.post_run import _CurrentNames
-from provio.trace.run_facts import Trace
+from provio.trace.run_facts import Task, Trace
 
 BEGAN = 1_795_000_000 * SECOND
 EACH = SECOND // 100
@@ -183,6 +183,19 @@ def inherited_maps(count: int) -> Run:
     return run
 
 
+def mapped_in_tasks(count: int) -> Run:
+    """Many Tasks of one process, each of which maps a file for reading."""
+    run = Run()
+    thread = run.process()
+    for number in range(1, count + 1):
+        task = f"{thread.process.iri}t{number}"
+        times = {"startedNs": str(at(number)), "endedNs": str(at(number + 0.9))}
+        run.trace.tasks[task] = Task(task, thread.process, {"task": "job"} | times)
+        opening = run.opened(thread, f"/d/{number}", file(number, at(-9), 4), os.O_RDONLY, number + 0.1)
+        run.event(thread, "Map", number + 0.2, object=opening.iri, protection="1", shared="true", task=task)
+    return run
+
+
 def shared_for_a_moment(count: int) -> Run:
     """One process maps a file all the time, and each of many others for a moment."""
     run = Run()
@@ -278,6 +291,7 @@ def naming(run: Run) -> Callable[[], object]:
         (handed_on, 100, concluding),
         (redirected, 100, concluding),
         (inherited_maps, 100, concluding),
+        (mapped_in_tasks, 100, concluding),
         (shared_for_a_moment, 100, concluding),
         (shared_by_pairs, 100, concluding),
         (moved, 100, concluding),
