@@ -332,6 +332,7 @@ void event_unwatched(struct launch *launch, int api, int pid) {
     text_command(&launch->gap.text, path, launch->argv);
     if (pid == 0) launch->gap.chunk->accesses++; // stays mapped until the exec succeeded or failed
     event_end(&launch->gap);
+    gaps_changed(1);
     if (pid == 0) lives_write();
 }
 
@@ -341,6 +342,7 @@ void event_withdraw(struct block *block) {
     __atomic_store_n(block->start, '#', __ATOMIC_RELEASE);
     block->chunk->accesses--;
     block->start = NULL;
+    gaps_changed(-1);
 }
 
 // A gap in the record of this process; `path` is its subject, or NULL.
@@ -358,6 +360,7 @@ void event_gap_about(int api, const char *about, const char *reason, const char 
     text_reason(&block.text, reason);
     text_command(&block.text, path, NULL);
     event_end(&block);
+    gaps_changed(1);
 }
 
 void event_exec_failed(int api, uint64_t exec, int error) {

@@ -98,13 +98,16 @@ static void gap_write(struct thread *thread, struct live *live, long error) {
     text_string(&block.text, reason_for(error));
     TEXT(&block.text, "\" ; " TERM_about " <../> .");
     block_commit(&block);
+    gaps_changed(1);
 }
 
 // If no file can be created, a symbolic link needs neither a descriptor nor space for data.
 static void gap_link(char *room, uint32_t number, const char *reason) {
     for (; number < 1000; number++) {
         file_name(room, number, 0, ".gap");
-        if (RAW(symlinkat, (long)reason, AT_FDCWD, (long)room) != -EEXIST) return;
+        long result = RAW(symlinkat, (long)reason, AT_FDCWD, (long)room);
+        if (result == 0) gaps_changed(1);
+        if (result != -EEXIST) return;
     }
 }
 

@@ -200,4 +200,7 @@ static inline bool reserve(struct thread *thread, struct live *live, struct bloc
     return true;
 }
 
+// unclosed.c
+void gaps_changed(int change);
+
 #endif

@@ -123,6 +123,12 @@ void unclosed_add(struct object *object, const struct live *live, uint64_t offse
     if (entry != NULL) object->unclosed = (uint32_t)(entry - known->entry) + 1;
 }
 
+// A Gap was stated (1) or withdrawn (-1): the end of the run prints their number.
+void gaps_changed(int change) {
+    struct unclosed_list *known = relaxed(under_seccomp) ? atomic_load(&list) : list_get();
+    if (known != NULL) atomic_fetch_add(&known->gaps, (uint32_t)change);
+}
+
 // The list, if another process has created it.
 static struct unclosed_list *list_there(void) {
     struct facts facts;

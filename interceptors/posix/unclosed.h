@@ -1,5 +1,6 @@
-// The list of a run's openings for writing without a recorded close: one file for each host, `unclosed`. Each process
-// that opens a file for writing maps it; the waiter reads it at the end of the run. Described in docs/trace-format.md.
+// The list of a run's openings for writing without a recorded close, and the number of its gaps: one file for each
+// host, `unclosed`. Each process that opens a file for writing, or states a gap, maps it; the waiter reads it at the end
+// of the run. Described in docs/trace-format.md.
 #ifndef PROVIO_UNCLOSED_H
 #define PROVIO_UNCLOSED_H
 
@@ -28,7 +29,8 @@ struct unclosed_list {
     // The identity of the file that contains the list: every process that maps the file stores the same values.
     _Atomic uint64_t inode;
     _Atomic uint32_t device_major, device_minor;
-    uint32_t unused[10];
+    _Atomic uint32_t gaps; // that the traces of this host state
+    uint32_t unused[9];
     struct unclosed_entry entry[UNCLOSED_ENTRIES];
 };
 

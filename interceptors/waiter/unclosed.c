@@ -212,7 +212,8 @@ static FILE *begin(int place) {
     return report;
 }
 
-void report_unclosed(const struct handoff *handoff) {
+// Returns the number of gaps that the traces of this host state.
+unsigned report_unclosed(const struct handoff *handoff) {
     size_t entries = 0;
     int place = open(handoff->trace_folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct unclosed_list *list = place < 0 ? NULL : read_list(place, &entries);
@@ -222,6 +223,8 @@ void report_unclosed(const struct handoff *handoff) {
         bool whole = fclose(report) == 0 && stated > 0;
         if (!whole || renameat(place, NEW, place, "settled.ttl") != 0) unlinkat(place, NEW, 0);
     }
+    unsigned gaps = entries == 0 ? 0 : atomic_load(&list->gaps);
     free(list);
     if (place >= 0) close(place);
+    return gaps;
 }

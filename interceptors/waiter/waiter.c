@@ -152,14 +152,23 @@ static void continue_in_python(const struct handoff *handoff, int fd, int status
                 handoff->python);
 }
 
+// Print the line about the run, with the number of its gaps.
+static void print_word(const char *word, unsigned gaps) {
+    int length = (int)strcspn(word, "\n");
+    if (gaps == 0)
+        dprintf(STDERR_FILENO, "%s", word);
+    else
+        dprintf(STDERR_FILENO, "%.*s, %u gap%s: provio show last%s", length, word, gaps, gaps == 1 ? "" : "s",
+                word + length);
+}
+
 // On failure, Python tries again.
 static bool finish(const struct handoff *handoff, int status) {
     if (!record_end(handoff, status) || *handoff->mode == PYTHON) return false;
-    report_unclosed(handoff);
+    unsigned gaps = report_unclosed(handoff);
     restore_signals(handoff);
     if (*handoff->mode == MERGE) merge_later(handoff);
-    if (*handoff->word != '\0' && write(STDERR_FILENO, handoff->word, strlen(handoff->word)) < 0)
-        errno = 0; // there is no reader
+    if (*handoff->word != '\0') print_word(handoff->word, gaps);
     return true;
 }
 
@@ -168,7 +177,7 @@ int main(void) {
     int fd = read_handoff(&handoff);
     if (fd < 0) return 125;
     open_streams();
-    if (*handoff.mode == POST_RUN) return report_unclosed(&handoff), 0;
+    if (*handoff.mode == POST_RUN) return (void)report_unclosed(&handoff), 0;
     prctl(PR_SET_NAME, "provio");
     int status = *handoff.pid == '0' ? atoi(handoff.status) : wait_for(&handoff);
     if (!finish(&handoff, status)) {

@@ -22,4 +22,4 @@ enum mode {
 
 bool record_end(const struct handoff *handoff, int status);
 
-void report_unclosed(const struct handoff *handoff);
+unsigned report_unclosed(const struct handoff *handoff);

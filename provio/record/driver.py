@@ -5,8 +5,10 @@ from __future__ import annotations
 import gc
 import os
 import re
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from provio.trace.run_facts import Trace
 
 BACKGROUND, WAIT, ASK = "background", "wait", "ask"  # when a run is merged (the setting `merge`)
+GAPS = slice(24, 28)  # the bytes of the list `unclosed` that contain the number of gaps
 MANY = 500  # runs from which on some may be archived
 
 
@@ -244,6 +247,16 @@ def _pending(recording: Recording, when: str) -> str:
     return f"run {recording.run_id}: {where} in {recording.home.path}" + " (the store is busy)" * (when == WAIT)
 
 
+def _gaps(recording: Recording) -> str:
+    """Return the number of gaps that the traces of this host state, as the end of a message; empty for none."""
+    from provio.trace.run_source import UNCLOSED
+
+    with suppress(OSError), open(host_folder(recording) / UNCLOSED, "rb") as file:
+        count = int.from_bytes(file.read(GAPS.stop)[GAPS], sys.byteorder)
+        return f", {count} gap{'s' * (count > 1)}: provio show last" if count else ""
+    return ""
+
+
 def _leave_pending(recording: Recording, settings: Config, when: str) -> str:
     """Leave a run to a later merge, after the inspection of files that must be done now."""
     from provio.record.waiter import start
@@ -255,7 +268,7 @@ def _leave_pending(recording: Recording, settings: Config, when: str) -> str:
         from provio.merge import background
 
         background.begin(recording.home, homes.project_folders())
-    return _pending(recording, when) + follow
+    return _pending(recording, when) + _gaps(recording) + follow
 
 
 def _in_child(work: Callable[[], str], lock: Lock | None, run_id: str) -> str:
@@ -308,7 +321,7 @@ def _merge(recording: Recording, lock: Lock, settings: Config) -> str:
             archive_runs.begin(recording.home)
     damaged = f"; {outcome.damages[0]}" if outcome.damages else ""
     damaged += _rank_contradictions(trace) if trace else ""
-    return f"run {recording.run_id}: {count}, recorded in {recording.home.path}{damaged}{follow}"
+    return f"run {recording.run_id}: {count}, recorded in {recording.home.path}{_gaps(recording)}{damaged}{follow}"
 
 
 def _rank_contradictions(trace: Trace) -> str:
