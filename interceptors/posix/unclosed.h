@@ -1,6 +1,6 @@
 // The list of a run's openings for writing without a recorded close, and the number of its gaps: one file for each
-// host, `unclosed`. Each process that opens a file for writing, or states a gap, maps it; the waiter reads it at the end
-// of the run. Described in docs/trace-format.md.
+// host, `unclosed`. Each process that opens a file for writing, or states a gap, maps it; the waiter reads it at the
+// end of the run. Described in docs/trace-format.md.
 #ifndef PROVIO_UNCLOSED_H
 #define PROVIO_UNCLOSED_H
 

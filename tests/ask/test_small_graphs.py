@@ -486,23 +486,23 @@ def stale_part(changed: str, gone: str, *, forward: bool = False) -> tuple[list[
 
 OLD_5 = ["f4 f5 /d/f5 changed 5.55.1.10 .000000Z", "f1 f4 /d/f4 stale - -"]
 STALE_PARTS = [
-    ("", "", False, [], "f1", "0  stale"),
-    ("1", "1", False, [], "f1", "0  stale"),
-    ("2", "", False, ["f1 f2 /d/f2 changed 2.22.1.10 .000000Z"], " P1 f1 f2 first", "3 one stale"),
-    ("5", "", False, OLD_5, " P1  P2 f1 f4 f5 first second", "6 one three stale"),
+    ("", "", False, [], "f1", "0 one two three stale"),
+    ("1", "1", False, [], "f1", "0 one two three stale"),
+    ("2", "", False, ["f1 f2 /d/f2 changed 2.22.1.10 .000000Z"], " P1 f1 f2 first", "3 one two three stale"),
+    ("5", "", False, OLD_5, " P1  P2 f1 f4 f5 first second", "6 one two three stale"),
     ("58", "", True, OLD_5, " P1  P2 f5 f4 f1 first second", "6 one three stale"),
-    ("8", "3", False, ["f1 f8 /d/f8 changed 8.88.1.10 .000000Z"], " P1  P4 f1 f3 f8 first second", "6 one two stale"),
+    ("8", "3", False, ["f1 f8 /d/f8 changed 8.88.1.10 .000000Z"], " P1  P4 f1 f3 f8 first second", "6 one two three stale"),
     ("67", "", False, [f"f1 f{n} /d/f{n} changed {n}.{n}{n}.1.10 .000000Z" for n in (6, 7)],
-     " P1  P3 f1 fpipe/1 f6 f7 first second", "7 one stale"),
+     " P1  P3 f1 fpipe/1 f6 f7 first second", "7 one two three stale"),
     *(("5", "4", forward, ["f1 f5 /d/f5 changed 5.55.1.10 .000000Z"],
-       f" P1  P2 {'f5 f4 f1' if forward else 'f1 f4 f5'} first second", "6 one three stale")
+       f" P1  P2 {'f5 f4 f1' if forward else 'f1 f4 f5'} first second", "6 one three stale" if forward else "6 one two three stale")
       for forward in (False, True)),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("changed", "gone", "forward", "reasons", "shown", "rest"), STALE_PARTS)
 def test_stale_parts(changed: str, gone: str, forward: bool, reasons: list[str], shown: str, rest: str) -> None:
-    """The paths to stale products, with the programs and gaps on them."""
+    """The paths to stale products with the programs on them, and all gaps."""
     assert stale_part(changed, gone, forward=forward) == (reasons, shown, rest, "")
 
 
