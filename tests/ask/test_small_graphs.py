@@ -491,11 +491,13 @@ STALE_PARTS = [
     ("2", "", False, ["f1 f2 /d/f2 changed 2.22.1.10 .000000Z"], " P1 f1 f2 first", "3 one two three stale"),
     ("5", "", False, OLD_5, " P1  P2 f1 f4 f5 first second", "6 one two three stale"),
     ("58", "", True, OLD_5, " P1  P2 f5 f4 f1 first second", "6 one three stale"),
-    ("8", "3", False, ["f1 f8 /d/f8 changed 8.88.1.10 .000000Z"], " P1  P4 f1 f3 f8 first second", "6 one two three stale"),
+    ("8", "3", False, ["f1 f8 /d/f8 changed 8.88.1.10 .000000Z"], " P1  P4 f1 f3 f8 first second",
+     "6 one two three stale"),
     ("67", "", False, [f"f1 f{n} /d/f{n} changed {n}.{n}{n}.1.10 .000000Z" for n in (6, 7)],
      " P1  P3 f1 fpipe/1 f6 f7 first second", "7 one two three stale"),
     *(("5", "4", forward, ["f1 f5 /d/f5 changed 5.55.1.10 .000000Z"],
-       f" P1  P2 {'f5 f4 f1' if forward else 'f1 f4 f5'} first second", "6 one three stale" if forward else "6 one two three stale")
+       f" P1  P2 {'f5 f4 f1' if forward else 'f1 f4 f5'} first second",
+       f"6 one {'' if forward else 'two '}three stale")
       for forward in (False, True)),
 ]  # fmt: skip
 
