@@ -21,6 +21,7 @@ from provio.store import Reader
 SHOWN = 8  # settings
 MOST_SETTINGS = 200  # settings that are read: to sort a very large number takes a store long
 WIDTH = 80  # columns
+TERMINAL = "/terminal."  # in the name of a connection: an end is a terminal (interceptors/posix/terminal.c)
 SETTINGS = """SELECT DISTINCT ?name ?value { <%s> prov:hadMember ?s . ?s provio:name ?name ; provio:value ?value }
     LIMIT %d"""
 
@@ -175,7 +176,7 @@ def _label(iri: str, row: Properties, node: dict[str, object]) -> str:
         return min(given)
     path = str(node.get("path", ""))
     if node.get("type") in PIPES and not path:
-        return str(node["type"]).lower()
+        return "terminal" if TERMINAL in iri else str(node["type"]).lower()
     if node.get("type") == "Phase":  # of a run without programs
         return "process"
     return label(iri, path) or _named(row) or local_name(iri.rstrip("/")) or iri

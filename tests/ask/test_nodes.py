@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from datetime import datetime
 
 import pytest
@@ -54,3 +56,13 @@ def test_a_long_command_line_is_read_among_many(project: Project) -> None:
     project.sh("echo a > a")
     project.run("for n in 1 2 3 4 5 6; do sh -c \"cat a > o$n\" $(printf '%0100d ' $(seq 1500)); done; cat o? > all")
     assert project.data("all") == {"a", *(f"o{number}" for number in range(1, 7))}
+
+
+@pytest.mark.integration
+@pytest.mark.skipif(shutil.which("script") is None, reason="script is not installed (apt-get install bsdutils)")
+def test_a_terminal_has_its_name(project: Project) -> None:
+    """A terminal is recorded as a connection, and shown as a terminal."""
+    project.sh("echo a > a")
+    project.provio("run", "--", "script", "-qc", "cat a", "log")
+    document = json.loads(project.answer("lineage", "log", "--as", "json"))
+    assert {node["label"] for node in document["nodes"] if node["type"] == "Socket"} == {"terminal"}
