@@ -367,11 +367,12 @@ def connect(memories: Iterable[Memory], conclusions: Conclusions) -> None:
 
 
 def _mix(memory: Memory, written: list[_Share], read: list[list[_Share]], conclusions: Conclusions) -> None:
-    """Let all phases use one mixture of all data of all times: its size is linear."""
+    """Let all phases use one mixture of all data, named after the start of this sharing: its size is linear."""
     last = {one.use.process.iri: one for one in written}
     run = without_task(written[0].use.process.iri).split("/")[-4]
     parts = tuple(_segment(memory, one, conclusions).iri for one in last.values())
-    mixture = Segment(f"{memory.name}/{run}/mixture", memory.name, "", "", memory.path, 0, 0, "Memory", parts)
+    began = min(use.first for use in memory.uses)
+    mixture = Segment(f"{memory.name}/{run}/mixture.{began}", memory.name, "", "", memory.path, 0, 0, "Memory", parts)
     conclusions.segments.append(mixture)
     for share in (share for shares in read for share in shares):
         share.phase.used[mixture.iri] = None

@@ -992,7 +992,7 @@ def test_all_that_is_concluded(
 
 
 def test_memory_that_too_much_went_through(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All phases of the processes then use one mixture of their data, and are cut by nothing else."""
+    """All phases of the processes then use one mixture of their data for each time; nothing else cuts them."""
     monkeypatch.setattr(shared_memory, "MOST", 1)
     assert found(memory, tmp_path) == (EXPECTED / "memory_mixed.txt").read_text()
 

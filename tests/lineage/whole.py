@@ -45,7 +45,9 @@ class Names:
             for phase in fine:
                 self.known[phase.iri] = f"{self.known.get(iri, iri)}/{phase.iri.rpartition('phase/')[2]}"
         for segment in found.segments:
-            self.known[segment.iri] = f"{segment.channel.rpartition('/')[2]}<{self[segment.generated_by]}>"
+            mixed = segment.iri.rpartition("/mixture.")[2] if segment.parts else ""
+            of = self.time(int(mixed)) if mixed else self[segment.generated_by]
+            self.known[segment.iri] = f"{segment.channel.rpartition('/')[2]}<{of}>"
         for copy in found.copies:
             self.known[copy.iri] = f"{self.known[copy.process.iri]}/copy{copy.iri.rpartition('/')[2]}"
 
