@@ -61,15 +61,19 @@ def of_file(reader: Rows, path: bytes) -> str:
         inside = _below(reader, name, 1)
         if inside:
             return f"it is a folder: name files in it, such as {_relative(inside[0])}"
-        return f"it is a folder, and none of its files is recorded: {unrecorded(reader, path) or RECORD}"
+        return f"it is a folder, and none of its files is recorded: {_reason(reader, path)}"
     if os.path.lexists(path):
-        return _missing(reader) or unrecorded(reader, path) or RECORD
+        return _missing(reader) or _reason(reader, path)
     near = _near(reader, name)
     return (
         f"did you mean {', or '.join(near)}?"
         if near
-        else f"there is no such file; {_missing(reader) or unrecorded(reader, path) or RECORD}"
+        else f"there is no such file; {_missing(reader) or _reason(reader, path)}"
     )
+
+
+def _reason(reader: Rows, path: bytes) -> str:
+    return unrecorded(reader.rows(UNRECORDED), path) or RECORD
 
 
 def of_run(name: str, known: Iterable[str]) -> str:
@@ -99,15 +103,15 @@ def _missing(reader: Rows) -> str:
     return next((f"{row['reason']}; else {RECORD}" for row in rows), "")
 
 
-def unrecorded(reader: Rows, path: bytes) -> str:
+def unrecorded(gaps: Iterable[dict[str, str]], path: bytes) -> str:
     """Return a suggestion for a file that may come from a process that was not recorded; empty if there is no such
-    process.
+    process. `gaps` are the rows of UNRECORDED.
 
     It names the newest run with such a gap during which the file was made or changed, or which submitted a job before
     that; for a missing file, the newest run of which a trace is lost.
     """
     times = _made_and_changed(path)
-    for row in reader.rows(UNRECORDED):
+    for row in gaps:
         start = datetime.fromisoformat(row["start"]).timestamp()
         over = row.get("end") and not row["gap"].endswith("/submitted")
         end = datetime.fromisoformat(row["end"]).timestamp() if over else inf
@@ -136,7 +140,7 @@ def of_path(reader: Rows, text: str) -> str:
     names = {full, os.path.realpath(full)}
     known = " ".join(f"{literal(name.decode('utf-8', 'replace'))} {literal(path_iri(name))}" for name in sorted(names))
     query = f"SELECT ?f {{ VALUES ?path {{ {known} }} ?f <{NS}path>|<{NS}pathEncoded> ?path }} LIMIT 1"
-    why = "" if next(iter(reader.rows(query)), None) else unrecorded(reader, full)
+    why = "" if next(iter(reader.rows(query)), None) else unrecorded(reader.rows(UNRECORDED), full)
     return f"{text}: nothing is recorded of it: {why}" if why else ""
 
 
