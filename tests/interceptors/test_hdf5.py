@@ -245,7 +245,9 @@ def test_four_ranks(compiled: Compiling, trace: Trace, work: Path, way: str, nee
         Act("write", "ranks.h5", "/g/x", 8, 6400),
     ]
     assert sum(record["type"] == "Dataset" for record in story.members.values()) == 4 + reads
-    assert len(of_class(story.facts, "Gap")) == (4 if way == "collective" else 0)
+    transport = ("shmat", "fork", "process_vm_readv", "process_vm_writev")  # messages between ranks
+    gaps = [gap for gap in of_class(story.facts, "Gap").values() if gap.get("api") not in transport]
+    assert len(gaps) == (4 if way == "collective" else 0), gaps
 
 
 SAME = """
