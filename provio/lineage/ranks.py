@@ -34,6 +34,11 @@ COORDINATION = pattern(
     rb"/.*/[^/]*pmix_shared-segment[^/]*|/.*/hsperfdata_[^/]+/[0-9]+|/.*/lock\.mdb",
     re.DOTALL,
 )
+# The gaps about ways of memory (interceptors/posix/unfollowed.c).
+TRANSPORT = frozenset({
+    "shares memory without a file with other processes: data in it is not followed",
+    "reads the memory of another process: this data is not followed",
+})  # fmt: skip
 INDEX = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW  # how SQLite opens the index of a write-ahead log
 
 
@@ -53,9 +58,14 @@ def of_ranks(opening: Opening) -> bool:
 
 
 def unseen(trace: Trace, conclusions: Conclusions) -> None:
-    """Add a gap to each rank that shares memory with other ranks: their messages are not followed."""
-    for process in trace.processes.values():
-        if "rank" in process.record and any(o.path and MEMORY.match(o.path) for o in process.openings):
+    """Add a gap to each rank that shares memory with other ranks: their messages are not followed. It replaces the
+    gaps about the ways of memory that their transport uses."""
+    ranks = {iri: process for iri, process in trace.processes.items() if "rank" in process.record}
+    ways = {gap for gap in trace.gaps if gap[1] in ranks and gap[2] in TRANSPORT}
+    trace.gaps[:] = [gap for gap in trace.gaps if gap not in ways]  # the list of the whole run, which others share
+    others = {about for _, about, _ in ways}
+    for process in ranks.values():
+        if process.iri in others or any(o.path and MEMORY.match(o.path) for o in process.openings):
             reason = "what the other ranks sent it is not followed"
             conclusions.gaps.append((process.iri + "ranks", process.iri, reason))
 
