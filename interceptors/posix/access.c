@@ -208,11 +208,11 @@ void access_attempted(struct thread *thread, struct object *object, uint64_t ser
     thread->depth++;
     struct counters *counters = relaxed(object->hint[WRITING]);
     if (!counters_fit(counters, thread, serial, api)) counters = access_find(thread, object, serial, WRITING, api);
-    // At detail `file` the first write is the only one that is counted.
-    if (counters != NULL && counters->attempted != NULL && (!detailed(DETAIL_FILE) || counters->values[COUNT] == 0)) {
+    if (counters != NULL && counters->attempted != NULL) {
         // Usually it equals the count, in whose text the last digit is known. After a failed call it is larger by one.
-        bool by_one = !detailed(DETAIL_FILE) && counters->attempted[15] == counters->digits[15];
+        bool by_one = counters->attempted[15] == counters->digits[15];
         store_grown(counters->attempted, counters->values[COUNT] + 1, by_one);
+        if (detailed(DETAIL_FILE)) counters->attempted = NULL; // the first write is the only one that is counted
     }
     thread->depth--;
 }

@@ -128,14 +128,6 @@ void text_side(struct text *text, struct access *access, enum side side, int api
 // ---- the cost of one call: its counters, in memory and in the live file
 // Inline in every wrapper of a read or a write.
 
-// A counter that usually grows by one: only its last digit changes then, and the store of a byte is atomic, too.
-static inline void store_grown(volatile char *digits, uint64_t value, bool by_one) {
-    if (likely(by_one && digits[15] != '9'))
-        digits[15]++;
-    else
-        store_digits((char *)digits, value);
-}
-
 // The digits of a counter in the text; without durations there are fewer counters.
 static inline char *counter_digits(const struct counters *counters, int which) {
     if (filtered(CLASS_DURATION)) which -= which == EMPTY ? 2 : which > ELAPSED;

@@ -56,10 +56,9 @@ static long file_claim(struct live *live, char *room) {
 void live_changed(const struct thread *thread) {
     struct live *live = thread->live;
     if (live == NULL || live->digits == NULL) return;
-    for (uint64_t count = next_number(&live->changes);; count = AS_IT_IS(live->changes)) {
-        store_digits(live->digits, count);
-        if (likely(count == AS_IT_IS(live->changes))) return;
-    }
+    uint64_t count = next_number(&live->changes);
+    store_grown(live->digits, count, true);
+    while (unlikely(count != AS_IT_IS(live->changes))) store_digits(live->digits, count = AS_IT_IS(live->changes));
 }
 
 // ---- gaps

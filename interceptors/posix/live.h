@@ -46,6 +46,16 @@ static inline void store_digits(char *digits, uint64_t value) {
     store_whole(digits, sixteen_digits(value));
 }
 
+// A counter that usually grows by one: only its last digit changes then, and the store of a byte is atomic, too. The
+// digit is read once: a signal handler may change it in between.
+static inline void store_grown(char *digits, uint64_t value, bool by_one) {
+    char last = *(volatile char *)&digits[15];
+    if (likely(by_one && last != '9'))
+        *(volatile char *)&digits[15] = (char)(last + 1);
+    else
+        store_digits(digits, value);
+}
+
 #define AS_IT_IS(counter) (*(volatile uint64_t *)&(counter))
 
 // ---- live.c: the live Turtle file

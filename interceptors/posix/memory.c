@@ -91,17 +91,18 @@ void memory_gain_ahead(void) {
     }
 }
 
-static void *item_at(struct pool *pool, uint32_t index) {
+// Two threads may do this at the same time; then the memory of one stays unused.
+static __attribute__((noinline)) char *slab_new(struct pool *pool, unsigned slab) {
+    char *items = NULL, *made = arena_take((size_t)pool->size * (FIRST_SLAB << slab));
+    return made == NULL || atomic_compare_exchange_strong(&pool->slabs[slab], &items, made) ? made : items;
+}
+
+static ALWAYS_INLINE void *item_at(struct pool *pool, uint32_t index) {
     unsigned slab = 31 - (unsigned)__builtin_clz(index / FIRST_SLAB + 1);
     uint32_t before = FIRST_SLAB * ((1u << slab) - 1);
     if (slab >= sizeof pool->slabs / sizeof *pool->slabs) return none_left();
     char *items = atomic_load(&pool->slabs[slab]);
-    if (items == NULL) {
-        // Two threads may do this at the same time; then the memory of one stays unused.
-        char *made = arena_take((size_t)pool->size * (FIRST_SLAB << slab));
-        if (made == NULL) return NULL;
-        if (atomic_compare_exchange_strong(&pool->slabs[slab], &items, made)) items = made;
-    }
+    if (unlikely(items == NULL) && (items = slab_new(pool, slab)) == NULL) return NULL;
     return items + (size_t)(index - before) * pool->size + pool->lead;
 }
 

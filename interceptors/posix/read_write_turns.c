@@ -52,6 +52,7 @@ static void turn_write(struct thread *thread, struct counters *counters, uint64_
 
 // A call was counted. `first`: the time when the data read was known, or when the write started; 0: not read.
 void turn_look(struct thread *thread, struct counters *counters, uint64_t first) {
+    turn_follow(counters);
     if (first == 0) {
         first = now(thread);
         counters->values[LAST] = first - thread->epoch;

@@ -101,10 +101,7 @@ void counters_note_size(struct thread *thread, struct counters *counters, uint64
     }
     bool followed = counters->turn != 0;
     if (counters->width + counters->usual == 0) usual_size(counters, bytes);
-    if (followed) {
-        turn_follow(counters);
-        turn_look(thread, counters, first);
-    }
+    if (followed) turn_look(thread, counters, first);
     bool usual = bytes - counters->low < counters->width + counters->usual;
     if (usual && consecutive) return;
     if (counters->spread == NULL) counters->spread = spread_begin(thread, counters);

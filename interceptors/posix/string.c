@@ -8,6 +8,8 @@ typedef uint64_t loose8 __attribute__((aligned(1), may_alias));
 typedef uint32_t loose4 __attribute__((aligned(1), may_alias));
 typedef uint64_t word __attribute__((may_alias));
 
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "strlen counts the bytes of a word from its lowest");
+
 // Without it, the compiler would replace a loop by a call of the function that contains it.
 #define AS_WRITTEN(pointer) asm volatile("" : "+r"(pointer))
 
@@ -59,18 +61,14 @@ int memcmp(const void *one, const void *other, size_t size) {
     return 0;
 }
 
-// Eight bytes at a time when aligned: bytes read beyond the end are then on the same page.
+// Eight aligned bytes at a time: those before the start and beyond the end are on the same pages.
 __attribute__((no_sanitize("address", "thread"))) size_t strlen(const char *string) {
     const uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
-    const char *at = string;
-    uint64_t bytes;
-    for (; (uintptr_t)at % 8 != 0; at++) {
-        if (*at == '\0') return (size_t)(at - string);
-        AS_WRITTEN(at);
-    }
-    for (; bytes = *(const word *)at, ((bytes - ones) & ~bytes & tops) == 0; at += 8) AS_WRITTEN(at);
-    for (; *at != '\0'; at++) AS_WRITTEN(at);
-    return (size_t)(at - string);
+    unsigned before = (uintptr_t)string % 8;
+    const char *at = string - before;
+    uint64_t bytes = *(const word *)at | (((uint64_t)1 << 8 * before) - 1), zeros;
+    for (; (zeros = (bytes - ones) & ~bytes & tops) == 0; bytes = *(const word *)at) at += 8;
+    return (size_t)(at - string) + (unsigned)__builtin_ctzll(zeros) / 8;
 }
 
 size_t strnlen(const char *string, size_t most) {

@@ -179,13 +179,20 @@ static void second_text(char *room, uint64_t seconds) {
 // xsd:dateTime in UTC, microseconds. The text of the second is cached; a signal handler inside the shim does not use
 // the cache.
 void text_date(struct text *text, struct thread *thread, uint64_t nanoseconds) {
-    uint64_t second = nanoseconds / 1000000000, micros = nanoseconds / 1000 % 1000000;
-    char made[20], *date = thread->depth > 2 ? made : thread->date_text, end[] = ".000000Z";
+    enum { SECOND = sizeof "2026-11-20T12:15:46" - 1, DATE = SECOND + sizeof ".123456Z" - 1 };
+    uint64_t second = nanoseconds / 1000000000;
+    char made[20], *date = thread->depth > 2 ? made : thread->date_text, *start = text->at;
     if (date == made || thread->date_second != second) {
         second_text(date, second);
         if (date != made) thread->date_second = second;
     }
-    text_bytes(text, date, 19);
-    for (int i = 0; i < 3; i++, micros /= 100) memcpy(end + 5 - 2 * i, pairs + micros % 100 * 2, 2);
-    text_bytes(text, end, sizeof end - 1);
+    if (unlikely((size_t)(text->end - start) < DATE)) {
+        text->at = text->end;
+        return;
+    }
+    text->at += DATE;
+    digits_before(start + DATE - 1, nanoseconds / 1000 % 1000000); // with zeros before it, of which six places stay
+    memcpy(start, date, SECOND);
+    start[SECOND] = '.';
+    start[DATE - 1] = 'Z';
 }
