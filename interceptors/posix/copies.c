@@ -3,16 +3,8 @@
 
 #include <linux/fs.h>
 
-struct copy {
-    struct thread *thread;
-    struct object *from, *to;
-    uint64_t started;
-    const off64_t *offsets[2]; // NULL: the copy moves the position of the file
-    uint64_t serials[2];       // of both openings before the call
-};
-
-static void copy_begin(struct copy *copy, int api, int from, const off64_t *from_offset, int to,
-                       const off64_t *to_offset) {
+void copy_begin(struct copy *copy, int api, int from, const off64_t *from_offset, int to, const off64_t *to_offset) {
+    copy->stays = false;
     copy->thread = watching() ? thread_self() : NULL;
     if (copy->thread == NULL) return;
     copy->from = object_of(from);
@@ -37,7 +29,7 @@ static uint64_t copied_from(struct object *object, const off64_t *offset, uint64
     return start;
 }
 
-static ssize_t copy_end(struct copy *copy, int api, ssize_t result) {
+ssize_t copy_end(struct copy *copy, int api, ssize_t result) {
     struct object *from = copy->from, *to = copy->to;
     if (copy->thread == NULL) return result;
     if (result < 0) {
@@ -49,9 +41,8 @@ static ssize_t copy_end(struct copy *copy, int api, ssize_t result) {
     uint64_t source = copy->serials[READING], target = copy->serials[WRITING];
     if (from == &ignored || relaxed(from->serial) != source) source = 0;
     if (to == &ignored || relaxed(to->serial) != target) target = 0;
-    bool stays = api == API_tee; // the data is still in the pipe
-    uint64_t read = stays ? relaxed(from->position)
-                          : copied_from(source != 0 ? from : &ignored, copy->offsets[READING], (uint64_t)result);
+    uint64_t read = copy->stays ? relaxed(from->position)
+                                : copied_from(source != 0 ? from : &ignored, copy->offsets[READING], (uint64_t)result);
     uint64_t written = copied_from(target != 0 ? to : &ignored, copy->offsets[WRITING], (uint64_t)result);
     if (source != 0 && target != 0)
         event_copy(copy->thread, api, from, to, (uint64_t)result, copy->started);
@@ -91,6 +82,7 @@ ssize_t provio_splice(int from, off64_t *from_offset, int to, off64_t *to_offset
 ssize_t provio_tee(int from, int to, size_t size, unsigned flags) {
     struct copy copy;
     copy_begin(&copy, API_tee, from, NULL, to, NULL);
+    copy.stays = true;
     return copy_end(&copy, API_tee, REAL(tee)(from, to, size, flags));
 }
 
@@ -127,7 +119,8 @@ static int watched_clone(int to, unsigned long request, void *argument) {
     const off64_t ends[] = {(off64_t)(range->src_offset + size), (off64_t)(range->dest_offset + size)};
     struct object *source = object_of((int)range->src_fd), *target = object_of(to);
     struct copy copy = {
-        thread, source, target, started, {&ends[0], &ends[1]}, {relaxed(source->serial), relaxed(target->serial)}};
+        thread, source, target, started, {&ends[0], &ends[1]}, {relaxed(source->serial), relaxed(target->serial)},
+        false};
     copy_end(&copy, API_ioctl, (ssize_t)size);
     return result;
 }

@@ -178,6 +178,14 @@ void event_lookup(int api, const char *term, int dirfd, const char *path, uint64
     event_named(term, api, dirfd, path, started, NULL, NULL);
 }
 
+// Only attributes of users contain their data; the others are metadata of the system.
+void event_attribute_got(int api, int dirfd, const char *path, int flags, const char *attribute, uint64_t started) {
+    if (strncmp(attribute, "user.", strlen("user.")) == 0)
+        event_attribute(TERM_GetAttribute, api, dirfd, path, flags, attribute, started);
+    else if (settings.stat)
+        event_lookup(api, TERM_Stat, dirfd, path, started);
+}
+
 // The directory where glob starts its search: the part of the pattern before the first part with a wildcard.
 void event_pattern(int api, const char *pattern, uint64_t started) {
     char *room = *pattern == '~' ? NULL : pool_take(&scratches);

@@ -18,6 +18,7 @@ void event_mode(int api, int dirfd, const char *path, int flags, mode_t mode, ui
 void event_owner(int api, int dirfd, const char *path, int flags, uid_t owner, gid_t group, uint64_t started);
 void event_attribute(const char *term, int api, int dirfd, const char *path, int flags, const char *attribute,
                      uint64_t started);
+void event_attribute_got(int api, int dirfd, const char *path, int flags, const char *attribute, uint64_t started);
 void event_lookup(int api, const char *term, int dirfd, const char *path, uint64_t started);
 void event_pattern(int api, const char *pattern, uint64_t started);
 void event_truncate(int api, int fd, const char *path, off64_t length, uint64_t started);
@@ -65,6 +66,20 @@ void event_withdraw(struct block *block);
 void event_gap(int api, const char *reason, const char *path);
 void event_gap_about(int api, const char *about, const char *reason, const char *path);
 void callers_unloaded(void); // ../hdf5/library.c
+
+// ---- copies.c: a copy between two descriptors; one that is not recorded is `ignored`
+
+struct copy {
+    struct thread *thread;
+    struct object *from, *to;
+    uint64_t started;
+    const off64_t *offsets[2]; // NULL: the copy moves the position of the file
+    uint64_t serials[2];       // of both openings before the call
+    bool stays;                // the data is still in the pipe that it comes from
+};
+
+void copy_begin(struct copy *copy, int api, int from, const off64_t *from_offset, int to, const off64_t *to_offset);
+ssize_t copy_end(struct copy *copy, int api, ssize_t result);
 
 // ---- unfollowed.c: ways of data that are not followed
 

@@ -310,15 +310,7 @@ static const char *shared_memory_path(char *room, const char *name) {
     else if (settings.stat)                                                                                            \
         access_failed_with(thread, NULL, api, error_of(outcome), started);                                             \
     return result;
-#define GOT_ATTRIBUTE(dirfd, path, flags, attribute) got_attribute(api, dirfd, path, flags, attribute, started)
-
-// Only attributes of users contain their data; the others are metadata of the system.
-static void got_attribute(int api, int dirfd, const char *path, int flags, const char *attribute, uint64_t started) {
-    if (strncmp(attribute, "user.", strlen("user.")) == 0)
-        event_attribute(TERM_GetAttribute, api, dirfd, path, flags, attribute, started);
-    else if (settings.stat)
-        event_lookup(api, TERM_Stat, dirfd, path, started);
-}
+#define GOT_ATTRIBUTE(dirfd, path, flags, attribute) event_attribute_got(api, dirfd, path, flags, attribute, started)
 
 // Queries of metadata and listings of directories are recorded only on request.
 #define WATCH_Stat(name, type, arguments, subject, outcome)                                                            \

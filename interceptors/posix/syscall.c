@@ -31,8 +31,12 @@ __attribute__((used, visibility("hidden"))) const unsigned char provio_syscall_k
                                         OLD(unlink) WATCH(unlinkat) OLD(fork) WATCH(execve) WATCH(execveat)
                                             WATCH(seccomp) WATCH(prctl) WATCH(chroot) WATCH(pivot_root) WATCH(unshare)
                                                 WATCH(setns) WATCH(setuid) WATCH(setreuid) WATCH(setresuid) WATCH(mmap)
+                                                    WATCH(munmap) WATCH(mremap) WATCH(tee) WATCH(vmsplice)
+                                                        WATCH(setxattr) WATCH(lsetxattr) WATCH(fsetxattr)
+                                                            WATCH(removexattr) WATCH(lremovexattr) WATCH(fremovexattr)
+                                                                WATCH(getxattr) WATCH(lgetxattr) WATCH(fgetxattr)
     // calls that leave a Gap:
-    WATCH(io_uring_setup) WATCH(io_setup) WATCH(io_submit) WATCH(recvmmsg) WATCH(sendmmsg) WATCH(tee) WATCH(vmsplice)
+    WATCH(io_uring_setup) WATCH(io_setup) WATCH(io_submit) WATCH(io_uring_enter) WATCH(recvmmsg) WATCH(sendmmsg)
         WATCH(truncate) WATCH(ftruncate) WATCH(fallocate) OLD(link) WATCH(linkat) OLD(symlink) WATCH(symlinkat)
             OLD(mknod) WATCH(mknodat) OLD(mkdir) WATCH(mkdirat) OLD(rmdir) OLD(utime) OLD(utimes) OLD(futimesat)
                 WATCH(utimensat) WATCH(ioctl) WATCH(mq_timedsend) WATCH(mq_timedreceive) WATCH(msgsnd) WATCH(msgrcv)
@@ -147,15 +151,11 @@ static long fresh(const struct call *call) {
     return fd;
 }
 
-static long copied(const struct call *call, long from_fd, long to_fd) {
-    struct object *from = object_of((int)from_fd), *to = object_of((int)to_fd);
-    bool attempted = from != &ignored && relaxed(to->channel);
-    if (attempted) copy_attempted(call->thread, to, API_syscall, from, false);
-    long result = direct(call);
-    if (attempted && result < 0) copy_attempted(call->thread, to, API_syscall, from, true);
-    if (result >= 0 && from != &ignored && to != &ignored)
-        event_copy(call->thread, API_syscall, from, to, (uint64_t)result, call->started);
-    return result;
+static long copied(const struct call *call, long from, long from_offset, long to, long to_offset) {
+    struct copy copy;
+    copy_begin(&copy, API_syscall, (int)from, (const off64_t *)from_offset, (int)to, (const off64_t *)to_offset);
+    copy.stays = call->number == SYS_tee;
+    return copy_end(&copy, API_syscall, direct(call));
 }
 
 static long renamed(const struct call *call, int fromfd, long from, int tofd, long to) {
@@ -195,6 +195,7 @@ static long seccomp_entry(const struct call *call, bool strict) {
 static enum way way_of(const struct call *call, long result) {
     switch (call->number) {
     case SYS_io_uring_setup:
+    case SYS_io_uring_enter:
         return IO_URING;
     case SYS_io_setup:
     case SYS_io_submit:
@@ -230,9 +231,18 @@ static long gap(const struct call *call) {
     return result;
 }
 
-static long without_file(const struct call *call) {
+static long attribute_set(const struct call *call, int dirfd, long path, int flags) {
     long result = direct(call);
-    if ((call->d & MAP_TYPE) == MAP_SHARED) shared_map_made((void *)result);
+    if (result == 0)
+        event_attribute(TERM_SetAttribute, API_syscall, dirfd, (const char *)path, flags, (const char *)call->b,
+                        call->started);
+    return result;
+}
+
+static long attribute_got(const struct call *call, int dirfd, long path, int flags) {
+    long result = direct(call);
+    if (result >= 0)
+        event_attribute_got(API_syscall, dirfd, (const char *)path, flags, (const char *)call->b, call->started);
     return result;
 }
 
@@ -270,6 +280,21 @@ static long names(const struct call *call) {
     case SYS_chdir:
     case SYS_fchdir:
         return changing_folder(call);
+    case SYS_setxattr:
+    case SYS_removexattr:
+        return attribute_set(call, AT_FDCWD, call->a, 0);
+    case SYS_lsetxattr:
+    case SYS_lremovexattr:
+        return attribute_set(call, AT_FDCWD, call->a, AT_SYMLINK_NOFOLLOW);
+    case SYS_fsetxattr:
+    case SYS_fremovexattr:
+        return attribute_set(call, (int)call->a, 0, 0);
+    case SYS_getxattr:
+        return attribute_got(call, AT_FDCWD, call->a, 0);
+    case SYS_lgetxattr:
+        return attribute_got(call, AT_FDCWD, call->a, AT_SYMLINK_NOFOLLOW);
+    case SYS_fgetxattr:
+        return attribute_got(call, (int)call->a, 0, 0);
     default:
         return gap(call);
     }
@@ -354,8 +379,12 @@ static long processes(struct call *call) {
 #endif
         sandbox_begin();
         return sandbox_end((int)direct(call));
-    case SYS_mmap: // of a file
-        return (call->d & MAP_ANONYMOUS) || (int)call->e < 0 ? without_file(call) : gap(call);
+    case SYS_mmap: // these functions of the C library are no cancellation points
+        return (long)provio_mmap((void *)call->a, (size_t)call->b, (int)call->c, (int)call->d, (int)call->e, call->f);
+    case SYS_munmap:
+        return provio_munmap((void *)call->a, (size_t)call->b);
+    case SYS_mremap:
+        return (long)provio_mremap((void *)call->a, (size_t)call->b, (size_t)call->c, (int)call->d, (void *)call->e);
     case SYS_ioctl: // FICLONE, FICLONERANGE: a copy of a file
         return call->b == 0x40049409 || call->b == 0x4020940d ? gap(call) : direct(call);
     default:
@@ -387,10 +416,15 @@ __attribute__((used)) long provio_syscall_watched(long number, long a, long b, l
     case SYS_pwritev2:
         return data(&call, WRITING, true);
     case SYS_copy_file_range:
-    case SYS_splice:
-        return copied(&call, a, c);
+        return copied(&call, a, b, c, d);
+    case SYS_splice: // of a size of 0, the kernel does not read the offsets
+        return copied(&call, a, e == 0 ? 0 : b, c, e == 0 ? 0 : d);
     case SYS_sendfile:
-        return copied(&call, b, a);
+        return copied(&call, b, c, a, 0);
+    case SYS_tee:
+        return copied(&call, a, 0, b, 0);
+    case SYS_vmsplice:
+        return data(&call, open_mode((int)a) == O_RDONLY ? READING : WRITING, false);
     default:
         return processes(&call);
     }
