@@ -33,8 +33,9 @@ NUMBERS = 1 << 63  # SQLite's limit for integers; a larger number is stored as a
 # list's run that are not the inode's only version; those with one, if another list has a version modified between
 # `since` (the earliest start of a writer of the version in any run) and the version's own time; versions without a
 # writer that were modified in that interval, and the versions with writers that had started by then; later versions, if
-# one of their writers may have started before the list's version was modified; and the next later version, if it has no
-# writer.
+# one of their writers may have started before the list's version was modified; the next later version, if it has no
+# writer; and versions without a writer and with an earlier time (or an equal one and another size) of later runs: their
+# times may have been set back.
 NEIGHBOURS = """
     WITH own AS (SELECT * FROM versions WHERE list = ?),
     made AS (SELECT own.*, (
@@ -44,13 +45,19 @@ NEIGHBOURS = """
         EXISTS (SELECT 1 FROM versions o WHERE o.domain = own.domain AND o.inode = own.inode
             AND o.modified < own.modified)
         OR EXISTS (SELECT 1 FROM versions o WHERE o.domain = own.domain AND o.inode = own.inode
-            AND o.modified > own.modified))
+            AND o.modified > own.modified)
+        OR EXISTS (SELECT 1 FROM versions o WHERE o.domain = own.domain AND o.inode = own.inode
+            AND o.modified = own.modified AND o.rest != own.rest))
     UNION SELECT domain, inode, modified, rest FROM made WHERE EXISTS (
         SELECT 1 FROM versions o WHERE o.domain = made.domain AND o.inode = made.inode
         AND o.modified > made.since AND o.modified < made.modified AND o.list != made.list)
     UNION SELECT o.domain, o.inode, o.modified, o.rest FROM made JOIN versions o
         ON o.domain = made.domain AND o.inode = made.inode AND o.modified > made.since AND o.modified < made.modified
         WHERE o.begun IS NULL
+    UNION SELECT o.domain, o.inode, o.modified, o.rest FROM own JOIN lists mine ON mine.id = own.list
+        JOIN versions o ON o.domain = own.domain AND o.inode = own.inode AND o.modified <= own.modified
+        JOIN lists later ON later.id = o.list AND later.name > mine.name
+        WHERE o.begun IS NULL AND (o.modified < own.modified OR o.rest != own.rest)
     UNION SELECT w.domain, w.inode, w.modified, w.rest FROM made JOIN versions o
         ON o.domain = made.domain AND o.inode = made.inode AND o.modified > made.since AND o.modified < made.modified
         JOIN versions w
@@ -168,6 +175,17 @@ class Versions:
             ORDER BY modified DESC"""
         for domain, inode, modified, rest in self.tables.execute(query, self._row(version)[:3]):
             yield f"{self.prefixes[domain]}/{inode}.{modified}{rest}"
+
+    def not_earlier(self, version: str) -> Iterator[str]:
+        """Yield the other versions of the inode with the same or a later modification time, the latest first, if they
+        are in a list that is no later than one that contains this version (the names of lists are in time order)."""
+        query = """SELECT DISTINCT o.domain, o.inode, o.modified, o.rest FROM versions o JOIN lists ON id = o.list
+            WHERE o.domain = ?1 AND o.inode = ?2 AND instr(o.rest, '~') = 0
+            AND (o.modified > ?3 OR (o.modified = ?3 AND o.rest != ?4))
+            AND name <= (SELECT max(name) FROM versions v JOIN lists ON id = v.list
+                WHERE v.domain = ?1 AND v.inode = ?2 AND v.modified = ?3 AND v.rest = ?4)
+            ORDER BY o.modified DESC, o.rest"""
+        yield from self._iris(query, *self._row(version))
 
     def writer_start(self, version: str) -> int:
         """Return the earliest moment (ns) at which a writer of a version may have started; for a version without a

@@ -221,6 +221,19 @@ def test_an_input_never_comes_from_the_copy_that_was_made_of_it(project: Project
 
 
 @pytest.mark.slow
+def test_other_content_with_the_same_times_and_size(project: Project) -> None:
+    """It is a gap of its products, as long as both runs are recorded; other permissions are none."""
+    run_hashed(project, "echo one > x; echo one > k")
+    project.sh("touch -r x time; echo two > x; touch -r time x; chmod 600 k")
+    run_hashed(project, "cat x > y; cat k > z")
+    reason = "other content had the same time and size: its SHA-256 differs, and the change was not seen"
+    assert [gap["reason"] for gap in project.lineage("y")["gaps"]] == [reason]
+    assert project.lineage("z")["gaps"] == []
+    project.provio("rm", "--yes", "last")
+    assert project.lineage("x")["gaps"] == []
+
+
+@pytest.mark.slow
 def test_of_several_origins_none_is_chosen(project: Project) -> None:
     """With two files of the same content before the copy there is a Gap, and no ancestor."""
     project.sh("echo in > in")

@@ -63,6 +63,17 @@ def test_a_version_that_was_made_has_to_do_with_those_since_its_writer_began(ind
     assert short(index.reaching(f"{DISK}/1.0.48.3")) == {"1 at 50", "1 at 70"}
 
 
+def test_a_version_without_a_maker_may_be_one_whose_time_was_set_back(index: Versions) -> None:
+    add(index, "run 2", _1_50=None)
+    assert list(index.not_earlier(f"{DISK}/1.0.50.3")) == []
+    add(index, "run 1", _1_70=60)
+    index.add("run 1", [(f"{DISK}/1.0.50.4", 40)])
+    add(index, "run 3", _1_80=75)
+    assert list(index.not_earlier(f"{DISK}/1.0.50.3")) == [f"{DISK}/1.0.70.3", f"{DISK}/1.0.50.4"]
+    assert short(index.neighbours("run 1")) == {"1 at 50"} == short(index.neighbours("run 2")) - {"1 at 70"}
+    assert short(index.neighbours("run 3")) == set()
+
+
 def test_one_runs_many_versions_of_a_file_have_nothing_to_do_with_each_other(index: Versions) -> None:
     add(index, "one", _1_50=40, _1_60=40, _1_70=40)
     assert short(index.neighbours("one")) == set()

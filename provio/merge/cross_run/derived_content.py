@@ -3,7 +3,7 @@
 They are `prov:alternateOf` and `provio:sameContentAs` the first of them that was made. This is no tie of lineage:
 equal content can have different origins. But if no recorded program made a version, and exactly one earlier version
 with its content was made by one, the content comes from that version (`provio:contentFrom`); for several such
-versions there is a Gap. Empty files are ignored.
+versions there is a Gap. Empty files are ignored. A version with several hashes has had several contents: a Gap.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from provio.store import Writer
 HASH = NS + "sha256"
 TIES = (PROV + "alternateOf", NS + "sameContentAs", NS + "contentFrom")
 COPIED = "~copied"
+REPLACED = "~replaced"  # suffix of a version's IRI: the Gap for another content with the same times and size
 
 
 def touched(store: Writer, *graphs: str) -> dict[str, set[str]]:
@@ -40,6 +41,7 @@ def update(store: Writer, graph: str | None, before: dict[str, set[str]]) -> boo
     store.remove_statements(CONTENT, list(_derived(store, stale)))
     facts = Facts(store)
     lines = [line for value in sorted(now) for line in _conclude(facts, now[value])]
+    lines += _replaced(facts, stale)
     store.add(CONTENT, lines)
     return bool(lines)
 
@@ -48,7 +50,18 @@ def _derived(store: Writer, versions: Iterable[str]) -> Iterable[tuple[str, str,
     for version in versions:
         for tie in TIES:
             yield from ((version, tie, other) for other, graph in store.objects(version, tie) if graph == CONTENT)
-        yield from store.about(CONTENT, version + COPIED)
+        for gap in (COPIED, REPLACED):
+            yield from store.about(CONTENT, version + gap)
+
+
+def _replaced(facts: Facts, versions: Iterable[str]) -> list[str]:
+    """Return the Gaps of the versions that have several hashes."""
+    graph = Graph()
+    reason = "other content had the same time and size: its SHA-256 differs, and the change was not seen"
+    for version in sorted(versions):
+        if len(facts.values(version, "sha256")) > 1:
+            graph.node(version + REPLACED, "Gap", ("reason", turtle.literal(reason)), ("about", f"<{version}>"))
+    return graph.lines
 
 
 def _conclude(facts: Facts, versions: set[str]) -> list[str]:

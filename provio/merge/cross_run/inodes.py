@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from provio.base import turtle
 from provio.base.records import frozen, plain
-from provio.base.vocab import NS, RDF
+from provio.base.vocab import NS, RDF, RUN_BASE
 from provio.graph.lines import Graph
 from provio.lineage.identity import VERSION, without_task
 from provio.lineage.model import TICK
@@ -20,6 +20,8 @@ from provio.merge.cross_run.facts import Facts
 
 PROGRAM = NS + "Program"
 UNTRACKED = "~untracked"  # suffix of a version's IRI: the Gap for an unobserved change
+LOOKS = ("wasReadBy", "wasOpenedBy")
+CHANGES = ("wasWrittenBy", "wasModifiedBy")
 RunAt = Callable[[int], str | None]
 # The properties that a part of a phase inherits from the phase.
 SAME = ("partOf", "prov:wasAssociatedWith", "carriedFrom", "continuedFrom", "launchedBy", "prov:wasInformedBy")
@@ -97,6 +99,8 @@ def _unmade(facts: Facts, graph: Graph, version: Version, run_at: RunAt) -> None
     if before is not None:
         moment = turtle.instant_text(_mtime(before))
         reason = f"changed after {moment} by something that was not seen: no recorded writer made this content"
+    elif _is_set_back(facts, version, retimed):
+        reason = "its time or size was set back by something that was not seen: no recorded writer made this content"
     elif during:
         reason = f"made while run {during} went on, by something that was not seen"
     if reason:
@@ -106,15 +110,27 @@ def _unmade(facts: Facts, graph: Graph, version: Version, run_at: RunAt) -> None
 
 def _follows(facts: Facts, iri: str, version: Version) -> bool:
     """Return whether a version with an earlier time is in fact a later one, because its time was set back (as
-    `rsync --inplace` does): the other version was still there before the first change that ended in it."""
-    seen = min((facts.moments(look)[0] for look in _looks(facts, version)), default=None)
-    changes = [change for term in ("wasWrittenBy", "wasModifiedBy") for change in facts.values(iri, term)]
-    changed = min((facts.moments(change)[1] for change in changes), default=None)
-    return seen is not None and changed is not None and seen < changed
+    `rsync --inplace` does): one host observed the other version before it observed or made this one at all."""
+    looks, others = _looks(facts, version.iri), _looks(facts, iri)
+    changes = [change for term in CHANGES for change in facts.values(iri, term)]
+    known = [facts.moments(look)[0] for look in others] + [facts.moments(change)[1] for change in changes]
+    hosts = {one.removeprefix(RUN_BASE).split("/")[1] for one in (*looks, *others, *changes)}
+    seen = min((facts.moments(look)[0] for look in looks), default=None)
+    return seen is not None and bool(known) and seen < min(known) and len(hosts) == 1
 
 
-def _looks(facts: Facts, version: Version) -> list[str]:
-    return [activity for term in ("wasReadBy", "wasOpenedBy") for activity in facts.values(version.iri, term)]
+def _is_set_back(facts: Facts, version: Version, retimed: list[str]) -> bool:
+    """Return whether another version of the inode, with the same or a later time, was observed before this one was:
+    the time was set back, or the size at that time changed."""
+    seen = min((facts.moments(look)[0] for look in _looks(facts, version.iri)), default=None)
+    others = (iri for iri in facts.store.versions.not_earlier(version.iri) if iri not in retimed)
+    return seen is not None and any(
+        facts.moments(one)[1] < seen for iri in others for term in (*LOOKS, *CHANGES) for one in facts.values(iri, term)
+    )
+
+
+def _looks(facts: Facts, version: str) -> list[str]:
+    return [activity for term in LOOKS for activity in facts.values(version, term)]
 
 
 def _enclosing(facts: Facts, version: Version) -> Writing | None:
@@ -157,7 +173,7 @@ def _so_far(facts: Facts, graph: Graph, version: Version, writing: Writing) -> s
     """Return the part of the writer's phase up to the version, or the phase itself if all its inputs were read by
     then."""
     phase = writing.phase
-    seen = min((facts.moments(look)[0] for look in _looks(facts, version)), default=writing.end)
+    seen = min((facts.moments(look)[0] for look in _looks(facts, version.iri)), default=writing.end)
     moment = min(max(version.mtime, writing.start) + TICK, max(seen, writing.start), writing.end)
     used = [(word, entity) for word in ("prov:used", "usedAsNoise") for entity in facts.values(phase, word)]
     by_then = [(word, f"<{entity}>") for word, entity in used if _first_use(facts, entity, phase) <= moment]
