@@ -158,6 +158,26 @@ UNSEEN: dict[str, tuple[str, Ancestors]] = {
         {},
     ),
     "counter": ("eventfd", {}),
+    "keyring": (
+        """
+        import ctypes, os, sys
+        ADD_KEY, REQUEST_KEY, KEYCTL, UNLINK, READ, USER_KEYRING = 248, 249, 250, 9, 11, -4
+        system_call = ctypes.CDLL(None).syscall
+        if not os.fork():
+            data = open("in", "rb").read()
+            os._exit(0 if system_call(ADD_KEY, b"user", b"provio-test", data, len(data), USER_KEYRING) > 0 else 77)
+        if os.wait()[1]:
+            sys.exit(77)
+        room = ctypes.create_string_buffer(64)
+        key = system_call(REQUEST_KEY, b"user", b"provio-test", None, USER_KEYRING)
+        size = system_call(KEYCTL, READ, key, room, 64)
+        system_call(KEYCTL, UNLINK, key, USER_KEYRING)
+        if size <= 0:
+            sys.exit(77)
+        open("out", "wb").write(room.raw[:size])
+        """,
+        {},
+    ),
     # ---- too much
     "memory": (
         """
