@@ -156,29 +156,28 @@ static bool may_be_link(const char *path) {
     return path[0] == '/' && ((path[1] == 'd' && path[2] == 'e') || (path[1] == 'p' && path[2] == 'r'));
 }
 
-// Replace the link at the start of the path by the path to which it leads. Returns 0 if it leads to a pipe or socket.
+// The path to which the link in the first `size` bytes of a path leads; 0: to a pipe or socket, or unknown.
+static size_t link_target(char *path, size_t size, int fd, char *target) {
+    if (fd >= 0) return directory_path(fd, target);
+    char kept = path[size];
+    path[size] = '\0';
+    long found = RAW(readlinkat, AT_FDCWD, (long)path, (long)target, PATH_ROOM - 1);
+    path[size] = kept;
+    return found > 0 && target[0] == '/' ? root_before(target, (size_t)found, PATH_ROOM) : 0;
+}
+
+// Replace the link at the start of the path by the path to which it leads. Returns 0 if that is not known.
 static size_t link_followed(char *room, size_t length) {
     int fd;
-    const char *visible = room + root_length, *end = kernel_link(visible, &fd);
+    char *visible = room + root_length;
+    const char *end = kernel_link(visible, &fd);
     if (end == NULL) return length;
-    char *target = pool_take(&scratches), *cut = room + (end - room);
-    size_t rest = length - (size_t)(end - room), size = 0;
-    if (target != NULL && fd >= 0) {
-        size = directory_path(fd, target);
-    } else if (target != NULL) {
-        char kept = *cut;
-        *cut = '\0';
-        long found = RAW(readlinkat, AT_FDCWD, (long)visible, (long)target, PATH_ROOM - 1);
-        *cut = kept;
-        if (found > 0 && target[0] == '/') size = root_before(target, (size_t)found, PATH_ROOM);
-    }
-    length = size == 0 || size + rest >= PATH_ROOM ? 0 : size == 1 && rest > 0 ? rest : size + rest; // 1: the root
-    if (length > 0) {
-        memcpy(target + length - rest, end, rest);
-        memcpy(room, target, length);
-        room[length] = '\0';
-    }
-    if (target != NULL) pool_give(&scratches, target);
+    char *target = pool_take(&scratches);
+    if (target == NULL) return 0;
+    size_t size = link_target(visible, (size_t)(end - visible), fd, target);
+    length = size == 0 ? 0 : path_append(target, size == 1 ? 0 : size, end); // 1: the root
+    memcpy(room, target, length + 1);
+    pool_give(&scratches, target);
     return length;
 }
 

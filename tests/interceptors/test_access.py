@@ -263,7 +263,7 @@ def test_every_call_that_returned_is_kept_after_a_kill(built: Path, trace: Trace
         trace.clear()
         return trace.run(built / "killed", out, str(before), str(step)).returncode
 
-    for _ in killed_writes.kills(17, run):
+    for _ in killed_writes.kills(11, run):
         recorded = trace.facts()
         own = [line for line in call_lines(trace) if _path(recorded, line) == str(out)]
         assert {line["bytes"] for line in own} == {64}
