@@ -246,10 +246,12 @@ static bool search(char *room, const char *name) {
 static const char *place_reason(void) {
     enum { WRITE_AND_SEARCH = W_OK | X_OK };
     if (!relaxed(sandboxed)) return NULL;
-    bool loadable = RAW(faccessat2, AT_FDCWD, (long)own_name(), R_OK, AT_EACCESS) == 0;
-    return loadable && RAW(faccessat2, AT_FDCWD, (long)settings.folder, WRITE_AND_SEARCH, AT_EACCESS) == 0
-               ? NULL
-               : out_of_reach;
+    // The test for the real user leaves out capabilities, which an exec of another user than root takes away.
+    bool same = RAW(getuid, 0) == RAW(geteuid, 0) && RAW(getgid, 0) == RAW(getegid, 0);
+    int as = same ? 0 : AT_EACCESS;
+    bool loadable = RAW(faccessat2, AT_FDCWD, (long)own_name(), R_OK, as) == 0;
+    bool reachable = loadable && RAW(faccessat2, AT_FDCWD, (long)settings.folder, WRITE_AND_SEARCH, as) == 0;
+    return reachable ? NULL : out_of_reach;
 }
 
 static void launch_look(struct launch *launch, int dirfd, const char *path, int flags, bool searched,

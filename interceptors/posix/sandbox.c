@@ -23,6 +23,7 @@ struct thread *sandbox_begin(void) {
     thread->depth++;
     live_gain_ahead(thread, AHEAD);
     memory_gain_ahead();
+    gaps_changed(0); // creates the list that has their number
     thread->depth--;
     return thread;
 }

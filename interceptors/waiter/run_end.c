@@ -55,7 +55,7 @@ static const char *end_of_line(const char *text, const char *subject) {
     return NULL;
 }
 
-bool record_end(const struct handoff *handoff, int status) {
+bool record_end(const struct handoff *handoff, int status, unsigned *gaps) {
     char path[4096], new[4096], line_end[96];
     struct stat found;
     if (snprintf(path, sizeof path, "%s/run.ttl", handoff->run_folder) >= (int)sizeof path) return false;
@@ -63,6 +63,7 @@ bool record_end(const struct handoff *handoff, int status) {
     char *text = content(path, &found);
     const char *cut = text == NULL ? NULL : end_of_line(text, handoff->subject);
     if (cut == NULL) return false;
+    *gaps = strstr(cut, "/unwatched> a :Gap ") != NULL;
     unlink(new);
     int fd = open(new, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0) return false;

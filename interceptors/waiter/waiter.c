@@ -164,8 +164,9 @@ static void print_word(const char *word, unsigned gaps) {
 
 // On failure, Python tries again.
 static bool finish(const struct handoff *handoff, int status) {
-    if (!record_end(handoff, status) || *handoff->mode == PYTHON) return false;
-    unsigned gaps = report_unclosed(handoff);
+    unsigned gaps = 0;
+    if (!record_end(handoff, status, &gaps) || *handoff->mode == PYTHON) return false;
+    gaps += report_unclosed(handoff);
     restore_signals(handoff);
     if (*handoff->mode == MERGE) merge_later(handoff);
     if (*handoff->word != '\0') print_word(handoff->word, gaps);

@@ -20,6 +20,7 @@ enum mode {
     POST_RUN = 's', // only unclosed openings are examined, for a Python that does the rest
 };
 
-bool record_end(const struct handoff *handoff, int status);
+// `*gaps`: 1 if the command itself is not recorded, else 0.
+bool record_end(const struct handoff *handoff, int status, unsigned *gaps);
 
 unsigned report_unclosed(const struct handoff *handoff);

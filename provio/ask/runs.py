@@ -10,8 +10,9 @@ from provio.ask import fold as folding
 from provio.ask import run_uses
 from provio.ask.document import command_line, first_line
 from provio.ask.nodes import configuration_summary, configuration_title
+from provio.ask.suggestions import STATED
 from provio.base.errors import NothingKnown
-from provio.base.text import cut_path, duration, moment, printable, seconds, size
+from provio.base.text import cut_path, duration, moment, plural, printable, seconds, size
 from provio.base.vocab import RUN_BASE
 from provio.merge.cross_run.facts import nanoseconds
 from provio.store import Reader
@@ -89,7 +90,7 @@ MOVED = (
     "?v prov:specializationOf ?f .",
     "?f provio:path ?path .",
 )
-TITLES = {"configuration": "config", "checkpoint": "saved"}  # shortened to the width of the column
+TITLES = {"configuration": "config", "checkpoint": "saved", "concluded": "merge"}  # of the column's width
 
 
 def chosen(reader: Reader, campaign: str | None, name: str | None) -> list[str] | None:
@@ -176,8 +177,9 @@ def find(reader: Reader, name: str) -> str | None:
 def facts(reader: Reader, run: str) -> list[tuple[str, str, int | None]]:
     """Return the facts of a run by the columns of the table `show`.
 
-    These are its own properties, each process with its pid, the declarations of programs, and each file that it wrote
-    or read with the number of bytes; system files are omitted.
+    These are its own properties, the gaps that its traces state, the number of gaps that a merge concluded, each
+    process with its pid, the declarations of programs, and each file that it wrote or read with the number of bytes;
+    system files are omitted.
     """
     iri = RUN_BASE + run
     stated: dict[str, str] = {}
@@ -203,6 +205,9 @@ def facts(reader: Reader, run: str) -> list[tuple[str, str, int | None]]:
     }
     rows: list[tuple[str, str, int | None]] = [(column, value, None) for column, value in known.items() if value]
     rows += [("job", text, None) for text in _jobs(reader, iri)]
+    stated_gaps, concluded = gaps(reader, run)
+    rows += [("gap", reason, None) for reason in stated_gaps]
+    rows += [("concluded", f"{plural(concluded, 'gap')}: provio query gaps {run}", None)] * bool(concluded)
     rows += [("process", command, pid) for pid, command in _processes(reader, iri)]
     rows += [("ranks", text, None) for text in _ranks(reader, iri)]
     rows += [("task", text, None) for text in _tasks(reader, iri)]
@@ -227,7 +232,7 @@ def show(reader: Reader, run: str, unicode: bool = True, fold: bool = False) -> 
     lines.append(f"system   {stated.get('system', '?')}, Linux {stated.get('kernel', '?')}, {stated.get('cpu', '?')}")
     if "git" in stated:
         lines.append(f"git      {stated['git']}{' and changes' if stated.get('changes') == 'true' else ''}")
-    for title in ("job", "process", "ranks", "task", *DECLARATION_TITLES, "wrote", "read"):
+    for title in ("job", "gap", "concluded", "process", "ranks", "task", *DECLARATION_TITLES, "wrote", "read"):
         known = [(value, number or 0) for column, value, number in rows if column == title]
         key = _folder if fold and title in ("wrote", "read") else lambda _: None
         groups = list(folding.fold(known, key))
@@ -243,13 +248,29 @@ def _folder(row: tuple[str, int]) -> str | None:
 
 def _line(title: str, rows: Sequence[tuple[str, int]]) -> str:
     value, number = rows[0]
-    if title in ("job", "ranks", "task", *DECLARATION_TITLES):
+    if title in ("job", "gap", "concluded", "ranks", "task", *DECLARATION_TITLES):
         return value
     if title == "process":
         return f"{number:>7}  {value}"
     files = "" if len(rows) == 1 else f"  {folding.count(len(rows))}"
     name = folding.folder_name(value, None) if files else value
     return f"{size(sum(moved for _, moved in rows)):>9}  {cut_path(name, ROOM - len(files))}{files}"
+
+
+def gaps(reader: Reader, run: str) -> tuple[list[str], int]:
+    """Return the reasons of the gaps that the traces of a run state, in the order of their IRIs, and the number of the
+    gaps that a merge concluded about its processes and about the versions that it knows."""
+    query = "SELECT DISTINCT ?gap ?about ?reason { ?gap a provio:Gap ; provio:about ?about ; provio:reason ?reason }"
+    stated, others = {}, {}
+    for row in reader.rows(query):
+        if row["gap"].startswith(f"{RUN_BASE}{run}/") and re.search(STATED, row["gap"]):
+            stated[row["gap"]] = row["reason"]
+        else:
+            others[row["gap"]] = row["about"]
+    own = {about for about in others.values() if (about + "/").startswith(f"{RUN_BASE}{run}/")}
+    known = run_uses.runs(reader, set(others.values()) - own) if others else {}
+    own |= {about for about, runs in known.items() if run in runs}
+    return [stated[gap] for gap in sorted(stated)], sum(about in own for about in others.values())
 
 
 def _processes(reader: Reader, iri: str) -> list[tuple[int, str]]:

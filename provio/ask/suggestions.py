@@ -22,6 +22,7 @@ from provio.trace.hosts import UNCOLLECTED
 RECORD = "run the command that makes or reads it under provio (provio run -- COMMAND)"
 MOST = 100_000  # paths that are compared
 LOST = ("/gap", "/g1", "/damage")  # endings of the IRIs of gaps about traces that could not be written or read
+STATED = "/(gap|g1|unwatched|e[0-9]+)$"  # endings of the IRIs of gaps that the traces state themselves
 SECOND = 1_000_000_000  # ns
 SOON = 1.0  # seconds by which the times of files and those of runs may differ
 # Runs with a gap that the trace states (a program that could not be watched, a call, a trace that could not be written

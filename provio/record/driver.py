@@ -249,12 +249,14 @@ def _pending(recording: Recording, when: str) -> str:
 
 def _gaps(recording: Recording) -> str:
     """Return the number of gaps that the traces of this host state, as the end of a message; empty for none."""
-    from provio.trace.run_source import UNCLOSED
+    from provio.trace.run_source import HEAD, UNCLOSED
 
+    count = 0
+    with suppress(OSError):
+        count += b"/unwatched> a :Gap " in (recording.folder / HEAD).read_bytes()  # the command itself
     with suppress(OSError), open(host_folder(recording) / UNCLOSED, "rb") as file:
-        count = int.from_bytes(file.read(GAPS.stop)[GAPS], sys.byteorder)
-        return f", {count} gap{'s' * (count > 1)}: provio show last" if count else ""
-    return ""
+        count += int.from_bytes(file.read(GAPS.stop)[GAPS], sys.byteorder)
+    return f", {count} gap{'s' * (count > 1)}: provio show last" if count else ""
 
 
 def _leave_pending(recording: Recording, settings: Config, when: str) -> str:
