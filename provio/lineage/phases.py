@@ -222,7 +222,7 @@ def _launches(trace: Trace) -> dict[tuple[str, int, int], Event]:
         (process.host, event.number("childPid"), event.number("childTick")): event
         for process in trace.processes.values()
         for event in process.events
-        if event.kind in LAUNCHES
+        if event.kind in LAUNCHES and event.number("childPid")
     }
 
 

@@ -12,6 +12,7 @@ from provio.trace.facts import Process, Thread
 from provio.trace.run_facts import Damage, Trace, Unwatched
 from provio.trace.run_source import RunFile
 
+SHELLS = frozenset({"system", "popen", "_IO_popen"})  # calls that start a shell, which a gap of theirs is about
 RANKS = "/ranks"  # ending of the IRI of the gap for contradictory variables of launchers
 IMAGE = pattern(r"/([A-Za-z0-9._~%-]+)/([0-9]{1,20})\.([0-9]{1,20})\.([0-9a-z]{1,20})/")
 
@@ -44,17 +45,22 @@ def gap(trace: Trace, thread: Thread | None, iri: str, record: Record) -> None:
     name = path.decode("utf-8", "replace") + " " if path else ""
     unseen = ": its reads and writes are not recorded" if name else ""
     trace.gaps.append((iri, about, name + reason + unseen))
+    before = thread.process.record if thread else trace.run
+    started = thread.epoch + int(record.get("at", 0)) if thread else int(record.get("startedNs", 0))
+    parent: Record = {}
+    if thread and record.get("api") in SHELLS:  # the pid of the shell is not known
+        about = f"{trace.iri}/{thread.process.host}/0.{started}.{thread.process.pid}/"
+        parent = {"parentPid": str(thread.process.pid), "argv": "sh"}
+        trace.gaps[-1] = iri, about, trace.gaps[-1][2]
     process = process_at(trace, about) if thread is None or about != thread.process.iri else None
     if process is None:
         return
-    before = thread.process.record if thread else trace.run
-    started = thread.epoch + int(record.get("at", 0)) if thread else int(record.get("startedNs", 0))
     trace.unwatched.append(Unwatched(process, iri, name.strip() or "a program", started))
     if "image" not in process.record:
         facts = {key: record[key] for key in ("argv", "executable", "executableEncoded") if key in record}
         own = {"image": "exec", "startedNs": str(started), "host": process.host}
         place = {key: value for key, value in before.items() if key in ("cwd", "cwdEncoded")}
-        process.record.update(facts | own | place)
+        process.record.update(facts | own | place | parent)
 
 
 def file_gap(trace: Trace, file: RunFile, reason: str) -> None:
