@@ -115,6 +115,7 @@ class LineageDocument(TypedDict):
     are several. `only`: the answer is not the complete graph, but only its roots or the stale products. `paths`:
     paths from a target to its roots (forward: to the final products), as lists of nodes; `ways` is their number.
     `asOf`: the time of the answer if runs are in progress. `stale`: the reasons of each stale product.
+    `code`: there are no roots or stale products, but there are with `--code`.
     """
 
     target: str
@@ -128,6 +129,7 @@ class LineageDocument(TypedDict):
     asOf: NotRequired[str]
     targets: NotRequired[list[str]]
     only: NotRequired[Literal["roots", "stale"]]
+    code: NotRequired[bool]
     paths: NotRequired[list[list[str]]]
     ways: NotRequired[int]
     stale: NotRequired[list[Stale]]

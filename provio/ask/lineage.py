@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from provio.ask.document import Edge, Gap, LineageDocument, Node, Via
+from provio.ask.document import AGENTS, Edge, Gap, LineageDocument, Node, Via
+from provio.ask.document import targets as targets_of
 from provio.ask.nodes import describe_with_programs, gaps, label, name_phases, noise, order
 from provio.ask.target import Target
 from provio.ask.walk import USED, WEIGHTS, Walk, follow
@@ -285,16 +286,36 @@ def answer(request: Targets, options: dict[str, Any], *, roots: bool, stale: boo
         document["asOf"] = request.reader.as_of
     for pattern in until.unmatched if until else ():
         terminal.complain(f"--until {pattern}: no file on the way matches (a pattern with a slash is the whole path's)")
+    if not (roots or stale):
+        return document
+    reduced = _reduced(request.reader, document, inside, roots)
+    if not (_has_findings(reduced) or scope.code or scope.forward) and _programs_known(request.reader):
+        coded = lineage(request.reader, request.targets, replace(scope, code=True))
+        if _has_findings(_reduced(request.reader, coded, inside, roots)):
+            reduced["code"] = True
+    return reduced
+
+
+def _reduced(reader: Reader, document: LineageDocument, inside: bool, roots: bool) -> LineageDocument:
+    """Return only the roots, or else only the stale products, of a document."""
+    from provio.ask.filters import contracted, only_roots
+    from provio.ask.stale import only_stale
+
     if roots:
-        from provio.ask.filters import only_roots
+        return only_roots(reader, document)
+    return only_stale(reader, contracted(reader, document) if inside else document)
 
-        return only_roots(request.reader, document)
-    if stale:
-        from provio.ask.filters import contracted
-        from provio.ask.stale import only_stale
 
-        return only_stale(request.reader, contracted(request.reader, document) if inside else document)
-    return document
+def _has_findings(reduced: LineageDocument) -> bool:
+    """Return whether a reduced document has a root or a stale product."""
+    if reduced["only"] == "stale":
+        return bool(reduced["stale"])
+    return any(node["type"] not in AGENTS and node["iri"] not in targets_of(reduced) for node in reduced["nodes"])
+
+
+def _programs_known(reader: Reader) -> bool:
+    """Return whether the record contains versions of programs that do not belong to the system."""
+    return next(iter(reader.rows("SELECT ?v { ?a provio:ran ?v } LIMIT 1")), None) is not None
 
 
 def leveled(request: Targets, level: str | None) -> tuple[Targets, bool]:

@@ -133,7 +133,7 @@ def order(ways: Ways) -> list[str]:
 
 def made_from(ways: Ways, product: str) -> list[tuple[str, str | None]]:
     """Return the file versions that a product was made from, directly or through pipes, each with the run that used
-    it.
+    it; with code also the programs that ran.
 
     These include the earlier version whose content a product kept.
     """
@@ -145,7 +145,7 @@ def made_from(ways: Ways, product: str) -> list[tuple[str, str | None]]:
         node = lineage.node[iri]
         if node["type"] in ACTIVITIES:
             following = lineage.objects(iri, "continuedFrom", "carriedFrom", "launchedBy")
-            for used in lineage.objects(iri, "used"):
+            for used in lineage.objects(iri, "used", "ran"):
                 if lineage.node[used]["type"] == "FileVersion":
                     found[used, node.get("run")] = None
                 else:

@@ -8,14 +8,16 @@ append, an update in place) is not compared.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from provio.ask import run_uses
 from provio.ask.document import ACTIVITIES, Lineage, LineageDocument, Stale, targets
+from provio.ask.nodes import PHASE
 from provio.ask.paths import Ways, made_from, order
 from provio.ask.target import current_version, domain_of
 from provio.ask.walk import batches
+from provio.base.text import sortable
 from provio.base.vocab import RUN_BASE
 from provio.store import Reader
 
@@ -57,7 +59,7 @@ class Names:
             query = f"""SELECT DISTINCT ?v ?io ?time ?from ?to {{ {which} ?v provio:wasModifiedBy ?io .
                 ?io prov:startedAtTime ?time ; provio:from ?from ; provio:to ?to }}"""
             for row in self.reader.rows(query):
-                move = _Move(row["time"], run_uses.run_of(row["io"]), row["from"], row["to"])
+                move = _Move(sortable(row["time"]), run_uses.run_of(row["io"]), row["from"], row["to"])
                 self.moves.setdefault(row["v"], []).append(move)
 
     def _load_alternates(self, versions: list[str]) -> None:
@@ -159,6 +161,7 @@ class _Finder:
                 one for source, run in made_from(self.ways, product) for one in self._reasons(product, source, run, why)
             ]
             why[product] = list({one["input"]: one for one in reasons}.values())
+            why.update(dict.fromkeys(self.ways.same.get(product, ()), why[product]))
             if product in targets(self.lineage.document) or self.names.is_there(product):
                 found += why[product]
         return found
@@ -172,11 +175,31 @@ class _Finder:
             found = Stale(product=product, input=source, path=path, reason="changed", present=state)
             if "modified" in self.lineage.node[source]:
                 found["recorded"] = self.lineage.node[source]["modified"]
-            return [found]
+            own = self._processes(product) & self._processes(source)
+            if not own or own.isdisjoint(self._processes(state)):
+                return [found]
+            state = "missing"  # a process read and replaced its own output
         if state == "missing":  # its own inputs decide
-            return [{**one, "product": product} for one in why.get(source, [])]
+            return list(self._inherited(product, source, why))
         path = self.lineage.node[source].get("path", "")
         return [Stale(product=product, input=source, path=path, reason="stale")] if why.get(source) else []
+
+    def _processes(self, version: str) -> set[str]:
+        """Return the processes whose phases made a version."""
+        makers = self.lineage.objects(version, "wasGeneratedBy")
+        if version not in self.lineage.node:
+            makers = [maker for _, maker in run_uses.pairs(self.names.reader, "?v prov:wasGeneratedBy ?a", [version])]
+        return {PHASE.sub("", maker) for maker in makers if PHASE.search(maker)}
+
+    def _inherited(self, product: str, source: str, why: dict[str, list[Stale]]) -> Iterator[Stale]:
+        """Yield the reasons of an input for its product, with those of a file instead of the file that the product
+        itself replaced."""
+        own = {path.decode("utf-8", "replace") for _, path in self.names.known.get(product, ())}
+        for one in why.get(source, []):
+            if one["reason"] == "changed" and one["path"] in own:
+                yield from self._inherited(product, one["input"], why)
+            else:
+                yield {**one, "product": product}
 
     def _state(self, product: str, source: str, name: tuple[str, bytes]) -> str:
         """Return `present`, `missing`, or the IRI of the current version at the input's name."""
@@ -197,7 +220,8 @@ class _Finder:
             if iri in kept or any(one in reached for step in self.ways.onward(iri) for one in step):
                 reached.add(iri)
         extra = {one for iri in reached for step in self.ways.onward(iri) if step[-1] in reached for one in step}
-        return reached | extra
+        keys = {one for iri in reached & self.ways.same.keys() for one in self.ways.same[iri]}
+        return reached | extra | keys
 
 
 class _Newest:

@@ -21,6 +21,7 @@ from urllib.parse import unquote_to_bytes
 
 from provio.ask import run_uses, suggestions
 from provio.ask.target import current_version, domain_of
+from provio.base.text import sortable
 from provio.base.turtle import literal, path_iri
 from provio.lineage.identity import BASE
 from provio.store import Reader
@@ -35,7 +36,7 @@ MADE = "?v prov:wasGeneratedBy|provio:wasWrittenBy ?a"
 
 @dataclass(frozen=True)
 class Recorded:
-    """The last observed version at a name: the run that observed it, and the time (an xsd:dateTime, a lower bound)."""
+    """The last observed version at a name: the run that observed it, and the time (`sortable`, a lower bound)."""
 
     path: bytes
     version: str
@@ -67,7 +68,7 @@ def last_observed(reader: Reader, run: str | None = None, paths: Iterable[bytes]
             continue
         own = _names(names, version, [] if wanted else [*names.last.get(version, ())])
         for one in by - known.before[version] - known.noise(version):
-            moment = max(known.seen.get((version, one), ""), names.modified[version])
+            moment = max(known.seen.get((version, one), ""), sortable(names.modified[version]))
             for path in own:
                 if path not in newest or (newest[path].seen, newest[path].run) < (moment, one):
                     newest[path] = Recorded(path, version, one, moment, one in known.made[version])
@@ -84,7 +85,7 @@ def removals(reader: Reader) -> dict[bytes, list[Removal]]:
             OPTIONAL {{ ?e provio:toEncoded ?toCoded }} }}"""
         for row in reader.rows(query):
             to = _bytes(row, "to", "toCoded")
-            removal = Removal(_bytes(row, "path", "coded"), row["time"], run_uses.run_of(row["e"]), how, to)
+            removal = Removal(_bytes(row, "path", "coded"), sortable(row["time"]), run_uses.run_of(row["e"]), how, to)
             found.setdefault(removal.path, []).append(removal)
     return found
 
@@ -111,7 +112,7 @@ def names_of(reader: Reader, version: str) -> list[Recorded]:
     """Return the recorded names of a version, once for each run that knows it."""
     names = run_uses.names(reader, [version])
     runs = sorted(run_uses.runs(reader, [version])[version])
-    moment = names.modified.get(version, "")
+    moment = sortable(names.modified.get(version, ""))
     return [Recorded(path, version, run, moment, False) for run in runs for path in _names(names, version, [])]
 
 
@@ -139,7 +140,7 @@ class _Known:
         self.seen: dict[tuple[str, str], str] = {}
         for version, activity, time in self._rows(f"?v {run_uses.SEEN} ?a . ?a prov:startedAtTime ?time", "?time"):
             key = version, run_uses.run_of(activity)
-            self.seen[key] = max(self.seen.get(key, ""), time)
+            self.seen[key] = max(self.seen.get(key, ""), sortable(time))
         for version, one in self.seen:
             self.runs[version].add(one)
         self.made = self._of(MADE)

@@ -122,6 +122,12 @@ def moment(time: str) -> str:
     return time[:19].replace("T", " ") + " UTC"
 
 
+def sortable(time: str) -> str:
+    """Return a text that sorts an xsd:dateTime in UTC by its time: stores omit zeros at the end of the fraction, and
+    `Z` sorts after the full stop and after digits."""
+    return time.removesuffix("Z")
+
+
 def seconds(start: str, end: str) -> float | None:
     """Return the seconds between two xsd:dateTime; None if either is not a time."""
     try:

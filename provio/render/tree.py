@@ -255,18 +255,9 @@ class _Tree:
         """Return a line for an empty answer to `--roots` or `--stale`."""
         document = self.lineage.document
         if document.get("only") == "roots" and iri == self.targets[-1] and not self._next(iri):
-            if document["gaps"]:
-                return [Line("no primary source is recorded, but not everything was", "faint")]
-            return [Line("no primary source: recorded programs made it from nothing else", "faint")]
+            return [Line(_no_root(document), "faint")]
         if document.get("only") == "stale" and not document["stale"] and iri == document["target"]:
-            if "asOf" in document:  # a run in progress may still make something stale
-                state = "its products are newer" if self.forward else "its inputs are unchanged"
-                return [Line(f"{document['asOf']}; {state}", "faint")]
-            if document["gaps"]:
-                state = "product is stale" if self.forward else "input has changed"
-                return [Line(f"no recorded {state}, but not everything was recorded", "faint")]
-            return [Line("nothing is stale: every file that it was made from is as it was"
-                         if not self.forward else "nothing that was made from it is stale", "faint")]  # fmt: skip
+            return [Line(_not_stale(document, self.forward), "faint")]
         return []
 
     def _head(self, step: Step, where: str) -> Line:
@@ -388,6 +379,28 @@ class _Tree:
         if document["control"]:
             kin = "descendant" if self.forward else "ancestor"
             yield Line(f"{plural(document['control'], f'control {kin}')} (--via control)", "faint")
+
+
+def _no_root(document: LineageDocument) -> str:
+    """Return the statement of an answer without a primary source."""
+    if document["gaps"]:
+        return "no primary source is recorded, but not everything was"
+    if "code" in document:
+        return "no primary source among the inputs, but programs that ran have sources (--code)"
+    return "no primary source: recorded programs made it from nothing else"
+
+
+def _not_stale(document: LineageDocument, forward: bool) -> str:
+    """Return the statement of an answer without a stale product."""
+    if "asOf" in document:  # a run in progress may still make something stale
+        return f"{document['asOf']}; {'its products are newer' if forward else 'its inputs are unchanged'}"
+    if document["gaps"]:
+        return f"no recorded {'product is stale' if forward else 'input has changed'}, but not everything was recorded"
+    if "code" in document:
+        return "no input has changed, but programs that ran, or their sources, have (--code)"
+    if forward:
+        return "nothing that was made from it is stale"
+    return "nothing is stale: every file that it was made from is as it was"
 
 
 def _style(step: Step, style: str) -> str:

@@ -339,6 +339,63 @@ def test_stale(pipeline: Project) -> None:
     assert stale(pipeline, "k", "--forward") == []
 
 
+@pytest.mark.integration
+def test_stale_through_a_file_whose_times_were_set(project: Project) -> None:
+    """A product of a file whose times were set after it was written (pigz, tar) is stale in both directions."""
+    project.run("echo 1 > a; cat a > m; touch -d @1000000000 m; touch -d @1000000001 m; cat m > x")
+    project.sh("echo 2 > a")
+    expected = [("m", "a", "changed"), ("x", "m", "stale")]
+    assert stale(project, "x") == stale(project, "a", "--forward") == expected
+    assert "\u2500 x  2 B" in project.provio("lineage", "a", "--forward", "--stale").stdout
+
+
+@pytest.mark.integration
+def test_a_process_that_replaces_its_own_output_makes_nothing_stale(project: Project) -> None:
+    """An output that its process reads and then replaces (the header of a file that it is still writing) is no input
+    that has changed; the inputs of the process are."""
+    project.sh("echo 1 > a")
+    program = """open("h", "w").write(open("a").read())
+open("x", "w").write(open("h").read())
+open("h", "w").write("2")"""
+    project.watch("python3", "-c", program)
+    project.run("cat x > y")
+    assert stale(project, "y") == stale(project, "a", "--forward") == []
+    project.sh("echo 2 > a")
+    assert stale(project, "y") == [("x", "a", "changed"), ("y", "x", "stale")]
+    project.sh("cat y > h")
+    assert stale(project, "y") == [("x", "a", "changed"), ("x", "h", "changed"), ("y", "x", "stale")]
+
+
+@pytest.mark.integration
+def test_no_reassurance_about_programs(project: Project) -> None:
+    """A product of a script that was made from something has no other primary source, and is not stale as data; the
+    answer states that there are some with `--code`."""
+    project.sh("echo 1 > a; echo echo 2 > t")
+    project.run("sed 's/^/echo /' a > s; sh s > x; sh t > y; echo 3 > z")
+    sources = "no primary source among the inputs, but programs that ran have sources (--code)"
+    assert sources in project.provio("lineage", "x", "--roots").stdout
+    assert "code" in project.lineage("x", "--roots")
+    assert "made it from nothing else" in project.provio("lineage", "z", "--roots").stdout
+    for name in "xyz":
+        assert "nothing is stale" in project.provio("lineage", name, "--stale").stdout
+    project.sh("echo 2 > a; echo echo 4 > t")
+    for name in "xy":
+        assert stale(project, name) == []
+        assert "no input has changed, but programs" in project.provio("lineage", name, "--stale").stdout
+    assert stale(project, "x", "--code") == [("s", "a", "changed"), ("x", "s", "stale")]
+    assert stale(project, "y", "--code") == [("y", "t", "changed")]
+    assert "nothing is stale" in project.provio("lineage", "z", "--stale").stdout
+
+
+@pytest.mark.integration
+def test_a_file_that_was_packed_and_unpacked_is_not_stale(project: Project) -> None:
+    """A product that replaced its own earlier content through a deleted file has the inputs of that content."""
+    project.run("echo 1 > a; cat a > f; gzip f; gzip -d f.gz; cat f > x")
+    assert stale(project, "x") == stale(project, "f", "--forward") == []
+    project.sh("echo 2 > a")
+    assert stale(project, "x") == stale(project, "a", "--forward") == [("f", "a", "changed"), ("x", "f", "stale")]
+
+
 def test_what_is_not_stale(project: Project) -> None:
     """A renamed or deleted input is unchanged; so is one that the product replaced, or with only new times."""
     project.sh("echo 1 > a; echo 2 > b; echo 2 > c; echo 3 > t")

@@ -205,3 +205,10 @@ def test_what_was_read_on_its_way_is_not_what_should_be_there(project: Project) 
 def test_a_pipe_that_a_run_wrote_is_no_file_of_it(project: Project) -> None:
     project.run("echo 1 | tr 1 2 > a")
     assert verify(project, "last") == verify(project) == {"a": SAME}
+
+
+@pytest.mark.integration
+def test_a_deletion_within_the_whole_second_of_a_time(project: Project) -> None:
+    """A file whose time was set to a whole second and that a run deleted in this second is not missing."""
+    project.run('for n in 1 2 3; do echo $n > f$n; touch -d "@$(date +%s)" f$n; rm f$n; done; echo 4 > kept')
+    assert verify(project) == {"kept": SAME}
