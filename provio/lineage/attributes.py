@@ -7,11 +7,14 @@ version of the file (`spans`). A process that only reads the file uses neither.
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from itertools import accumulate
 from urllib.parse import quote
 
 from provio.lineage.declared import State, StateNames, entity_iri
 from provio.lineage.identity import Identity
 from provio.lineage.model import Conclusions, Input
+from provio.lineage.writing import Stretches
 from provio.trace.declarations import Entity
 from provio.trace.facts import Event
 from provio.trace.run_facts import Trace
@@ -49,18 +52,24 @@ def _entity(event: Event, identity: Identity) -> Entity | None:
 
 def _states(of: str, events: list[Event], names: StateNames, conclusions: Conclusions) -> None:
     """Add the states of one attribute; `events` are in the order of time."""
-    made: list[tuple[State, int]] = []  # with the moment from which it was certainly there
+    made: list[State] = []
+    times: list[tuple[int, int]] = []  # of each, from when it may have been and was certainly there
     known, error = conclusions.declared, conclusions.clocks.clock_error
     for event in (one for one in events if one.kind == "SetAttribute"):
         state = State(names.next(of), of, event.at, event.process)
         known.states[state.iri] = state
         known.made.append((event.process.iri, event.at))
-        made.append((state, event.at + event.number("elapsed") + error))
+        made.append(state)
+        times.append((event.at, event.at + event.number("elapsed") + error))
+    there = sorted((since, at) for at, since in times)
+    latest = list(accumulate((at for _, at in there), max))
+    uncertain = Stretches(times)
     found = None
     for event in (one for one in events if one.kind == "GetAttribute"):
         last = event.at + event.number("elapsed") + error
-        over = max((state.at for state, there in made if there < event.at), default=0)  # earlier ones are replaced
-        seen = [state for state, there in made if state.at <= last and there >= over]
+        before = bisect_left(there, (event.at, 0))
+        over = latest[before - 1] if before else 0  # earlier ones are replaced
+        seen = [made[number] for number in sorted(uncertain.reaching(last, over))]
         if not over:
             found = found or State(names.next(of), of, event.at)
             known.states[found.iri] = found

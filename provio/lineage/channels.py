@@ -95,6 +95,8 @@ class Ends:
         for one in unmatched:
             place = (one.process.host, one.process.pid, one.connection.peer_pid, one.path)
             waiting.setdefault(place, deque()).append(one)
+        clients = {(host, client) for host, client, _, _ in waiting}
+        unmatched = [one for one in unmatched if (one.process.host, one.connection.peer_pid) in clients]
         between = [one for one in unmatched if one.connection.peer_pid != one.process.pid]
         for servers, listener_of in ((between, _own_pid), (between, _Ancestors(trace)), (unmatched, _own_pid)):
             for server in servers:
@@ -179,6 +181,7 @@ def channels_of(trace: Trace, identity: Identity, conclusions: Conclusions) -> l
     tokens, ignored = job_servers(trace) | _wake_ups(trace), _launcher_directions(trace, ends)
     jupyter = {process.iri for process in kernels(trace)}
     masters: list[tuple[str, Opening]] = []
+    last_of = _LastMoments()
     for opening in trace.openings():
         if opening.process.iri in jupyter:  # outside of its cells, a kernel only communicates with the notebook
             conclusions.channels[opening.iri] = ("", "")
@@ -195,7 +198,7 @@ def channels_of(trace: Trace, identity: Identity, conclusions: Conclusions) -> l
             continue
         written, read = conclusions.channels[opening.iri]
         _add(found, written, opening, "write")
-        _add_unreturned(found, written, opening)
+        _add_unreturned(found, written, opening, last_of)
         _add(found, read, opening, "read")
         if opening.connection.terminal and opening.connection.local.endswith(".master"):
             masters.append((read, opening))
@@ -302,22 +305,32 @@ def _add_held(found: dict[str, Channel], identity: Identity, conclusions: Conclu
             found[name].reads.append(part)
 
 
-def _add_unreturned(found: dict[str, Channel], name: str, opening: Opening) -> None:
+def _add_unreturned(found: dict[str, Channel], name: str, opening: Opening, last_of: _LastMoments) -> None:
     """Add the writes that did not return. Each began after all other actions of its thread."""
     for access in opening.unreturned() if name else ():
-        first = _last_of(access.thread)
+        first = last_of(access.thread)
         last = max(first, opening.process.ended)
         part = Part(opening.process, first, last, 0, opening.path)
         found.setdefault(name, Channel(name, opening.kind)).unreturned.append(part)
 
 
-def _last_of(thread: Thread) -> int:
-    """Return the last known moment of a thread, in ns since 1970."""
-    process, epoch = thread.process, thread.epoch
-    own = [access for opening in process.openings for access in opening.accesses if access.thread is thread]
-    known = [epoch + access.count(name) for access in own for name in LAST if access.count(name)]
-    events = [event.at for event in process.events if event.thread is thread]
-    return max([process.started, epoch, *known, *events])
+class _LastMoments:
+    """Finds the last known moments of threads."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, dict[str, int]] = {}  # process → thread → moment
+
+    def __call__(self, thread: Thread) -> int:
+        """Return the last known moment of a thread, in ns since 1970."""
+        process, epoch = thread.process, thread.epoch
+        if process.iri not in self.known:
+            found = self.known[process.iri] = {}
+            for access in (access for opening in process.openings for access in opening.accesses):
+                last = max(map(access.count, LAST)) + access.thread.epoch
+                found[access.thread.iri] = max(found.get(access.thread.iri, 0), last)
+            for event in process.events:
+                found[event.thread.iri] = max(found.get(event.thread.iri, 0), event.at)
+        return max(process.started, epoch, self.known[process.iri].get(thread.iri, 0))
 
 
 def _fill(channel: Channel) -> None:

@@ -6,6 +6,7 @@ The modules, in the order in which `conclude` uses them on the trace of a run or
   clocks         the possible offset between the clocks of hosts
   tasks          the actions within a Task as a process of its own (a strand), and the ties of strands
   spans          inputs and write spans: who read which version, who wrote which inode, and when
+  writing        an index of the write spans of an inode
   reads          which content was read while a file was open and changed
   names          the paths of each version
   same_key       contents that share one key, separated by time

@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # slow to import, and a query needs none of them
 BASE = "https://w3id.org/provio/"
 TASK = pattern(r"(?<=/)t\d+/$")
 FINER = pattern(r"/phase/\d+/\d+$")
+EARLIER = pattern(r".*~[^~]*phase\.\d+")
 # A file's version, or a contribution to one: the inode, the mtime, the size, and the process of a contribution.
 VERSION = pattern(
     r"(?P<inode>(?P<domain>.*/version/[^/]+)/(?P<of>\d+\.-?\d+))\.(?P<mtime>-?\d+)(?P<rest>\.\d+)(?P<part>~.*)?"
@@ -167,3 +168,13 @@ def without_task(iri: str) -> str:
 def contribution(version: str, process: Process) -> str:
     """Return the IRI of a process's contribution to a version that other processes wrote as well."""
     return f"{version}~{turtle.segment(process.host)}.{process.pid}.{process.tick}.{process.image_number}"
+
+
+def earlier_phase(version: str, process: Process, phase: str) -> str:
+    """Return the IRI of the contribution of an earlier phase of the process that wrote a version."""
+    return contribution(version, process) + "~" + phase[len(without_task(process.iri)) :].replace("/", ".")
+
+
+def is_earlier_phase(version: str, iri: str) -> bool:
+    """Return whether an IRI is one of these contributions to a version."""
+    return iri.startswith(version + "~") and EARLIER.fullmatch(iri) is not None

@@ -19,7 +19,7 @@ from provio.lineage.channels import Channel, Part, circles
 from provio.lineage.identity import without_task
 from provio.lineage.memory import Memory
 from provio.lineage.model import Conclusions, Phase, inode_of
-from provio.lineage.spans import writings
+from provio.lineage.writing import writings
 from provio.trace.facts import Event, Process
 from provio.trace.run_facts import Trace
 

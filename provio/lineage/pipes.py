@@ -15,6 +15,7 @@ from provio.lineage.code import Noise
 from provio.lineage.identity import without_task
 from provio.lineage.model import Conclusions, Phase, Segment
 from provio.lineage.unwatched import unseen_writer
+from provio.lineage.writing import Stretches
 from provio.trace.facts import Opening
 from provio.trace.run_facts import Trace
 
@@ -45,10 +46,10 @@ def connect(trace: Trace, channels: list[Channel], conclusions: Conclusions) -> 
             found = segment(channel.name, channel.kind, share.phase, share.path, times, conclusions)
             share.segment = found.iri
             conclusions.segments.append(found)
+        segments = _Segments(channel, written)
         for parts in _by_process(channel.reads):
             for phases in (conclusions.phases, conclusions.finer):
-                others = [one for one in written if not (channel.terminal and one.phase.process is parts[0].process)]
-                _read(channel, _shares(parts, phases), others)
+                segments.read(_shares(parts, phases))
 
 
 def _unseen(channel: Channel, unwatched: str | None, conclusions: Conclusions) -> None:
@@ -108,21 +109,36 @@ def segment(
     return Segment(iri, channel, phase.iri, program, path, first, last, kind)
 
 
-def _read(channel: Channel, read: list[_Share], written: list[_Share]) -> None:
-    """Let the phases use the segments at the byte positions of their reads.
+class _Segments:
+    """The segments of a channel, for the lookups of its readers."""
 
-    Where the positions are not known, a phase uses all segments that started before its last read; a segment that an
-    earlier phase has used is then carried, and not used again.
-    """
-    used: set[str] = set()
-    for share in sorted(read, key=lambda share: share.first):
-        for segment in written:
-            fresh = channel.placed or segment.segment not in used or segment.last >= share.phase.start
-            overlaps = segment.low < share.high and share.low < segment.high
-            own = (share.phase.iri + "/").startswith(segment.phase.iri + "/")  # or a part of that phase
-            if segment.first <= share.last and overlaps and fresh and not own:
-                share.phase.used[segment.segment] = None
-                used.add(segment.segment)
+    def __init__(self, channel: Channel, written: list[_Share]) -> None:
+        self.terminal, self.placed, self.written = channel.terminal, channel.placed, written
+        self.at = Stretches([(one.low, one.high) if self.placed else (one.first, one.last) for one in written])
+        self.ordered = sorted(range(len(written)), key=lambda number: written[number].first)
+
+    def read(self, shares: list[_Share]) -> None:
+        """Let the phases of one process use the segments at the byte positions of their reads.
+
+        Where the positions are not known, a phase uses all segments that started before its last read; a segment that
+        an earlier phase has used is then carried, and not used again.
+        """
+        new, place = set[int](), 0
+        for share in sorted(shares, key=lambda share: share.first):
+            if self.placed:
+                found = set(self.at.reaching(share.high - 1, share.low + 1))
+            else:
+                while place < len(self.ordered) and self.written[self.ordered[place]].first <= share.last:
+                    new.add(self.ordered[place])
+                    place += 1
+                found = new.union(self.at.reaching(share.last, share.phase.start))
+            for number in sorted(found):
+                segment = self.written[number]
+                own = (share.phase.iri + "/").startswith(segment.phase.iri + "/")  # or a part of that phase
+                if segment.first <= share.last and not own:
+                    new.discard(number)
+                    if not (self.terminal and segment.phase.process is share.phase.process):
+                        share.phase.used[segment.segment] = None
 
 
 # Answers of system programs that a process started itself: such pipes belong to the system as its files do.

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from provio.base.records import frozen
 from provio.lineage.identity import Identity, without_task
-from provio.lineage.model import TICK, Conclusions, Version
+from provio.lineage.model import FOREVER, TICK, Conclusions, Version
+from provio.lineage.writing import Stretches
 from provio.trace.facts import Opening, Process
 from provio.trace.run_facts import Trace, Unwatched
 
@@ -40,15 +41,18 @@ def held(trace: Trace, origins: Mapping[str, Origin]) -> Iterator[Held]:
     program counts as a writer or reader only where no observed process is one.
     """
     openings: dict[str, list[Opening]] = {}
-    for process in trace.processes.values():
+    for process in trace.processes.values() if trace.unwatched else ():
         openings.setdefault(without_task(process.iri), []).extend(process.openings)
+    lasted = {iri: Stretches([(one.opened, one.closed - 1 if one.closed else FOREVER) for one in known])
+              for iri, known in openings.items()}  # fmt: skip
     for program in trace.unwatched:
-        known: set[tuple[str, int, bool]] = set()
+        met: set[tuple[str, int, bool]] = set()
         for holder, moment in _line(program.process.iri, program.started, origins):
-            for opening in openings.get(holder, ()):
+            for number in sorted(lasted[holder].reaching(moment, moment)) if holder in lasted else ():
+                opening = openings[holder][number]
                 key = opening.facts.device, opening.facts.inode, opening.writable
-                if opening.opened <= moment and not 0 < opening.closed <= moment and key not in known:
-                    known.add(key)
+                if key not in met:
+                    met.add(key)
                     yield Held(program, opening, not opening.flags & os.O_CLOEXEC)
 
 
@@ -62,6 +66,21 @@ def _line(iri: str, started: int, origins: Mapping[str, Origin]) -> Iterator[tup
         started = origin.process.started
 
 
+class Programs:
+    """The names of unwatched programs and the times at which they ran: many programs usually have few names."""
+
+    def __init__(self, programs: Iterable[tuple[str, int, int]]) -> None:
+        self.times: dict[str, list[tuple[int, int]]] = {}
+        for name, first, last in programs:
+            self.times.setdefault(name, []).append((first, last))
+        self.stretches = {name: Stretches(times) for name, times in self.times.items()}
+
+    def names(self, moment: int, until: int, without: tuple[int, int] = (0, 0)) -> list[str]:
+        """Return the names of those that had started by `moment` and ended at `until` or later, except for one."""
+        found = ((name, self.stretches[name].reaching(moment, until)) for name in self.times)
+        return [name for name, numbers in found if any(self.times[name][number] != without for number in numbers)]
+
+
 def suspect(trace: Trace, conclusions: Conclusions, lives: dict[str, int]) -> None:
     """Add a gap to each version without an observed writer that was made while a program ran unwatched, or after that:
     by a process that it started."""
@@ -69,13 +88,13 @@ def suspect(trace: Trace, conclusions: Conclusions, lives: dict[str, int]) -> No
         return
     over = max(int(trace.run.get("endedNs", 0)), *lives.values())
     contributed = {made.iri.partition("~")[0] for made in conclusions.contributions}
+    ran = Programs((program.name, program.started, lives[program.process.iri]) for program in trace.unwatched)
     for version in conclusions.versions.values():
         mtime = version.facts.mtime
         if version.generated_by or version.noise or version.iri in contributed:
             continue
-        before = [u for u in trace.unwatched if u.started - TICK <= mtime]
-        names = [u.name for u in before if mtime <= lives[u.process.iri] + TICK] or [u.name for u in before]
-        if names and mtime <= over + TICK:
+        names = (ran.names(mtime + TICK, mtime - TICK) or ran.names(mtime + TICK, 0)) if mtime <= over + TICK else []
+        if names:
             conclusions.gaps.append(perhaps_written(version, names))
 
 

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from provio.lineage.identity import contribution, without_task
+from provio.lineage.identity import contribution, earlier_phase, without_task
 from provio.lineage.model import TICK, Conclusions, Copy, Span, Version, inode_of
-from provio.lineage.spans import Writing, writings
-from provio.lineage.unwatched import perhaps_written
+from provio.lineage.unwatched import Programs, perhaps_written
+from provio.lineage.writing import Stretches, Writing, writings
 from provio.trace.facts import Process
 from provio.trace.run_facts import Trace
 
 UNWRITTEN = "no recorded process wrote its content: the process that made the file did not, or not in a recorded call"
+MOST = 1_000  # earlier phases of a writer that contribute to a version
 OUR_CLOCK = 100_000  # ns by which our clock may lag behind the kernel's
 
 
@@ -40,9 +41,11 @@ def makings(conclusions: Conclusions) -> Iterator[Making]:
     possible: dict[tuple[str, int, int], list[tuple[Span, str]]] = {}
     for span, program in conclusions.possible:
         possible.setdefault(span.inode, []).append((span, program))
+    unwatched = {inode: _Unwatched(spans) for inode, spans in possible.items()}
+    nobody = _Unwatched(())
     for inode, chain in chains.items():
-        if inode in known or inode in possible:
-            yield from _chain(conclusions, chain, known.get(inode) or Writing([]), possible.get(inode, ()))
+        if inode in known or inode in unwatched:
+            yield from _chain(conclusions, chain, known.get(inode) or Writing([]), unwatched.get(inode, nobody))
 
 
 def make(conclusions: Conclusions, version: Version, writer: Span | None) -> None:
@@ -54,15 +57,13 @@ def make(conclusions: Conclusions, version: Version, writer: Span | None) -> Non
         conclusions.contributions.append(version)
 
 
-def _chain(
-    conclusions: Conclusions, chain: list[Version], writing: Writing, possible: Sequence[tuple[Span, str]]
-) -> Iterator[Making]:
-    """Attribute the versions of one inode, oldest first; `possible` are the spans of unwatched programs.
+def _chain(conclusions: Conclusions, chain: list[Version], writing: Writing, unwatched: _Unwatched) -> Iterator[Making]:
+    """Attribute the versions of one inode, oldest first.
 
     The order is that of the kernel's mtimes, unless these were set. Only our own clock decides whether a version was
     before or after a truncation.
     """
-    writers = {version.iri: _writer_of_content(version, writing, possible) for version in chain}
+    writers = {version.iri: _writer_of_content(version, writing, unwatched) for version in chain}
     moments = {version.iri: _written(version, writers[version.iri]) for version in chain}
     before, since, wrote = None, 0, None
     for version in sorted(
@@ -76,7 +77,7 @@ def _chain(
             if before and before.facts.size and _kept(conclusions, before, (wrote, since), (by, emptied)):
                 version.revision_of += (before.iri,)
             yield from _contribute(conclusions, version, writer, writing, (max(emptied, since), moment), before)
-            _add_unseen(conclusions, version, writer, possible, (max(emptied, since), moment))
+            _add_unseen(conclusions, version, writer, unwatched, (max(emptied, since), moment))
         before, since, wrote = version, moment, writer
 
 
@@ -123,27 +124,40 @@ def _order(version: Version, writer: Span | None, moment: int) -> int:
     return mtime if stamped else moment
 
 
-def _writer_of_content(version: Version, writing: Writing, possible: Sequence[tuple[Span, str]]) -> Span | None:
+class _Unwatched:
+    """The spans of the unwatched programs that may have inherited a file."""
+
+    def __init__(self, possible: Sequence[tuple[Span, str]]) -> None:
+        self.spans = [[span for span, _ in possible if span.sure is sure] for sure in (True, False)]
+        self.stretches = [Stretches([(span.first, span.end) for span in spans]) for spans in self.spans]
+        self.sure = Programs((name, span.first, span.end) for span, name in possible if span.sure)
+
+    def writer(self, mtime: int) -> Span | None:
+        """Return the last of those that ran at a file's mtime, or else the last before it, whose child processes may
+        have written the file."""
+        for until in (mtime - TICK, 0):
+            for spans, stretches in zip(self.spans, self.stretches, strict=True):
+                for number in stretches.reaching(mtime + TICK, until):
+                    return spans[number]
+        return None
+
+
+def _writer_of_content(version: Version, writing: Writing, unwatched: _Unwatched) -> Span | None:
     """Return the span that wrote a version; if no observed process wrote its content, that of an unwatched program
-    that may have inherited the file: of those that ran at its mtime the last, or else the last before it, whose child
-    processes may have written it."""
-    found, mtime = _writer(version, writing), version.facts.mtime
-    if not possible or not version.facts.size or version.retimed or (found and found.wrote_content):
+    that may have inherited the file."""
+    found = _writer(version, writing)
+    if not version.facts.size or version.retimed or (found and found.wrote_content):
         return found
-    began = [one for one, _ in possible if one.first - TICK <= mtime]
-    return max(began, key=lambda one: (one.end + TICK >= mtime, one.sure, one.first), default=found)
+    return unwatched.writer(version.facts.mtime) or found
 
 
 def _add_unseen(
-    conclusions: Conclusions, version: Version, writer: Span, possible: Sequence[tuple[Span, str]],
-    between: tuple[int, int],
-) -> None:  # fmt: skip
+    conclusions: Conclusions, version: Version, writer: Span, unwatched: _Unwatched, between: tuple[int, int]
+) -> None:
     """Add a gap to a version that an unwatched program may have written besides its writer, or whose content no
     observed process wrote."""
     since, moment = between
-    names = [
-        name for one, name in possible if one is not writer and one.sure and one.first <= moment and one.end > since
-    ]
+    names = unwatched.sure.names(moment, since + 1, without=(writer.first, writer.end))
     if names:
         conclusions.gaps.append(perhaps_written(version, names))
     elif version.facts.size and not writer.wrote_content and not version.noise:
@@ -221,19 +235,21 @@ def _generate(conclusions: Conclusions, version: Version, writer: Span) -> None:
 def _add_earlier_phases(conclusions: Conclusions, version: Version, writer: Span) -> None:
     """Add the contributions of earlier phases of the writer, from its first write into the version on.
 
-    A phase that the next one continues needs none: its inputs are inputs of that phase.
+    A phase that the next one continues needs none: its inputs are inputs of that phase. The inputs of phases before the
+    last MOST are carried.
     """
     process, phases = writer.process, conclusions.phases[writer.process.iri]
     last = conclusions.number_at(process, writer.wrote(version))
-    for number in range(conclusions.number_at(process, version.begun), last):
+    revisions = list[str]()
+    for number in range(max(conclusions.number_at(process, version.begun), last - MOST), last):
         phase = phases[number]
         if phases[number + 1].continued or version.iri in phase.used:
             continue
-        made = _contribution(version, process)
-        made.iri += "~" + phase.iri[len(without_task(process.iri)) :].replace("/", ".")
+        made = _contribution(version, earlier_phase(version.iri, process, phase.iri))
         made.generated_by, made.attributed_to = phase.iri, version.attributed_to
         conclusions.contributions.append(made)
-        version.revision_of += (made.iri,)
+        revisions.append(made.iri)
+    version.revision_of += tuple(revisions)
 
 
 def _perhaps_before(conclusions: Conclusions, version: Version, writer: Span) -> None:
@@ -243,9 +259,9 @@ def _perhaps_before(conclusions: Conclusions, version: Version, writer: Span) ->
         conclusions.clocks.doubt(version.iri, writer.process.host, version.host)
 
 
-def _contribution(version: Version, process: Process) -> Version:
-    """Return the contribution of one process to a version, under a name of its own."""
-    return Version(contribution(version.iri, process), version.facts, False, version.seen, dict(version.sightings))
+def _contribution(version: Version, iri: str) -> Version:
+    """Return a contribution to a version, under a name of its own."""
+    return Version(iri, version.facts, False, version.seen, dict(version.sightings))
 
 
 def _is_concurrent(span: Span, version: Version, before: Version | None) -> bool:
@@ -258,7 +274,7 @@ def _is_concurrent(span: Span, version: Version, before: Version | None) -> bool
 
 def _read_back(conclusions: Conclusions, version: Version, writer: Span, phase: str) -> None:
     """Give the generated version a name of its own, where one phase both used and generated a key."""
-    made = _contribution(version, writer.process)
+    made = _contribution(version, contribution(version.iri, writer.process))
     made.generated_by, made.maker, version.maker = phase, version.maker, None
     made.attributed_to = conclusions.programs[writer.process.iri].iri
     conclusions.contributions.append(made)
@@ -280,7 +296,7 @@ def _contribute(
                 continue
             _add_unclear(conclusions, version, span, writer)
         done.add(span.process.iri)
-        made = _contribution(version, span.process)
+        made = _contribution(version, contribution(version.iri, span.process))
         clock_error = conclusions.clocks.between(span.process.host, writer.process.host)
         made.maker = span.process, min(span.last, moment + clock_error)
         made.attributed_to = conclusions.programs[span.process.iri].iri

@@ -6,6 +6,7 @@ import os
 import random
 import sys
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -13,15 +14,16 @@ from typing import Any
 import pytest
 
 from provio.base.folders import Tree
+from provio.lineage import versions
 from provio.lineage.conclusions import conclude
 from provio.lineage.identity import Identity
 from provio.lineage.model import SECOND, TICK, Span, Version
-from provio.lineage.spans import Writing
+from provio.lineage.writing import Writing
 from provio.system.statx import Facts
 from provio.trace.facts import Access, Connection, Event, Opening, Process, Thread
 from provio.trace.fast.compact_record import Packed
 from provio.trace.post_run import _CurrentNames
-from provio.trace.run_facts import Task, Trace
+from provio.trace.run_facts import Task, Trace, Unwatched
 
 BEGAN = 1_795_000_000 * SECOND
 EACH = SECOND // 100
@@ -251,6 +253,137 @@ def moved(count: int) -> Run:
     return run
 
 
+def logs(count: int) -> Run:
+    """A process writes one output from each of many inputs, and many logs all the time."""
+    run = Run()
+    thread = run.process()
+    kept = [run.opened(thread, f"/d/log{n}", file(n, at(0), 0), CREATE, 0.5) for n in range(1, count // 10 + 1)]
+    for number in range(1, count + 1):
+        read_and_write(run, thread, number, count)
+    for number, log in enumerate(kept, start=1):
+        run.accessed(thread, log, 0.6, count + 1)
+        log.at_close = file(number, at(count + 1), count)
+    return run
+
+
+def read_and_write(run: Run, thread: Thread, number: int, count: int) -> None:
+    """One phase of a process: it reads a new file and writes another one."""
+    inode = (2 * thread.process.pid + 1) * 2 * count + number
+    opening = run.opened(thread, f"/d/in{inode}", file(inode, at(-9), 4), os.O_RDONLY, number)
+    run.accessed(thread, opening, number + 0.1, number + 0.2)
+    output = run.opened(thread, f"/d/out{inode}", file(inode + count, at(number), 0), CREATE, number + 0.3)
+    run.accessed(thread, output, number + 0.4, number + 0.5)
+    output.at_close = file(inode + count, at(number + 0.5), 4)
+
+
+def sized_pool(count: int) -> Run:
+    """A process sends tasks to a worker by a pipe, and writes files; so does the worker."""
+    run = Run()
+    for place, (side, flags) in enumerate((("write", os.O_WRONLY), ("read", os.O_RDONLY))):
+        thread, moment = run.process(place), 0.25 + place / 100
+        pipe(run, thread, flags, side, [number + moment for number in range(1, count + 1)])
+        for number in range(1, count + 1):
+            read_and_write(run, thread, number, count)
+    return run
+
+
+def pipe(run: Run, thread: Thread, flags: int, side: str, moments: list[float]) -> None:
+    """An end of a pipe, through which four bytes are moved at each of some moments."""
+    opening = run.opened(thread, "", file(1, 0, 0), flags, moments[0])
+    opening.kind = "Pipe"
+    access = Access("a", thread, opening, Packed({side + "Bytes": str(4 * len(moments))}))
+    turns = [(at(one), 4 * place, at(after)) for place, (one, after) in enumerate(pairwise(moments), start=1)]
+    access.turns = {side: turns}
+    setattr(access, "first_" + side, at(moments[0]))
+    setattr(access, "last_" + side, at(moments[-1]))
+    opening.accesses.append(access)
+
+
+def pool(count: int) -> Run:
+    """Such a pool, where it is not known which bytes were read when."""
+    run = sized_pool(count)
+    worker = [*run.trace.processes.values()][1]
+    pipe(run, Thread(f"{worker.iri}1/", worker, 9, BEGAN), os.O_RDONLY, "read", [1])  # more than was written
+    return run
+
+
+def queue(count: int) -> Run:
+    """Many processes write into a FIFO, and many read from it."""
+    run = Run()
+    for number in range(count):
+        pipe(run, run.process(2 * number), os.O_WRONLY, "write", [2 * number + 0.1])
+        pipe(run, run.process(2 * number + 1), os.O_RDONLY, "read", [2 * number + 1.1])
+    return run
+
+
+def killed(count: int) -> Run:
+    """Many threads of a process that was killed while each of them wrote into a pipe."""
+    run = Run()
+    writer, reader = run.process(), run.process(1)
+    for number in range(count):
+        thread = Thread(f"{writer.process.iri}{number}/", writer.process, number + 7, BEGAN)
+        opening = run.opened(thread, "", file(1, 0, 0), os.O_WRONLY, number)
+        opening.kind = "Pipe"
+        opening.accesses.append(Access("a", thread, opening, Packed({"attempted": "1"})))
+    pipe(run, reader, os.O_RDONLY, "read", [count])
+    return run
+
+
+def attributes(count: int) -> Run:
+    """A process sets and gets an attribute of a file many times."""
+    run = Run()
+    thread = run.process()
+    one = file(1, at(-9), 4)
+    told = {"device": one.device, "inode": "1", "birthNs": str(one.birth), "mtimeNs": str(one.mtime), "size": "4"}
+    for number in range(count):
+        run.event(thread, "SetAttribute", number, **told, path="/d/x", attribute="user.x")
+        run.event(thread, "GetAttribute", number + 0.5, **told, path="/d/x", attribute="user.x")
+    return run
+
+
+def unwatched(run: Run, parent: Thread, number: int) -> None:
+    """A program that could not be watched."""
+    process = run.process(number + 1).process
+    child = {"childPid": str(process.pid), "childTick": str(process.tick)}
+    run.event(parent, "Spawn", number + 0.3, **child)
+    run.trace.unwatched.append(Unwatched(process, process.iri + "unwatched", "static", at(number + 0.3)))
+
+
+def unwatched_programs(count: int) -> Run:
+    """A process writes many files, and starts a program after each."""
+    run = Run()
+    thread = run.process()
+    for number in range(1, count + 1):
+        read_and_write(run, thread, number, count)
+        unwatched(run, thread, number)
+    return run
+
+
+def unwatched_writers(count: int) -> Run:
+    """Many programs append to a log, which the process that starts them reads after each; so do other files change."""
+    run = Run()
+    thread = run.process()
+    run.opened(thread, "/d/log", file(1, at(0), 0), APPEND, 0.5)
+    for number in range(1, count + 1):
+        unwatched(run, thread, number)
+        for path, inode in (("/d/log", 1), (f"/d/{number}", number + 1)):
+            opening = run.opened(thread, path, file(inode, at(number + 0.5), number), os.O_RDONLY, number + 0.6)
+            run.accessed(thread, opening, number + 0.6, number + 0.7)
+    return run
+
+
+def nested_servers(count: int) -> Run:
+    """Each process starts the next one, and accepts a connection of a client that is not known."""
+    run = Run()
+    for number in range(count):
+        thread = run.process(number)
+        thread.process.record["parentPid"] = str(number + 6)
+        opening = run.opened(thread, "/d/socket", file(number + 1, 0, 0), os.O_RDWR, number)
+        opening.kind, opening.connection = "Socket", Connection(peer_pid=1)
+        run.accessed(thread, opening, number + 0.1, number + 0.2)
+    return run
+
+
 def steps(what: Callable[[], object]) -> int:
     """Return the number of executed interpreter instructions."""
     count = 0
@@ -294,6 +427,14 @@ def naming(run: Run) -> Callable[[], object]:
         (mapped_in_tasks, 100, concluding),
         (shared_for_a_moment, 100, concluding),
         (shared_by_pairs, 100, concluding),
+        (sized_pool, 40, concluding),
+        (pool, 40, concluding),
+        (queue, 50, concluding),
+        (killed, 50, concluding),
+        (attributes, 50, concluding),
+        (unwatched_programs, 50, concluding),
+        (unwatched_writers, 50, concluding),
+        (nested_servers, 50, concluding),
         (moved, 100, concluding),
         (moved, 100, naming),
     ],
@@ -304,6 +445,14 @@ def test_four_times_as_much_takes_four_times_the_steps(
 ) -> None:
     """Or slightly more, where data are sorted."""
     _, few, many = (steps(doing(shape(number))) for number in (5, count, 4 * count))  # the first fills caches
+    assert many < 4.7 * few
+
+
+@pytest.mark.integration
+def test_many_logs_of_a_process_with_many_outputs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From a number of phases on, the steps for each log do not grow with it."""
+    monkeypatch.setattr(versions, "MOST", 4)
+    _, few, many = (steps(concluding(logs(number))) for number in (10, 40, 160))
     assert many < 4.7 * few
 
 

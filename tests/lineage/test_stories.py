@@ -19,7 +19,7 @@ from lineage.whole import concluded
 from synthetic_traces import File, Run
 
 from provio.lineage import memory as shared_memory
-from provio.lineage import spans
+from provio.lineage import writing
 from provio.settings.home import Home
 
 EXPECTED = Path(__file__).parent / "stories"
@@ -987,7 +987,7 @@ def test_all_that_is_concluded(
     tell: Callable[[Story], None], few: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The whole conclusions of a story are those that are kept, whether the write spans of a file are few or many."""
-    monkeypatch.setattr(spans, "FEW", few)
+    monkeypatch.setattr(writing, "FEW", few)
     assert found(tell, tmp_path) == (EXPECTED / f"{tell.__name__}.txt").read_text()
 
 
