@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import islice, product
 
 from provio.ask.document import Node
 from provio.base.turtle import instant_text
@@ -165,6 +165,7 @@ GENERATED, ALTERNATE = PROV + "wasGeneratedBy", PROV + "alternateOf"
 BETWEEN = (PROV + "wasDerivedFrom", PROV + "wasRevisionOf", NS + "contentFrom", NS + "mapsOnto", ALTERNATE)
 HAD_MEMBER = PROV + "hadMember"  # the data flow from subject to object
 SAME = NS + "sameContentAs"  # marks an alternateOf that only means equal content: it is no tie
+NO_STEP = frozenset({NS + "contentFrom", ALTERNATE})  # ties between names of one content
 INFORMERS = (NS + "continuedFrom", NS + "carriedFrom", NS + "launchedBy")
 SPELT = {USED: (USED, USED_AS_NOISE), RAN: (RAN, NS + "ranAsNoise")}  # an edge, and its predicates in the store
 AT_ONCE = 1_000  # up to this number, all edges of a kind are read at once instead of those of each node
@@ -211,9 +212,9 @@ def follow(
 ) -> Walk:
     """Follow the graph from entities, level by level: entity → activity → (earlier activities) → entities.
 
-    `depth` limits the entity-to-entity steps. `ends` returns those of the newly found entities beyond which the walk
-    does not go. `code` also follows the programs that processes ran. `ways_of` determines the steps from entities; the
-    default follows files. `everything` also goes beyond the replies of the system's programs.
+    `depth` limits the steps from content to content. `ends` returns those of the newly found entities beyond which the
+    walk does not go. `code` also follows the programs that processes ran. `ways_of` determines the steps from entities;
+    the default follows files. `everything` also goes beyond the replies of the system's programs.
     """
     # Activities may have very many inputs: they are read with the activity only if all are needed.
     walk = Walk(list(starts), forward, known=Nodes(reader, () if ways_of else (USED,)))
@@ -223,24 +224,45 @@ def follow(
     frontier = list(walk.starts)
     while frontier and (depth is None or walk.level < depth):
         walk.level += 1
-        found, direct = ways.from_entities(frontier)
-        if code and forward:
-            found |= _onward(reader, walk, frontier, RAN)
-        activities = _informers(reader, walk, found - walk.activities)
+        activities, direct = set[str](), set[str]()
+        while frontier:
+            count = len(walk.edges)
+            found, entities = ways.from_entities(frontier)
+            if code and forward:
+                found |= _onward(reader, walk, frontier, RAN)
+            activities |= found
+            direct |= entities
+            same = _same_content(islice(reversed(walk.edges), len(walk.edges) - count)) & entities
+            frontier = _new(walk, same, walk.level - 1, ends, everything)
+        activities = _informers(reader, walk, activities - walk.activities)
         if code and not forward:
             direct |= _code(reader, walk, sorted(activities))
-        frontier = []
-        for iri in sorted(direct | ways.to_entities(activities)):
-            if iri not in walk.entities:
-                walk.entities[iri] = walk.level
-                frontier.append(iri)
-        stopped = (ends(frontier) if ends else set()) | (set() if everything else _answers(walk, frontier))
-        frontier = [iri for iri in frontier if iri not in stopped]
+        frontier = _new(walk, direct | ways.to_entities(activities), walk.level, ends, everything)
     for activity, leaves in walk.leaves.items():
         for iri in walk.entities.keys() & leaves.keys():  # another path leads to it, too
             walk.edges[activity, USED, iri] = None
             walk.entities[iri] = min(walk.entities[iri], leaves.pop(iri)["depth"])
     return walk
+
+
+def _new(
+    walk: Walk, found: set[str], depth: int, ends: Callable[[list[str]], set[str]] | None, everything: bool
+) -> list[str]:
+    """Add the entities that are new; return those of them beyond which the walk goes."""
+    new = sorted(found - walk.entities.keys())
+    walk.entities.update(dict.fromkeys(new, depth))
+    stopped = (ends(new) if ends else set()) | (set() if everything else _answers(walk, new))
+    return [iri for iri in new if iri not in stopped]
+
+
+def _same_content(edges: Iterable[tuple[str, str, str]]) -> set[str]:
+    """Return the versions on edges that lead to no other content: to the same content under another key, or from a
+    version to the contribution of a process or phase."""
+    found = set()
+    for subject, predicate, object_ in edges:
+        if (predicate in NO_STEP and "#" not in subject) or object_.startswith(subject + "~"):
+            found |= {subject, object_}
+    return found
 
 
 def _answers(walk: Walk, frontier: list[str]) -> set[str]:

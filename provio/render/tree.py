@@ -37,6 +37,7 @@ from provio.ask.document import (
     targets,
 )
 from provio.base.text import duration, fit, moment, plural, shorter_path, size
+from provio.lineage.identity import is_earlier_phase
 
 _COLOURS = {"file": "1", "program": "32", "faint": "2", "warning": "33", "bad": "31"}
 _LEAST_TEXT = 40
@@ -316,15 +317,20 @@ class _Tree:
             yield from (Step(one) for one in self.lineage.node if one not in self.target_set)
 
     def _origins(self, iri: str) -> Iterator[Step]:
-        """Yield the origins of a file: the inputs of its makers, and the versions whose content it kept."""
-        start = [iri] if self.lineage.node[iri]["type"] in ACTIVITIES else self._objects(iri, "wasGeneratedBy")
+        """Yield the origins of a file: the inputs of its makers, and the versions whose content it kept. The inputs of
+        earlier phases of its maker are among its own."""
+        revised = self._objects(iri, "wasRevisionOf", "wasDerivedFrom")
+        earlier = [old for old in revised if is_earlier_phase(iri, old)]
+        makers = [activity for made in (iri, *earlier) for activity in self._objects(made, "wasGeneratedBy")]
+        start = [iri] if self.lineage.node[iri]["type"] in ACTIVITIES else makers
         for how, activity in self._activities(start, self._objects):
             yield from (Step(used, how) for used in self._objects(activity, "used"))
             yield from (Step(program, "code") for program in self._objects(activity, "ran"))
         shown = self._objects(iri, "mapsOnto")
         yield from (Step(source, "shown") for source in shown)
-        for old in self._objects(iri, "wasRevisionOf", "wasDerivedFrom"):
-            if old not in shown:
+        excluded = {*shown, *earlier}
+        for old in revised:
+            if old not in excluded:
                 yield Step(old, "part" if old.startswith((iri + "#", iri + "/")) else "revised")
         yield from (Step(first, "same content") for first in self._objects(iri, "contentFrom"))
         yield from self._equal_content(iri)

@@ -18,6 +18,7 @@ from provio.ask.target import Target, Targets
 from provio.ask.walk import ALTERNATE, GENERATED, USED, Nodes, Walk, follow
 from provio.ask.walk_members import MemberWays
 from provio.base.vocab import NS, PROV, local_name
+from provio.render import tree
 from provio.store import Reader
 from provio.store.embedded.reader import OneGraphStore
 from provio.store.statements import Lists
@@ -25,6 +26,7 @@ from provio.store.statements import Lists
 EXPECTED = Path(__file__).parent / "whole"
 BASE = "https://w3id.org/provio/"
 RUN = BASE + "run/r1/node/"
+EARLIER = "5.1.1.10~node.2.a~phase.0"  # the contribution of an earlier phase to a version
 HEAD = f"""@prefix : <{NS}> . @prefix prov: <{PROV}> . @prefix v: <{BASE}version/d/> . @prefix pipe: <{BASE}pipe/> .
 @prefix r: <{RUN}> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
 """
@@ -549,12 +551,13 @@ v:6.1.1.10 a :FileVersion ; prov:wasGeneratedBy {phase("1")} .
 <version/d/8.1.1.10#/a> prov:wasDerivedFrom v:4.1.1.10 .
 v:7.1.1.10 :mapsOnto v:9.1.1.10 ; :contentFrom v:1.1.1.10 ; prov:wasDerivedFrom v:3.1.1.10 .
 """
+FROM_FOUR = " P1 used f4", "f3 alternateOf f4", "f5 wasRevisionOf f4", "f6 wasGeneratedBy  P1"
 KEYS_FOUND: list[tuple[int, bool, bool, list[str]]] = [
-    (1, True, False, ["f7 contentFrom f1"]),
+    (1, True, False, [" P1 used f7", "f6 wasGeneratedBy  P1", "f7 contentFrom f1"]),
     (2, False, False, []),
-    (3, True, False, ["f3 alternateOf f4", "f7 wasDerivedFrom f3"]),
+    (3, True, False, [*FROM_FOUR, "f7 wasDerivedFrom f3"]),
     (4, False, False, ["f3 alternateOf f4"]),
-    (4, True, False, [" P1 used f4", "f3 alternateOf f4", "f5 wasRevisionOf f4", "f6 wasGeneratedBy  P1"]),
+    (4, True, False, [*FROM_FOUR, "f7 wasDerivedFrom f3"]),
     (5, False, False, ["f5 wasRevisionOf f4"]),
     (6, False, False, [" P1 used f4", " P1 used f7", "f6 wasGeneratedBy  P1"]),
     (6, False, True, [" P1 ran f7", " P1 used f4", " P1 used f7", "f6 wasGeneratedBy  P1"]),
@@ -574,6 +577,46 @@ def test_steps(
     found = follow(graph(KEYS), [f"{BASE}version/d/{number}.1.1.10"], forward=forward, code=code, depth=1)
     words = [f"{letter(one)} {local_name(word)} {letter(other)}" for one, word, other in found.edges]
     assert sorted(words) == edges
+
+
+# A file with set times (2 from 1), which was copied unobserved (3); a log (5) of which two phases wrote a part each.
+CONTENTS = f"""
+v:1.1.1.10 a :FileVersion ; prov:wasGeneratedBy {phase("1")} . {phase("1")} a :Phase ; prov:used v:4.1.1.10 .
+v:2.1.1.10 a :FileVersion ; prov:alternateOf v:1.1.1.10 .
+v:3.1.1.10 a :FileVersion ; :contentFrom v:2.1.1.10 .
+v:4.1.1.10 a :FileVersion .
+v:5.1.1.10 a :FileVersion ; prov:wasGeneratedBy {phase("2", 1)} ; prov:wasRevisionOf <{BASE}version/d/{EARLIER}> .
+<{BASE}version/d/{EARLIER}> a :FileVersion ; prov:wasGeneratedBy {phase("2")} .
+{phase("2")} a :Phase ; prov:used v:3.1.1.10 .
+{phase("2", 1)} a :Phase ; :carriedFrom {phase("2")} ; prov:used v:4.1.1.10 .
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "forward", "depth", "found"),
+    [
+        (3, False, 1, {3: 0, 2: 0, 1: 0, 4: 1}),
+        (5, False, 1, {5: 0, EARLIER: 0, 3: 1, 4: 1}),
+        (5, False, None, {5: 0, EARLIER: 0, 3: 1, 4: 1, 2: 1, 1: 1}),
+        (1, True, 1, {1: 0, 2: 0, 3: 0, EARLIER: 1, 5: 1}),
+        (1, True, None, {1: 0, 2: 0, 3: 0, EARLIER: 1, 5: 1}),
+        (4, True, 1, {4: 0, 1: 1, 5: 1}),
+    ],
+)
+def test_another_name_of_a_content_is_no_step(
+    number: int, forward: bool, depth: int | None, found: dict[int | str, int]
+) -> None:
+    """Another key of the same content, and the contribution of an earlier phase of the writer."""
+    walked = follow(graph(CONTENTS), [f"{BASE}version/d/{number}.1.1.10"], forward=forward, depth=depth)
+    expected = {one if isinstance(one, str) else f"{one}.1.1.10": steps for one, steps in found.items()}
+    assert {short(iri): steps for iri, steps in walked.entities.items()} == expected
+
+
+def test_a_tree_has_the_inputs_of_all_phases_that_wrote_a_file() -> None:
+    """Below the file itself, each once."""
+    document = lineage(graph(CONTENTS), [Target(BASE + "version/d/5.1.1.10")], Scope(depth=1))
+    lines = ["5.1.1.10  fileversion", "│ process", "├─ 3.1.1.10  fileversion", "└─ 4.1.1.10  fileversion"]
+    assert tree.render(document).splitlines() == lines
 
 
 def test_versions_with_other_content() -> None:
@@ -637,7 +680,7 @@ def test_alternates_are_in_the_order_of_the_document() -> None:
     ties = "v:1.1.1.10 prov:alternateOf v:2.1.1.10 . v:2.1.1.10 prov:alternateOf v:3.1.1.10 ."
     document = lineage(graph(ties), [Target(BASE + "version/d/3.1.1.10")], Scope())
     same = {letter(one): [*map(letter, others)] for one, others in Ways(Lineage(document)).same.items()}
-    assert same == {"f1": ["f3", "f2"], "f2": ["f3", "f1"], "f3": ["f2", "f1"]}
+    assert same == {"f1": ["f2", "f3"], "f2": ["f1", "f3"], "f3": ["f1", "f2"]}
 
 
 @pytest.mark.parametrize(
