@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import killed_writes
@@ -81,6 +82,52 @@ def test_every_reader_reads_the_same(built: Path, trace: Trace, work: Path) -> N
             assert len(set(lines)) == count, command[0]
     quick = b"".join(line for line in data.splitlines(keepends=True) if b"\\" not in line)
     assert line_shapes.records(quick) == records_in(quick)
+
+
+WAYS = """
+import mmap, os, signal, socket
+master, slave = os.openpty()
+os.write(master, b"a")
+os.write(slave, b"b")
+os.read(master, 9)
+near, far = socket.socketpair()
+near.send(b"c")
+far.recv(1)
+with open("f", "w+b") as file:
+    file.write(bytes(9))
+    file.flush()
+    held = mmap.mmap(file.fileno(), 9)
+anonymous = mmap.mmap(-1, 9)
+try:
+    os.setxattr("f", "user.x", b"d")
+    os.getxattr("f", "user.x")
+except OSError:
+    pass
+readable, writable = os.pipe()
+os.write(writable, b"e")
+if not os.fork():
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    os.close(readable)
+    os.write(writable, bytes(1 << 20))
+os.read(readable, 9)
+os.close(readable)
+os.wait()
+"""
+
+
+def test_the_fast_reader_reads_all_ways_of_data(trace: Trace, work: Path) -> None:
+    """Terminals, connections, memory, attributes of files, a write that does not return."""
+    trace.run(sys.executable, "-c", WAYS, cwd=work, check=True)
+    found: dict[str, dict[str, str]] = {}
+    for path in trace.files():
+        data = path.read_bytes()
+        quick = b"".join(line for line in data.splitlines(keepends=True) if b"\\" not in line)
+        assert line_shapes.records(quick) == records_in(quick)
+        found |= records_in(quick)
+    assert {"attempted", "localAddress", "peerInode", "protection", "attribute"} <= {
+        name for record in found.values() for name in record
+    }
+    assert {record.get("localAddress", "").rpartition(".")[2] for record in found.values()} >= {"master", "slave"}
 
 
 def test_undeclarable_values_are_ignored(built: Path, trace: Trace, work: Path) -> None:

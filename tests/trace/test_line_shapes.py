@@ -24,6 +24,8 @@ WHOLE = (
  <../o1> a :FileVersion ; :path "/a b;é"    ; :inode 26 ; :flags 0 ; :inherited true . <a1> a :Access ; \
 :object <../o1> ; prov:wasAssociatedWith <> ; prov:startedAtTime "2026-11-21T12:38:44.911269Z"^^xsd:dateTime ; \
 :operation :Flush ; :readApi "read"; :reads        0000000000000001; :lastRead     0000000000143654 .##
+<../o2> a :Socket ; :openedNs 5 ; :localAddress "terminal.0:27.3.5.slave" ; :inherited true . <a3> a :Access ; :object \
+<../o2> ; :attempted 2 ; :writes 1 . <e1> a :SetAttribute ; :path "/f" ; :attribute "user.x" ; :api "setxattr" .
 #<a2> a :Access ; :object <../o1> .
  <../o1> :closedNs 17 ; :closedSize 6 .
  <a1/read/0> a :Turn ; :last 3 ; :bytes 4 ; :first 5 .

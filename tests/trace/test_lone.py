@@ -79,7 +79,12 @@ def act(chance, number):
             if chance.random() < 0.3:
                 still_open.remove(file)
                 file.close()
-    elif what < 0.985 and os.fork() == 0:
+    elif what < 0.983:
+        try:
+            os.setxattr(old, "user.x", b"y") if chance.random() < 0.5 else os.getxattr(old, "user.x")
+        except OSError:
+            pass
+    elif what < 0.988 and os.fork() == 0:
         try:
             act(chance, number)
         finally:
