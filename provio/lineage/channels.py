@@ -1,26 +1,23 @@
-"""Find who wrote to and read from each pipe and each direction of a connection, when, and at which byte positions.
+"""Find who wrote to and read from each pipe and each direction of a connection, and when.
 
-The data is first in, first out. Where every byte is accounted for, a stretch of reading contains the bytes between
-two positions and comes from the stretches of writing at these positions, independent of their times. Otherwise it
+`positions` places these parts at byte positions, where every byte is accounted for. Otherwise a stretch of reading
 comes from all stretches of writing that started before it ended.
 """
 
 from __future__ import annotations
 
 import os
-from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Iterable, Iterator
-from itertools import accumulate
 
 from provio.base.algorithms import components
-from provio.base.records import field, plain
 from provio.base.turtle import segment
 from provio.lineage.code import kernels
-from provio.lineage.identity import Identity
+from provio.lineage.identity import Identity, without_task
 from provio.lineage.model import Conclusions
+from provio.lineage.positions import Channel, Part, arrived, is_direct, place
 from provio.lineage.ranks import is_launcher
-from provio.trace.facts import Opening, Process, Stretch, Thread
+from provio.trace.facts import Opening, Process, Thread
 from provio.trace.run_facts import Trace
 
 # The two ends of connections.
@@ -134,40 +131,8 @@ class _Ancestors:
         return found
 
 
-ENDLESS = 1 << 63
 LAST = ("firstRead", "lastRead", "firstWrite", "lastWrite", "last")  # counters of moments
 MAKES = frozenset({b"make", b"gmake", b"remake"})
-
-
-@plain(slots=True)
-class Part:
-    """One stretch of writing or reading of a process; its bytes are between the positions `low` and `high`."""
-
-    process: Process
-    first: int
-    last: int
-    size: int
-    path: bytes | None
-    low: int = 0
-    high: int = ENDLESS
-
-    def reaches(self, read: Part) -> bool:
-        """Return whether a part that was read may contain bytes that were written here."""
-        return self.first <= read.last and self.low < read.high and read.low < self.high
-
-
-@plain()
-class Channel:
-    """A pipe, or one direction of a connection; `placed`: all its bytes are accounted for; `terminal`: of a
-    pseudo-terminal, which changes the ends of lines and returns an echo."""
-
-    name: str
-    kind: str
-    writes: list[Part] = field(default_factory=list)
-    reads: list[Part] = field(default_factory=list)
-    unreturned: list[Part] = field(default_factory=list)  # writes that may have been the last actions of processes
-    placed: bool = True
-    terminal: bool = False
 
 
 NUMBER = 8  # bytes: the size of the largest wake-up
@@ -197,22 +162,16 @@ def channels_of(trace: Trace, identity: Identity, conclusions: Conclusions) -> l
         else:
             continue
         written, read = conclusions.channels[opening.iri]
-        _add(found, written, opening, "write")
+        _add(found, written, opening, "write", conclusions)
         _add_unreturned(found, written, opening, last_of)
-        _add(found, read, opening, "read")
+        _add(found, read, opening, "read", conclusions)
         if opening.connection.terminal and opening.connection.local.endswith(".master"):
             masters.append((read, opening))
     for name, opening in masters:
-        _add_echo(trace, found, name, opening)
+        _add_echo(trace, found, name, opening, conclusions)
     _add_held(found, identity, conclusions)
     for channel in found.values():
-        _fill(channel)
-        channel.writes.sort(key=lambda part: part.first)
-        channel.reads.sort(key=lambda part: part.first)
-        channel.placed = channel.placed and not trace.unwatched and _adds_up(channel)
-        if channel.placed:
-            _place(channel.writes)
-            _place(channel.reads)
+        place(channel, watched=not trace.unwatched)
     return list(found.values())
 
 
@@ -263,7 +222,7 @@ def _pipe(opening: Opening) -> tuple[str, str, int]:
     return opening.process.host, opening.facts.device, opening.facts.inode
 
 
-def _add_echo(trace: Trace, found: dict[str, Channel], name: str, opening: Opening) -> None:
+def _add_echo(trace: Trace, found: dict[str, Channel], name: str, opening: Opening, conclusions: Conclusions) -> None:
     """Add the data that a process wrote into a terminal's master as data that returns from it: the echo.
 
     It is added only where it makes a difference: if another process reads the master, or if nothing else explains the
@@ -274,20 +233,28 @@ def _add_echo(trace: Trace, found: dict[str, Channel], name: str, opening: Openi
         return
     shared = any(part.process.iri != opening.process.iri for part in channel.reads)
     if shared or not (channel.writes or trace.unwatched):
-        _add(found, name, opening, "write")
+        _add(found, name, opening, "write", conclusions)
 
 
-def _add(found: dict[str, Channel], name: str, opening: Opening, side: str) -> None:
+def _add(found: dict[str, Channel], name: str, opening: Opening, side: str, conclusions: Conclusions) -> None:
     times = opening.reads() if side == "read" else opening.writes()
     if not times or not name:
         return
     channel = found.setdefault(name, Channel(name, opening.kind))
-    known = [stretch for access in opening.accesses for stretch in access.stretches(side) if stretch.size]
+    known = [(one, access) for access in opening.accesses for one in access.stretches(side) if one.size]
     channel.terminal = opening.connection.terminal
     channel.placed = channel.placed and len(known) == len(times) and not channel.terminal
     parts = channel.reads if side == "read" else channel.writes
-    for one in known if len(known) == len(times) else [Stretch(first, last, 0) for first, last in times]:
-        parts.append(Part(opening.process, one.first, one.last, one.size, opening.path))
+    if len(known) != len(times):
+        parts += [Part(opening.process, first, last, 0, opening.path) for first, last in times]
+        return
+    for one, access in known:
+        part = Part(opening.process, one.first, one.last, one.size, opening.path, opening=opening.iri)
+        part.buffered = not is_direct(access, side)
+        if part.buffered and side == "write":
+            image = without_task(opening.process.iri)
+            part.arrived = arrived(opening, one.last) or (conclusions.ends[image] if image in conclusions.exited else 0)
+        parts.append(part)
 
 
 def _add_held(found: dict[str, Channel], identity: Identity, conclusions: Conclusions) -> None:
@@ -308,9 +275,10 @@ def _add_held(found: dict[str, Channel], identity: Identity, conclusions: Conclu
 def _add_unreturned(found: dict[str, Channel], name: str, opening: Opening, last_of: _LastMoments) -> None:
     """Add the writes that did not return. Each began after all other actions of its thread."""
     for access in opening.unreturned() if name else ():
-        first = last_of(access.thread)
+        first = last_of(access.thread) + 1
         last = max(first, opening.process.ended)
-        part = Part(opening.process, first, last, 0, opening.path)
+        part = Part(opening.process, first, last, 0, opening.path, opening=opening.iri, returned=False)
+        part.buffered = not is_direct(access, "write")
         found.setdefault(name, Channel(name, opening.kind)).unreturned.append(part)
 
 
@@ -331,37 +299,6 @@ class _LastMoments:
             for event in process.events:
                 found[event.thread.iri] = max(found.get(event.thread.iri, 0), event.at)
         return max(process.started, epoch, self.known[process.iri].get(thread.iri, 0))
-
-
-def _fill(channel: Channel) -> None:
-    """Count the writes that did not return among the writes, unless readers got only data of counted writes. A single
-    one wrote all that is missing."""
-    missing = sum(part.size for part in channel.reads) - sum(part.size for part in channel.writes)
-    if not channel.unreturned or (channel.reads and channel.placed and missing <= 0):
-        return
-    channel.placed = channel.placed and len(channel.unreturned) == 1
-    if channel.placed:
-        channel.unreturned[0].size = max(0, missing)
-    channel.writes += channel.unreturned
-
-
-def _adds_up(channel: Channel) -> bool:
-    """Return whether every byte that was read was also written. Unread bytes of a pipe are at its end, which does no
-    harm; in a connection, messages may have been truncated, so the sums must be equal."""
-    written, read = sum(part.size for part in channel.writes), sum(part.size for part in channel.reads)
-    return read == written or (channel.kind == "Pipe" and read < written)
-
-
-def _place(parts: list[Part]) -> None:
-    """Set the positions of each part: after the parts that ended before it started, before those that started after
-    its end."""
-    firsts, lasts = [part.first for part in parts], sorted(parts, key=lambda part: part.last)
-    offsets = [0, *accumulate(part.size for part in parts)]
-    ended = [0, *accumulate(part.size for part in lasts)]
-    moments = [part.last for part in lasts]
-    for part in parts:
-        part.low = ended[bisect_left(moments, part.first)]
-        part.high = offsets[bisect_right(firsts, part.last)]
 
 
 def circles(channels: Iterable[Channel]) -> dict[str, int]:

@@ -14,7 +14,8 @@ The modules, in the order in which `conclude` uses them on the trace of a run or
   declarations   declared configurations, uses, products and checkpoints (`declared` has the types)
   attributes     extended attributes of files: their states, and who used them
   memory         memory that processes share through a file; forks that may have written it
-  channels       writers and readers of each pipe and connection, and the byte positions of their data
+  channels       writers and readers of each pipe and connection
+  positions      the byte positions of the data that they wrote and read
   phases         the cuts between phases, carried data, launches
   versions       which phase generated each version; revisions; the end of life of each process image
   members        finer phases, and the phase that made each object inside a file
@@ -46,7 +47,7 @@ from provio.lineage.shared_inodes import Shared
 from provio.lineage.spans import gather, gather_lone
 from provio.lineage.tasks import begin, join, strands
 from provio.lineage.unwatched import hide, suspect
-from provio.lineage.versions import attribute, lives
+from provio.lineage.versions import attribute, exited, lives
 from provio.settings.schema import Config
 from provio.trace import hosts
 from provio.trace.run_facts import Trace
@@ -60,8 +61,8 @@ class Known:
 
     `programs` are the programs of the processes and `ends` the latest moments (ns since 1970) at which they may have
     written. `origins` state which process each image comes from; with None, the trace itself contains the origins.
-    `alone` are the processes that submitted unobserved jobs. `shared` holds the conclusions about files that many
-    processes use.
+    `alone` are the processes that submitted unobserved jobs, `exited` the programs that ended with an exit code.
+    `shared` holds the conclusions about files that many processes use.
     """
 
     programs: dict[str, ProgramFacts]
@@ -69,6 +70,7 @@ class Known:
     noise: Noise
     origins: dict[str, Origin] | None = None
     alone: frozenset[str] = frozenset()
+    exited: frozenset[str] = frozenset()
     shared: Shared | None = None
 
     @staticmethod
@@ -76,7 +78,11 @@ class Known:
         """Derive these facts from the trace of a complete run; of its openings, only those of scripts and of
         `pyvenv.cfg` are needed."""
         return Known(
-            programs(trace, identity, settings), lives(trace), Noise(trace, settings), alone=unwatched.alone(trace)
+            programs(trace, identity, settings),
+            lives(trace),
+            Noise(trace, settings),
+            alone=unwatched.alone(trace),
+            exited=exited(trace),
         )
 
 
@@ -92,6 +98,7 @@ def conclude(
     conclusions = Conclusions(known.programs, clocks=Clocks(hosts.clock_uncertainty(trace.hosts)))
     ends, noise, shared, whole = known.ends, known.noise, known.shared or Shared(), trace
     conclusions.separate, conclusions.noise, conclusions.ends = shared.inodes, noise, ends
+    conclusions.exited = known.exited
     if whole.lone:
         read = whole.lone.moments
         conclusions.lone = {process.iri: read(process, noise.read) for process in whole.processes.values()}

@@ -17,11 +17,11 @@ from itertools import pairwise
 from operator import itemgetter
 
 from provio.base.records import plain
-from provio.lineage.channels import Channel
 from provio.lineage.identity import Identity, member_iri, without_task
 from provio.lineage.model import Conclusions, Copy, Input, MemberVersion, Phase, Version, inode_of
 from provio.lineage.objects import Moves, Name, ProcessObjects, Use, holders, leads_to
 from provio.lineage.phases import launches, within
+from provio.lineage.positions import Channel
 from provio.lineage.ranks import took_part
 from provio.trace.facts import Access, Member, Opening, Process
 from provio.trace.run_facts import Trace

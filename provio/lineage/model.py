@@ -339,6 +339,7 @@ class Conclusions:
     lone: Mapping[str, Moments] = field(default_factory=dict)
     noise: Noise | None = None
     ends: Mapping[str, int] = field(default_factory=dict)
+    exited: frozenset[str] = frozenset()  # the programs that ended with an exit code
 
     def copy_iri(self, process: Process) -> str:
         """Return the IRI of the next copy that a process made."""

@@ -15,10 +15,11 @@ from itertools import pairwise
 
 from provio.base.records import plain
 from provio.lineage import memory
-from provio.lineage.channels import Channel, Part, circles
+from provio.lineage.channels import circles
 from provio.lineage.identity import without_task
 from provio.lineage.memory import Memory
 from provio.lineage.model import Conclusions, Phase, inode_of
+from provio.lineage.positions import Channel, Part
 from provio.lineage.writing import writings
 from provio.trace.facts import Event, Process
 from provio.trace.run_facts import Trace

@@ -10,10 +10,10 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 
 from provio.base.records import plain
-from provio.lineage.channels import Channel, Part
 from provio.lineage.code import Noise
 from provio.lineage.identity import without_task
 from provio.lineage.model import Conclusions, Phase, Segment
+from provio.lineage.positions import Channel, Part
 from provio.lineage.unwatched import unseen_writer
 from provio.lineage.writing import Stretches
 from provio.trace.facts import Opening

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from provio.base.records import plain
-from provio.lineage.channels import Channel
 from provio.lineage.model import Conclusions, Strand
+from provio.lineage.positions import Channel
 from provio.system.statx import Record
 from provio.trace.facts import Access, Event, Member, Opening, Process, Thread
 from provio.trace.run_facts import Task, Trace

@@ -308,6 +308,25 @@ def _contribute(
 # The latest write of each image.
 
 
+def exited(trace: Trace) -> frozenset[str]:
+    """Return the programs of which a parent observed that they ended with an exit code: the C library has then written
+    the buffers of their streams. A fork that did not become a program often ends without that."""
+    codes: dict[tuple[str, int], list[tuple[int, bool]]] = {}
+    for process in trace.processes.values():
+        for event in process.events:
+            if event.kind == "ChildEnd":
+                ended = event.at + event.number("elapsed"), "exitCode" in event.record
+                codes.setdefault((process.host, event.number("childPid")), []).append(ended)
+    found = set()
+    for process in trace.processes.values():
+        failed = {event.record.get("exec") for event in process.events if event.kind == "ExecFailed"}
+        replaced = any(event.kind == "Exec" and event.iri not in failed for event in process.events)
+        ends = [end for end in codes.get((process.host, process.pid), ()) if end[0] >= process.started]
+        if process.image == "exec" and not replaced and ends and min(ends)[1]:
+            found.add(process.iri)
+    return frozenset(found)
+
+
 def lives(trace: Trace) -> dict[str, int]:
     """Return the latest moment at which each image may have written: its exec, the end that its parent observed, or
     the end of the run."""

@@ -291,7 +291,7 @@ def pipe(run: Run, thread: Thread, flags: int, side: str, moments: list[float]) 
     """An end of a pipe, through which four bytes are moved at each of some moments."""
     opening = run.opened(thread, "", file(1, 0, 0), flags, moments[0])
     opening.kind = "Pipe"
-    access = Access("a", thread, opening, Packed({side + "Bytes": str(4 * len(moments))}))
+    access = Access("a", thread, opening, Packed({side + "Bytes": str(4 * len(moments)), side + "Api": side}))
     turns = [(at(one), 4 * place, at(after)) for place, (one, after) in enumerate(pairwise(moments), start=1)]
     access.turns = {side: turns}
     setattr(access, "first_" + side, at(moments[0]))
