@@ -64,7 +64,7 @@ TABLES = {
         command text its command line
     """),
     "show": _table("""
-        what text kind of fact: for a run `run`, `name`, … `gap`, `concluded` (gaps of a merge), `task`, `metric`, `wrote` …
+        what text kind of fact: for a run `run`, `name`, … `gap`, `concluded` (by merge), `task`, `metric`, `wrote` …
         value text the fact: a command line of a process, the path of a file, a declaration of a program
         number integer the process's pid; the number of bytes read or written
     """),

@@ -121,12 +121,21 @@ def _follows(facts: Facts, iri: str, version: Version) -> bool:
 
 def _is_set_back(facts: Facts, version: Version, retimed: list[str]) -> bool:
     """Return whether another version of the inode, with the same or a later time, was observed before this one was:
-    the time was set back, or the size at that time changed."""
-    seen = min((facts.moments(look)[0] for look in _looks(facts, version.iri)), default=None)
+    the time was set back, or the size at that time changed.
+
+    A process may read much later than it opened the file: only the start of the process is certainly before.
+    """
+    looks = _looks(facts, version.iri)
     others = (iri for iri in facts.store.versions.not_earlier(version.iri) if iri not in retimed)
-    return seen is not None and any(
-        facts.moments(one)[1] < seen for iri in others for term in (*LOOKS, *CHANGES) for one in facts.values(iri, term)
-    )
+    known = {one for iri in others for term in (*LOOKS, *CHANGES) for one in facts.values(iri, term)}
+    seen = min((facts.moments(_process(look))[0] for look in looks), default=None)
+    one_host = len({one.removeprefix(RUN_BASE).split("/")[1] for one in (*looks, *known)}) == 1
+    return seen is not None and one_host and any(facts.moments(one)[1] < seen for one in known)
+
+
+def _process(activity: str) -> str:
+    """Return the process of an activity."""
+    return "/".join(activity.split("/")[: RUN_BASE.count("/") + 3]) + "/"
 
 
 def _looks(facts: Facts, version: str) -> list[str]:
