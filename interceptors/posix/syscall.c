@@ -31,10 +31,10 @@ __attribute__((used, visibility("hidden"))) const unsigned char provio_syscall_k
                                         OLD(unlink) WATCH(unlinkat) OLD(fork) WATCH(execve) WATCH(execveat)
                                             WATCH(seccomp) WATCH(prctl) WATCH(chroot) WATCH(pivot_root) WATCH(unshare)
                                                 WATCH(setns) WATCH(setuid) WATCH(setreuid) WATCH(setresuid) WATCH(mmap)
-                                                    WATCH(munmap) WATCH(mremap) WATCH(tee) WATCH(vmsplice)
-                                                        WATCH(setxattr) WATCH(lsetxattr) WATCH(fsetxattr)
-                                                            WATCH(removexattr) WATCH(lremovexattr) WATCH(fremovexattr)
-                                                                WATCH(getxattr) WATCH(lgetxattr) WATCH(fgetxattr)
+                                                    WATCH(tee) WATCH(vmsplice) WATCH(setxattr) WATCH(lsetxattr)
+                                                        WATCH(fsetxattr) WATCH(removexattr) WATCH(lremovexattr)
+                                                            WATCH(fremovexattr) WATCH(getxattr) WATCH(lgetxattr)
+                                                                WATCH(fgetxattr)
     // calls that leave a Gap:
     WATCH(io_uring_setup) WATCH(io_setup) WATCH(io_submit) WATCH(io_uring_enter) WATCH(recvmmsg) WATCH(sendmmsg)
         WATCH(truncate) WATCH(ftruncate) WATCH(fallocate) OLD(link) WATCH(linkat) OLD(symlink) WATCH(symlinkat)
@@ -231,6 +231,12 @@ static long gap(const struct call *call) {
     return result;
 }
 
+static long without_file(const struct call *call) {
+    long result = direct(call);
+    if ((call->d & MAP_TYPE) == MAP_SHARED) shared_map_made((void *)result);
+    return result;
+}
+
 static long attribute_set(const struct call *call, int dirfd, long path, int flags) {
     long result = direct(call);
     if (result == 0)
@@ -379,12 +385,8 @@ static long processes(struct call *call) {
 #endif
         sandbox_begin();
         return sandbox_end((int)direct(call));
-    case SYS_mmap: // these functions of the C library are no cancellation points
-        return (long)provio_mmap((void *)call->a, (size_t)call->b, (int)call->c, (int)call->d, (int)call->e, call->f);
-    case SYS_munmap:
-        return provio_munmap((void *)call->a, (size_t)call->b);
-    case SYS_mremap:
-        return (long)provio_mremap((void *)call->a, (size_t)call->b, (size_t)call->c, (int)call->d, (void *)call->e);
+    case SYS_mmap: // by the call itself: UCX replaces the function mmap by one that calls syscall()
+        return (call->d & MAP_ANONYMOUS) || (int)call->e < 0 ? without_file(call) : gap(call);
     case SYS_ioctl: // FICLONE, FICLONERANGE: a copy of a file
         return call->b == 0x40049409 || call->b == 0x4020940d ? gap(call) : direct(call);
     default:
