@@ -76,9 +76,9 @@ class Run:
         return one
 
     def renamed(self, thread: Thread, number: int, facts: Facts, old: str, new: str) -> None:
-        told = {"device": facts.device, "inode": str(facts.inode), "birthNs": str(facts.birth)}
-        told |= {"mtimeNs": str(facts.mtime), "size": str(facts.size)}
-        self.event(thread, "Rename", number, **told, **{"from": old, "to": new})
+        known = {"device": facts.device, "inode": str(facts.inode), "birthNs": str(facts.birth)}
+        known |= {"mtimeNs": str(facts.mtime), "size": str(facts.size)}
+        self.event(thread, "Rename", number, **known, **{"from": old, "to": new})
 
 
 def a_log(count: int) -> Run:
@@ -334,10 +334,10 @@ def attributes(count: int) -> Run:
     run = Run()
     thread = run.process()
     one = file(1, at(-9), 4)
-    told = {"device": one.device, "inode": "1", "birthNs": str(one.birth), "mtimeNs": str(one.mtime), "size": "4"}
+    known = {"device": one.device, "inode": "1", "birthNs": str(one.birth), "mtimeNs": str(one.mtime), "size": "4"}
     for number in range(count):
-        run.event(thread, "SetAttribute", number, **told, path="/d/x", attribute="user.x")
-        run.event(thread, "GetAttribute", number + 0.5, **told, path="/d/x", attribute="user.x")
+        run.event(thread, "SetAttribute", number, **known, path="/d/x", attribute="user.x")
+        run.event(thread, "GetAttribute", number + 0.5, **known, path="/d/x", attribute="user.x")
     return run
 
 
