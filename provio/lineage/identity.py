@@ -144,6 +144,13 @@ def version_iri(domain: str, facts: Facts) -> str:
     return f"{BASE}version/{domain}/{facts.inode}.{facts.birth}.{facts.mtime}.{facts.size}"
 
 
+def earliest(version: str) -> int:
+    """Return the earliest moment at which a version can have been in its place (ns since 1970): its mtime or, if that
+    was set to an older time, the birth of its inode."""
+    found = VERSION.match(version)
+    return max(int(found["mtime"]), int(found["of"].partition(".")[2])) if found else 0
+
+
 def file_iri(domain: str, path: bytes) -> str:
     """Return the IRI of a file's name in an encoded domain."""
     return f"file://{domain}{turtle.path_iri(path)}"

@@ -83,17 +83,17 @@ class Programs:
 
 def suspect(trace: Trace, conclusions: Conclusions, lives: dict[str, int]) -> None:
     """Add a gap to each version without an observed writer that was made while a program ran unwatched, or after that:
-    by a process that it started."""
+    by a process that it started. A file is not older than its birth: a program may have set the time of a copy."""
     if not trace.unwatched:
         return
     over = max(int(trace.run.get("endedNs", 0)), *lives.values())
     contributed = {made.iri.partition("~")[0] for made in conclusions.contributions}
     ran = Programs((program.name, program.started, lives[program.process.iri]) for program in trace.unwatched)
     for version in conclusions.versions.values():
-        mtime = version.facts.mtime
+        made = version.facts.mtime if version.retimed else max(version.facts.mtime, version.facts.birth)
         if version.generated_by or version.noise or version.iri in contributed:
             continue
-        names = (ran.names(mtime + TICK, mtime - TICK) or ran.names(mtime + TICK, 0)) if mtime <= over + TICK else []
+        names = (ran.names(made + TICK, made - TICK) or ran.names(made + TICK, 0)) if made <= over + TICK else []
         if names:
             conclusions.gaps.append(perhaps_written(version, names))
 

@@ -73,8 +73,8 @@ NEIGHBOURS = """
 ELSEWHERE = """SELECT domain, inode, modified, rest FROM versions own WHERE list = ? AND EXISTS (
     SELECT 1 FROM versions o WHERE o.domain = own.domain AND o.inode = own.inode
     AND o.modified = own.modified AND o.rest = own.rest AND o.list != own.list)"""
-UNMADE = """SELECT domain, inode, modified, rest FROM versions
-    WHERE list = ? AND begun IS NULL AND modified BETWEEN ? AND ?"""
+UNMADE = """SELECT domain, inode, modified, rest FROM versions WHERE list = ? AND begun IS NULL
+    AND max(modified, CAST(substr(inode, instr(inode, '.') + 1) AS INTEGER)) BETWEEN ? AND ?"""
 ADDED = """INSERT INTO versions VALUES (?, ?, ?, ?, ?, ?)
     ON CONFLICT DO UPDATE SET begun = coalesce(min(begun, excluded.begun), begun, excluded.begun)"""
 Row = tuple[int, str, int | str, str]
@@ -153,8 +153,8 @@ class Versions:
         yield from self._iris(ELSEWHERE, self.ids.get(name))
 
     def unmade(self, name: str, first: int, last: int) -> Iterator[str]:
-        """Yield the versions of a list without a writer in its run that were modified from `first` to `last` (ns
-        since 1970)."""
+        """Yield the versions of a list without a writer in its run that were modified, or if that is later, whose inode
+        was made, from `first` to `last` (ns since 1970)."""
         yield from self._iris(UNMADE, self.ids.get(name), _fit(first), _fit(last))
 
     def is_known(self, version: str) -> bool:

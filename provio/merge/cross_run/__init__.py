@@ -24,7 +24,7 @@ from provio.base.records import frozen
 from provio.base.vocab import PROV, RUN_BASE, local_name
 from provio.graph.lines import bundle_iri
 from provio.lineage.conclusions import Conclusions
-from provio.lineage.identity import VERSION
+from provio.lineage.identity import earliest
 from provio.merge.cross_run import channels, configurations, derived_content, inodes
 from provio.merge.cross_run.facts import DERIVED, Facts, nanoseconds
 from provio.store import Writer
@@ -100,8 +100,7 @@ def affected(store: Writer, graph: str, runs: Runs, derived: Derived | None = No
     found = set(versions.neighbours(name)).union(again if derived is None else filter(derived.has_statements_of, again))
     if runs.times:
         last = runs.latest_ends[-1] + SECOND
-        unmade = ((iri, VERSION.match(iri)) for iri in versions.unmade(name, runs.times[0][0], last))
-        found.update(iri for iri, its in unmade if its and runs.at(int(its["mtime"])))
+        found.update(iri for iri in versions.unmade(name, runs.times[0][0], last) if runs.at(earliest(iri)))
     own = runs.when(graph)
     for _, ended, run in runs.times if own else ():
         if own and ended >= own[0]:

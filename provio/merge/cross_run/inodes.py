@@ -14,7 +14,7 @@ from provio.base import turtle
 from provio.base.records import frozen, plain
 from provio.base.vocab import NS, RDF, RUN_BASE
 from provio.graph.lines import Graph
-from provio.lineage.identity import VERSION, without_task
+from provio.lineage.identity import VERSION, earliest, without_task
 from provio.lineage.model import TICK
 from provio.merge.cross_run.facts import Facts
 
@@ -94,7 +94,7 @@ def _unmade(facts: Facts, graph: Graph, version: Version, run_at: RunAt) -> None
         retimed += [later for later in dict.fromkeys(found) if later not in retimed]
     others = (iri for iri in facts.store.versions.earlier(version.iri) if iri not in retimed)
     earlier = (iri for iri in others if not _follows(facts, iri, version))
-    before, during = next(earlier, None), run_at(version.mtime)
+    before, during = next(earlier, None), run_at(earliest(version.iri))
     reason = None
     if before is not None:
         moment = turtle.instant_text(_mtime(before))
