@@ -176,10 +176,9 @@ bool path_filtered(const char *path, size_t length) {
 bool descriptor_filtered(int fd, int dirfd, const char *path) {
     char *room = pool_take(&scratches);
     if (room == NULL) return false;
-    bool unlinked = true;
-    size_t length = path == NULL ? 0 : path_opened(room, fd, dirfd, path, &unlinked);
+    size_t length = path == NULL ? 0 : path_opened(room, fd, dirfd, path, NULL);
     unsigned found = length == 0 || has_parent_parts(room, length) ? 0 : verdict(room, length);
-    size_t really = path_of_fd(fd, room, &unlinked);
+    size_t really = path_of_fd(fd, room, NULL);
     if (really > 0) found |= verdict(room, really);
     pool_give(&scratches, room);
     return length + really > 0 && found != INCLUDED;

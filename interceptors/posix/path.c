@@ -60,8 +60,15 @@ static size_t cwd_copy(char *room) {
     return size > 1 && room[0] == '/' ? root_before(room, (size_t)size - 1, PATH_ROOM) : 0;
 }
 
+static bool leads_to(const char *path, int fd) {
+    struct facts named, opened;
+    return statx_facts(AT_FDCWD, path, 0, &named) && statx_facts(fd, "", AT_EMPTY_PATH, &opened) &&
+           is_same_file(&named, &opened);
+}
+
+// The name by which a file was opened: the kernel marks one that does not exist any more, also of a file that has others.
 size_t path_of_fd(int fd, char *room, bool *unlinked) {
-    static const char deleted[] = " (deleted)";
+    static const char mark[] = " (deleted)";
     char name[32];
     struct text text = {name, name + sizeof name - 1};
     TEXT(&text, "/proc/self/fd/");
@@ -69,11 +76,13 @@ size_t path_of_fd(int fd, char *room, bool *unlinked) {
     *text.at = '\0';
     long size = RAW(readlinkat, AT_FDCWD, (long)name, (long)room, PATH_ROOM - 1);
     if (size <= 0 || room[0] != '/') return 0;
-    size_t length = root_before(room, (size_t)size, PATH_ROOM), tail = sizeof deleted - 1;
-    if (unlinked != NULL && *unlinked && length > tail && memcmp(room + length - tail, deleted, tail) == 0)
-        length -= tail;
+    size_t length = (size_t)size, start = length < sizeof mark ? 0 : length - (sizeof mark - 1);
     room[length] = '\0';
-    return length;
+    if (unlikely(memcmp(room + start, mark, sizeof mark) == 0) && !leads_to(room, fd)) {
+        room[length = start] = '\0';
+        if (unlinked != NULL) *unlinked = true;
+    }
+    return root_before(room, length, PATH_ROOM);
 }
 
 static size_t directory_path(int dirfd, char *room) {

@@ -101,10 +101,11 @@ class _Namer:
         version.name(self.identity.file(path, version.facts.device), path, moment)
 
     def nameless(self, trace: Trace) -> None:
-        """Name the versions that were observed without a name after an opening of their inode that had one."""
+        """Name the versions that were observed without a name after an opening of their inode that had one, or after
+        the name that a link gave to it."""
         bare = [v for versions in self.versions.values() for v in versions if not v.sightings]
         wanted = {inode_of(version.facts) for version in bare}
-        named: dict[Inode, bytes] = {}
+        named = {inode: path for path, inode in self.there.items()} if wanted else {}
         for opening in trace.openings() if wanted else ():
             if opening.name and not opening.unlinked and inode_of(opening.facts) in wanted:
                 named[inode_of(opening.facts)] = opening.name
