@@ -202,27 +202,6 @@ static struct object *overlay_set(int fd, struct object *object) {
     return NULL;
 }
 
-// The inodes of the first descriptors; 0: unknown. A file with one of them may have been opened by a user's link to the
-// name of the descriptor, such as /dev/stdin.
-enum { FIRST_INODES = 10 };
-static EARLY _Atomic uint64_t inodes[FIRST_INODES];
-
-static __attribute__((noinline)) uint64_t inode_read(int fd) {
-    struct facts facts;
-    uint64_t inode = statx_facts(fd, "", AT_EMPTY_PATH, &facts) ? facts.inode : UINT64_MAX;
-    if (lender == NULL) atomic_store(&inodes[fd], inode); // not the descriptors of a child of vfork
-    return inode;
-}
-
-// Whether a descriptor below the new one has the same file. Those above are few: the lowest free number is used.
-static ALWAYS_INLINE bool is_open_below(int fd, uint64_t inode) {
-    for (int at = 0; at < fd && at < FIRST_INODES; at++) {
-        uint64_t known = relaxed(inodes[at]);
-        if (unlikely((unlikely(known == 0) ? inode_read(at) : known) == inode)) return true;
-    }
-    return false;
-}
-
 struct object *table_set(int fd, struct object *object) {
     if (unlikely(lender != NULL)) return overlay_set(fd, object);
     if (unlikely(muted == OWN_STORAGE)) return object;
@@ -232,7 +211,7 @@ struct object *table_set(int fd, struct object *object) {
         object = NULL;
     }
     if ((unsigned)fd < FIRST_INODES)
-        atomic_store_explicit(&inodes[fd], object == NULL ? 0 : object->facts.inode, memory_order_relaxed);
+        atomic_store_explicit(&first_inodes[fd], object == NULL ? 0 : object->facts.inode, memory_order_relaxed);
     struct object *_Atomic *entry = slot(fd, object != NULL);
     return entry == NULL ? object : atomic_exchange(entry, object);
 }
@@ -393,24 +372,6 @@ struct object *object_slow(int fd) {
     if (object != &ignored && atomic_load(&object->serial) == 0) object_announce(thread, object, fd);
     object_release(object, 1);
     return object;
-}
-
-static size_t name_opened(char *room, int fd, int dirfd, const char *path, struct object *object) {
-    if (path == NULL) return path_of_fd(fd, room, &object->unlinked);
-    if (unlikely((object->flags & O_TMPFILE) == O_TMPFILE)) {
-        size_t length = path_join(room, dirfd, path);
-        // the path is that of the directory, without a name in it
-        if (length > 0 && length + 1 < PATH_ROOM) {
-            room[length++] = '/';
-            room[length] = '\0';
-        }
-        return length;
-    }
-    if (is_open_below(fd, object->facts.inode)) {
-        size_t length = path_of_fd(fd, room, &object->unlinked);
-        if (length > 0 || S_ISFIFO(object->facts.mode)) return length; // 0: a pipe without a name
-    }
-    return path_opened(room, fd, dirfd, path, &object->unlinked);
 }
 
 static struct object *object_opened(int api, int fd, int dirfd, const char *path, int flags, uint64_t started,

@@ -106,8 +106,11 @@ void unclosed_moved(const struct facts *facts, const struct live *live, uint64_t
 // path.c
 size_t path_join(char *room, int dirfd, const char *path);                           // into PATH_ROOM bytes; 0: unknown
 size_t path_opened(char *room, int fd, int dirfd, const char *path, bool *unlinked); // the same, of a new descriptor
+size_t name_opened(char *room, int fd, int dirfd, const char *path, struct object *object);
 bool path_ignored(const char *path, size_t length);
 size_t path_of_fd(int fd, char *room, bool *unlinked);
+enum { FIRST_INODES = 10 };
+extern _Atomic uint64_t first_inodes[FIRST_INODES]; // of the files of the first descriptors; 0: unknown
 void cwd_changed(void);
 void root_changed(const char *path, size_t length);
 

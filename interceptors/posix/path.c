@@ -66,7 +66,7 @@ static bool leads_to(const char *path, int fd) {
            is_same_file(&named, &opened);
 }
 
-// The name by which a file was opened: the kernel marks one that does not exist any more, also of a file that has others.
+// The name by which a file was opened. The kernel marks one that is gone, also of a file that has other names.
 size_t path_of_fd(int fd, char *room, bool *unlinked) {
     static const char mark[] = " (deleted)";
     char name[32];
@@ -201,6 +201,44 @@ size_t path_opened(char *room, int fd, int dirfd, const char *path, bool *unlink
     size_t length = path_append_to(room, dirfd, path);
     if (length <= root_length || likely(!may_be_link(room + root_length))) return length;
     return kernel_link(room + root_length, &unused) == NULL ? length : path_of_fd(fd, room, unlinked);
+}
+
+// A file with one of these inodes may have been opened by a user's link to the name of the descriptor, such as
+// /dev/stdin.
+EARLY _Atomic uint64_t first_inodes[FIRST_INODES];
+
+static __attribute__((noinline)) uint64_t inode_read(int fd) {
+    struct facts facts;
+    uint64_t inode = statx_facts(fd, "", AT_EMPTY_PATH, &facts) ? facts.inode : UINT64_MAX;
+    if (lender == NULL) atomic_store(&first_inodes[fd], inode); // not the descriptors of a child of vfork
+    return inode;
+}
+
+// Whether a descriptor below the new one has the same file. Those above are few: the lowest free number is used.
+static ALWAYS_INLINE bool is_open_below(int fd, uint64_t inode) {
+    for (int at = 0; at < fd && at < FIRST_INODES; at++) {
+        uint64_t known = relaxed(first_inodes[at]);
+        if (unlikely((unlikely(known == 0) ? inode_read(at) : known) == inode)) return true;
+    }
+    return false;
+}
+
+size_t name_opened(char *room, int fd, int dirfd, const char *path, struct object *object) {
+    if (path == NULL) return path_of_fd(fd, room, &object->unlinked);
+    if (unlikely((object->flags & O_TMPFILE) == O_TMPFILE)) {
+        size_t length = path_join(room, dirfd, path);
+        // the path is that of the directory, without a name in it
+        if (length > 0 && length + 1 < PATH_ROOM) {
+            room[length++] = '/';
+            room[length] = '\0';
+        }
+        return length;
+    }
+    if (is_open_below(fd, object->facts.inode)) {
+        size_t length = path_of_fd(fd, room, &object->unlinked);
+        if (length > 0 || S_ISFIFO(object->facts.mode)) return length; // 0: a pipe without a name
+    }
+    return path_opened(room, fd, dirfd, path, &object->unlinked);
 }
 
 static bool below(const char *folder, size_t length, const char *path, size_t size) {
