@@ -66,7 +66,7 @@ static bool leads_to(const char *path, int fd) {
            is_same_file(&named, &opened);
 }
 
-// The name by which a file was opened. The kernel marks one that is gone, also of a file that has other names.
+// The name by which a file was opened. The kernel marks an unlinked name, also of a file that has other names.
 size_t path_of_fd(int fd, char *room, bool *unlinked) {
     static const char mark[] = " (deleted)";
     char name[32];
