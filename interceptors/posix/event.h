@@ -92,6 +92,7 @@ enum way {
     KERNEL_AIO,
     IO_URING,
     SECOND_LIBC,
+    LOST_TERMINAL,
     WAYS,
     NO_WAY
 };

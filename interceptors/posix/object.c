@@ -322,7 +322,7 @@ static struct object *object_adopt(int fd) {
     object->inherited = true;
     object->flags = (uint32_t)flags;
     object->kind = statx_facts(fd, "", AT_EMPTY_PATH, &object->facts) ? kind_of(object->facts.mode) : NULL;
-    if (unlikely(object->facts.terminal != 0)) terminal_read(fd, object, 0);
+    if (unlikely(object->facts.terminal != 0)) terminal_read(0, fd, object, 0);
     channel_note(object);
     object->unlinked = object->facts.links == 0;
     bool named = object->kind != NULL && !S_ISSOCK(object->facts.mode);
@@ -382,17 +382,18 @@ static struct object *object_opened(int api, int fd, int dirfd, const char *path
     struct facts facts;
     if (unlikely(relaxed(python_pending))) python_request();
     if (unlikely(relaxed(libraries_pending))) libraries_look(API_dlopen);
-    if (unlikely(settings.limited) && (path != NULL || dirfd != -1) && descriptor_filtered(fd, dirfd, path))
-        return table_ignore(fd);
     const char *kind = statx_facts(fd, "", AT_EMPTY_PATH, &facts) ? kind_of(facts.mode) : TERM_File;
-    bool terminal = kind == NULL && facts.terminal != 0;
+    bool terminal = kind == NULL && facts.terminal != 0; // a connection: its name is not recorded
+    if (unlikely(settings.limited) && !terminal && (path != NULL || dirfd != -1) &&
+        descriptor_filtered(fd, dirfd, path))
+        return table_ignore(fd);
     bool dropped = kind == NULL ? !terminal || kind_filtered(S_IFSOCK) : kind_filtered(facts.mode);
     struct object *object = dropped ? NULL : object_new();
     char *room = object == NULL || terminal || (path == NULL && dirfd == -1) ? NULL : pool_take(&scratches);
     if (object == NULL) return table_ignore(fd);
     object->kind = kind;
     object->facts = facts;
-    if (unlikely(terminal)) dropped = !terminal_read(fd, object, started);
+    if (unlikely(terminal)) dropped = !terminal_read(api, fd, object, started);
     channel_note(object);
     object->flags = (uint32_t)flags;
     atomic_store_explicit(&object->stream, stream, memory_order_relaxed);

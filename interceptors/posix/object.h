@@ -124,7 +124,7 @@ void text_connection(struct text *text, const struct connection *connection);
 void message_taken(const struct msghdr *message);
 
 // terminal.c
-bool terminal_read(int fd, struct object *object, uint64_t opened);
+bool terminal_read(int api, int fd, struct object *object, uint64_t opened);
 void text_terminal(struct text *text, const struct connection *connection);
 
 // The opening of a descriptor, ready for counting; `&ignored` if it is not recorded.

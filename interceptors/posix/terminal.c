@@ -33,7 +33,7 @@ static void text_terminal_place(struct text *text, const struct facts *slave) {
 }
 
 // A number that is used again gets a new mark. No other process can have the new slave yet.
-static void mark_make(const char *mark, const struct facts *slave, uint64_t opened) {
+static bool mark_make(const char *mark, const struct facts *slave, uint64_t opened) {
     char target[96];
     struct text text = {target, target + sizeof target - 1};
     text_terminal_place(&text, slave);
@@ -41,7 +41,7 @@ static void mark_make(const char *mark, const struct facts *slave, uint64_t open
     text_number(&text, opened);
     *text.at = '\0';
     RAW(unlinkat, AT_FDCWD, (long)mark, 0);
-    RAW(symlinkat, (long)target, AT_FDCWD, (long)mark);
+    return RAW(symlinkat, (long)target, AT_FDCWD, (long)mark) == 0;
 }
 
 static bool mark_read(const char *mark, char *room, size_t size) {
@@ -52,8 +52,8 @@ static bool mark_read(const char *mark, char *room, size_t size) {
 }
 
 // Make an opening of a terminal the end of a connection; return false if the terminal is not one of the run. `opened`:
-// when this process opened it, or 0 if it was found open.
-bool terminal_read(int fd, struct object *object, uint64_t opened) {
+// when this process opened it by `api`, or 0 if it was found open.
+bool terminal_read(int api, int fd, struct object *object, uint64_t opened) {
     bool master = object->facts.terminal == TERMINAL_MASTER;
     struct facts slave = object->facts;
     char *mark = pool_take(&scratches);
@@ -65,10 +65,11 @@ bool terminal_read(int fd, struct object *object, uint64_t opened) {
         text_terminal_place(&text, &slave);
         TEXT(&text, ".terminal");
         *text.at = '\0';
-        if (master && opened != 0) mark_make(mark, &slave, opened);
-        found = mark_read(mark, object->connection.path, TERMINAL_ROOM);
+        bool marked = !master || opened == 0 || mark_make(mark, &slave, opened);
+        found = marked && mark_read(mark, object->connection.path, TERMINAL_ROOM);
     }
     if (mark != NULL) pool_give(&scratches, mark);
+    if (!found && master && opened != 0) unfollowed(LOST_TERMINAL, api);
     if (!found) return false;
     object->connection.family = master ? FAMILY_MASTER : FAMILY_SLAVE;
     object->kind = TERM_Socket;

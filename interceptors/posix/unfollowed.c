@@ -13,18 +13,21 @@ static const char *const reasons[WAYS] = {
     [KERNEL_AIO] = "uses the kernel's asynchronous I/O: its reads and writes by it are not recorded",
     [IO_URING] = "uses io_uring: its reads and writes by it are not recorded",
     [SECOND_LIBC] = "loaded a second C library: calls of its functions are not recorded",
+    [LOST_TERMINAL] = "a process opened a pseudo-terminal that could not be marked: data through it is not followed",
 };
 
 enum { FIRST_WAY = 512 - WAYS }; // the bits after those of the system calls
 
-// A write into another process matters for the files of that process: its Gap is about the whole run.
+// A write into another process matters for the files of that process, and a terminal for those of the programs on it:
+// such a Gap is about the whole run.
 void unfollowed(enum way way, int api) {
     uint64_t bit = (uint64_t)1 << (FIRST_WAY + way) % 64;
     _Atomic uint64_t *reported = &process.reported[(FIRST_WAY + way) / 64];
     if (!watching() || muted != NOT_MUTED || (relaxed(*reported) & bit)) return;
     if (lender == NULL && (atomic_fetch_or(reported, bit) & bit)) return;
     int error = errno;
-    event_gap_about(api, way == WRITES_MEMORY ? "" : " ; " TERM_about " <../>", reasons[way], NULL);
+    bool whole_run = way == WRITES_MEMORY || way == LOST_TERMINAL;
+    event_gap_about(api, whole_run ? "" : " ; " TERM_about " <../>", reasons[way], NULL);
     errno = error;
 }
 

@@ -25,7 +25,7 @@ from provio.system.statx import Facts
 from provio.trace import environment, liveness
 from provio.trace.facts import Opening, Process
 from provio.trace.run_facts import Trace
-from provio.trace.run_source import folders_of, put
+from provio.trace.run_source import TERMINAL_ENDING, folders_of, put
 
 # HDF5 files that were written without the HDF5 interceptors: of these only the bytes were observed.
 
@@ -103,7 +103,18 @@ def postprocess(trace: Trace) -> Trace:
     """Post-process a run's files of this host, if its folder can be written; return the trace."""
     if os.access(trace.folder, os.W_OK):
         postprocess_host(trace, turtle.segment(environment.host()))
+        _remove_marks(trace)
     return trace
+
+
+def _remove_marks(trace: Trace) -> None:
+    """Remove the marks of terminals of this host, unless a process of the run may still search one."""
+    places = _places(trace, turtle.segment(environment.host()))
+    marks = [mark for place in places for mark in place.glob(f"*{TERMINAL_ENDING}")]
+    if marks and not liveness.in_progress(trace.folder, trace.run, started=liveness.started_runs()):
+        for mark in marks:
+            with contextlib.suppress(OSError):
+                mark.unlink()
 
 
 def postprocess_host(trace: Trace, host: str) -> None:

@@ -20,6 +20,7 @@ READ = "reads the memory of another process: this data is not followed"
 WRITTEN = "a process wrote into the memory of another process: this data is not followed"
 URING = "uses io_uring: its reads and writes by it are not recorded"
 AIO = "uses the kernel's asynchronous I/O: its reads and writes by it are not recorded"
+TERMINAL = "a process opened a pseudo-terminal that could not be marked: data through it is not followed"
 LIBC = "loaded a second C library: calls of its functions are not recorded"
 
 # ---- with a gap: by row, programs (an argument of tests/programs/ways.c, a Python script, or a C program with its
@@ -105,6 +106,20 @@ SCRIPTS: dict[str, tuple[str, set[str]]] = {
         open("out", "wb").write(memory[:2])
         """,
         {"shares memory in memory with process N"},
+    ),
+    "terminal": (
+        """
+        import glob, os, pty
+        [place] = glob.glob(".provio/runs/*/*/")
+        for inode in range(3, 1024):
+            os.mkdir(f"{place}{os.minor(os.stat('/dev/pts').st_dev)}.{inode}.terminal")
+        child, master = pty.fork()
+        if child == 0:
+            os.execvp("bash", ["bash", "-c", "read line; echo $line > out"])
+        os.write(master, open("in", "rb").read())
+        os.waitpid(child, 0)
+        """,
+        {TERMINAL},
     ),
     "datagram": (
         """

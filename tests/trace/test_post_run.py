@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from conftest import Project
 
 from provio.base import turtle
 from provio.system import statx
@@ -241,3 +243,21 @@ def test_what_is_found_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert file.read_text() == "@prefix : <https://w3id.org/provio/ns#> .\n" + "".join(statements(trace, host))
     assert trace.content_hash != before
     assert read_run(tmp_path / run.name).content_hash == trace.content_hash
+
+
+def test_marks_of_terminals_go_with_the_last_process(project: Project) -> None:
+    """The merge removes the marks of a run, but not while a process of the run is left."""
+    opens = "import os, subprocess, sys; os.openpty(); print(subprocess.Popen(['cat'], stderr=2, stdout=2).pid)"
+    left, kept = os.pipe()
+    runs = project.path / ".provio" / "runs"
+    try:
+        project.provio("run", "--quiet", "--", "python3", "-c", opens, stdin=left, capture_output=False)
+        project.answer("runs")
+        assert len(list(runs.glob("*/*/*.terminal"))) == 1
+    finally:
+        os.close(left)
+        os.close(kept)
+    while liveness.started_runs() & {folder.name for folder in runs.iterdir()}:
+        time.sleep(0.01)
+    project.answer("runs")
+    assert not list(runs.glob("*/*/*.terminal"))
