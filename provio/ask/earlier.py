@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from provio.ask import run_uses
+from provio.ask import incomplete, run_uses
 from provio.ask.target import Target, files, is_iri
 from provio.base.errors import NothingKnown
 from provio.base.turtle import literal
@@ -133,7 +134,9 @@ def target_at(reader: Reader, text: str, time: datetime) -> Target:
     known = [version for version in versions if version.since <= time]
     if not known:
         first = f"; its first recorded version is of {_utc(versions[0].since)}" if versions else ""
-        raise NothingKnown(f"nothing is recorded of {path or text} as early as {_utc(time)}{first}")
+        why = incomplete.until(reader, os.fsencode(path or text), time.timestamp())
+        also = f"; {why}" if why else ""
+        raise NothingKnown(f"nothing is recorded of {path or text} as early as {_utc(time)}{first}{also}")
     found = known[-1]
     end = found.until if found.until and found.since <= found.until[0] <= time else None
     return Target(found.iri, f"no longer there by then: {end[1]} at {_utc(end[0])}" if end else None, path)
@@ -149,7 +152,9 @@ def target_of_run(reader: Reader, text: str, run: str) -> Target:
     seen = [version for version in versions if run in version.seen]
     made = [version for version in seen if run in version.made]
     if not seen:
-        raise NothingKnown(f"run {run} neither made nor used {path or text}: provio show {run} lists its files")
+        why = incomplete.of_run(reader, run)
+        done = "is not recorded to have made or used" if why else "neither made nor used"
+        raise NothingKnown(f"run {run} {done} {path or text}: {why or f'provio show {run} lists its files'}")
     return Target((made or seen)[-1].iri, None, path)
 
 

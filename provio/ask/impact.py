@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NotRequired, TypedDict
 
-from provio.ask.document import Edge, Lineage, LineageDocument, command_line, targets
+from provio.ask.document import Edge, Gap, Lineage, LineageDocument, command_line, targets
 from provio.ask.nodes import describe_with_programs
 from provio.ask.paths import Ways, made_from, order
 from provio.ask.stale import Names
@@ -44,11 +44,12 @@ class LeftOut(TypedDict):
 
 
 class Impact(TypedDict):
-    """The answer: `steps` are in an executable order."""
+    """The answer: `steps` are in an executable order; because of the `gaps`, there may be more of them."""
 
     targets: list[str]
     steps: list[Step]
     leftOut: list[LeftOut]
+    gaps: list[Gap]
 
 
 def impact(reader: Reader, document: LineageDocument, starts: set[str]) -> Impact:
@@ -59,7 +60,7 @@ def impact(reader: Reader, document: LineageDocument, starts: set[str]) -> Impac
     for step in steps:
         fed = pipelines.get(step.get("process", ""), [])
         step["command"] = " | ".join([*fed, step["command"]])
-    return Impact(targets=targets(document), steps=steps, leftOut=plan.left_out(steps))
+    return Impact(targets=targets(document), steps=steps, leftOut=plan.left_out(steps), gaps=document["gaps"])
 
 
 def _with_makers(reader: Reader, document: LineageDocument) -> LineageDocument:

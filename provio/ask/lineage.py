@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from provio.ask import incomplete
 from provio.ask.document import AGENTS, Edge, Gap, LineageDocument, Node, Via
 from provio.ask.document import targets as targets_of
 from provio.ask.nodes import describe_with_programs, gaps, label, name_phases, noise, order
@@ -121,11 +122,12 @@ def lineage(reader: Reader, targets: Sequence[Target], scope: Scope, others: Ite
     found = find(reader, targets, scope, others)
     triples = sorted([*found.edges, *found.leaf_edges])
     edges: list[Edge] = [{"subject": s, "predicate": p, "object": o} for s, p, o in triples]
+    files = sorted([*found.nodes, *found.leaves.values()], key=order)
     document = LineageDocument(
         target=targets[0].iri,
-        nodes=sorted([*found.nodes, *found.leaves.values()], key=order) + found.programs[0],
+        nodes=files + found.programs[0],
         edges=edges + found.programs[1],
-        gaps=found.gaps,
+        gaps=found.gaps + _unseen(reader, found, files, targets, scope.forward),
         hidden=found.hidden,
         control=found.control,
         direction="forward" if scope.forward else "backward",
@@ -135,6 +137,15 @@ def lineage(reader: Reader, targets: Sequence[Target], scope: Scope, others: Ite
     elif targets[0].changed:
         document["changed"] = targets[0].changed
     return document
+
+
+def _unseen(reader: Reader, found: Found, files: Iterable[Node], targets: Iterable[Target], forward: bool) -> list[Gap]:
+    """Return the gaps of runs that may have made a target without an origin, or read a file, without a record of it."""
+    starts = [target.iri.partition("#")[0] for target in targets]
+    if forward:
+        return incomplete.of_uses(reader, files, starts, found.gaps)
+    known = {subject for subject, _, _ in found.edges} | {gap["about"] for gap in found.gaps}
+    return [gap for iri in starts if iri not in known for gap in incomplete.of_origin(reader, iri)]
 
 
 def find(reader: Reader, targets: Sequence[Target], scope: Scope, others: Iterable[str] = ()) -> Found:

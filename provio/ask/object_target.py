@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 from provio.ask import suggestions
 from provio.ask.member_origins import FORMAT, GENERATED, LEADS_TO, PARTS, Origins
+from provio.ask.nodes import gaps
 from provio.ask.target import Target, is_iri
 from provio.ask.walk import Nodes
 from provio.base.errors import NothingKnown
@@ -64,13 +65,15 @@ def _object(reader: Reader, target: Target, path: str, inside: str) -> Target:
         iri = member_iri(target.iri, os.fsencode(name), None if attribute is None else os.fsencode(attribute))
         if known.properties(iri) or any("#" in one for one in known.origins(iri)):
             return _named(known, target, iri, name if attribute is None else f"{name}@{attribute}")
+    makers = known.properties(target.iri).get(GENERATED, {})
+    gap = next((f"; {gap['reason']}" for gap in gaps(reader, {target.iri, *makers})), "")
     names = sorted(_member_names(known, target.iri))
     shown = f"{path}#{inside}".encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     if not names:
-        why = f"of the file no object is (provio lineage {path} knows it)"
+        why = f"of the file no object is (provio lineage {path} knows it){gap}"
         raise suggestions.nothing_known(known.reader, shown, why)
     near = list(dict.fromkeys([*get_close_matches(inside, names, NEAR, 0.5), *names]))[:NEAR]
-    raise suggestions.nothing_known(known.reader, shown, f"of the file are {', '.join(near)}{_more(names, near)}")
+    raise suggestions.nothing_known(known.reader, shown, f"of the file are {', '.join(near)}{_more(names, near)}{gap}")
 
 
 def _more(names: list[str], near: list[str]) -> str:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from urllib.parse import unquote_to_bytes
 
-from provio.ask import run_uses, suggestions
+from provio.ask import incomplete, run_uses, suggestions
 from provio.ask.target import current_version, domain_of
 from provio.base.text import sortable
 from provio.base.turtle import literal, path_iri
@@ -252,13 +252,13 @@ class Verifier:
         as_of = suggestions.as_of_text(self.reader)
         if as_of:
             return Finding(full, "unknown", f"not known {as_of}")
-        why = suggestions.unrecorded(self.gaps, full)
+        why = incomplete.of_file(self.gaps, full)
         return Finding(full, "unknown", "nothing is recorded of it" + (f": {why}" if why else ""))
 
     @cached_property
     def gaps(self) -> list[dict[str, str]]:
         """The gaps that may be the reason why nothing is recorded of a file."""
-        return list(self.reader.rows(suggestions.UNRECORDED))
+        return incomplete.gaps(self.reader)
 
     def _compare(self, one: Recorded, removal: Removal | None = None) -> Finding:
         state, word = self._state(one, removal)

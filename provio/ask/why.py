@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import NotRequired, TypedDict
 
-from provio.ask import suggestions
+from provio.ask import incomplete, suggestions
 from provio.ask.document import PIPES, Gap, Node
 from provio.ask.lineage import Found, Scope, find
 from provio.ask.member_origins import Origins
@@ -193,8 +193,8 @@ def _unmade(reader: Reader, target: Target, found: Found) -> str:
     """Return a message about a version without a recorded maker: the reason, or its first user."""
     name = target.path or target.iri
     message = f"no recorded process made {name}"
-    if found.gaps:
-        return f"{message}: {found.gaps[0]['reason']}"
+    if gaps := found.gaps or incomplete.of_origin(reader, target.iri):
+        return f"{message}: {gaps[0]['reason']}"
     used = " UNION ".join(f"{{ ?a {word} <{target.iri}> }}" for word in ("prov:used", "provio:usedAsNoise"))
     query = f"SELECT ?a ?start {{ {used} ?a prov:startedAtTime ?start }} ORDER BY ?start ?a LIMIT 1"
     for row in reader.rows(query):

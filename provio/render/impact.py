@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from provio.ask import fold as folding
 from provio.ask.document import local_name
 from provio.base.table import align
-from provio.base.text import printable, shorter_path
+from provio.base.text import plural, printable, shorter_path
 from provio.render.json import dumped
 from provio.render.records import render as render_records
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 COLUMNS = ("step", "product", "command", "in", "run")
 SHORT = 13  # characters of a run's id, on a terminal
+MOST = 10  # gaps that are printed
+NOTHING = "nothing that is there was made from it"
+NOTHING_RECORDED = "nothing that is there is recorded as made from it, but not everything was recorded"
 REASONS = {"gone": ("is gone", "are gone"), "overwritten": ("was overwritten since", "were overwritten since")}
 
 
@@ -43,7 +46,10 @@ def render(
         for group in left_out
     ]
     if not rows:
-        notes.insert(0, "nothing that is there was made from it")
+        notes.insert(0, NOTHING_RECORDED if impact["gaps"] else NOTHING)
+    reasons = list(dict.fromkeys(gap["reason"] for gap in impact["gaps"]))
+    notes += [f"! {reason}" for reason in reasons[:MOST]]
+    notes += [f"! {plural(len(reasons) - MOST, 'other gap')} (--as json)"] if len(reasons) > MOST else []
     here = all(step.get("cwd", folder) == folder for step in impact["steps"])
     kept = [place for place, name in enumerate(COLUMNS) if name != "in" or not here]
     names, cells = [COLUMNS[place] for place in kept], [[row[place] for place in kept] for row in rows]

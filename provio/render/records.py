@@ -99,7 +99,7 @@ TABLES = {
         in text the working folder of the command
         run text the id of the run of the command
     """,
-        "an object with `targets`, `steps` (each with the steps that it comes `after`) and `leftOut`",
+        "an object with `targets`, `steps` (each with the steps that it comes `after`), `leftOut` and `gaps`",
     ),
     "verify": _table(
         """

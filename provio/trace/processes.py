@@ -14,6 +14,7 @@ from provio.trace.run_source import RunFile
 
 SHELLS = frozenset({"system", "popen", "_IO_popen"})  # calls that start a shell, which a gap of theirs is about
 RANKS = "/ranks"  # ending of the IRI of the gap for contradictory variables of launchers
+UNRECORDED = ": its reads and writes are not recorded"  # end of the reason for a program that was not watched
 IMAGE = pattern(r"/([A-Za-z0-9._~%-]+)/([0-9]{1,20})\.([0-9]{1,20})\.([0-9a-z]{1,20})/")
 
 
@@ -43,8 +44,7 @@ def gap(trace: Trace, thread: Thread | None, iri: str, record: Record) -> None:
             return
     path = path_of(record, "executable")
     name = path.decode("utf-8", "replace") + " " if path else ""
-    unseen = ": its reads and writes are not recorded" if name else ""
-    trace.gaps.append((iri, about, name + reason + unseen))
+    trace.gaps.append((iri, about, name + reason + UNRECORDED * bool(name)))
     before = thread.process.record if thread else trace.run
     started = thread.epoch + int(record.get("at", 0)) if thread else int(record.get("startedNs", 0))
     parent: Record = {}

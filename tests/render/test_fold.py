@@ -150,6 +150,7 @@ def test_products_of_one_process_are_folded_in_a_table() -> None:
              "process": "p2", "cwd": "/d", "run": run, "program": "sum"},
         ],
         leftOut=[{"product": f"o{n}", "path": f"/d/old/{n}", "reason": "gone"} for n in range(6)],
+        gaps=[],
     )  # type: ignore[typeddict-item]  # fmt: skip
     assert impact.render(answer, folder="/d", fold=True) == (
         "step  product          command    run\n"

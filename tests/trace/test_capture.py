@@ -188,7 +188,7 @@ def test_a_lost_node_is_a_gap(project: Project, node: Path) -> None:
     left.rename(node / "lost")
     unseen = project.provio("lineage", "out", code=3).stderr
     assert "the recording on" in unseen
-    assert "is not collected: run provio merge there; it is lost if the node is; else run the command" in unseen
+    assert "is not collected: run provio merge there; it is lost if the node is)" in unseen
     project.run("cp out further")
     assert any("is not collected: run provio merge there" in reason for reason in gaps_of(project))
     (node / "lost").rename(left)

@@ -38,6 +38,7 @@ def command(arguments: tuple[str, ...], contents: bool, form: str) -> int:
 
     Example: provio verify last
     """
+    from provio.ask import incomplete, runs
     from provio.ask.verify import DIFFERENCES, Verifier
     from provio.render import findings
 
@@ -46,6 +47,10 @@ def command(arguments: tuple[str, ...], contents: bool, form: str) -> int:
     found = list(_findings(reader, Verifier(reader, contents, _progress()), arguments, files))
     width, unicode, folder = terminal.width(), terminal.unicode(), terminal.folder()
     terminal.out(findings.render(found, form, every=bool(files), width=width, unicode=unicode, folder=folder))
+    for name in arguments if not found else ():
+        why = incomplete.of_run(reader, runs.find(reader, name) or "")
+        if why:
+            terminal.complain(why)
     states = Counter(one.state for one in found)
     if arguments and states.total() == states["unknown"] > 0:
         return NotYet.exit_code if reader.as_of else NothingKnown.exit_code
