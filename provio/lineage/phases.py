@@ -2,9 +2,9 @@
 
 A process is cut where it first reads a new input after it finished writing an output: with `r(a) w(x) r(b) w(y)`, x
 comes from a, y comes from b, and y comes from a only through the earlier phase. An output is finished at its last
-write, and at the mtime of each version of it that another process read. A fork is a cut as well, because the child
-must not have the later inputs of its parent. The parent has written nothing, so its phase continues: its earlier
-inputs remain its own inputs.
+write, and at the mtime of each version of it that another process read; data in a pipe or connection, at its last
+write that was read. A fork is a cut as well, because the child must not have the later inputs of its parent. The parent
+has written nothing, so its phase continues: its earlier inputs remain its own inputs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from provio.lineage.identity import without_task
 from provio.lineage.memory import Memory
 from provio.lineage.model import Conclusions, Phase, inode_of
 from provio.lineage.positions import Channel, Part
-from provio.lineage.writing import writings
+from provio.lineage.writing import Stretches, writings
 from provio.trace.facts import Event, Process
 from provio.trace.run_facts import Trace
 
@@ -98,30 +98,47 @@ class _Uses:
     """The reads of each process from channels, and the outputs of the writers that these reads finish."""
 
     def __init__(self, channels: list[Channel]) -> None:
-        self.reads: dict[str, list[tuple[dict[str, list[Part]], Part]]] = {}
+        self.reads: dict[str, list[tuple[_Writes, Part]]] = {}
         for channel in channels:
-            writers: dict[str, list[Part]] = {}
-            for part in channel.writes:
-                writers.setdefault(part.process.iri, []).append(part)
+            writes = _Writes(channel)
             for part in channel.reads:
-                self.reads.setdefault(part.process.iri, []).append((writers, part))
+                self.reads.setdefault(part.process.iri, []).append((writes, part))
 
     def taken(self, phases: list[Phase]) -> Iterator[tuple[str, int]]:
-        """Yield (writer, moment) for the data that each phase but the last received: inputs that the writer reads
-        later are new."""
+        """Yield (writer, moment) for the data that each phase received: inputs that the writer reads later are new."""
         starts = [phase.start for phase in phases[1:]]
-        latest: dict[tuple[int, int], tuple[dict[str, list[Part]], Part]] = {}
-        for writers, read in self.reads.get(phases[0].process.iri, ()):
-            number = bisect_right(starts, read.first)
-            if number < len(starts):
-                known = latest.get((number, id(writers)))
-                if known is None or known[1].last <= read.last:
-                    latest[number, id(writers)] = writers, read
-        for writers, read in latest.values():
-            for writer, parts in writers.items():
-                reaching = next((part for part in reversed(parts) if part.reaches(read)), None)
-                if reaching:
-                    yield writer, min(reaching.last, read.last)
+        latest: dict[tuple[int, int], tuple[_Writes, Part]] = {}
+        for writes, read in self.reads.get(phases[0].process.iri, ()):
+            place = bisect_right(starts, read.first), id(writes)
+            if place not in latest or latest[place][1].last <= read.last:
+                latest[place] = writes, read
+        for writes, read in latest.values():
+            for part in writes.last_reaching(read):
+                yield part.process.iri, min(part.last, read.last)
+
+
+class _Writes:
+    """The writes of each process into a channel, by position; by time where the positions are not known."""
+
+    def __init__(self, channel: Channel) -> None:
+        self.placed = channel.placed
+        found: dict[str, list[Part]] = {}
+        for part in channel.writes:
+            found.setdefault(part.process.iri, []).append(part)
+        self.parts = list(found.values())
+        places = [[(one.low, one.high) if self.placed else (one.first, one.last) for one in own] for own in self.parts]
+        self.of_each = [Stretches(own) for own in places]
+        self.of_all = Stretches([(min(own)[0], max(last for _, last in own)) for own in places])
+
+    def last_reaching(self, read: Part) -> Iterator[Part]:
+        """Yield the last write of each process that may have written bytes of a read."""
+        moment, until = (read.high - 1, read.low + 1) if self.placed else (read.last, 0)
+        for number in self.of_all.reaching(moment, until):
+            own = self.parts[number]
+            reaching = (own[place] for place in self.of_each[number].reaching(moment, until))
+            part = next((one for one in reaching if one.reaches(read)), None)
+            if part:
+                yield part
 
 
 @plain(frozen=True, slots=True)
