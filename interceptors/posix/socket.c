@@ -154,9 +154,16 @@ void text_connection(struct text *text, const struct connection *connection) {
 
 // ---- the calls
 
-// From here on the socket is an end of the new connection, which is read at its first use.
+// From here on the socket is an end of a new connection, which is recorded immediately: a server accepts connections in
+// the order in which they were made, and the other end may be closed before the first use.
+static void made(int fd) {
+    object_forget(fd);
+    object_of(fd);
+}
+
 static int connected(int fd, int result) {
-    if (result == 0 || errno == EINPROGRESS) object_forget(fd);
+    if (result == 0) made(fd);
+    if (result != 0 && errno == EINPROGRESS) object_forget(fd);
     return result;
 }
 
@@ -170,13 +177,8 @@ int provio___connect(int fd, const void *address, socklen_t length) {
     return watching() ? connected(fd, result) : result;
 }
 
-// A client may end before its server first reads: it is identified immediately.
 static int accepted(int fd) {
-    if (fd < 0 || !watching()) return fd;
-    object_forget(fd);
-    struct object *object = object_held(fd);
-    if (object != &ignored && S_ISSOCK(object->facts.mode)) connection_read(fd, object);
-    object_release(object, 1);
+    if (fd >= 0 && watching()) made(fd);
     return fd;
 }
 

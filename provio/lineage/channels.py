@@ -87,7 +87,10 @@ class Ends:
         of itself comes last: its ends look like those of the client of such an heir. A server accepts connections in
         the order in which they were made.
         """
-        unmatched = [o for o in sockets if self.own(o) not in self.others and o.connection.peer_pid]
+        made: dict[str, Opening] = {}  # the first opening of each end: by `connect` and `accept`
+        for one in sockets:
+            made.setdefault(self.own(one), one)
+        unmatched = [o for own, o in made.items() if own not in self.others and o.connection.peer_pid]
         waiting: dict[tuple[str, int, int, bytes | None], deque[Opening]] = {}
         for one in unmatched:
             place = (one.process.host, one.process.pid, one.connection.peer_pid, one.path)
