@@ -233,7 +233,7 @@ def test_a_pipe_from_an_unwatched_writer_is_a_gap(project: Project) -> None:
     file is no read."""
     project.sh("echo 1 > a")
     shell(project, "cat a | $provio sort -o x; true | $provio sort a -o y")
-    assert reasons(project, "x") == ["read from a pipe: what wrote into it was not watched"]
+    assert reasons(project, "x") == ["read from a pipe: no write into it was observed"]
     assert reasons(project, "y") == []
 
 

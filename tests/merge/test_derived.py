@@ -295,7 +295,7 @@ recorded writer made this content
     """,
     piped: """
         78~unseen/1.1.0 about R3/node/1.1.0/
-        78~unseen/1.1.0 reason read from a pipe: what wrote into it was not watched
+        78~unseen/1.1.0 reason read from a pipe: no write into it was observed
         R2/node/1.1.0/phase/0 used 77/R1/1.1.0.0
         R2/node/1.1.0/phase/1 used 77/R1/1.1.0.0
         R3/node/1.1.0/phase/0 used 10.0.0.2%3A80/R1/1.1.0.0

@@ -131,9 +131,9 @@ def _gap_of(facts: Facts, graph: Graph, channel: str, process: str) -> None:
         return
     parts = channel.partition(SOCKET)[2].split("/")
     if not parts[0]:
-        reason = "read from a pipe: what wrote into it was not watched"
+        reason = "read from a pipe: no write into it was observed"
     elif parts[-2].startswith("terminal."):
-        reason = "read from a terminal: what wrote into it was not watched"
+        reason = "read from a terminal: no write into it was observed"
     else:
         peer = f" ({unquote(parts[-2])})" if ":" in unquote(parts[-2]) else ""
         reason = f"read from a socket{peer}: where that came from is not followed"
