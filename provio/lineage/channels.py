@@ -246,6 +246,7 @@ def _add(found: dict[str, Channel], name: str, opening: Opening, side: str, conc
     channel = found.setdefault(name, Channel(name, opening.kind))
     known = [(one, access) for access in opening.accesses for one in access.stretches(side) if one.size]
     channel.terminal = opening.connection.terminal
+    channel.loses = channel.loses or opening.kind != "Pipe" or bool(opening.path) or bool(opening.flags & os.O_DIRECT)
     channel.placed = channel.placed and len(known) == len(times) and not channel.terminal
     parts = channel.reads if side == "read" else channel.writes
     if len(known) != len(times):

@@ -51,7 +51,8 @@ class Part:
 @plain()
 class Channel:
     """A pipe, or one direction of a connection; `placed`: all its bytes are accounted for; `terminal`: of a
-    pseudo-terminal, which changes the ends of lines and returns an echo."""
+    pseudo-terminal, which changes the ends of lines and returns an echo; `loses`: unread bytes may be lost: in a FIFO
+    that is opened again, and in packets."""
 
     name: str
     kind: str
@@ -60,6 +61,7 @@ class Channel:
     unreturned: list[Part] = field(default_factory=list)  # writes that may have been the last actions of processes
     placed: bool = True
     terminal: bool = False
+    loses: bool = False
 
 
 def place(channel: Channel, watched: bool) -> None:
@@ -92,10 +94,10 @@ def _fill(channel: Channel) -> None:
 
 def _adds_up(channel: Channel) -> bool:
     """Return whether every byte that was read was also written. Unread bytes of a pipe are at its end, which does no
-    harm; in a connection, messages may have been truncated, so the sums must be equal."""
+    harm; in a FIFO or connection, data may be lost in between, so the sums must be equal."""
     written = sum(part.size for part in channel.writes if part.returned)
     read, known = sum(part.size for part in channel.reads), all(part.returned for part in channel.writes)
-    return read == written or (not known and written < read) or (channel.kind == "Pipe" and read < written)
+    return read == written or (not known and written < read) or (not channel.loses and read < written)
 
 
 @plain(slots=True)
