@@ -8,8 +8,9 @@ files; a name that ends in `/` stands for one or more files in that folder. `gap
 Gap in their lineage; no other may show one. `fails` is the exit code of steps that do not end with 0. `late` is the
 exit code of steps that missed the clock second that they test: they are repeated in another project. `mount` maps a
 folder (`.` is the project) to the kind of file system (filesystems.py) to mount there; without the right to mount, the
-case is skipped, and so is a case with `attributes` on a file system without extended attributes. Cases without
-`everyday` run only with all tests.
+case is skipped. So are a case with `attributes` on a file system without extended attributes, and one with `root`,
+which starts programs as another user, if the tests are not run by root. Cases without `everyday` run only with all
+tests.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ TABLE = [
     for path in sorted((Path(__file__).parent.parent / "cases").glob("*.toml"))
     for case in tomllib.loads(path.read_text())["case"]
 ]
-KEYS = set("name needs before files steps back into gaps fails everyday mount late attributes".split())
+KEYS = set("name needs before files steps back into gaps fails everyday mount late attributes root".split())
 
 
 def take_step(project: Project, step: str, case: dict[str, Any]) -> bool:
@@ -109,6 +110,8 @@ def test_exact_sets(project: Project, needs: Callable[..., None], undo: ExitStac
     """Each file has exactly the sources and products in the table, of exactly these kinds."""
     assert set(case) <= KEYS, set(case) - KEYS
     needs(*case.get("needs", ()))
+    if case.get("root") and os.geteuid():
+        pytest.skip("only root may start programs as another user")
     if case.get("attributes"):
         filesystems.need_attributes(project.path)
     own, project = project, taken(project, undo, case)
