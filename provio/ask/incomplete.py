@@ -15,6 +15,7 @@ from math import inf
 from typing import Protocol
 
 from provio.ask.document import Gap, Node, arguments
+from provio.base.turtle import literal
 from provio.base.vocab import NS, PROV
 from provio.lineage.identity import VERSION, earliest
 from provio.system import statx
@@ -29,12 +30,16 @@ SECOND = 1_000_000_000  # ns
 SOON = 1.0  # seconds by which the times of files and those of runs may differ
 # Runs with a gap that the trace states (a program that could not be watched, a call, a trace that could not be written
 # to its end), with damage, or with a submitted job.
-GAPS = f"""SELECT DISTINCT ?run ?reason ?start ?end ?gap ?argv ?cwd {{ ?gap <{NS}about> ?about ; <{NS}reason> ?reason
+GAPS = f"""SELECT DISTINCT ?run ?reason ?start ?end ?gap ?argv ?cwd {{ %s ?gap <{NS}about> ?about ; <{NS}reason> ?reason
     FILTER(REGEX(STR(?gap), "/(gap|g1|damage|lost|unbegun|uncollected|unwatched|submitted|e[0-9]+)$"))
     {{ ?about a <{NS}Process> ; <{NS}partOf> ?run }} UNION {{ ?about a <{NS}Run> BIND(?about AS ?run) }}
     ?run <{PROV}startedAtTime> ?start OPTIONAL {{ ?run <{PROV}endedAtTime> ?end }}
     OPTIONAL {{ ?about <{NS}argv> ?argv }} OPTIONAL {{ ?about <{NS}cwd> ?cwd }} }}
     ORDER BY DESC(STR(?run)) ?reason"""
+# Programs that were not watched: a fifth of the cost of GAPS.
+PROGRAMS = f"""SELECT DISTINCT ?gap ?reason ?argv ?cwd {{
+    ?gap <{NS}reason> ?reason FILTER(STRENDS(?reason, {literal(UNRECORDED)}))
+    ?gap <{NS}about> ?about . ?about <{NS}argv> ?argv ; <{NS}cwd> ?cwd }}"""
 
 
 class Rows(Protocol):
@@ -44,10 +49,11 @@ class Rows(Protocol):
         """Return the solutions of a query as text."""
 
 
-def gaps(reader: Rows) -> list[Row]:
-    """Return the gaps because of which files may have been made or read without a record, those of the newest run
-    first."""
-    return [row for row in reader.rows(GAPS) if os.path.basename(row["reason"].split(" ")[0]) not in NO_DATA]
+def gaps(reader: Rows, only: Iterable[str] | None = None) -> list[Row]:
+    """Return the gaps because of which files may have been made or read without a record, or `only` those of them with
+    these IRIs; those of the newest run first."""
+    values = "" if only is None else f"VALUES ?gap {{ {' '.join(f'<{iri}>' for iri in only)} }}"
+    return [row for row in reader.rows(GAPS % values) if os.path.basename(row["reason"].split(" ")[0]) not in NO_DATA]
 
 
 def of_file(found: Iterable[Row], path: bytes) -> str:
@@ -89,17 +95,22 @@ def of_origin(reader: Rows, version: str) -> list[Gap]:
 
 def of_uses(reader: Rows, nodes: Iterable[Node], targets: Iterable[str], known: Iterable[Gap]) -> list[Gap]:
     """Return the gaps of an answer about the uses of files, besides those that are `known`: programs that were not
-    watched, and that may have read one of the `targets`, or that have the name of a file on their command line."""
-    stated, wanted = {gap["iri"] for gap in known}, set(targets)
-    programs, more = _Readers(row for row in gaps(reader) if row["gap"] not in stated), []
-    for node in nodes if programs.rows else ():
-        if node["type"] == "FileVersion" and "path" in node:
-            since = earliest(node["iri"]) / SECOND
-            readers = programs.of(os.fsencode(node["path"]), since, only_named=node["iri"] not in wanted)
-            if readers:
-                more.append(
-                    Gap(iri=readers[0]["gap"], about=node["iri"], reason=_may_have(readers, "read", node["label"]))
-                )
+    watched and have the name of a file on their command line; if the answer has no products of the `targets`, also
+    those that may have read one of them."""
+    wanted, more = set(targets), []
+    files = {one["iri"]: one for one in nodes if one["type"] == "FileVersion" and "path" in one}
+    if files.keys() <= wanted:
+        rows = gaps(reader)
+    else:
+        wanted, programs = set(), _Readers(reader.rows(PROGRAMS))
+        named = {row["gap"] for one in files.values() for row in programs.naming(os.fsencode(one["path"]))}
+        rows = gaps(reader, sorted(named)) if named else []
+    stated = {gap["iri"] for gap in known}
+    programs = _Readers(row for row in rows if row["gap"] not in stated)
+    for iri, file in files.items():
+        found = programs.of(os.fsencode(file["path"]), earliest(iri) / SECOND, only_named=iri not in wanted)
+        if found:
+            more.append(Gap(iri=found[0]["gap"], about=iri, reason=_may_have(found, "read", file["label"])))
     return more
 
 
@@ -140,14 +151,17 @@ class _Readers:
             for name in set(_named(row)):
                 self.named.setdefault(name, []).append(row)
 
-    def of(self, path: bytes, since: float | None, only_named: bool = False) -> list[Row]:
-        """Return the programs that name a file, or a folder above it, or else all that ran when it was there: `since`
-        this time (s since 1970), or never if that is None."""
+    def naming(self, path: bytes) -> list[Row]:
+        """Return the programs that name a file, or a folder above it."""
         above = [path]
         while above[-1] not in (b"", b"/"):
             above.append(os.path.dirname(above[-1]))
-        named = [row for name in above for row in self.named.get(name, ())]
-        rows = named or ([] if only_named or since is None else self.rows)
+        return [row for name in above for row in self.named.get(name, ())]
+
+    def of(self, path: bytes, since: float | None, only_named: bool = False) -> list[Row]:
+        """Return the programs that name a file, or else all that ran when it was there: `since` this time (s since
+        1970), or never if that is None."""
+        rows = self.naming(path) or ([] if only_named or since is None else self.rows)
         return [row for row in rows if since is None or since <= _end(row) + SOON]
 
 
