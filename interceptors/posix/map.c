@@ -132,6 +132,8 @@ static void maps_end(int api, struct map *cut, uint64_t started) {
         }
         atomic_store(&map->address, FREE);
         atomic_fetch_sub(&followed, 1);
+        bool last = relaxed(object->references) == (uint64_t)MAP_REFERENCE << 32;
+        if (last && object->unclosed != 0) unclosed_remove(object);
         object_release(object, (uint64_t)MAP_REFERENCE << 32);
     }
 }

@@ -285,6 +285,11 @@ static void closing_look(struct closing *closing) {
                      is_same_file(&closing->facts, &object->facts);
 }
 
+// Besides the caller's reference: the last unmap removes the entry.
+static bool object_mapped(const struct object *object) {
+    return relaxed(object->references) >> 32 > MAP_REFERENCE;
+}
+
 void closing_end(struct closing *closing, bool by_path) {
     struct object *object = closing->object;
     if (object == NULL) return;
@@ -301,7 +306,7 @@ void closing_end(struct closing *closing, bool by_path) {
         if (writable && file) turn_to(WRITING); // the process finished its output
         if (!access_closed(thread, object, serial, time) || changed || (writable && file))
             closing_write(thread, closing, serial, time);
-        if (object->unclosed != 0) unclosed_remove(object);
+        if (object->unclosed != 0 && !object_mapped(object)) unclosed_remove(object);
         if (thread->live != NULL && unlikely(live_is_written(thread->live))) live_write_now(thread->live);
         thread->depth--;
     }

@@ -336,5 +336,5 @@ def doubt(trace: Trace, spans: list[Span]) -> None:
     for span in spans:
         latest[span.inode] = max(span.last, latest.get(span.inode, 0))
     for span in spans:
-        if span.opening and not span.opening.at_close and latest[span.inode] > span.end:
+        if span.opening and span.final is span.opening.settled and latest[span.inode] > span.end:
             span.final = None

@@ -8,6 +8,7 @@ process read or copied in that time.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import defaultdict
 
 from provio.base.records import plain
 from provio.lineage.clocks import Clocks
@@ -18,6 +19,7 @@ from provio.trace.run_facts import Trace
 
 COARSE = "coarse clock: several contents of this file had one time and size; they are told apart by when it was written"
 SET_BACK = "its time was set to one that earlier content had: what that came from is not told apart from it"
+MAPPED = "a process had it mapped for writing, and its times do not show whether that process stored into it"
 
 Key = tuple[tuple[str, int, int], int, int]
 
@@ -42,11 +44,17 @@ def part(trace: Trace, conclusions: Conclusions) -> None:
             emptied.setdefault(span.inode, []).append(span.truncated)
     for moments in emptied.values():
         moments.sort()
+    readers: defaultdict[str, set[str]] = defaultdict(set)
+    for iri, inputs in conclusions.inputs.items() if stretches else ():
+        for one in inputs:
+            readers[one.version].add(iri)
     for version in list(conclusions.versions.values()):
         known = stretches.get((inode_of(version.facts), version.facts.mtime, version.facts.size))
         if known:
             emptied_at = emptied.get(inode_of(version.facts), [])
-            _divide(version, _merge_overlapping(known, emptied_at, conclusions.clocks), conclusions)
+            merged = _merge_overlapping(known, emptied_at, conclusions.clocks)
+            alone = len(known) == 1 and known[0].how == "map" and readers[version.iri] <= {known[0].process.iri}
+            _divide(version, merged, alone, conclusions)
     if conclusions.parts:
         _redirect(conclusions)
 
@@ -85,11 +93,15 @@ def _merge_overlapping(stretches: list[_Stretch], emptied: list[int], clocks: Cl
     return joined
 
 
-def _divide(version: Version, stretches: list[_Stretch], conclusions: Conclusions) -> None:
-    """Make a version of each stretch but the last, and of the content before the first."""
+def _divide(version: Version, stretches: list[_Stretch], alone: bool, conclusions: Conclusions) -> None:
+    """Make a version of each stretch but the last, and of the content before the first; `alone`: one process alone may
+    have changed and read it, through a map."""
     error = conclusions.clocks.between(version.host, stretches[0].process.host)
     found = version.seen < stretches[0].first - error
     if len(stretches) + found < 2:
+        return
+    if found and alone:
+        _leave_out(version, conclusions)
         return
     starts = [0, *(stretch.first for stretch in stretches[not found :])]
     parts = []
@@ -106,11 +118,23 @@ def _divide(version: Version, stretches: list[_Stretch], conclusions: Conclusion
             conclusions.gaps.append((one.iri + "~clock", one.iri, reason))
 
 
+def _leave_out(version: Version, conclusions: Conclusions) -> None:
+    """Leave out the map that may have changed a content from before the run: other runs know it by the same key."""
+    conclusions.spans = [
+        span
+        for span in conclusions.spans
+        if not (span.mapped and span.inode == inode_of(version.facts) and span.saw(version))
+    ]
+    conclusions.gaps.append((version.iri + "~mapped", version.iri, MAPPED))
+
+
 def _doubt(stretches: list[_Stretch], found: bool) -> str | None:
-    """Return the reason for a gap; None where each content is known, by a map or by the moments at which the times
-    were set."""
+    """Return the reason for a gap; None where each content is known, by a map in the run or by the moments at which the
+    times were set."""
     if found and any(stretch.how == "times" for stretch in stretches):
         return SET_BACK
+    if found and all(stretch.how == "map" for stretch in stretches):
+        return MAPPED
     return COARSE if found + sum(stretch.how == "write" for stretch in stretches) > 1 else None
 
 

@@ -59,7 +59,7 @@ class _Collector:
     def __init__(
         self, trace: Trace, identity: Identity, conclusions: Conclusions, noise: Noise, lives: Mapping[str, int]
     ) -> None:
-        self.lives = lives
+        self.lives, self.run = lives, trace.run
         self.unread: list[Opening] = []
         self.changed: list[Changed] = []
         self.over = max(int(trace.run.get("endedNs", 0)), *lives.values(), 0)  # the end of the run, if known
@@ -202,13 +202,26 @@ class _Collector:
         ends = [(opening.closed or life, opening.at_close)]
         for event in shared:
             undone = self.unmapped.get(event.iri, [])
-            ends += [(e.at, opening.facts.later(e.record, "")) for e in undone] or [(life, None)]
-        end, final = max(ends, key=lambda known: known[0])
+            ends += [(e.at, opening.facts.later(e.record, "")) for e in undone] or [(self._last_store(opening), None)]
+        end, final = max(ends, key=lambda known: (known[0], known[1] is None))
         if final is None and opening.settled and opening.settled.mtime <= end:
             final = opening.settled
         elif final is None and opening.settled and opening.settled.mtime > self.over + TICK + self.clock_error:
             self.changed_later.append(opening)
         return end, final
+
+    def _last_store(self, opening: Opening) -> int:
+        """Return until when a process may have stored through a map that it did not unmap: beyond its last record, if
+        it is alive or its end is not known. Add a gap if the file was changed long after that record."""
+        life = self.lives[opening.process.iri]
+        if not opening.provisional and ("endedNs" in self.run or life < self.over):
+            return life
+        changed = opening.settled.mtime if opening.settled else 0
+        if changed > life + TICK + self.clock_error and not opening.provisional:
+            path = (opening.name or b"?").decode("utf-8", "replace")
+            reason = f"{path} was mapped by the process and changed after its last record: another may have changed it"
+            self.out.gaps.append((opening.iri + "~stored", opening.process.iri, reason))
+        return max(life + TICK, changed)
 
     def _compiled_from(self, opening: Opening) -> Opening | None:
         """Return the Python source of a compiled file in `__pycache__`, which comes from it alone, regardless of

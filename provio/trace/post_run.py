@@ -1,7 +1,7 @@
 """Post-processing of a run: the facts that can only be determined after it, written to `settled.ttl`.
 
-For each file with no observed close: its present facts, if the path still leads to that file. For each path that has
-`..` or a symbolic link: the resolved path. For each program that could not be watched: the version of its
+For each file with no observed close or unmap: its present facts, if the path still leads to that file. For each path
+that has `..` or a symbolic link: the resolved path. For each program that could not be watched: the version of its
 executable. For each HDF5 file that was written without the HDF5 interceptors: that its datasets were not observed.
 """
 
@@ -130,11 +130,12 @@ def postprocess_host(trace: Trace, host: str) -> None:
 def inspect(trace: Trace, host: str) -> bool:
     """Add the present facts to each opening and process of a trace or of a partition; return whether any was added."""
     resolve = Resolver()
-    names, alive = _CurrentNames(trace), cache(liveness.alive)
+    names, alive, mapped = _CurrentNames(trace), cache(liveness.alive), _still_mapped(trace)
     found = "file" not in left_out(trace.run.get("detail", "")) and _programs(trace, host)
     for opening in trace.openings():
         if opening.process.host == host:
-            found |= _late_facts(opening, names, alive) | _resolved(opening, resolve)
+            ended = opening.at_close and opening.iri not in mapped
+            found |= (not ended and _late_facts(opening, names, alive)) | _resolved(opening, resolve)
     if trace.run.get("hdf5") == "auto":  # runs of older versions have no such value
         found |= note_unseen_hdf5(trace, host)
     return found
@@ -216,9 +217,9 @@ def _facts_of(path: bytes) -> Facts | None:
 
 
 def _late_facts(opening: Opening, names: _CurrentNames, alive: Callable[[tuple[str, str]], bool]) -> bool:
-    """Add the present facts of a file that was open for writing and had no observed close; return whether
+    """Add the present facts of a file that was open or mapped for writing until the end of its process; return whether
     they are final."""
-    if opening.kind != "FileVersion" or not opening.writable or opening.at_close or opening.settled:
+    if opening.kind != "FileVersion" or not opening.writable or opening.settled:
         return False
     # Tested before the file is inspected: the process may end in between.
     opening.provisional = alive((str(opening.process.pid), str(opening.process.tick)))
@@ -228,6 +229,14 @@ def _late_facts(opening: Opening, names: _CurrentNames, alive: Callable[[tuple[s
             opening.settled = facts
             return not opening.provisional
     return False
+
+
+def _still_mapped(trace: Trace) -> set[str]:
+    """Return the openings with a shared writable map without an observed unmap."""
+    events = [e for process in trace.processes.values() for e in process.events if e.kind in ("Map", "Unmap")]
+    unmapped = {event.record.get("map") for event in events if event.kind == "Unmap"}
+    held = (event for event in events if event.kind == "Map" and event.iri not in unmapped)
+    return {event.record.get("object", "") for event in held if event.record.get("shared") == "true"}
 
 
 class _CurrentNames:
