@@ -60,8 +60,9 @@ void *provio_shmat(int segment, const void *address, int flags) {
 }
 
 int provio_shmdt(const void *address) {
-    shared_map_ended(address);
-    return REAL(shmdt)(address);
+    int result = REAL(shmdt)(address);
+    if (result == 0) shared_map_ended(address);
+    return result;
 }
 
 // ---- the memory of another process
@@ -138,17 +139,30 @@ void shared_map_ended(const void *address) {
 }
 
 // ---- libraries that make system calls themselves: libaio and liburing
+// Their names are exported with the libraries' versions, hidden: only a program that is linked with the library finds
+// them, and not one that asks by a weak reference or dlsym(3) whether it is loaded. musl's loader finds no hidden name.
 
-PASSED(io_setup, int, (int events, void *context), (events, context), result == 0, KERNEL_AIO)
-PASSED(io_submit, int, (void *context, long count, void *requests), (context, count, requests), result > 0, KERNEL_AIO)
-PASSED(io_queue_init, int, (int events, void *context), (events, context), result == 0, KERNEL_AIO)
-PASSED(io_uring_setup, int, (unsigned entries, void *parameters), (entries, parameters), result >= 0, IO_URING)
-PASSED(io_uring_queue_init, int, (unsigned entries, void *ring, unsigned flags), (entries, ring, flags), result == 0,
-       IO_URING)
-PASSED(io_uring_queue_init_params, int, (unsigned entries, void *ring, void *parameters), (entries, ring, parameters),
-       result == 0, IO_URING)
-PASSED(io_uring_queue_init_mem, int, (unsigned entries, void *ring, void *parameters, void *memory, size_t size),
-       (entries, ring, parameters, memory, size), result >= 0, IO_URING)
+#define OF_LIBRARY(version, name, type, parameters, arguments, succeeded, way)                                         \
+    __asm__(".symver library_" #name "," #name "@" version);                                                           \
+    __attribute__((used, visibility("default"))) type library_##name parameters {                                      \
+        type result = REAL(name) arguments;                                                                            \
+        if (succeeded) unfollowed(way, API_##name);                                                                    \
+        return result;                                                                                                 \
+    }
+
+OF_LIBRARY("LIBAIO_0.4", io_setup, int, (int events, void *context), (events, context), result == 0, KERNEL_AIO)
+OF_LIBRARY("LIBAIO_0.1", io_submit, int, (void *context, long count, void *requests), (context, count, requests),
+           result > 0, KERNEL_AIO)
+OF_LIBRARY("LIBAIO_0.1", io_queue_init, int, (int events, void *context), (events, context), result == 0, KERNEL_AIO)
+OF_LIBRARY("LIBURING_2.3", io_uring_setup, int, (unsigned entries, void *parameters), (entries, parameters),
+           result >= 0, IO_URING)
+OF_LIBRARY("LIBURING_2.0", io_uring_queue_init, int, (unsigned entries, void *ring, unsigned flags),
+           (entries, ring, flags), result == 0, IO_URING)
+OF_LIBRARY("LIBURING_2.0", io_uring_queue_init_params, int, (unsigned entries, void *ring, void *parameters),
+           (entries, ring, parameters), result == 0, IO_URING)
+OF_LIBRARY("LIBURING_2.5", io_uring_queue_init_mem, int,
+           (unsigned entries, void *ring, void *parameters, void *memory, size_t size),
+           (entries, ring, parameters, memory, size), result >= 0, IO_URING)
 
 // ---- libraries that were loaded by dlopen(3), whose functions the program calls by their addresses
 
