@@ -12,6 +12,7 @@ enum { FIRST_SPACE = PAGE, MORE_SPACE = 16 * PAGE };
 
 static EARLY struct unclosed_list *_Atomic list; // a forked child shares it
 static EARLY _Atomic bool unavailable;
+static EARLY _Atomic uint32_t space; // entries for which the file had space when this process read its size
 
 static long list_open(int flags) {
     char *room = pool_take(&scratches);
@@ -25,6 +26,11 @@ static long list_open(int flags) {
     return fd;
 }
 
+static void space_note(const struct facts *facts) {
+    uint64_t size = facts->size < UNCLOSED_SIZE ? facts->size : UNCLOSED_SIZE;
+    atomic_store(&space, (uint32_t)(size / sizeof(struct unclosed_entry)) - 1);
+}
+
 // The caller has checked that the file has its first page, which contains the identity.
 static bool list_map(long fd) {
     struct unclosed_list *before = NULL;
@@ -36,7 +42,10 @@ static bool list_map(long fd) {
     atomic_store_explicit(&mapped->inode, facts.inode, memory_order_relaxed);
     atomic_store_explicit(&mapped->device_major, facts.device_major, memory_order_relaxed);
     atomic_store_explicit(&mapped->device_minor, facts.device_minor, memory_order_relaxed);
-    if (!atomic_compare_exchange_strong(&list, &before, mapped)) memory_unmap(mapped, UNCLOSED_SIZE);
+    if (!atomic_compare_exchange_strong(&list, &before, mapped))
+        memory_unmap(mapped, UNCLOSED_SIZE);
+    else
+        space_note(&facts);
     return true;
 }
 
@@ -68,6 +77,24 @@ static bool list_grow(uint32_t entries) {
     return true;
 }
 
+static __attribute__((noinline)) uint32_t space_read(void) {
+    struct facts facts;
+    long fd = list_open(0);
+    if (fd < 0) return relaxed(space);
+    if (is_mapped(fd) && statx_facts((int)fd, "", AT_EMPTY_PATH, &facts) && facts.size >= FIRST_SPACE)
+        space_note(&facts);
+    RAW(close, fd);
+    return relaxed(space);
+}
+
+// Another process may have grown the file. Any can store a wrong number, and an access beyond the end of the file would
+// kill this program.
+static uint32_t entries_of(struct unclosed_list *known) {
+    uint32_t entries = atomic_load(&known->entries), there = relaxed(space);
+    if (unlikely(entries > there)) there = space_read();
+    return entries < there ? entries : there;
+}
+
 static struct unclosed_list *list_get(void) {
     if (likely(atomic_load(&list) != NULL)) return atomic_load(&list);
     if (!atomic_load(&unavailable) && !list_grow(0)) atomic_store(&unavailable, true);
@@ -75,7 +102,7 @@ static struct unclosed_list *list_get(void) {
 }
 
 static struct unclosed_entry *entry_claim_from(struct unclosed_list *known, uint32_t at) {
-    for (uint32_t entries = atomic_load(&known->entries); at < entries; at++) {
+    for (uint32_t entries = entries_of(known); at < entries; at++) {
         uint32_t state = UNCLOSED_FREE;
         if (relaxed(known->entry[at].state) != UNCLOSED_FREE) continue;
         if (!atomic_compare_exchange_strong(&known->entry[at].state, &state, UNCLOSED_CLAIMED)) continue;
@@ -90,7 +117,7 @@ static struct unclosed_entry *entry_claim_from(struct unclosed_list *known, uint
 static struct unclosed_entry *entry_claim(struct unclosed_list *known) {
     struct unclosed_entry *entry = entry_claim_from(known, relaxed(known->first));
     while (entry == NULL) {
-        uint32_t entries = atomic_load(&known->entries);
+        uint32_t entries = entries_of(known);
         if (entries == UNCLOSED_ENTRIES || (entry = entry_claim_from(known, 0)) != NULL) break;
         if (!list_grow(entries)) break;
         entry = entry_claim_from(known, entries);
@@ -141,7 +168,7 @@ static struct unclosed_list *list_there(void) {
 }
 
 static bool is_open(struct unclosed_list *known, const struct facts *facts) {
-    for (uint32_t at = 0, entries = atomic_load(&known->entries); at < entries; at++) {
+    for (uint32_t at = 0, entries = entries_of(known); at < entries; at++) {
         const struct unclosed_entry *entry = &known->entry[at];
         if (atomic_load_explicit(&entry->state, memory_order_acquire) == UNCLOSED_OPEN &&
             entry->inode == facts->inode && entry->device_major == facts->device_major &&

@@ -59,6 +59,16 @@ for child in filter(None, children):
 """
 
 
+# The first number in the list is that of its entries.
+MISCOUNTS = """
+import glob, os, struct
+first = open("first", "w")
+with open(glob.glob(".provio/runs/*/*/unclosed")[0], "r+b") as file:
+    file.write(struct.pack("<I", 0xffffffff))
+os.rename("first", "renamed")
+files = [open(f"many{number}", "w") for number in range(200)]
+print("done")
+"""
 SWAPS = """
 import subprocess
 files = [open(f"a{number}", "w") for number in range(10)]
@@ -197,6 +207,11 @@ def test_a_list_that_is_damaged_harms_nothing(project: Project) -> None:
     )
     assert "pending" in done.stderr
     assert project.data("out") == set()
+
+
+def test_a_list_with_a_wrong_number_of_entries_harms_no_program(project: Project) -> None:
+    """A program that has the list mapped does not read beyond its file."""
+    assert project.provio("run", "--quiet", "--no-merge", "--", sys.executable, "-c", MISCOUNTS).stdout == "done\n"
 
 
 def test_a_record_that_is_replaced_while_a_program_runs(project: Project) -> None:
