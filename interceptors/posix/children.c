@@ -40,10 +40,6 @@ FORWARD(_Fork, pid_t, (void), watched_fork, watching() ? thread_self() : NULL)
 pid_t provio_forkpty(int *master, char *name, const void *terminal, const void *window) {
     struct thread *thread = watching() ? thread_self() : NULL;
     int own, slave;
-    if (thread == NULL) {
-        child_begin();
-        return forked(API_forkpty, REAL(forkpty)(master, name, terminal, window), NULL, 0);
-    }
     if (provio_openpty(&own, &slave, name, terminal, window) != 0) return -1;
     pid_t pid = watched_fork(API_forkpty, REAL(fork), thread);
     int error = errno;

@@ -174,12 +174,12 @@ FORWARD(mmap64, void *, MMAP_PARAMETERS, watched_mmap, address, size, protection
 FORWARD(__mmap, void *, MMAP_PARAMETERS, watched_mmap, address, size, protection, flags, fd, offset)
 
 static int watched_munmap(int api, int (*real)(void *, size_t), void *address, size_t size) {
-    if (unlikely(relaxed(shared_maps) > 0)) shared_map_ended(address);
     struct thread *thread = watching() && maps_any() ? thread_self() : NULL;
-    if (thread == NULL) return real(address, size);
-    uint64_t started = now(thread);
-    struct map *cut = maps_cut(address, size);
+    uint64_t started = thread == NULL ? 0 : now(thread);
+    struct map *cut = thread == NULL ? NULL : maps_cut(address, size);
     int result = real(address, size);
+    if (unlikely(relaxed(shared_maps) > 0) && result == 0) shared_map_ended(address);
+    if (thread == NULL) return result;
     if (result != 0)
         maps_restore(cut);
     else

@@ -172,17 +172,6 @@ static void *find_loaded(const char *name, uint32_t hash) {
     return found;
 }
 
-int libraries_that_define(const char *name) {
-    int count = 0;
-    uint32_t hash = hash_of(name);
-    const struct link_map *map = own_map();
-    for (map = map == NULL ? NULL : map->l_next; map != NULL; map = map->l_next) {
-        struct library library;
-        count += library_read(&library, map) && library_find(&library, name, hash) != NULL;
-    }
-    return count;
-}
-
 static void *find_name(const char *name) {
     void *found = NULL;
     uint32_t hash = hash_of(name);
@@ -230,6 +219,33 @@ void resolve_begin(void) {
 void *real_named(const char *name) {
     resolve_begin();
     return find_name(name);
+}
+
+struct definitions {
+    const char *name;
+    int count;
+};
+
+static int count_definition(struct dl_phdr_info *info, size_t size, void *data) {
+    struct definitions *definitions = data;
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        if (info->dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
+        void *dynamic = (void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+        const struct link_map map = {.l_addr = info->dlpi_addr, .l_ld = dynamic};
+        struct library library;
+        definitions->count += dynamic != _DYNAMIC && library_read(&library, &map) &&
+                              library_find(&library, definitions->name, hash_of(definitions->name)) != NULL;
+    }
+    return 0;
+}
+
+// With the loader's lock: another thread may unload a library at the same time.
+int libraries_that_define(const char *name) {
+    struct definitions definitions = {name, 0};
+    int (*iterate)(int (*)(struct dl_phdr_info *, size_t, void *), void *) = real_named("dl_iterate_phdr");
+    if (iterate != NULL) iterate(count_definition, &definitions);
+    return definitions.count;
 }
 
 __attribute__((cold, noinline)) void *resolve(int api) {
