@@ -193,6 +193,22 @@ UNSEEN: dict[str, tuple[str, Ancestors]] = {
         """,
         {},
     ),
+    "peek": (
+        """
+        import os, socket
+        near, far = socket.socketpair()
+        def child(act):
+            if os.fork() == 0:
+                act()
+                os._exit(0)
+            os.wait()
+        child(lambda: near.send(open("in", "rb").read(2)))
+        child(lambda: near.send(open("other", "rb").read(2)))
+        child(lambda: far.recv(2, socket.MSG_PEEK))
+        child(lambda: open("out", "wb").write(far.recv(2)))
+        """,
+        {"data": {"other"}},
+    ),
     # ---- too much
     "memory": (
         """
