@@ -19,6 +19,8 @@ from provio.lineage.writing import Stretches
 from provio.trace.facts import Opening
 from provio.trace.run_facts import Trace
 
+MORE = "read more bytes from a pipe than recorded calls wrote into it"
+
 
 @plain(slots=True)
 class _Share:
@@ -40,6 +42,8 @@ def connect(trace: Trace, channels: list[Channel], conclusions: Conclusions) -> 
         if not channel.writes:
             _unseen(channel, unwatched, conclusions)
             continue
+        if _is_more_read(channel):
+            _unseen(channel, MORE, conclusions)
         written = [share for parts in _by_process(channel.writes) for share in _shares(parts, conclusions.phases)]
         for share in written:
             times = share.first, share.last
@@ -52,15 +56,23 @@ def connect(trace: Trace, channels: list[Channel], conclusions: Conclusions) -> 
                 segments.read(_shares(parts, phases))
 
 
-def _unseen(channel: Channel, unwatched: str | None, conclusions: Conclusions) -> None:
-    """Add a gap to each reader of a pipe without an observed writer, if an unwatched program may have written to the
-    pipe.
+def _is_more_read(channel: Channel) -> bool:
+    """Return whether more bytes were read from a pipe than recorded calls wrote into it: for example, the C library
+    writes the messages of `perror` and `warn` internally."""
+    known = channel.kind == "Pipe" and all(part.size and part.returned for part in (*channel.writes, *channel.reads))
+    if not known or any(part.path or part.buffered for part in channel.reads):
+        return False
+    return sum(part.size for part in channel.reads) > sum(part.size for part in channel.writes)
+
+
+def _unseen(channel: Channel, reason: str | None, conclusions: Conclusions) -> None:
+    """Add a gap to each reader of a pipe that something unobserved may have written to, with the reason.
 
     `provio.merge.cross_run` handles pipes that another run wrote to, or that no watched process wrote to.
     """
-    if unwatched and channel.kind == "Pipe":
+    if reason and channel.kind == "Pipe":
         for part in {part.process.iri: part for part in channel.reads}.values():
-            conclusions.gaps.append((f"{channel.name}~unseen/{part.process.pid}", part.process.iri, unwatched))
+            conclusions.gaps.append((f"{channel.name}~unseen/{part.process.pid}", part.process.iri, reason))
 
 
 def _by_process(parts: list[Part]) -> Iterable[list[Part]]:
