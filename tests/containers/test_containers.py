@@ -158,7 +158,7 @@ def test_a_root_is_skipped_only_without_a_mirror(tmp_path: Path, monkeypatch: py
         bootstrapped(tmp_path / "root", "http://127.0.0.1:9/debian")
     program = tmp_path / "bin" / "debootstrap"
     program.parent.mkdir()
-    program.write_text("#!/bin/sh\necho I: Retrieving Packages; echo E: Failure while unpacking; exit 1\n")
+    program.write_text("#!/bin/sh\necho I: Retrieving Packages; echo E: Failure while unpacking mknod; exit 1\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
     with pytest.raises(pytest.fail.Exception, match="Failure while unpacking"):
