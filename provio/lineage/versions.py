@@ -77,7 +77,7 @@ def _chain(conclusions: Conclusions, chain: list[Version], writing: Writing, unw
             if before and before.facts.size and _kept(conclusions, before, (wrote, since), (by, emptied)):
                 version.revision_of += (before.iri,)
             yield from _contribute(conclusions, version, writer, writing, (max(emptied, since), moment), before)
-            _add_unseen(conclusions, version, writer, unwatched, (max(emptied, since), moment))
+            _add_unseen(conclusions, version, writer, writing, unwatched, (max(emptied, since), moment))
         before, since, wrote = version, moment, writer
 
 
@@ -152,7 +152,12 @@ def _writer_of_content(version: Version, writing: Writing, unwatched: _Unwatched
 
 
 def _add_unseen(
-    conclusions: Conclusions, version: Version, writer: Span, unwatched: _Unwatched, between: tuple[int, int]
+    conclusions: Conclusions,
+    version: Version,
+    writer: Span,
+    writing: Writing,
+    unwatched: _Unwatched,
+    between: tuple[int, int],
 ) -> None:
     """Add a gap to a version that an unwatched program may have written besides its writer, or whose content no
     observed process wrote."""
@@ -160,8 +165,13 @@ def _add_unseen(
     names = unwatched.sure.names(moment, since + 1, without=(writer.first, writer.end))
     if names:
         conclusions.gaps.append(perhaps_written(version, names))
-    elif version.facts.size and not writer.wrote_content and not version.noise:
+    elif version.facts.size and not version.noise and not _wrote_content(writer, writing, between):
         conclusions.gaps.append((version.iri + "~unwritten", version.iri, UNWRITTEN))
+
+
+def _wrote_content(writer: Span, writing: Writing, between: tuple[int, int]) -> bool:
+    """Return whether the writer, or another observed process between two moments, wrote content."""
+    return writer.wrote_content or any(span.wrote_content for span in writing.between(*between))
 
 
 def _writer(version: Version, writing: Writing) -> Span | None:
