@@ -72,7 +72,8 @@ def _unseen(channel: Channel, reason: str | None, conclusions: Conclusions) -> N
     """
     if reason and channel.kind == "Pipe":
         for part in {part.process.iri: part for part in channel.reads}.values():
-            conclusions.gaps.append((f"{channel.name}~unseen/{part.process.pid}", part.process.iri, reason))
+            image = part.process.iri.rstrip("/").rpartition("/")[2]
+            conclusions.gaps.append((f"{channel.name}~unseen/{image}", part.process.iri, reason))
 
 
 def _by_process(parts: list[Part]) -> Iterable[list[Part]]:
