@@ -269,6 +269,13 @@ static size_t command_room(const char *path, char *const argv[]) {
     return room;
 }
 
+// The run folder may have been moved: a process that starts now cannot even leave a Gap. A child of vfork leaves this
+// to its parent. After a change of the root or of rights, launch.c and live.c state the Gaps.
+static void child_reaches_trace(int api) {
+    if (lender != NULL || relaxed(under_seccomp) || relaxed(sandboxed)) return;
+    if (RAW(faccessat, AT_FDCWD, (long)settings.folder, F_OK) == -ENOENT) unfollowed(LOST_CHILD, api);
+}
+
 void event_child(int api, const char *term, int pid, const char *path, char *const argv[], uint64_t started) {
     struct thread *thread = thread_self();
     struct block block;
@@ -279,6 +286,7 @@ void event_child(int api, const char *term, int pid, const char *path, char *con
     TEXT_NUMBER(&block.text, TERM_childTick, tick);
     text_command(&block.text, path, argv);
     event_end(&block);
+    child_reaches_trace(api);
 }
 
 void event_child_end(int api, int pid, int status, uint64_t started) {
@@ -304,6 +312,7 @@ uint64_t event_exec(int api, const char *path, char *const argv[], bool wanted) 
     if (number == 0) return 0;
     text_command(&block.text, path, argv);
     event_end(&block);
+    child_reaches_trace(api);
     lives_write();
     return number;
 }

@@ -93,6 +93,7 @@ enum way {
     IO_URING,
     SECOND_LIBC,
     LOST_TERMINAL,
+    LOST_CHILD,
     WAYS,
     NO_WAY
 };

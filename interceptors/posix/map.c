@@ -140,6 +140,11 @@ static void maps_end(int api, struct map *cut, uint64_t started) {
 
 // ---- the calls
 
+// A shared map of it is memory without a file.
+static bool is_zero_device(const struct object *object) {
+    return object->path != NULL && strcmp(object->path, "/dev/zero") == 0;
+}
+
 static void *watched_mmap(int api, void *(*real)(void *, size_t, int, int, int, off64_t), void *address, size_t size,
                           int protection, int flags, int fd, off64_t offset) {
     bool of_file = fd >= 0 && !(flags & MAP_ANONYMOUS), replaces = (flags & MAP_FIXED) && maps_any();
@@ -160,7 +165,7 @@ static void *watched_mmap(int api, void *(*real)(void *, size_t, int, int, int, 
         access_failed(thread, object, api, started);
     } else {
         maps_end(api, cut, started);
-        if (for_children) shared_map_made(result);
+        if (for_children || (lasting && object != &ignored && is_zero_device(object))) shared_map_made(result);
         uint64_t event = object == &ignored ? 0 : event_map(api, object, size, protection, shared, started);
         const struct map map = {.object = object, .event = event, .ordinal = thread->ordinal};
         if (event != 0 && held == object) map_follow(result, size, &map);

@@ -13,20 +13,21 @@ static const char *const reasons[WAYS] = {
     [KERNEL_AIO] = "uses the kernel's asynchronous I/O: its reads and writes by it are not recorded",
     [IO_URING] = "uses io_uring: its reads and writes by it are not recorded",
     [SECOND_LIBC] = "loaded a second C library: calls of its functions are not recorded",
+    [LOST_CHILD] = "the folder of the trace was not there when a process was started: it may not be recorded",
     [LOST_TERMINAL] = "a process opened a pseudo-terminal that could not be marked: data through it is not followed",
 };
 
 enum { FIRST_WAY = 512 - WAYS }; // the bits after those of the system calls
 
-// A write into another process matters for the files of that process, and a terminal for those of the programs on it:
-// such a Gap is about the whole run.
+// A write into another process matters for the files of that process, a terminal for those of the programs on it, and a
+// child for its own: such a Gap is about the whole run.
 void unfollowed(enum way way, int api) {
     uint64_t bit = (uint64_t)1 << (FIRST_WAY + way) % 64;
     _Atomic uint64_t *reported = &process.reported[(FIRST_WAY + way) / 64];
     if (!watching() || muted != NOT_MUTED || (relaxed(*reported) & bit)) return;
     if (lender == NULL && (atomic_fetch_or(reported, bit) & bit)) return;
     int error = errno;
-    bool whole_run = way == WRITES_MEMORY || way == LOST_TERMINAL;
+    bool whole_run = way == WRITES_MEMORY || way == LOST_TERMINAL || way == LOST_CHILD;
     event_gap_about(api, whole_run ? "" : " ; " TERM_about " <../>", reasons[way], NULL);
     errno = error;
 }
@@ -79,10 +80,14 @@ PASSED(process_vm_readv, ssize_t, MEMORY_PARAMETERS, (pid, local, locals, remote
 PASSED(process_vm_writev, ssize_t, MEMORY_PARAMETERS, (pid, local, locals, remote, remotes, flags),
        result > 0 && is_other_process(pid), WRITES_MEMORY)
 
-// -1 is a word of memory, too; the kernel's error then decides.
+enum { GETREGS = 12, SETREGS = 13 }; // of the kernel; <sys/ptrace.h> has them on some machines only
+
+// Registers count as memory. -1 is a word of memory, too; the kernel's error then decides.
 enum way ptrace_way(long request) {
     if (request >= PTRACE_PEEKTEXT && request <= PTRACE_PEEKUSER) return READS_MEMORY;
-    return request >= PTRACE_POKETEXT && request <= PTRACE_POKEUSER ? WRITES_MEMORY : NO_WAY;
+    if (request >= PTRACE_POKETEXT && request <= PTRACE_POKEUSER) return WRITES_MEMORY;
+    if (request == PTRACE_SETREGSET || request == SETREGS) return WRITES_MEMORY;
+    return request == PTRACE_GETREGSET || request == GETREGS ? READS_MEMORY : NO_WAY;
 }
 
 long provio_ptrace(int request, pid_t pid, void *address, void *data) {

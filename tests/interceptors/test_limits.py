@@ -253,7 +253,64 @@ int main(void) {
     return size <= 0 || write(out, data, size) != size;
 }
 """
-PROGRAMS_UNSEEN = {"own-calls": INLINE}
+VFORK = """
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static char stack[1 << 16], data[64];
+static int take(void *size) {
+    *(long *)size = read(open("in", O_RDONLY), data, 64);
+    _exit(0);
+}
+int main(void) {
+    long size = 0;
+    int child = clone(take, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &size);
+    if (waitpid(child, NULL, 0) != child) return 1;
+    return size <= 0 || write(open("out", O_WRONLY | O_CREAT, 0644), data, size) != size;
+}
+"""
+PROGRAMS_UNSEEN = {"own-calls": INLINE, "vfork": VFORK}
+
+# ---- more programs of rows with a gap
+
+ZERO = """
+import mmap, os
+with open("/dev/zero", "r+b") as zero:
+    memory = mmap.mmap(zero.fileno(), 4096)
+if os.fork() == 0:
+    memory[:2] = open("in", "rb").read()
+    os._exit(0)
+os.wait()
+open("out", "wb").write(memory[:2])
+"""
+REGISTERS = """
+#include <elf.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void) {
+    static char data[4096];
+    struct iovec part = {data, sizeof data};
+    pid_t child = fork();
+    if (child == 0) {
+        ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+        read(open("in", O_RDONLY), data, 64);
+        raise(SIGSTOP);
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+    if (ptrace(PTRACE_GETREGSET, child, (void *)NT_PRSTATUS, &part) != 0) return 77;
+    kill(child, SIGKILL);
+    return write(open("out", O_WRONLY | O_CREAT, 0644), data, part.iov_len) < 0;
+}
+"""
 
 
 @pytest.fixture
@@ -337,6 +394,14 @@ def test_ways_without_a_gap(prepared: Project, built: Path, row: str) -> None:
 def test_calls_without_a_gap(prepared: Project, row: str) -> None:
     """The page states that such calls are missed without a gap."""
     assert outcome(prepared, compiled(prepared, PROGRAMS_UNSEEN[row])) == ({}, [])
+
+
+def test_a_shared_map_of_the_zero_device_is_memory_without_a_file(prepared: Project) -> None:
+    assert outcome(prepared, "python3", "-c", ZERO) == ({}, [SHARED])
+
+
+def test_registers_are_memory(prepared: Project) -> None:
+    assert outcome(prepared, compiled(prepared, REGISTERS)) == ({}, [READ])
 
 
 def test_a_descriptor_taken_from_another_process_is_followed(prepared: Project, built: Path) -> None:
