@@ -31,6 +31,9 @@ void event_exec_failed(int api, uint64_t exec, int error);
 void event_copy(struct thread *thread, int api, struct object *from, struct object *to, uint64_t bytes,
                 uint64_t started);
 
+// map.c: after mprotect(2)
+void map_protected(int api, const void *address, size_t size, int protection, uint64_t started);
+
 // ---- launch.c: the program that an exec will start
 
 struct launch {

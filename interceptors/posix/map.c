@@ -1,12 +1,14 @@
-// Shared writable maps of files: each holds a reference to its opening until its last part is unmapped.
+// Shared maps of files that are writable, or can become so: each holds a reference to its opening until its last part
+// is unmapped.
 #include "rows.h"
 
 struct map {
     _Atomic uintptr_t address;
     _Atomic size_t size;
     struct object *object;
-    _Atomic uint64_t event; // the event of the Map; read while another thread uses the entry
+    _Atomic uint64_t event; // the event of the Map, 0: its parent's; read while another thread uses the entry
     _Atomic int ordinal;
+    bool writable;
     uintptr_t was;
     struct map *next; // list of the maps that one call ends
 };
@@ -14,7 +16,7 @@ struct map {
 enum { FIRST_MAPS = 256, MAP_SLABS = 10, FREE = 0, HELD = 1 }; // values of `address` that are no addresses
 
 static EARLY struct map *_Atomic slabs[MAP_SLABS]; // slab i has 256 << i entries
-static EARLY _Atomic int followed;
+static EARLY _Atomic int followed, protected;      // protected: not writable yet
 
 static bool maps_any(void) {
     return relaxed(followed) > 0 && lender == NULL;
@@ -33,9 +35,20 @@ static struct map *slab(int i, bool make) {
         for (struct map *each = slab(i, false), *slab_end = each == NULL ? NULL : each + (FIRST_MAPS << i);            \
              each != slab_end; each++)
 
+// The writable maps that a child inherits are known from its parent's record.
 void maps_after_fork(void) {
-    atomic_store(&followed, 0);
-    EACH_MAP(map) atomic_store(&map->address, FREE);
+    int kept = 0;
+    EACH_MAP(map) {
+        if (relaxed(map->address) > HELD && !map->writable) {
+            object_inherit(map->object);
+            map->event = 0;
+            kept++;
+        } else {
+            atomic_store(&map->address, FREE);
+        }
+    }
+    atomic_store(&followed, kept);
+    atomic_store(&protected, kept);
 }
 
 static size_t whole_pages(size_t size) {
@@ -53,9 +66,11 @@ static void map_follow(void *address, size_t size, const struct map *like) {
             maps[j].object = like->object;
             maps[j].event = like->event;
             maps[j].ordinal = like->ordinal;
+            maps[j].writable = like->writable;
             maps[j].size = whole_pages(size);
             atomic_store(&maps[j].address, (uintptr_t)address);
             atomic_fetch_add(&followed, 1);
+            if (!like->writable) atomic_fetch_add(&protected, 1);
             return;
         }
     }
@@ -78,6 +93,7 @@ static bool map_at(const void *address, struct map *found) {
         found->object = map->object;
         found->event = map->event;
         found->ordinal = map->ordinal;
+        found->writable = map->writable;
         atomic_store(&map->address, at);
         return true;
     }
@@ -125,11 +141,12 @@ static void maps_end(int api, struct map *cut, uint64_t started) {
         next = map->next;
         struct facts facts;
         struct object *object = map->object;
-        if (!has_parts(map)) {
+        if (map->event != 0 && !has_parts(map)) {
             bool known = object->path != NULL && statx_facts(AT_FDCWD, object->path, 0, &facts) &&
                          facts.inode == object->facts.inode;
             event_unmap(api, map->ordinal, map->event, known ? &facts : NULL, started);
         }
+        if (!map->writable) atomic_fetch_sub(&protected, 1);
         atomic_store(&map->address, FREE);
         atomic_fetch_sub(&followed, 1);
         bool last = relaxed(object->references) == (uint64_t)MAP_REFERENCE << 32;
@@ -155,7 +172,8 @@ static void *watched_mmap(int api, void *(*real)(void *, size_t, int, int, int, 
         if (likely(!for_children)) return real(address, size, protection, flags, fd, offset);
         return shared_map_made(real(address, size, protection, flags, fd, offset));
     }
-    bool shared = (flags & MAP_TYPE) != MAP_PRIVATE, lasting = shared && (protection & PROT_WRITE) && lender == NULL;
+    bool shared = (flags & MAP_TYPE) != MAP_PRIVATE, writable = protection & PROT_WRITE;
+    bool lasting = shared && lender == NULL && (writable || open_mode(fd) == O_RDWR);
     struct object *held = object != &ignored && lasting ? object_kept(fd) : NULL;
     uint64_t started = now(thread);
     struct map *cut = replaces ? maps_cut(address, size) : NULL;
@@ -167,7 +185,7 @@ static void *watched_mmap(int api, void *(*real)(void *, size_t, int, int, int, 
         maps_end(api, cut, started);
         if (for_children || (lasting && object != &ignored && is_zero_device(object))) shared_map_made(result);
         uint64_t event = object == &ignored ? 0 : event_map(api, object, size, protection, shared, started);
-        const struct map map = {.object = object, .event = event, .ordinal = thread->ordinal};
+        const struct map map = {.object = object, .event = event, .ordinal = thread->ordinal, .writable = writable};
         if (event != 0 && held == object) map_follow(result, size, &map);
     }
     object_release(held, 1);
@@ -213,6 +231,50 @@ void *provio_mremap(void *address, size_t size, size_t new_size, int flags, void
         maps_end(API_mremap, over, started);
     }
     if (known) object_release(moved.object, (uint64_t)MAP_REFERENCE << 32);
+    return result;
+}
+
+// Maps of the range that become writable are recorded again.
+void map_protected(int api, const void *address, size_t size, int protection, uint64_t started) {
+    struct thread *thread = (protection & PROT_WRITE) && relaxed(protected) > 0 && maps_any() ? thread_self() : NULL;
+    uintptr_t start = (uintptr_t)address, end = start + whole_pages(size), at;
+    if (thread == NULL) return;
+    EACH_MAP(map) {
+        if (!hold(map, start, end, &at)) continue;
+        if (!map->writable) {
+            const struct map before = {.event = map->event, .ordinal = map->ordinal};
+            if (relaxed(map->object->serial) == 0) object_announce(thread, map->object, -1);
+            map->event = event_map(api, map->object, map->size, protection, true, started);
+            map->ordinal = thread->ordinal;
+            map->writable = true;
+            atomic_fetch_sub(&protected, 1);
+            if (before.event != 0 && !has_parts(&before)) event_unmap(api, before.ordinal, before.event, NULL, started);
+        }
+        atomic_store(&map->address, at);
+    }
+}
+
+// When a call that may make maps writable starts; 0: it makes none writable.
+static uint64_t protect_started(int protection) {
+    if (likely(relaxed(protected) == 0) || !(protection & PROT_WRITE) || !watching()) return 0;
+    struct thread *thread = thread_self();
+    return thread == NULL ? 0 : now(thread);
+}
+
+static int watched_mprotect(int api, int (*real)(void *, size_t, int), void *address, size_t size, int protection) {
+    uint64_t started = protect_started(protection);
+    if (likely(started == 0)) return real(address, size, protection);
+    int result = real(address, size, protection);
+    if (result == 0) map_protected(api, address, size, protection, started);
+    return result;
+}
+FORWARD(mprotect, int, (void *address, size_t size, int protection), watched_mprotect, address, size, protection)
+FORWARD(__mprotect, int, (void *address, size_t size, int protection), watched_mprotect, address, size, protection)
+
+int provio_pkey_mprotect(void *address, size_t size, int protection, int key) {
+    uint64_t started = protect_started(protection);
+    int result = REAL(pkey_mprotect)(address, size, protection, key);
+    if (started != 0 && result == 0) map_protected(API_pkey_mprotect, address, size, protection, started);
     return result;
 }
 

@@ -246,6 +246,15 @@ unsigned descriptors_end(void) {
     return lender != NULL && end < 1024 ? 1024 : end;
 }
 
+void object_inherit(struct object *object) {
+    object->inherited = true;
+    object->opening = NULL;
+    object->unclosed = 0; // the parent's entry
+    atomic_store(&object->hint[0], NULL);
+    atomic_store(&object->hint[1], NULL);
+    atomic_store(&object->serial, 0);
+}
+
 // In a forked child: the descriptors keep their openings, but each is recorded again at its first use.
 void objects_after_fork(void) {
     overlay = NULL;
@@ -253,13 +262,7 @@ void objects_after_fork(void) {
     for (unsigned fd = 0, end = descriptors_end(); fd < end; fd++) {
         struct object *_Atomic *entry = slot((int)fd, false);
         struct object *object = entry == NULL ? NULL : relaxed(*entry);
-        if (object == NULL || object == &ignored) continue;
-        object->inherited = true;
-        object->opening = NULL;
-        object->unclosed = 0; // the parent's entry
-        atomic_store(&object->hint[0], NULL);
-        atomic_store(&object->hint[1], NULL);
-        atomic_store(&object->serial, 0);
+        if (object != NULL && object != &ignored) object_inherit(object);
     }
 }
 
@@ -341,10 +344,12 @@ static struct object *object_adopt(int fd) {
     return NULL;
 }
 
-static void object_announce(struct thread *thread, struct object *object, int fd) {
+void object_announce(struct thread *thread, struct object *object, int fd) {
     uint64_t none = 0, started = now(thread);
     struct facts facts;
-    bool known = statx_facts(fd, "", AT_EMPTY_PATH, &facts) && facts.inode == object->facts.inode;
+    bool found = fd >= 0 ? statx_facts(fd, "", AT_EMPTY_PATH, &facts)
+                         : object->path != NULL && statx_facts(AT_FDCWD, object->path, 0, &facts);
+    bool known = found && facts.inode == object->facts.inode;
     if (!atomic_compare_exchange_strong(&object->serial, &none, serial_next())) return;
     if (known) { // only the facts that change: other threads may read the rest
         object->facts.modified = facts.modified;

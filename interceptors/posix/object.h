@@ -69,6 +69,8 @@ struct object *object_open(int api, int fd, int dirfd, const char *path, int fla
 void object_pair(int api, const int fds[2], uint64_t started); // the two ends of a socketpair
 void object_share(int fd, struct object *object);
 void object_forget(int fd);
+void object_inherit(struct object *object); // in a forked child: recorded again at its next use
+void object_announce(struct thread *thread, struct object *object, int fd); // fd -1: only mapped
 void object_release(struct object *object, uint64_t reference);
 void objects_after_fork(void);
 uint64_t serial_next(void);

@@ -31,10 +31,10 @@ __attribute__((used, visibility("hidden"))) const unsigned char provio_syscall_k
                                         OLD(unlink) WATCH(unlinkat) OLD(fork) WATCH(execve) WATCH(execveat)
                                             WATCH(seccomp) WATCH(prctl) WATCH(chroot) WATCH(pivot_root) WATCH(unshare)
                                                 WATCH(setns) WATCH(setuid) WATCH(setreuid) WATCH(setresuid) WATCH(mmap)
-                                                    WATCH(tee) WATCH(vmsplice) WATCH(setxattr) WATCH(lsetxattr)
-                                                        WATCH(fsetxattr) WATCH(removexattr) WATCH(lremovexattr)
-                                                            WATCH(fremovexattr) WATCH(getxattr) WATCH(lgetxattr)
-                                                                WATCH(fgetxattr)
+                                                    WATCH(mprotect) WATCH(pkey_mprotect) WATCH(tee) WATCH(vmsplice)
+                                                        WATCH(setxattr) WATCH(lsetxattr) WATCH(fsetxattr)
+                                                            WATCH(removexattr) WATCH(lremovexattr) WATCH(fremovexattr)
+                                                                WATCH(getxattr) WATCH(lgetxattr) WATCH(fgetxattr)
     // calls that leave a Gap:
     WATCH(io_uring_setup) WATCH(io_setup) WATCH(io_submit) WATCH(io_uring_enter) WATCH(recvmmsg) WATCH(sendmmsg)
         WATCH(truncate) WATCH(ftruncate) WATCH(fallocate) OLD(link) WATCH(linkat) OLD(symlink) WATCH(symlinkat)
@@ -237,6 +237,12 @@ static long without_file(const struct call *call) {
     return result;
 }
 
+static long protecting(const struct call *call) {
+    long result = direct(call);
+    if (result == 0) map_protected(API_syscall, (void *)call->a, (size_t)call->b, (int)call->c, call->started);
+    return result;
+}
+
 static long attribute_set(const struct call *call, int dirfd, long path, int flags) {
     long result = direct(call);
     if (result == 0)
@@ -387,6 +393,9 @@ static long processes(struct call *call) {
         return sandbox_end((int)direct(call));
     case SYS_mmap: // by the call itself: UCX replaces the function mmap by one that calls syscall()
         return (call->d & MAP_ANONYMOUS) || (int)call->e < 0 ? without_file(call) : gap(call);
+    case SYS_mprotect:
+    case SYS_pkey_mprotect:
+        return protecting(call);
     case SYS_ioctl: // FICLONE, FICLONERANGE: a copy of a file
         return call->b == 0x40049409 || call->b == 0x4020940d ? gap(call) : direct(call);
     default:

@@ -48,6 +48,7 @@ FORM(int, __vdprintf_chk, int, int, const char *, va_list)
 FORM(void *, __mmap, void *, size_t, int, int, int, off_t)
 FORM(void *, mmap64, void *, size_t, int, int, int, off_t)
 FORM(int, __munmap, void *, size_t)
+FORM(int, __mprotect, void *, size_t, int)
 FORM(pid_t, __fork, void)
 FORM(pid_t, __vfork, void)
 FORM(pid_t, __wait, int *)
@@ -161,8 +162,11 @@ static void descriptors(void) {
     EXPECT("E ftruncate64 Truncate length\nE truncate64 Truncate length\n");
     void *map = form___mmap(NULL, 40, PROT_READ, MAP_PRIVATE, fd, 0);
     void *map64 = form_mmap64(NULL, 40, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    MUST(map != MAP_FAILED && form___munmap(map, 40) == 0 && form___munmap(map64, 40) == 0 && close(fd) == 0);
-    EXPECT("E __mmap Map length\nE mmap64 Map length\nE __munmap Unmap length\n");
+    MUST(map != MAP_FAILED && form___munmap(map, 40) == 0 && form___munmap(map64, 40) == 0);
+    map = mmap(NULL, 40, PROT_READ, MAP_SHARED, fd, 0), map64 = mmap(NULL, 40, PROT_READ, MAP_SHARED, fd, 0);
+    MUST(form___mprotect(map, 40, PROT_WRITE) == 0 && pkey_mprotect(map64, 40, PROT_WRITE, -1) == 0 && close(fd) == 0);
+    EXPECT("E __mmap Map length\nE mmap64 Map length\nE __munmap Unmap length\n"
+           "E __mprotect Map length\nE pkey_mprotect Map length\n");
     MUST(close(posix_openpt(O_RDWR | O_NOCTTY)) == 0 && close(getpt()) == 0);
     MUST(chroot("/does/not/exist") == -1);
 }

@@ -1,5 +1,5 @@
-// Shared writable maps that are moved, split, mapped over, and numerous, in the given folder; prints the expected trace
-// like families.c, and `U <file> <maps created> <maps ended>`.
+// Shared maps that are moved, split, mapped over, numerous, and made writable, in the given folder; prints the expected
+// trace like families.c, and `U <file> <maps created> <maps ended>`.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -9,13 +9,17 @@
 
 static size_t page;
 
-static char *mapped(const char *name, size_t pages) {
+static char *mapped_as(const char *name, size_t pages, int protection) {
     int fd = open(name, O_CREAT | O_RDWR, 0644);
     MUST(fd >= 0 && ftruncate(fd, pages * page) == 0);
-    char *map = mmap(NULL, pages * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    char *map = mmap(NULL, pages * page, protection, MAP_SHARED, fd, 0);
     MUST(map != MAP_FAILED);
     close(fd);
     return map;
+}
+
+static char *mapped(const char *name, size_t pages) {
+    return mapped_as(name, pages, PROT_READ | PROT_WRITE);
 }
 
 static char *room(size_t pages) {
@@ -74,6 +78,20 @@ static void many(void) {
     printf("U many %d %d\n", COUNT, COUNT);
 }
 
+static void protecting(void) {
+    char *map = mapped_as("protected", 3, PROT_READ);
+    MUST(mprotect(map, 3 * page, PROT_NONE) == 0 && mprotect(map, page, PROT_WRITE | 0x40000000) == -1);
+    MUST(mprotect(map + page, page, PROT_READ | PROT_WRITE) == 0 && mprotect(map, 3 * page, PROT_WRITE) == 0);
+    map[page] = 'x';
+    MUST(munmap(map, 3 * page) == 0);
+    printf("E mprotect Map protected\nU protected 2 2\n");
+    map = mapped_as("protected.in.parts", 3, PROT_READ);
+    MUST(munmap(map + page, page) == 0 && mprotect(map, page, PROT_WRITE) == 0);
+    MUST(mprotect(map + 2 * page, page, PROT_WRITE) == 0 && munmap(map, page) == 0 &&
+         munmap(map + 2 * page, page) == 0);
+    printf("U protected.in.parts 3 3\n");
+}
+
 int main(int count, char **arguments) {
     MUST(count == 2 && chdir(arguments[1]) == 0);
     page = (size_t)sysconf(_SC_PAGESIZE);
@@ -82,5 +100,6 @@ int main(int count, char **arguments) {
     cutting();
     covering();
     many();
+    protecting();
     return 0;
 }
