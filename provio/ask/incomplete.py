@@ -16,11 +16,10 @@ from typing import Protocol
 
 from provio.ask.document import Gap, Node, arguments
 from provio.base.turtle import literal
-from provio.base.vocab import NS, PROV
+from provio.base.vocab import NS, PROV, UNRECORDED
 from provio.lineage.identity import VERSION, earliest
 from provio.system import statx
 from provio.trace.hosts import UNCOLLECTED
-from provio.trace.processes import UNRECORDED
 
 Row = dict[str, str]
 RECORD = "run the command that makes or reads it under provio (provio run -- COMMAND)"

@@ -51,11 +51,24 @@ def _folder(target: str | None) -> Path | None:
 
 
 def reader(target: str | None) -> Store:
-    """Merge pending runs and return the store that answers for a target; print a note about runs in progress."""
-    store = open_store(*_project(target), terminal.complain, terminal.steady_progress)
+    """Merge pending runs and return the store that answers for a target; print a note about runs in progress, and one
+    about gaps and damage that merges found since the last verb."""
+    from provio.merge import notices
+    from provio.store import served
+
+    home, configured, store = merge_and_open(*_project(target), terminal.complain, terminal.steady_progress)
+    for line in notices.take(served(home, configured), lambda run: _concluded(store, run)):
+        terminal.complain(line)
     if store.as_of:
         terminal.note(store.as_of)
     return store
+
+
+def _concluded(store: Store, run: str) -> int:
+    """Return the number of gaps of a run that merges concluded."""
+    from provio.ask import runs  # slow to import, and rarely needed
+
+    return runs.gaps(store, run)[1]
 
 
 def open_store(own: Home, configured: Config, report: Report, progress: Callable[[], Report]) -> Store:

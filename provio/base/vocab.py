@@ -19,6 +19,7 @@ XSD = "http://www.w3.org/2001/XMLSchema#"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
 RUN_BASE = "https://w3id.org/provio/run/"
+UNRECORDED = ": its reads and writes are not recorded"  # end of the reason for a program that was not watched
 PREFIXES = {"provio": NS, "prov": PROV, "xsd": XSD, "rdf": RDF, "rdfs": RDFS}
 PROLOGUE = "".join(f"PREFIX {name}: <{iri}> " for name, iri in PREFIXES.items())  # of a SPARQL query
 

@@ -141,16 +141,18 @@ class Merger:
 
     def merge(self, folders: list[Path]) -> None:
         """Merge runs; then start the computation of requested hashes and, if due, the archiving of runs."""
-        from provio.merge import archive_runs, hashing
+        from provio.merge import archive_runs, hashing, notices
         from provio.merge.runs import merge
         from provio.store import served
 
         lock = Lock(self.home, wait=False)
         self.at_work = True
         try:
-            merge(self.home, folders, lock=lock, wait=False, settings=self.settings, between=PUBLISH)
+            outcome = merge(self.home, folders, lock=lock, wait=False, settings=self.settings, between=PUBLISH)
         finally:
             self.at_work = False
+        for run, count in outcome.damaged.items():
+            notices.leave(served(self.home, self.settings), run, damages=count)
         self.tried |= {folder.name for folder in folders}
         hashing.begin(self.home)
         if self.settings.pack and archive_runs.has_too_many_folders(served(self.home, self.settings), time.time()):

@@ -35,9 +35,10 @@ class Prepared:
     open: set[str]
 
 
-def put(store: Writer, run: Prepared, runs: cross_run.Runs, derived: cross_run.Derived) -> None:
+def put(store: Writer, run: Prepared, runs: cross_run.Runs, derived: cross_run.Derived) -> list[str]:
     """Put a run's graph into the store in place of its earlier one, and update the conclusions from several runs.
 
+    Return the updated conclusions as N-Triples lines.
     `runs` are the runs in the store, `derived` the conclusions from several; both are updated unless this raises.
     Raises OSError or a ProvioError for a failure of the store, any other exception for an invalid run, which is then
     removed from the store.
@@ -49,13 +50,15 @@ def put(store: Writer, run: Prepared, runs: cross_run.Runs, derived: cross_run.D
         store.replace(graph, run.pieces)
         runs.update(store, graph)
         keys |= cross_run.with_all_names(store, run.open) | cross_run.affected(store, graph, runs, derived)
-        derived.update(keys, cross_run.conclude(store, sorted(keys), runs))
+        lines = cross_run.conclude(store, sorted(keys), runs)
+        derived.update(keys, lines)
         store.index([*_updated(store, graph, before), *run.index])
     except (OSError, ProvioError):
         raise
     except Exception:
         _forget(store, [graph], keys, before.with_(cross_run.touched(store, graph)), runs)
         raise
+    return lines
 
 
 def copy(store: Writer, graph: str, run: str, content_hash: str, document: str) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from provio.base.errors import ProvioError, StoreError
 from provio.base.vocab import RUN_BASE
 from provio.graph.lines import bundle_iri
-from provio.merge import intake
+from provio.merge import intake, notices
 from provio.merge.cross_run.facts import CONTENT, DERIVED
 from provio.settings.home import PACKED, RUN_ID, Home
 from provio.settings.lock import Lock
@@ -28,7 +28,7 @@ from provio.trace import collect, liveness, run_source
 from provio.trace.recording import NEW
 
 UNFILLED = 3600  # seconds after which an unfilled run folder is the remains of a killed process
-NOTES = ("hashing", "digesting", "unpacked")  # folders of notes, a file for each run
+NOTES = ("hashing", "digesting", "unpacked", *notices.FOLDERS)  # folders of notes, a file for each run
 
 
 def remove(

@@ -18,7 +18,7 @@ from pathlib import Path
 from provio.base.records import field, plain, replace
 from provio.base.vocab import RUN_BASE, provio
 from provio.graph.lines import bundle_iri
-from provio.merge import cross_run, intake, removal
+from provio.merge import cross_run, intake, notices, removal
 from provio.merge import job as merge_job
 from provio.merge.intake import Prepared
 from provio.merge.job import Job, Read
@@ -36,12 +36,13 @@ BETWEEN = 60.0  # seconds between two publications of a long merge: at most this
 
 @plain()
 class Outcome:
-    """The result of a merge: the ids of the merged runs, the damages as messages, and how many runs were unchanged,
-    were not readable for this user, or are in progress."""
+    """The result of a merge: the ids of the merged runs, the damages as messages and their number by run, and how many
+    runs were unchanged, were not readable for this user, or are in progress."""
 
     merged: list[str] = field(default_factory=list)
     unchanged: int = 0
     damages: list[str] = field(default_factory=list)
+    damaged: dict[str, int] = field(default_factory=dict)
     unreadable: int = 0
     in_progress: int = 0
 
@@ -90,6 +91,8 @@ def merge(
             home.words_left.unlink(missing_ok=True)
         removal.clear(home)
         work.mark()
+        for run, gaps in work.concluded.items() if not rebuild else ():
+            notices.leave(home, run, gaps)
     return work.outcome
 
 
@@ -139,6 +142,7 @@ class Merge:
         self.across: tuple[cross_run.Runs, cross_run.Derived] | None = None
         self.outcome = Outcome()
         self.marks: dict[Path, tuple[int, str]] = {}
+        self.concluded: dict[str, int] = {}
         self.seen: set[Path] = set()
         self.unpublished = False
         self.activity = "merging" if kept else "reading runs in progress"
@@ -251,16 +255,19 @@ class Merge:
         self.unpublished = True
         with writing(self.home):
             known, self.across = self.across or (cross_run.Runs.of(self.store), cross_run.Derived(self.store)), None
-            intake.put(self.store, replace(prepared, pieces=self._counted(prepared.pieces)), *known)
+            pieces = self._counted(job.folder.name, prepared.pieces)
+            lines = intake.put(self.store, replace(prepared, pieces=pieces), *known)
+            self.concluded[job.folder.name] += notices.concluded("\n".join(lines))
             self.across = known
         self.outcome.merged.append(job.folder.name)
         self._note(job, found)
 
-    def _counted(self, pieces: Iterable[str]) -> Iterator[str]:
-        """Pass on the pieces of a run's graph, and report the number of statements so far."""
-        count = 0
+    def _counted(self, run: str, pieces: Iterable[str]) -> Iterator[str]:
+        """Pass on the pieces of a run's graph, report the number of statements so far, and count concluded gaps."""
+        count = self.concluded[run] = 0
         for piece in pieces:
             yield piece
+            self.concluded[run] += notices.concluded(piece)
             count += piece.count("\n")
             self.report(f", {count:,} statements")
 
@@ -273,6 +280,8 @@ class Merge:
 
     def _note(self, job: Job, found: Read) -> None:
         self.outcome.damages += found.damages
+        if found.damages:
+            self.outcome.damaged[job.folder.name] = len(found.damages)
         # The end of a process changes no file; new records of a run in progress may not change any file's time.
         moment = 0 if rank_end.awaits_end(job.folder) or self._is_in_progress(job.folder) else found.moment()
         self.marks[job.folder] = moment, "".join(" ".join(line.split()) + "\n" for line in found.damages)

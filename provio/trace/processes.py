@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Iterator
 
 from provio.base.records import pattern
+from provio.base.vocab import UNRECORDED
 from provio.system.statx import Record
 from provio.trace.decode import path_of
 from provio.trace.facts import Process, Thread
@@ -14,7 +15,6 @@ from provio.trace.run_source import RunFile
 
 SHELLS = frozenset({"system", "popen", "_IO_popen"})  # calls that start a shell, which a gap of theirs is about
 RANKS = "/ranks"  # ending of the IRI of the gap for contradictory variables of launchers
-UNRECORDED = ": its reads and writes are not recorded"  # end of the reason for a program that was not watched
 IMAGE = pattern(r"/([A-Za-z0-9._~%-]+)/([0-9]{1,20})\.([0-9]{1,20})\.([0-9a-z]{1,20})/")
 
 

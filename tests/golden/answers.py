@@ -49,6 +49,7 @@ def answers(folder: Path) -> dict[str, str]:
     with ProcessPoolExecutor(2, get_context("spawn")) as pool:  # threads would take the exit codes of each other's
         asker = Asker(folder, pool)
         assert asker.say("merge", "--quiet") == ("", 0)
+        asker.say("runs")  # it prints the notices about the gaps that the merge concluded
         found = dict(itertools.chain.from_iterable(part(asker) for part in PARTS))
     reader = open_reader(Home(folder / ".provio"))
     return found | dict(questions(reader)) | dict(sparql(reader))

@@ -198,7 +198,7 @@ def test_a_backup_is_all_of_the_record(home: Home, tmp_path: Path) -> None:
         | {
             name: data
             for name, data in files(home.path).items()
-            if name.split("/")[0] not in ("lock", "CACHEDIR.TAG", "store.unfinished", "store", "snapshots")
+            if name.split("/")[0] not in ("lock", "CACHEDIR.TAG", "store.unfinished", "store", "snapshots", "notices")
             and not name.startswith(("runs/R2", "runs/R3/fifo"))
         },
     )
