@@ -150,7 +150,7 @@ static void maps_end(int api, struct map *cut, uint64_t started) {
         atomic_store(&map->address, FREE);
         atomic_fetch_sub(&followed, 1);
         bool last = relaxed(object->references) == (uint64_t)MAP_REFERENCE << 32;
-        if (last && object->unclosed != 0) unclosed_remove(object);
+        if (last && relaxed(object->unclosed) != 0) unclosed_remove(object);
         object_release(object, (uint64_t)MAP_REFERENCE << 32);
     }
 }
@@ -183,7 +183,7 @@ static void *watched_mmap(int api, void *(*real)(void *, size_t, int, int, int, 
         access_failed(thread, object, api, started);
     } else {
         maps_end(api, cut, started);
-        if (for_children || (lasting && object != &ignored && is_zero_device(object))) shared_map_made(result);
+        if (for_children || (held != NULL && held != &ignored && is_zero_device(held))) shared_map_made(result);
         uint64_t event = object == &ignored ? 0 : event_map(api, object, size, protection, shared, started);
         const struct map map = {.object = object, .event = event, .ordinal = thread->ordinal, .writable = writable};
         if (event != 0 && held == object) map_follow(result, size, &map);

@@ -66,7 +66,7 @@ uint64_t serial_next(void) {
 static struct object *object_new(void) {
     struct object *object = pool_take(&objects);
     if (object == NULL) return NULL;
-    object->flags = object->unclosed = 0;
+    object->flags = 0;
     object->opening = NULL;
     object->path = NULL;
     object->path_length = 0;
@@ -83,6 +83,7 @@ static struct object *object_new(void) {
     atomic_store_explicit(&object->touched[0], 0, memory_order_relaxed);
     atomic_store_explicit(&object->touched[1], 0, memory_order_relaxed);
     atomic_store_explicit(&object->serial, 0, memory_order_relaxed);
+    atomic_store_explicit(&object->unclosed, 0, memory_order_relaxed);
     object_moved(object, 0);
     atomic_store_explicit(&object->references, 1, memory_order_release);
     return object;
@@ -249,7 +250,7 @@ unsigned descriptors_end(void) {
 void object_inherit(struct object *object) {
     object->inherited = true;
     object->opening = NULL;
-    object->unclosed = 0; // the parent's entry
+    atomic_store(&object->unclosed, 0); // the parent's entry
     atomic_store(&object->hint[0], NULL);
     atomic_store(&object->hint[1], NULL);
     atomic_store(&object->serial, 0);

@@ -306,7 +306,7 @@ void closing_end(struct closing *closing, bool by_path) {
         if (writable && file) turn_to(WRITING); // the process finished its output
         if (!access_closed(thread, object, serial, time) || changed || (writable && file))
             closing_write(thread, closing, serial, time);
-        if (object->unclosed != 0 && !object_mapped(object)) unclosed_remove(object);
+        if (relaxed(object->unclosed) != 0 && !object_mapped(object)) unclosed_remove(object);
         if (thread->live != NULL && unlikely(live_is_written(thread->live))) live_write_now(thread->live);
         thread->depth--;
     }

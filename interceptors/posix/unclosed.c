@@ -147,7 +147,7 @@ void unclosed_add(struct object *object, const struct live *live, uint64_t offse
     struct unclosed_list *known = list_get();
     struct unclosed_entry *entry =
         entry_add(known, UNCLOSED_OPEN, &object->facts, relaxed(object->serial), live, offset);
-    if (entry != NULL) object->unclosed = (uint32_t)(entry - known->entry) + 1;
+    if (entry != NULL) atomic_store_explicit(&object->unclosed, (uint32_t)(entry - known->entry) + 1, memory_order_relaxed);
 }
 
 // A Gap was stated (1) or withdrawn (-1): the end of the run prints their number.
@@ -186,8 +186,8 @@ void unclosed_moved(const struct facts *facts, const struct live *live, uint64_t
 
 void unclosed_remove(struct object *object) {
     struct unclosed_list *known = atomic_load(&list);
-    uint32_t at = object->unclosed - 1;
-    object->unclosed = 0;
+    uint32_t at = atomic_exchange(&object->unclosed, 0) - 1;
+    if (at == UINT32_MAX) return; // another thread removed it
     atomic_store_explicit(&known->entry[at].state, UNCLOSED_FREE, memory_order_release);
     if (at < relaxed(known->first)) atomic_store_explicit(&known->first, at, memory_order_relaxed);
 }

@@ -73,6 +73,7 @@ TRICKS: dict[str, tuple[str, ...]] = {
     "dlopen of a library that does I/O in its constructor": ("library_constructor.sh",),
     "I/O before the shim's constructor and after its destructor": ("first_and_last.c",),
     "stdout set to nothing, or to a stream that was closed": ("no_standard_output.c",),
+    "names of libaio and liburing asked for by weak references and dlsym": ("weak_libraries.c",),
     "fork in one thread while 8 others do I/O, 1,000 times": ("fork_among_threads.c",),
 }
 LIMITS: dict[str, tuple[str, ...]] = {
