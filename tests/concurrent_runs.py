@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import glob
 import os
 import shlex
+import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -117,6 +119,25 @@ def ended(process: int) -> None:
     while state(process) not in ("", "Z"):
         assert time.monotonic() < deadline, f"{process} goes on"
         time.sleep(0.01)
+
+
+def group_stopped(group: int) -> None:
+    """Stop a process group, and wait until no thread of it is running: on a busy machine, the signal stops some of the
+    threads of a process later than others. The parent of a `vfork` waits in the state D."""
+    os.killpg(group, signal.SIGSTOP)
+    deadline = time.monotonic() + 60
+    threads = "/proc/[0-9]*/task/[0-9]*/stat"
+    while any(state in "RS" for state, its in map(_state_and_group, glob.iglob(threads)) if its == group):
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
+
+
+def _state_and_group(stat: str) -> tuple[str, int]:
+    try:
+        state, _, group = Path(stat).read_text().rpartition(")")[2].split()[:3]
+    except OSError:
+        return "X", 0
+    return state, int(group)
 
 
 def stopped(process: subprocess.Popen[Any]) -> int:

@@ -43,8 +43,8 @@ struct object {
     _Atomic uint64_t references; // descriptors, and maps << 32
     uint32_t flags;
     _Atomic uint32_t unclosed; // its entry in the list of unclosed openings, from 1 on; 0: none
-    struct access *opening;  // the access in the same block, which has its `closed` counter
-    const char *_Atomic put; // of a stream: the buffer is counted up to here
+    struct access *opening;    // the access in the same block, which has its `closed` counter
+    const char *_Atomic put;   // of a stream: the buffer is counted up to here
     struct facts facts;
     const char *kind; // its class
     char *path;       // NULL: none

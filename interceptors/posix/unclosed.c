@@ -147,7 +147,8 @@ void unclosed_add(struct object *object, const struct live *live, uint64_t offse
     struct unclosed_list *known = list_get();
     struct unclosed_entry *entry =
         entry_add(known, UNCLOSED_OPEN, &object->facts, relaxed(object->serial), live, offset);
-    if (entry != NULL) atomic_store_explicit(&object->unclosed, (uint32_t)(entry - known->entry) + 1, memory_order_relaxed);
+    uint32_t number = entry == NULL ? 0 : (uint32_t)(entry - known->entry) + 1;
+    atomic_store_explicit(&object->unclosed, number, memory_order_relaxed);
 }
 
 // A Gap was stated (1) or withdrawn (-1): the end of the run prints their number.

@@ -23,6 +23,7 @@ from workers import made_once
 from provio.base import terminal, time_limit
 from provio.base.errors import ProvioError
 from provio.cli import verbs
+from provio.merge import notices
 from provio.merge.runs import merge
 from provio.settings.home import Home
 from provio.store import open_reader
@@ -39,7 +40,9 @@ def merged(folder: Path) -> None:
     folder.joinpath(".provio").chmod(0o700)
     for pack in (HERE / "runs").iterdir():
         shutil.copyfile(pack, runs / pack.name)
-    assert merge(Home(folder / ".provio")).damages == []
+    home = Home(folder / ".provio")
+    assert merge(home).damages == []
+    assert notices.take(home, lambda _: 1) != []  # else the first verb prints them
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 import steps
-from concurrent_runs import start, tell, wait_for
+from concurrent_runs import group_stopped, start, tell, wait_for
 from conftest import Project, in_memory, provio_command
 from serve_process import serving
 
@@ -228,7 +228,7 @@ def test_it_is_answered_as_a_merge_of_what_is_there_would(project: Project) -> N
     run = subprocess.Popen(words, cwd=project.path, env=project.env, start_new_session=True)
     for moment in range(MOMENTS):
         time.sleep(chance.random() * 0.3 + (2 if moment == 0 else 0))
-        os.killpg(run.pid, signal.SIGSTOP)
+        group_stopped(run.pid)
         copy = project.path.with_name(f"copy{moment}")
         shutil.copytree(project.path / ".provio" / "runs", copy / "runs")
         answered = graph(project)
