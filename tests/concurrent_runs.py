@@ -113,6 +113,14 @@ def state(process: int) -> str:
         return ""
 
 
+def waits(process: int) -> None:
+    """Wait until a process waits in the kernel."""
+    deadline = time.monotonic() + 60
+    while state(process) != "S":
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
 def ended(process: int) -> None:
     """Wait until a process has ended that need not be a child."""
     deadline = time.monotonic() + 60

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 import steps
-from concurrent_runs import group_stopped, start, tell, wait_for
+from concurrent_runs import children, group_stopped, start, tell, wait_for, waits
 from conftest import Project, in_memory, provio_command
 from serve_process import serving
 
@@ -248,12 +248,13 @@ def test_a_server_answers_with_it(project: Project) -> None:
     """The answer, by SPARQL and on the page, includes data closed before the request, with no merge. Nothing is read
     again if nothing was recorded in between."""
     project.run("echo 1 > a; mkfifo go")
-    run = start(project, "bash", "-c", "for n in 1 2 3; do cat a > o$n; read < go; done")
+    run = start(project, "bash", "-c", "for n in 1 2 3; do cat a > o$n; : > closed$n; read < go; done")
     with serving(project) as site:
         for number in (1, 2, 3):
             path = project.path / f"o{number}"
-            wait_for(path, b"1")
-            time.sleep(0.5)
+            wait_for(project.path / f"closed{number}")
+            waits(children(run.pid)[0])
+            time.sleep(snapshot_holder.FRESH + 0.1)  # an answer may be this old
             query = f'SELECT ?by {{ ?f provio:path "{path}" . ?v prov:specializationOf ?f ; prov:wasGeneratedBy ?by }}'
             assert len(site.query(query)[1].splitlines()) == 2
             made = overlays(project)
