@@ -140,7 +140,7 @@ def test_endless_values_are_described() -> None:
         "a": f"{__name__}.Endless", "b": f"{__name__}.Leaves", "c": f"{__name__}.Hostile",
     }  # fmt: skip
     endless = Flattened()
-    assert sum(1 for _ in endless.settings(EndlessMapping())) == MOST + 1
+    assert 1 < sum(1 for _ in endless.settings(EndlessMapping())) <= MOST + 1
     assert (endless.complete, endless.omitted) == (False, "settings that took too long to read are")
 
 
