@@ -33,15 +33,15 @@ def read_on_the_way(trace: Trace, spans: list[Span]) -> Iterator[tuple[Opening, 
         written = writers.get(inode_of(facts))
         if opening.kind != "FileVersion" or not written:
             continue
-        if opening.writable:
+        if opening.writable and (written.through_inherited or opening.iri in written.openings):
             yield from _read_back(opening, written.through_inherited)
         else:
             for stretch, size in _beyond(opening, written.completed(opening)):
                 latest = written.at_work(opening.process.host, opening.opened, stretch.last)
-                if latest is not None:
+                if latest is not None and (size > opening.facts.size or latest >= opening.opened):
                     left = opening.at_close.mtime if opening.at_close else stretch.last
                     mtime = min(stretch.last, latest, left)
-                    yield opening, stretch, facts.at(mtime, mtime, size)
+                    yield opening, stretch, facts.at(mtime, mtime, max(size, facts.size))
 
 
 def _read_back(opening: Opening, spans: list[Span]) -> Iterator[tuple[Opening, Stretch, Facts]]:
@@ -66,6 +66,7 @@ class Writers:
     def __init__(self, spans: list[Span]) -> None:
         self.spans = spans
         self.through_inherited = [s for s in spans if s.wrote_content and s.opening and s.opening.inherited]
+        self.openings = {span.opening.iri for span in spans if span.opening}
         self.left: dict[tuple[int, int], list[Span]] | None = None
         self.write_starts: dict[tuple[tuple[int, int], str], int] = {}
         self.courses: dict[str, Courses] = {}
@@ -98,11 +99,16 @@ class Writers:
         are none."""
         if host not in self.courses:
             self.courses[host] = Courses(
-                (span.first - clock_error, span.end + clock_error, span.last)
+                (span.first - clock_error, span.end + clock_error, _latest(span))
                 for span in self.spans
                 for clock_error in [0 if span.process.host == host else span.clock_error]
             )
         return self.courses[host].latest(since, until)
+
+
+def _latest(span: Span) -> int:
+    """Return when a span wrote last: the kernel's clock for mtimes may lag by a tick."""
+    return min(span.last, span.final.mtime) if span.final and span.final.mtime >= span.last - TICK else span.last
 
 
 def completed(opening: Opening, written: list[Span]) -> int:
@@ -153,13 +159,13 @@ def _last_write(span: Span, host: str) -> int:
 
 def _beyond(opening: Opening, completed: int) -> Iterator[tuple[Stretch, int]]:
     """Yield (stretch, bytes read by its end) for the stretches that read more bytes than the file had at opening,
-    before the content at close had been written."""
+    before the content at close had been written, and for all of them where no close was observed."""
     stretches = [stretch for access in opening.accesses for stretch in access.stretches("read")]
     done = 0
     for stretch in sorted(stretches, key=lambda one: one.last):
         done += stretch.size
         left = opening.at_close and completed <= stretch.last
-        if done > opening.facts.size and not left:
+        if (done > opening.facts.size or not opening.closed) and not left:
             yield stretch, done
 
 

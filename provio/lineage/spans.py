@@ -147,15 +147,19 @@ class _Collector:
     def _input(self, opening: Opening, reads: list[tuple[int, int]], maps: list[Event]) -> None:
         moments = [moment for times in reads for moment in times]
         moments += [event.at for event in maps if event.number("protection") & PROT_READ]
-        if opening.truncated or not (moments or opening.copied_to) or (opening.writable and opening.facts.size == 0):
+        if opening.truncated or not (moments or opening.copied_to):
+            return
+        own = opening.writable and (opening.writes() or opening.copied_from or any(map(_stores, maps)))
+        grown = opening.at_close
+        unchanged = grown is None or own or grown.key == opening.facts.key
+        if opening.writable and opening.facts.size == 0 and unchanged:
             return
         noise = self.noise(opening)
         version = self.version(opening.facts, opening, noise, opening.opened)
         if not moments:
             return
         inputs, first, last = self.out.inputs[opening.process.iri], min(moments), max(moments)
-        grown = opening.at_close
-        if grown is None or opening.writable or grown.key == opening.facts.key:
+        if grown is None or unchanged:
             inputs.append(Input(opening.process, version.iri, first, last, noise))
             return
         error = self.clock_error
@@ -169,7 +173,7 @@ class _Collector:
                 self.changed.append(Changed(opening, *inputs[-2:]))
 
     def _span(self, opening: Opening, maps: list[Event], cuts: list[Event]) -> None:
-        shared = [e for e in maps if e.number("protection") & PROT_WRITE and e.record.get("shared") == "true"]
+        shared = [event for event in maps if _stores(event)]
         end, final = self._end(opening, shared)
         if self._stored_nothing(opening, final):
             shared = []
@@ -328,6 +332,11 @@ class _Collector:
         if not made:
             version = self.version(after, None, False, event.at)
             version.retimed = [*version.retimed, (event.at, self.identity.version(before))]
+
+
+def _stores(event: Event) -> bool:
+    """Return whether a map is shared and writable."""
+    return bool(event.number("protection") & PROT_WRITE) and event.record.get("shared") == "true"
 
 
 def _made(opening: Opening) -> bool:

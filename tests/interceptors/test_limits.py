@@ -9,7 +9,7 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-from conftest import ROOT, Project
+from conftest import ROOT, Project, provio_command
 
 pytestmark = pytest.mark.integration
 REFUSED = 77
@@ -209,6 +209,18 @@ UNSEEN: dict[str, tuple[str, Ancestors]] = {
         """,
         {"data": {"other"}},
     ),
+    "shared-file-runs": (
+        """
+        import mmap, subprocess, sys
+        open("memory", "wb").write(bytes(4096))
+        file = open("memory", "rb")
+        memory = mmap.mmap(file.fileno(), 4096, access=mmap.ACCESS_READ)
+        store = 'import mmap; own = open("memory", "r+b"); mmap.mmap(own.fileno(), 4096)[:2] = open("in", "rb").read()'
+        subprocess.run([*sys.argv[1:], "run", "--quiet", "--", "python3", "-c", store], check=True)
+        open("out", "wb").write(memory[:2])
+        """,
+        {"data": {"memory"}},
+    ),
     # ---- too much
     "memory": (
         """
@@ -386,7 +398,8 @@ def test_code_that_is_not_observed(prepared: Project, row: str) -> None:
 def test_ways_without_a_gap(prepared: Project, built: Path, row: str) -> None:
     """The page states exactly which data is missed, or linked too much, without a gap."""
     script, ancestors = UNSEEN[row]
-    command = [str(built / "ways"), script] if "\n" not in script else ["python3", "-c", dedent(script)]
+    python = ["python3", "-c", dedent(script), *provio_command()]
+    command = [str(built / "ways"), script] if "\n" not in script else python
     assert outcome(prepared, *command) == (ancestors, [])
 
 

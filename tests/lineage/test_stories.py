@@ -234,6 +234,10 @@ def maps(story: Story) -> None:
     kept = tool.opens("k@-5+100", 60, "r+")
     tool.event("Map", 61, f":object <{kept.name}> ; :bytes 9 ; :protection 2 ; :shared true")
     kept.settles("k@70+100")
+    other = story.process("other", 1)
+    own = other.opens("o@-5+100", 80, "r+")
+    other.event("Map", 81, f":object <{own.name}> ; :bytes 9 ; :protection 3 ; :shared true")
+    own.does("read", (82, 82, 100))
 
 
 def memory(story: Story) -> None:
