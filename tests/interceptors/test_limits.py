@@ -209,6 +209,16 @@ UNSEEN: dict[str, tuple[str, Ancestors]] = {
         """,
         {"data": {"other"}},
     ),
+    "own-write": (
+        """
+        import os, subprocess
+        file = os.open("both", os.O_RDWR | os.O_CREAT)
+        os.pwrite(file, b"x", 10)
+        subprocess.run(["dd", "if=in", "of=both", "conv=notrunc", "status=none"], check=True)
+        open("out", "wb").write(os.pread(file, 2, 0))
+        """,
+        {},
+    ),
     "shared-file-runs": (
         """
         import mmap, subprocess, sys
