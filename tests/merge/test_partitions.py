@@ -470,7 +470,7 @@ images: shell | fork>cat | unheard | lost | before | last / shell | fork>cat | u
 copies: shell | copy / shell | copy
 truncated: append+first+second+third / first | second | append | third
 times_set: later+touch / touch | later
-maps: map / map
+maps: map | other / map | other
 unread: tool | child / tool | child
 coarse_clock: first+read10+read110+read210+second+third / first | read10 | second | read110 | third | read210
 job_tokens: cc+make / cc+make
