@@ -33,9 +33,9 @@ def read_on_the_way(trace: Trace, spans: list[Span]) -> Iterator[tuple[Opening, 
         written = writers.get(inode_of(facts))
         if opening.kind != "FileVersion" or not written:
             continue
-        if opening.writable and (written.through_inherited or opening.iri in written.openings):
-            yield from _read_back(opening, written.through_inherited)
-        else:
+        back = list(_read_back(opening, written.through_inherited)) if opening.writable else []
+        yield from back
+        if not (back or opening.iri in written.openings):
             for stretch, size in _beyond(opening, written.completed(opening)):
                 latest = written.at_work(opening.process.host, opening.opened, stretch.last)
                 if latest is not None and (size > opening.facts.size or latest >= opening.opened):
@@ -66,7 +66,7 @@ class Writers:
     def __init__(self, spans: list[Span]) -> None:
         self.spans = spans
         self.through_inherited = [s for s in spans if s.wrote_content and s.opening and s.opening.inherited]
-        self.openings = {span.opening.iri for span in spans if span.opening}
+        self.openings = {span.opening.iri for span in spans if span.opening and span.wrote_content}
         self.left: dict[tuple[int, int], list[Span]] | None = None
         self.write_starts: dict[tuple[tuple[int, int], str], int] = {}
         self.courses: dict[str, Courses] = {}

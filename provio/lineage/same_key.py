@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
+from collections.abc import Mapping
 
 from provio.base.records import plain
 from provio.lineage.clocks import Clocks
@@ -48,13 +49,16 @@ def part(trace: Trace, conclusions: Conclusions) -> None:
     for iri, inputs in conclusions.inputs.items() if stretches else ():
         for one in inputs:
             readers[one.version].add(iri)
+    outside: defaultdict[tuple[str, int, int], list[Version]] = defaultdict(list)
     for version in list(conclusions.versions.values()):
         known = stretches.get((inode_of(version.facts), version.facts.mtime, version.facts.size))
         if known:
             emptied_at = emptied.get(inode_of(version.facts), [])
             merged = _merge_overlapping(known, emptied_at, conclusions.clocks)
             alone = len(known) == 1 and known[0].how == "map" and readers[version.iri] <= {known[0].process.iri}
-            _divide(version, merged, alone, conclusions)
+            if not _divide(version, merged, alone, conclusions):
+                outside[inode_of(version.facts)].append(version)
+    _leave_out(outside, conclusions)
     if conclusions.parts:
         _redirect(conclusions)
 
@@ -93,16 +97,17 @@ def _merge_overlapping(stretches: list[_Stretch], emptied: list[int], clocks: Cl
     return joined
 
 
-def _divide(version: Version, stretches: list[_Stretch], alone: bool, conclusions: Conclusions) -> None:
+def _divide(version: Version, stretches: list[_Stretch], alone: bool, conclusions: Conclusions) -> bool:
     """Make a version of each stretch but the last, and of the content before the first; `alone`: one process alone may
-    have changed and read it, through a map."""
+    have changed and read it, through a map. Return False if the map may have changed a content from before the run: it
+    is left out then, as other runs know that content by the same key."""
     error = conclusions.clocks.between(version.host, stretches[0].process.host)
     found = version.seen < stretches[0].first - error
     if len(stretches) + found < 2:
-        return
+        return True
     if found and alone:
-        _leave_out(version, conclusions)
-        return
+        conclusions.gaps.append((version.iri + "~mapped", version.iri, MAPPED))
+        return False
     starts = [0, *(stretch.first for stretch in stretches[not found :])]
     parts = []
     for number, since in enumerate(starts[:-1], start=1):
@@ -116,16 +121,16 @@ def _divide(version: Version, stretches: list[_Stretch], alone: bool, conclusion
         conclusions.versions[one.iri] = one
         if reason:
             conclusions.gaps.append((one.iri + "~clock", one.iri, reason))
+    return True
 
 
-def _leave_out(version: Version, conclusions: Conclusions) -> None:
-    """Leave out the map that may have changed a content from before the run: other runs know it by the same key."""
+def _leave_out(versions: Mapping[tuple[str, int, int], list[Version]], conclusions: Conclusions) -> None:
+    """Leave out the maps that may have changed these contents from before the run (by inode)."""
     conclusions.spans = [
         span
         for span in conclusions.spans
-        if not (span.mapped and span.inode == inode_of(version.facts) and span.saw(version))
+        if not (span.mapped and any(span.saw(version) for version in versions.get(span.inode, ())))
     ]
-    conclusions.gaps.append((version.iri + "~mapped", version.iri, MAPPED))
 
 
 def _doubt(stretches: list[_Stretch], found: bool) -> str | None:

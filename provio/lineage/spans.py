@@ -147,12 +147,12 @@ class _Collector:
     def _input(self, opening: Opening, reads: list[tuple[int, int]], maps: list[Event]) -> None:
         moments = [moment for times in reads for moment in times]
         moments += [event.at for event in maps if event.number("protection") & PROT_READ]
-        if opening.truncated or not (moments or opening.copied_to):
+        if not (moments or opening.copied_to):
             return
         own = opening.writable and (opening.writes() or opening.copied_from or any(map(_stores, maps)))
         grown = opening.at_close
         unchanged = grown is None or own or grown.key == opening.facts.key
-        if opening.writable and opening.facts.size == 0 and unchanged:
+        if unchanged and (opening.truncated or (opening.writable and opening.facts.size == 0)):
             return
         noise = self.noise(opening)
         version = self.version(opening.facts, opening, noise, opening.opened)
@@ -204,9 +204,10 @@ class _Collector:
         observed."""
         life = self.lives[opening.process.iri]
         ends = [(opening.closed or life, opening.at_close)]
-        for event in shared:
-            undone = self.unmapped.get(event.iri, [])
-            ends += [(e.at, opening.facts.later(e.record, "")) for e in undone] or [(self._last_store(opening), None)]
+        undone = [self.unmapped.get(event.iri, []) for event in shared]
+        ends += [(event.at, opening.facts.later(event.record, "")) for events in undone for event in events]
+        if not all(undone):
+            ends.append((self._last_store(opening), None))
         end, final = max(ends, key=lambda known: (known[0], known[1] is None))
         if final is None and opening.settled and opening.settled.mtime <= end:
             final = opening.settled
