@@ -32,8 +32,9 @@ def concluded(piece: str) -> int:
 def leave(home: Home, run: str, gaps: int = 0, damages: int = 0) -> None:
     """Leave a notice about a merged run, unless a verb has printed the same one."""
     new, printed = (home.path / folder / run for folder in FOLDERS)
-    counts = tuple(map(max, _counts(new), (gaps, damages)))
-    if any(counts) and counts != _counts(printed):
+    found = [0 if now == then else now for now, then in zip((gaps, damages), _counts(printed), strict=True)]
+    counts = tuple(map(max, _counts(new), found))
+    if any(found):
         with suppress(OSError), home.closed():
             for folder in FOLDERS:
                 (home.path / folder).mkdir(exist_ok=True)
@@ -47,8 +48,10 @@ def take(home: Home, count: Callable[[str], int]) -> list[str]:
     lines: list[str] = []
     for run in sorted(filter(RUN_ID.fullmatch, _names(new)), reverse=True):
         with suppress(OSError):  # another verb prints it, or the folder is read-only
+            before = _counts(printed / run)
             os.rename(new / run, printed / run)
             gaps, damages = _counts(printed / run)
+            (printed / run).write_text(f"{gaps or before[0]} {damages or before[1]}", encoding="ascii")
             gaps = count(run) if gaps and len(lines) < MOST else gaps
             words = [f"{plural(gaps, 'gap')} concluded"] * bool(gaps)
             words += [f"damage in {plural(damages, 'file')}"] * bool(damages)

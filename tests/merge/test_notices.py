@@ -43,7 +43,12 @@ def test_each_notice_is_printed_once(home: Home) -> None:
     notices.leave(home, RUNS[0], gaps=2, damages=1)
     assert notices.take(home, lambda _: 3) == []
     notices.leave(home, RUNS[0], gaps=3, damages=1)
-    assert notices.take(home, lambda _: 0) == [line(RUNS[0], "damage in 1 file")]
+    assert notices.take(home, lambda _: 0) == []
+    notices.leave(home, RUNS[0], gaps=3, damages=2)
+    assert notices.take(home, lambda _: 0) == [line(RUNS[0], "damage in 2 files")]
+    for counts in ({"gaps": 3}, {"damages": 2}):
+        notices.leave(home, RUNS[0], **counts)
+        assert notices.take(home, lambda _: 3) == []
 
 
 def test_many_runs(home: Home) -> None:
