@@ -84,11 +84,12 @@ def of_run(reader: Rows, run: str) -> str:
     return next((_incomplete(row) for row in gaps(reader) if _run(row) == run), "")
 
 
-def of_origin(reader: Rows, version: str) -> list[Gap]:
-    """Return the gap of the newest run that may have made a version without a recorded maker."""
+def of_origin(found: Iterable[Row], version: str) -> list[Gap]:
+    """Return the gap of the newest run that may have made a version without a recorded maker. `found` are the
+    `gaps`."""
     its = VERSION.match(version)
     times = [int(moment) / SECOND for moment in (its["of"].partition(".")[2], its["mtime"])] if its else []
-    row = _maker(gaps(reader), times) if times else None
+    row = _maker(found, times) if times else None
     return [Gap(iri=row["gap"], about=version, reason=f"when it was last changed {_incomplete(row)}")] if row else []
 
 

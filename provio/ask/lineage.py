@@ -145,7 +145,9 @@ def _unseen(reader: Reader, found: Found, files: Iterable[Node], targets: Iterab
     if forward:
         return incomplete.of_uses(reader, files, starts, found.gaps)
     known = {subject for subject, _, _ in found.edges} | {gap["about"] for gap in found.gaps}
-    return [gap for iri in starts if iri not in known for gap in incomplete.of_origin(reader, iri)]
+    unknown = [iri for iri in starts if iri not in known]
+    rows = incomplete.gaps(reader) if unknown else []
+    return [gap for iri in unknown for gap in incomplete.of_origin(rows, iri)]
 
 
 def find(reader: Reader, targets: Sequence[Target], scope: Scope, others: Iterable[str] = ()) -> Found:

@@ -193,7 +193,7 @@ def _unmade(reader: Reader, target: Target, found: Found) -> str:
     """Return a message about a version without a recorded maker: the reason, or its first user."""
     name = target.path or target.iri
     message = f"no recorded process made {name}"
-    if gaps := found.gaps or incomplete.of_origin(reader, target.iri):
+    if gaps := found.gaps or incomplete.of_origin(incomplete.gaps(reader), target.iri):
         return f"{message}: {gaps[0]['reason']}"
     used = " UNION ".join(f"{{ ?a {word} <{target.iri}> }}" for word in ("prov:used", "provio:usedAsNoise"))
     query = f"SELECT ?a ?start {{ {used} ?a prov:startedAtTime ?start }} ORDER BY ?start ?a LIMIT 1"
