@@ -10,12 +10,28 @@ static uint64_t nanoseconds_of(struct timespec time) {
     return (uint64_t)time.tv_sec * NANOSECONDS + (uint64_t)time.tv_nsec;
 }
 
+// The kernel's own function (vdso), which makes no system call; NULL: the kernel has none. A library next to the shim may
+// replace the function of the C library (libfaketime): the times of files are not those of its clock.
+typedef int clock_reader(clockid_t clock, struct timespec *time);
+static EARLY clock_reader *_Atomic kernel_clock;
+#if defined(__aarch64__)
+static const char KERNEL_CLOCK[] = "__kernel_clock_gettime";
+#else
+static const char KERNEL_CLOCK[] = "__vdso_clock_gettime";
+#endif
+
+void clock_begin(void) {
+    atomic_store(&kernel_clock, (clock_reader *)kernel_function(KERNEL_CLOCK));
+}
+
+static bool clock_read(clockid_t clock, struct timespec *time) {
+    clock_reader *read = relaxed(kernel_clock);
+    return (read != NULL ? read(clock, time) : RAW(clock_gettime, clock, (long)time)) == 0;
+}
+
 static uint64_t system_clock(void) {
     struct timespec time = {0};
-    if (relaxed(by_system_call))
-        RAW(clock_gettime, CLOCK_REALTIME, (long)&time);
-    else
-        clock_gettime(CLOCK_REALTIME, &time); // in the vdso, without a system call; errno changes only on failure
+    clock_read(CLOCK_REALTIME, &time);
     return nanoseconds_of(time);
 }
 
@@ -27,8 +43,7 @@ uint64_t wall_clock(void) {
 uint64_t boot_tick(void) {
     enum { A_TICK = NANOSECONDS / 100 };
     struct timespec time = {0};
-    if (relaxed(by_system_call) || relaxed(stopped) || relaxed(under_seccomp) ||
-        clock_gettime(CLOCK_BOOTTIME, &time) != 0)
+    if (relaxed(by_system_call) || relaxed(stopped) || relaxed(under_seccomp) || !clock_read(CLOCK_BOOTTIME, &time))
         return 0;
     return nanoseconds_of(time) / A_TICK;
 }
@@ -41,6 +56,7 @@ void clock_stop(struct thread *thread) {
 
 void clock_without_counter(struct thread *thread) {
     atomic_store(&by_system_call, true);
+    atomic_store(&kernel_clock, NULL);
     thread->anchor = NULL;
 }
 

@@ -152,6 +152,7 @@ static void begin(int count, char **arguments, char **environment) {
     settings.wipes = RAW(madvise, (long)&page, sizeof page, MADV_WIPEONFORK) == 0;
     thread_key_take();
     atomic_store(&first_descriptors[0], NULL); // the first access to a page: a read first would cause two page faults
+    clock_begin();
     process.started = wall_clock();
     python_detect();
     atomic_store(&process.alive, (uint32_t)settings.detail + 1);

@@ -163,6 +163,7 @@ uint64_t child_tick(int pid);
 void child_named(void);
 
 // clock.c
+void clock_begin(void);
 uint64_t boot_tick(void);
 uint64_t clock_slow(struct thread *thread);
 void clock_stop(struct thread *thread);            // no clock from here on: the last time stays

@@ -161,15 +161,19 @@ static const struct link_map *own_map(void) {
     return map;
 }
 
-// Search libraries loaded after the start: before glibc 2.34, threads are in a separate library.
-static void *find_loaded(const char *name, uint32_t hash) {
+static void *find_from(const struct link_map *map, const char *name, uint32_t hash) {
     void *found = NULL;
-    const struct link_map *map = own_map();
-    for (map = map == NULL ? NULL : map->l_next; map != NULL && found == NULL; map = map->l_next) {
+    for (; map != NULL && found == NULL; map = map->l_next) {
         struct library library;
         if (library_read(&library, map)) found = library_find(&library, name, hash);
     }
     return found;
+}
+
+// Search libraries loaded after the start: before glibc 2.34, threads are in a separate library.
+static void *find_loaded(const char *name, uint32_t hash) {
+    const struct link_map *own = own_map();
+    return find_from(own == NULL ? NULL : own->l_next, name, hash);
 }
 
 static void *find_name(const char *name) {
@@ -219,6 +223,11 @@ void resolve_begin(void) {
 void *real_named(const char *name) {
     resolve_begin();
     return find_name(name);
+}
+
+// The vdso comes before the shim in the list of glibc, and last in that of musl.
+void *kernel_function(const char *name) {
+    return find_from(loaded() == NULL ? NULL : loaded()->r_map, name, hash_of(name));
 }
 
 struct definitions {

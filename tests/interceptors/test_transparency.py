@@ -45,6 +45,7 @@ TOOLS: dict[str, tuple[str, ...]] = {
     "perl": ("perl.sh",),
     "sqlite3 (WAL, concurrent writers)": ("sqlite.sh",),
     "bash (job control, here-documents, process substitution)": ("bash.sh",),
+    "faketime (a clock that stands still, differs, runs faster)": ("faketime.sh",),
 }
 LANGUAGES: dict[str, tuple[str, ...]] = {
     "python3, its files": ("files.py",),

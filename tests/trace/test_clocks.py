@@ -4,9 +4,12 @@ possible inputs, with a gap; for other events it is as with one clock. Traces ar
 from __future__ import annotations
 
 import re
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from conftest import Project
 from synthetic_traces import HOST, STEP, File, Process, Run
 
 from provio.lineage.clocks import Clocks
@@ -197,3 +200,19 @@ def test_an_error_below_a_millisecond_is_not_shown_as_zero(apart: int, said: str
     clocks.doubt("v", "b", "a")
     what = f"what a and b did to this file lies within {said}, by which their clocks may differ"
     assert list(clocks.gaps()) == [("v~clocks", "v", f"{what}: whichever came first, both ways are followed")]
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("clock", ["-1d", "+10d", "2020-01-01 00:00:00", "@2020-01-01 00:00:00 x10"])
+def test_programs_with_a_clock_of_their_own(project: Project, needs: Callable[..., None], clock: str) -> None:
+    """Each reads the output of the one before, with that clock and with the machine's in turns: the lineage is true,
+    and the record has the machine's times."""
+    needs("faketime")
+    project.sh("echo 1 > a; echo 2 > other")
+    began = time.time_ns()
+    project.run(f"cp a b; faketime -f '{clock}' cp b c; cp c d; faketime -f '{clock}' sh -c 'date; cp d e; sort e > f'")
+    project.run("sort f > g; cat other > f")
+    assert {path for path in project.data("g") if not path.startswith("../")} == {"a", "b", "c", "d", "e", "f"}
+    assert project.data("f") == {"other"}
+    times = [int(said) for path in project.trace_files() for said in re.findall(r":epochNs (\d+)", path.read_text())]
+    assert all(began <= told <= time.time_ns() for told in times)
