@@ -10,8 +10,8 @@ static uint64_t nanoseconds_of(struct timespec time) {
     return (uint64_t)time.tv_sec * NANOSECONDS + (uint64_t)time.tv_nsec;
 }
 
-// The kernel's own function (vdso), which makes no system call; NULL: the kernel has none. A library next to the shim may
-// replace the function of the C library (libfaketime): the times of files are not those of its clock.
+// The kernel's own function (vdso), which makes no system call; NULL: the kernel has none. A library next to the shim
+// may replace the function of the C library (libfaketime): the times of files are not those of its clock.
 typedef int clock_reader(clockid_t clock, struct timespec *time);
 static EARLY clock_reader *_Atomic kernel_clock;
 #if defined(__aarch64__)
