@@ -56,7 +56,7 @@ def _execute_and_exit() -> NoReturn:
     except BrokenPipeError:
         code = 141
     except OSError as error:
-        name = error.filename or "the output"
+        name = error.filename or "the output, or a file of the record"
         terminal.complain(f"{name}: {error.strerror or error}: check its permissions and the free space")
         code = 1
     terminal.drop_output()

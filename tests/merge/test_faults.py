@@ -1,4 +1,4 @@
-"""Faults during a merge: kills at its steps, a full disk, a store that is read-only, of another user, or newer.
+"""Faults during a merge: kills at its steps, a full or bad disk, a store that is read-only, of another user, or newer.
 
 In each case queries are answered as before, and afterwards the store has the quads of an undisturbed merge.
 """
@@ -6,6 +6,7 @@ In each case queries are answered as before, and afterwards the store has the qu
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import subprocess
@@ -18,6 +19,7 @@ import pyoxigraph
 import pytest
 import steps
 from conftest import Project, provio_command
+from failing_calls import faults, injector
 
 from provio.settings.home import Home
 from provio.store.embedded.reader import StoreReader
@@ -131,6 +133,41 @@ def test_a_disk_that_is_full_before_anything_was_merged(project: Project, small_
     assert "1 run pending: cannot write the store" in asked.stderr
     assert "No space left on device): make room" in asked.stderr
     assert [name for name in os.listdir(small_disk / "provio") if name.startswith("store.version")] == []
+
+
+# From so many calls on: at the start, while the store is opened, while it is written, at the end.
+BAD = [("read", -1), ("read", -15), ("write", -4), ("write", -60), ("sync", -1), ("rename", -4), ("close", -15)]
+QUESTIONS = (["runs"], ["lineage", "f5"], ["stats"])
+
+
+@pytest.mark.slow
+@pytest.mark.integration
+def test_a_disk_with_errors(pending: Project, tmp_path: Path) -> None:
+    """Calls on the record fail with EIO: a merge and queries end as usual or with one line, and answers are those from
+    before or after the merge; a merge on the repaired disk is complete."""
+    place, library = tmp_path / "copy", str(injector(tmp_path))
+    before, after = undisturbed(pending, place)
+    answers = [
+        subprocess.check_output([*provio_command(), *asked], env=copied, cwd=pending.path, stderr=subprocess.PIPE)
+        for copied in [copy(pending, place)]
+        for asked in QUESTIONS
+    ]
+    failed = 0
+    for number, (call, turn) in enumerate(BAD):
+        env = copy(pending, place)
+        bad = {**env, **faults(place, {call: (turn, errno.EIO)}), "LD_PRELOAD": library}
+        done = subprocess.run([*provio_command(), "merge", "--quiet"], env=bad, cwd="/", capture_output=True, text=True)
+        failed += done.returncode == 1
+        assert (done.returncode, done.stderr.count("\n")) in ((0, 0), (1, 1)), (call, turn, done.stderr)
+        assert quads(place) in (before, after), (call, turn)
+        words, answer = list(zip(QUESTIONS, answers, strict=True))[number % len(QUESTIONS)]
+        asked = subprocess.run([*provio_command(), *words], env=bad, cwd=pending.path, capture_output=True)
+        assert (asked.returncode, asked.stdout) in ((0, answer), (1, b"")), (call, turn, words)
+        said = asked.stderr.splitlines()  # about the merge and about the answer
+        assert len(said) >= asked.returncode and all(line.startswith(b"provio: ") for line in said), said
+        assert merge(env) == 0
+        assert quads(place) == after, (call, turn)
+    assert failed > len(BAD) / 2
 
 
 @pytest.mark.integration
