@@ -19,7 +19,7 @@ from provio.settings.schema import Config
 from provio.store import Writer
 from provio.trace.run_facts import Trace
 
-RULES = 17  # increased when the same trace files give another graph: older merged runs are then merged again
+RULES = 18  # increased when the same trace files give another graph: older merged runs are then merged again
 NUMBERED = pattern(rf"(?m)^<([^>]*)> <{NS}inode> ")
 MADE = pattern(rf"(?m)^<([^>]*)> <{PROV}wasGeneratedBy> ")
 

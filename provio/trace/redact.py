@@ -1,7 +1,7 @@
 """Replaces secrets in names, values and command lines by `REDACTED`.
 
-A value is a secret because of its name (`*TOKEN*`, `*PASSWORD*` …), or because it is the password in an address
-(`https://ada:secret@host`). The name stays.
+A value is a secret because of its name (`*TOKEN*`, `*PASSWORD*` …), because it is the password in an address
+(`https://ada:secret@host`), or because of its form (`secret_forms.py`). The name stays.
 """
 
 from __future__ import annotations
@@ -16,15 +16,14 @@ from provio.base import turtle
 from provio.base.records import frozen, pattern
 from provio.interceptors.python import secret_words
 from provio.interceptors.python.secret_words import is_secret, parts_of
+from provio.trace.secret_forms import ASSIGNMENTS, MARKS, NUMBERS, OPTION, STATED, SURE, TOKENS, VARIABLE, Form
 from provio.trace.values import TEXT, Value
 
 if TYPE_CHECKING:
     from provio.trace.run_facts import Trace
 
 
-# Options of known programs that take a secret though their names do not show it.
-
-REDACTED = "REDACTED"
+REDACTED = secret_words.REDACTED
 
 
 @frozen
@@ -45,6 +44,7 @@ class Shape:
     once: bool = False
 
 
+# Options of known programs that take a secret though their names do not show it.
 MYSQL = (
     "mysql mysqladmin mysqlbinlog mysqlcheck mysqldump mysqlimport mysqlpump mysqlsh mysqlshow mysqlslap mysql_upgrade "
     "mariadb mariadb-admin mariadb-backup mariadb-binlog mariadb-check mariadb-dump mariadb-import mariadb-show "
@@ -186,20 +186,9 @@ def _words() -> re.Pattern[str]:
 SECRET = "TOKEN SECRET PASSW PASSPHRASE KEY CREDENTIAL AUTH COOKIE SESSION SIGNATURE PRIVATE".split()
 # Secret words in a variable's name of several words; PWD alone is the current folder.
 PARTS = frozenset("PASS PWD PW PAT JWT SSHPASS".split())
-# Each part is bounded: a hostile text of megabytes must not take long.
-HEADER = pattern(r"(?i)\b((?:proxy-)?authorization|cookie|x-[\w-]{0,40}(?:key|token))(\s{0,9}:\s{0,9})[^'\"]+")
-ASSIGNED = pattern(r"(?<![^\s;&|(\"'])([A-Z_][A-Z0-9_]*)=(\"[^\"]*\"|'[^']*'|[^\s;&|)]+)")
-GIVEN = pattern(r"(?<![^\s;&|(\"'])(--?)([A-Za-z][\w.-]*)(=|\s{1,99})(?!-)(\"[^\"]*\"|'[^']*'|[^\s;&|)]+)")
-# `?token=…&` in an address, `user=ada,password=…` of a mount, `host=h password=…` of a database.
-INNER = pattern(r"(?<![^?&,;\s\"'])([A-Za-z][\w.-]{0,99})=([^\s,;&#\"']+)")
-# `password = "…"` and `"password": "…"` of a program's text.
-QUOTED = pattern(
-    r"""\b([A-Za-z_]\w{0,99})(["']?\s{0,9}[=:]\s{0,9}[rbufRBUF]{0,2})("[^"\n]{1,4096}"|'[^'\n]{1,4096}')"""
-)
-OPTION = pattern(r"(-{0,2})([A-Za-z][\w.-]*)(=?)(.*)", re.DOTALL)
-# A text without any of these needs no further check.
-SUSPECT = "@ = token secret pass pwd key credential auth bearer cookie".split()
-NUMBERS = frozenset("integer decimal double".split())
+ARGUMENT = pattern(r"(-{0,2})([A-Za-z][\w.-]*)(=?)(.*)", re.DOTALL)
+QUOTES = "\"'`"
+NUMBER_TYPES = frozenset("integer decimal double".split())
 
 
 @frozen
@@ -211,10 +200,7 @@ class Redaction:
 
     def variable(self, name: str, value: str) -> str:
         """Return an environment variable's value, redacted if it is a secret."""
-        upper = name.upper()
-        words = upper.split("_")
-        usual = any(word in upper for word in SECRET) or not PARTS.isdisjoint(words if len(words) > 1 else ())
-        return REDACTED if value and self._is_secret(name, usual) else without_passwords(value)
+        return REDACTED if value and self._is_secret_variable(name) else self.text(value)
 
     def arguments(self, arguments: Iterable[bytes]) -> list[bytes]:
         """Return a command line without its secrets."""
@@ -222,27 +208,23 @@ class Redaction:
         kept = self._argued(without(words)) if self._may_hold(" ".join(words)) else words
         return [text.encode("latin-1") for text in kept]
 
-    def source(self, text: str) -> str:
-        """Return a program's source text without the secrets in it."""
-
-        def quoted(match: re.Match[str]) -> str:
-            secret = self._is_secret(match[1], _is_secret_option(match[1]))
-            return f"{match[1]}{match[2]}{match[3][0]}{REDACTED}{match[3][0]}" if secret else match[0]
-
-        return self._inside(QUOTED.sub(quoted, text)) if self.add or _is_suspect(text) else text
+    def text(self, text: str) -> str:
+        """Return a text (a script, a program, JSON …) without the secrets in it."""
+        return self._inside(text) if self._may_hold(text) else text
 
     def command_line(self, encoded: str) -> str:
         """Return a command line as the trace format writes it, without its secrets."""
         return _command_line(self, encoded) if self._may_hold(encoded) else encoded
 
-    def _may_hold(self, command_line: str) -> bool:
-        """Return whether a command line needs a full check."""
-        return bool(self.add) or _is_suspect(command_line) or named(command_line)
+    def _may_hold(self, text: str) -> bool:
+        """Return whether a text needs a full check."""
+        folded = text.casefold()
+        return bool(self.add) or "@" in text or any(mark in folded for mark in MARKS) or named(text)
 
     def _argued(self, arguments: Iterator[str]) -> Iterator[str]:
         follows = ""
         for text in arguments:
-            option = OPTION.fullmatch(text)
+            option = ARGUMENT.fullmatch(text)
             secret = option is not None and self._is_secret(option[2], _is_secret_option(option[2], option[4]))
             if follows and not text.startswith("-") and self._is_secret(follows, _is_secret_option(follows, text)):
                 yield REDACTED
@@ -253,23 +235,43 @@ class Redaction:
             follows = option[2] if option and secret and option[1] and not option[3] else ""
 
     def _inside(self, text: str) -> str:
-        """Redact a text that may hold a script: assignments of secret variables, options, headers, addresses."""
+        text, folded = without_passwords(in_script(text)), text.casefold()
+        for form in (*TOKENS, *ASSIGNMENTS):
+            if (self.add and form.judge) or any(mark in folded for mark in form.marks):
+                text = self._replaced(form, text)
+        return text
 
-        def assigned(match: re.Match[str]) -> str:
-            return match[1] + "=" + (REDACTED if self.variable(match[1], match[2]) == REDACTED else match[2])
+    def _replaced(self, form: Form, text: str) -> str:
+        """Return a text with the secrets of one form replaced."""
+        parts, copied, at = [], 0, 0
+        while match := form.pattern.search(text, at):
+            group, at = match.lastgroup or "value", match.end()
+            start, end = match.span(group)
+            value = match[group]
+            named = "name" in match.re.groupindex
+            if value.strip("()[]{}") in ("", REDACTED):
+                continue
+            if not named or self._is_assigned(form, match["name"], value):
+                parts += [text[copied:start], REDACTED]
+                copied = end
+            elif value[0] in QUOTES or text[start - 1] in QUOTES:
+                at = start + 1  # another assignment may be inside the quotes
+        return "".join((*parts, text[copied:]))
 
-        def inner(match: re.Match[str]) -> str:
-            return (
-                f"{match[1]}={REDACTED}" if self._is_secret(match[1], _is_secret_option(*match.groups())) else match[0]
-            )
+    def _is_assigned(self, form: Form, name: str, value: str) -> bool:
+        """Return whether a name marks a value as a secret, by the rule of a form."""
+        if form.judge == VARIABLE:
+            return self._is_secret_variable(name)
+        if form.judge == OPTION:
+            return self._is_secret(name, _is_secret_option(name, value))
+        number = form.judge == SURE or bool(NUMBERS.fullmatch(value))
+        return not STATED.fullmatch(value) and self._is_secret(name, is_secret(name, value, number))
 
-        def given(match: re.Match[str]) -> str:
-            secret = self._is_secret(match[2], _is_secret_option(match[2], match[4]))
-            return match[1] + match[2] + match[3] + (REDACTED if secret else match[4])
-
-        text = INNER.sub(inner, ASSIGNED.sub(assigned, without_passwords(in_script(text))))
-        text = GIVEN.sub(given, text)
-        return HEADER.sub(rf"\1\2{REDACTED}", text)
+    def _is_secret_variable(self, name: str) -> bool:
+        upper = name.upper()
+        words = upper.split("_")
+        usual = any(word in upper for word in SECRET) or not PARTS.isdisjoint(words if len(words) > 1 else ())
+        return self._is_secret(name, usual)
 
     def _is_secret(self, name: str, usual: bool) -> bool:
         return (usual or _matches(name, self.add)) and not _matches(name, self.keep)
@@ -278,7 +280,7 @@ class Redaction:
         """Return the value of a setting, redacted if any part of its dotted name is a secret's; a `number` is a secret
         only if the name certainly is one."""
         secret = any(self._is_secret(part, is_secret(part, value, number)) for part in parts_of(name))
-        return REDACTED if value and secret else without_passwords(value)
+        return REDACTED if value and secret else self.text(value)
 
 
 def without_passwords(text: str) -> str:
@@ -291,27 +293,30 @@ def without_passwords(text: str) -> str:
 
 def declarations(found: Trace, redaction: Redaction) -> None:
     """Redact the declarations of programs, before any conclusion: not even the hash of a secret is stored."""
+    for configuration in found.declarations.configurations:
+        configuration.name = redaction.text(configuration.name)
     for settings in found.declarations.holders():
         for name, value in settings.items():
             if value.type == "boolean":  # it states whether there is a secret
                 continue
-            text = redaction.setting(name, value.text, value.type in NUMBERS)
+            text = redaction.setting(name, value.text, value.type in NUMBER_TYPES)
             if text != value.text:
                 settings[name] = Value(TEXT, text)
     for entity in found.declarations.entities.values():
-        entity.name, entity.identifier = without_passwords(entity.name), without_passwords(entity.identifier)
+        entity.name, entity.identifier = redaction.text(entity.name), redaction.text(entity.identifier)
 
 
 def processes(found: Trace, redaction: Redaction) -> None:
-    """Redact the command lines of processes and the source texts of Tasks."""
+    """Redact the command lines of processes, and the names and source texts of Tasks."""
     for process in found.processes.values():
         if "argv" in process.record:
             process.record["argv"] = redaction.command_line(process.record["argv"])
     for task in found.tasks.values():
-        if "sourceText" in task.record:
-            task.record["sourceText"] = redaction.source(task.record["sourceText"])
+        for word in ("name", "sourceText"):
+            if word in task.record:
+                task.record[word] = redaction.text(task.record[word])
         if "sourceTextEncoded" in task.record:  # it is not UTF-8
-            text = redaction.source(unquote(task.record["sourceTextEncoded"], errors="surrogateescape"))
+            text = redaction.text(unquote(task.record["sourceTextEncoded"], errors="surrogateescape"))
             task.record["sourceTextEncoded"] = turtle.path_iri(text.encode("utf-8", "surrogateescape"))
 
 
@@ -328,11 +333,6 @@ def _command_line(redaction: Redaction, encoded: str) -> str:
     from provio.trace.decode import decode_argv  # slow to import; a recording has not loaded it
 
     return turtle.encode_argv(redaction.arguments(decode_argv(encoded)))
-
-
-def _is_suspect(text: str) -> bool:
-    folded = text.casefold()
-    return any(word in folded for word in SUSPECT)
 
 
 def _is_secret_option(name: str, value: str = "") -> bool:

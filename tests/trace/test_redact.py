@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 from conftest import Project
 
+from provio.base import turtle
+from provio.render.exports import FORMATS
 from provio.trace.redact import REDACTED, Redaction
+from provio.trace.secret_forms import ASSIGNMENTS, SURE, TOKENS, Form
 
 SECRET = "hunter2hunter2"
 
@@ -108,6 +111,63 @@ def test_secrets_of_known_programs_are_redacted() -> None:
             assert Redaction().arguments(map(str.encode, command)) == list(map(str.encode, shown)), text
 
 
+@pytest.mark.parametrize("form", [*TOKENS, *ASSIGNMENTS], ids=lambda form: form.shown)
+def test_each_form_of_the_table_is_redacted(form: Form) -> None:
+    """Its examples of secrets, in a text and by its own row alone; the texts that look similar stay."""
+    for example in form.hidden:
+        text, shown = example.replace("{}", form.sample), example.replace("{}", REDACTED)
+        assert (Redaction().text(text), Redaction()._replaced(form, text)) == (shown, shown), text
+    for text in form.kept:
+        assert Redaction().text(text) == text
+
+
+def test_the_page_lists_the_forms_of_the_table() -> None:
+    """In the same order, assignments before tokens."""
+    page = (Path(__file__).resolve().parents[2] / "docs" / "privacy.md").read_text(encoding="utf-8")
+    lists = re.split("Assignments to such names|Tokens and keys, by their form", page)[1:]
+    shown = [re.findall("(?m)^- (.*)$", part.split("\n\n")[1]) for part in lists]
+    assert shown == [[form.shown for form in forms] for forms in (ASSIGNMENTS, TOKENS)]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (r'{"password": "a\"hunter2"}', '{"password": "REDACTED"}'),
+        (r'{"password": "hunter2\\"} x', '{"password": "REDACTED"} x'),
+        (r'"{\"token\": \"a\\\"hunter2\"}"', r'"{\"token\": \"REDACTED\"}"'),
+        ("password: 'hunter2", "password: 'REDACTED"),
+        (
+            "def f(password: str, token: str | None = None): pass",
+            "def f(password: str, token: str | None = None): pass",
+        ),
+        ('    token: str = "hunter2"\n    n: int', "    token: REDACTED\n    n: int"),
+        ("x = \"import os; os.environ['API_KEY']='hunter2'\"", "x = \"import os; os.environ['API_KEY']='REDACTED'\""),
+        ("the key: a, tokens: 3, author: Ada", "the key: a, tokens: 3, author: Ada"),
+    ],
+)
+def test_quotes_and_names_in_texts(text: str, shown: str) -> None:
+    """Quotes inside a value do not end it; other words that look like names of secrets stay."""
+    assert Redaction().text(text) == shown
+
+
+@pytest.mark.slow
+@pytest.mark.integration
+def test_each_form_takes_linear_time() -> None:
+    """Parts of its examples, repeated to 300 KB: a pattern that takes quadratic time would need minutes."""
+    code = """
+import resource
+from provio.trace.redact import Redaction
+from provio.trace.secret_forms import ASSIGNMENTS, TOKENS
+resource.setrlimit(resource.RLIMIT_CPU, (120, 120))
+for form in (*TOKENS, *ASSIGNMENTS):
+    for text in {example.replace("{}", form.sample) for example in (*form.hidden[:2], *form.kept[:1])}:
+        for piece in {text[: len(text) // 2 + 1], text[:-1]}:
+            Redaction()._replaced(form, piece * (300_000 // len(piece)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
 def test_bytes_that_are_no_text_stay() -> None:
     """A name that is not UTF-8 is unchanged."""
     assert Redaction().arguments([b"x", b"\xff=\xfe@", b"--token=\xff"]) == [b"x", b"\xff=\xfe@", b"--token=REDACTED"]
@@ -134,6 +194,26 @@ def test_a_projects_file_cannot_keep_secrets(project: Project) -> None:
     assert sum(SECRET in path.read_text() for path in project.path.glob(".provio/runs/*/run.ttl")) == 1
 
 
+PLANTED = [form.hidden[0].replace("{}", form.sample) for form in (*TOKENS, *ASSIGNMENTS)]
+SAMPLES = [SECRET, *{form.sample for form in (*TOKENS, *ASSIGNMENTS) if form.judge != SURE}]
+# A program with the planted texts in its arguments, those of its children, its Tasks and its declarations.
+DECLARES = """
+import os, subprocess, sys
+import provio, provio.interceptors.python.tasks
+password = "hunter2"; os.environ['API_KEY'] = 'hunter2'
+for text in sys.argv[1:]:
+    subprocess.run(["/bin/echo", text], stdout=subprocess.DEVNULL)
+    subprocess.run(["/bin/echo", "unobserved", text], env={}, stdout=subprocess.DEVNULL)
+text = chr(10).join(sys.argv[1:])
+with provio.activity(text, text=text):
+    open("made", "w").write("x")
+number = provio.interceptors.python.tasks.begin(text, "cell", text)
+provio.interceptors.python.tasks.end(number)
+provio.configuration({"text": text, "each": sys.argv[1:]}, name=text)
+provio.generated(provio.entity(text, identifier=text, text=text))
+"""
+
+
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Project:
     """A project with a run that has secrets in its command line and environment, recorded with a given umask."""
@@ -145,6 +225,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Project:
         "PROVIO_MERGE": "wait",
         **dict.fromkeys(names, SECRET),
         "EBROOTX": f"https://ada:{SECRET}@host/x",
+        "SLURM_PLANTED": "\n".join(PLANTED),
     }
     (folder / "provio.toml").write_text('[redact]\nadd = ["*_CARD", "card"]\n', encoding="utf-8")
     project = Project(folder, env)
@@ -152,6 +233,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Project:
     done = project.provio("run", "--", "bash", "-c", script, preexec_fn=lambda: os.umask(0))
     assert SECRET in done.stdout  # the command itself gets the secret
     project.provio("run", "--", "/bin/echo", f"--card={SECRET}")
+    project.provio("run", "--detail=call", "--", sys.executable, "-c", DECLARES, *PLANTED)
     return project
 
 
@@ -159,9 +241,9 @@ def recorded(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Project:
 def test_the_files_of_provio_run_have_no_secret(recorded: Project) -> None:
     """The names are there, with REDACTED as their value."""
     texts = [file.read_text(encoding="utf-8") for file in recorded.path.glob(".provio/runs/*/run.ttl")]
-    assert len(texts) == 2
+    assert len(texts) == 3
     for text in texts:
-        assert SECRET not in text
+        assert not [sample for sample in SAMPLES if sample in text or turtle.literal(sample)[1:-1] in text]
         for name in ("SLURM_JWT_TOKEN", "PBS_PASSWORD", "OMPI_COMM_WORLD_SESSION_KEY", "SLURM_CARD"):
             assert f':name "{name}" ; :value "{REDACTED}"' in text
         assert f':value "https://ada:{REDACTED}@host/x"' in text
@@ -170,8 +252,12 @@ def test_the_files_of_provio_run_have_no_secret(recorded: Project) -> None:
 @pytest.mark.integration
 def test_no_answer_holds_a_secret(recorded: Project) -> None:
     """The command lines of processes are redacted by the merge."""
-    for question in (["export"], ["runs"], ["show", "last"], ["lineage", "out", "--all"], ["why", "out"]):
-        assert SECRET not in recorded.provio(*question).stdout, question
+    exports = [["export", "--as", form] for form in FORMATS]
+    questions = [["runs"], ["show", "last"], ["lineage", "out", "--all"], ["why", "made"], ["lineage", "made", "--all"]]
+    questions += [["runs", "--as", "json"], ["show", "last", "--as", "json"], ["query", "SELECT * { ?s ?p ?o }"]]
+    for question in [*exports, *questions]:
+        text = recorded.provio(*question).stdout
+        assert not [sample for sample in SAMPLES if sample in text or turtle.literal(sample)[1:-1] in text], question
     shown = recorded.rows("SELECT DISTINCT ?argv { ?p a provio:Process ; provio:argv ?argv }")
     assert any("API_TOKEN=REDACTED" in row["argv"] for row in shown)
     assert any(row["argv"] == "/bin/echo --password REDACTED https://a:REDACTED@h" for row in shown)
