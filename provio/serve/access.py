@@ -17,7 +17,6 @@ import re
 import secrets
 import socket
 from collections.abc import Mapping
-from http import cookies
 from pathlib import Path
 from typing import NamedTuple
 
@@ -124,11 +123,9 @@ class Guard:
         return hmac.compare_digest(text.encode("utf-8", "replace"), self.secret.encode())
 
     def _is_session(self, request: Mapping[str, str]) -> bool:
-        try:
-            found = cookies.SimpleCookie(request.get("HTTP_COOKIE", "")).get(self.cookie)
-        except cookies.CookieError:
-            return False
-        return found is not None and hmac.compare_digest(found.value.encode("utf-8", "replace"), self.session.encode())
+        cookie = f"{self.cookie}={self.session}".encode()
+        sent = (one.strip() for one in request.get("HTTP_COOKIE", "").split(";"))
+        return any(hmac.compare_digest(one.encode("utf-8", "replace"), cookie) for one in sent)
 
     def session_cookie(self) -> str:
         """Return the cookie that starts a session in a browser."""

@@ -25,6 +25,7 @@ from provio.serve.snapshot_holder import Served, SnapshotHolder
 from provio.store import implied, sparql, sparql_patterns
 
 AT_ONCE = 8  # queries at the same time
+WAITING = 8  # queries that wait for a place; more would leave no thread for the explorer
 WHOLE = 1 << 20  # bytes of a response to receive before any is sent: an error until then has its own status
 ENDED = "the query was ended (no memory left, or nested too deeply): query less data"
 GRACE = 1.5  # seconds after the time limit until a server that still runs the query is killed
@@ -54,24 +55,34 @@ class Endpoint:
 
     def __init__(self, holder: SnapshotHolder, seconds: float) -> None:
         self.holder, self.seconds = holder, seconds
-        self.places = threading.BoundedSemaphore(AT_ONCE)
+        self.places, self.queue = threading.BoundedSemaphore(AT_ONCE), threading.BoundedSemaphore(WAITING)
 
     def answer(self, request: Mapping[str, str], body: bytes) -> Reply:
         """Return the response to a request (a WSGI environment); raise Refused, TimedOut."""
-        fields = _fields(request, body)
+        text, graphs = _given(request, body)
         headers = {"Accept": request.get("HTTP_ACCEPT", "*/*"), "Content-Type": FORM, "Connection": "close"}
-        if not self.places.acquire(timeout=self.seconds or None):
-            raise Refused(503, f"{AT_ONCE} queries are already running: try again later")
+        self._enter()
         query = _Query(self.holder, self.seconds, self.places)
         try:
-            return query.run(_bodies(fields), headers)
+            return query.run(text, graphs, headers)
         except BaseException:
             query.close()
             raise
 
+    def _enter(self) -> None:
+        """Wait for a place, at most as long as a query may take."""
+        entered = self.places.acquire(blocking=False)
+        if not entered and self.queue.acquire(blocking=False):
+            try:
+                entered = self.places.acquire(timeout=self.seconds or None)
+            finally:
+                self.queue.release()
+        if not entered:
+            raise Refused(503, f"{AT_ONCE} queries are already running: try again later")
 
-def _fields(request: Mapping[str, str], body: bytes) -> list[tuple[str, str]]:
-    """Return the parameters to pass on: the query after provio's prefixes, and the graphs of its dataset."""
+
+def _given(request: Mapping[str, str], body: bytes) -> tuple[str, list[tuple[str, str]]]:
+    """Return the query of a request, and the parameters that name the graphs of its dataset."""
     given = parse_qsl(request.get("QUERY_STRING", ""), keep_blank_values=True)
     kind = request.get("CONTENT_TYPE", "").partition(";")[0].strip().lower()
     if request["REQUEST_METHOD"] == "POST":
@@ -81,41 +92,33 @@ def _fields(request: Mapping[str, str], body: bytes) -> list[tuple[str, str]]:
     queries = [value for name, value in given if name == "query"]
     if len(queries) != 1:
         raise Refused(400, "give one query: /query?query=…, or POST it (SPARQL 1.1 Protocol)")
-    text = queries[0]
+    return queries[0], [(name, value) for name, value in given if name in DATASET]
+
+
+def _bodies(text: str, graphs: list[tuple[str, str]]) -> Iterator[bytes]:
+    """Yield the bodies to send, after each step of the preparation: none, or the query with provio's prefixes, first
+    extended by implied classes of PROV. Raises Refused."""
     if sparql.updates(text):
         raise Refused(403, "this endpoint is read-only: updates are rejected")
+    yield b""
     if sparql.calls_service(text):
         raise Refused(403, "SERVICE is rejected because it queries another server: remove it")
-    graphs = [(name, value) for name, value in given if name in DATASET]
-    _reject_run_graphs(text, [value for _, value in graphs])
-    return [("query", PROLOGUE + text), *(graphs or _all(text))]
-
-
-def _reject_run_graphs(text: str, graphs: list[str]) -> None:
-    """Reject the graph of a single run: all runs are in one graph, so the result would be empty."""
+    yield b""
+    named: list[str] = []
     with contextlib.suppress(SyntaxError):
-        graphs += [graph for named in sparql.dataset(text, PREFIXES) or () for graph in named]
-    if any(graph.startswith(RUN_BASE) for graph in graphs):
+        named = [graph for graphs_ in sparql.dataset(text, PREFIXES) or () for graph in graphs_]
+    if any(graph.startswith(RUN_BASE) for graph in (*named, *(value for _, value in graphs))):
+        # The graph of a single run: all runs are in one graph, so the result would be empty.
         raise Refused(400, "runs have no separate graphs here: use ?x provio:partOf+ <RUN>, or provio query --name")
-
-
-def _bodies(fields: list[tuple[str, str]]) -> list[bytes]:
-    """Return the bodies to send: the query extended by implied classes of PROV, then the original query."""
-    (name, text), *graphs = fields
+    if not graphs and not named:
+        graphs = [("union-default-graph", "")]  # not if the query names some: it would override FROM
+    yield b""
+    text = PROLOGUE + text
     wide = sparql_patterns.widened(text)
-    plain = urlencode(fields).encode()
-    if wide == text:
-        return [plain]
-    more = [(DATASET[0], implied.CLASSES)] if any(given == DATASET[0] for given, _ in graphs) else []
-    return [urlencode([(name, sparql.with_graph(wide, implied.CLASSES)), *graphs, *more]).encode(), plain]
-
-
-def _all(text: str) -> list[tuple[str, str]]:
-    """Return the parameter that selects all graphs, unless the query names some: it would override FROM."""
-    with contextlib.suppress(SyntaxError):
-        if sparql.dataset(text, PREFIXES):
-            return []
-    return [("union-default-graph", "")]
+    if wide != text:
+        more = [(DATASET[0], implied.CLASSES)] if any(name == DATASET[0] for name, _ in graphs) else []
+        yield urlencode([("query", sparql.with_graph(wide, implied.CLASSES)), *graphs, *more]).encode()
+    yield urlencode([("query", text), *graphs]).encode()
 
 
 def _posted(kind: str, body: bytes) -> list[tuple[str, str]]:
@@ -151,20 +154,31 @@ class _Query:
         self.socket: socket.socket | None = None
         self.server: OxigraphServer | None = None
 
-    def run(self, bodies: list[bytes], headers: dict[str, str]) -> Reply:
-        """Send the first query, or the second if the server rejects the first; return the response when its first
-        `WHOLE` bytes have arrived."""
+    def run(self, text: str, graphs: list[tuple[str, str]], headers: dict[str, str]) -> Reply:
+        """Send the query with implied classes, or the original one if the server rejects that; return the response when
+        its first `WHOLE` bytes have arrived."""
+        bodies: list[bytes] = []
         for last in (False, True):
-            self.server = self.served.oxigraph()
             try:
+                bodies = bodies or self._prepared(text, graphs)
+                self.server = self.served.oxigraph()
                 return self._send(bodies, headers)
             except TimeoutError:
                 raise TimedOut(self.seconds) from None
             except (OSError, http.client.HTTPException):
                 if last:  # the server ended twice, probably because of this query
                     raise Refused(503, ENDED) from None
-                self._drop_connection(self.server)
+                if self.server:
+                    self._drop_connection(self.server)
         raise AssertionError
+
+    def _prepared(self, text: str, graphs: list[tuple[str, str]]) -> list[bytes]:
+        """Return the bodies to send; the time of the query's preparation counts."""
+        found = []
+        for body in _bodies(text, graphs):
+            self._left()
+            found += [body] if body else []
+        return found
 
     def _drop_connection(self, server: OxigraphServer) -> None:
         """Close the connection to a server that did not respond, and may be about to end."""

@@ -14,7 +14,8 @@ from typing import NamedTuple
 
 from provio.base.vocab import PREFIXES, RDF, RDFS
 from provio.store import implied
-from provio.store.sparql import TOKEN, Token, resolved
+from provio.store.sparql import Names
+from provio.store.sparql_tokens import Token, Tokenizer
 
 TYPE = RDF + "type"
 A = Token("word", "a")
@@ -58,16 +59,16 @@ class _Tokens:
     """A text, read one token at a time."""
 
     def __init__(self, text: str) -> None:
-        self.text = text
+        self.text, self.tokenizer = text, Tokenizer(text)
         self.start = self.end = self.before = 0
         self.token = Token("", "")
         self.next()
 
     def next(self) -> None:
         """Advance to the next token."""
-        found = TOKEN.search(self.text, self.end)
+        found = self.tokenizer.match(self.end)
         while found and found.lastgroup == "comment":
-            found = TOKEN.search(self.text, found.end())
+            found = self.tokenizer.match(found.end())
         self.before = self.end
         self.start, self.end = found.span() if found else (len(self.text),) * 2
         self.token = Token(found.lastgroup or "", found[0]) if found else Token("", "")
@@ -114,7 +115,7 @@ class _Query(_Tokens):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.found: list[Property] = []
-        self.known, self.base = dict(PREFIXES), ""
+        self.names = Names(PREFIXES)
 
     def read(self) -> None:
         """Read the complete query."""
@@ -138,12 +139,12 @@ class _Query(_Tokens):
         prefix = self.token.text[:-1]
         if not base:
             self.next()
-        iri = resolved(self.token, self.base, self.known)
+        iri = self.names.resolved(self.token)
         self.next()
         if base:
-            self.base = iri
+            self.names.base = iri
         else:
-            self.known[prefix] = iri
+            self.names.prefixes[prefix] = iri
 
     def _head(self) -> None:
         """Skip the part before the pattern of a query."""
@@ -227,7 +228,7 @@ class _Query(_Tokens):
     def _term(self) -> str:
         """Read a subject or an object; return its IRI, or an empty text for any other term."""
         token = self.token
-        named = resolved(token, self.base, self.known) if token.kind in ("iri", "name") else ""
+        named = self.names.resolved(token) if token.kind in ("iri", "name") else ""
         if self.at("["):
             self.next()
             self._properties("")
@@ -305,7 +306,7 @@ class _Query(_Tokens):
             self.next()
             self._negated()
             return Path(start, self.before, "!")
-        what = TYPE if token == A else resolved(token, self.base, self.known)
+        what = TYPE if token == A else self.names.resolved(token)
         self.next()
         return Path(start, self.before, what)
 
@@ -323,35 +324,52 @@ class _Query(_Tokens):
 
 STEP = f"<{implied.IMPLIES}>"
 Edit = tuple[int, int, str]
+OFTEN = 1 << 14  # characters: a shorter query may be run often, and is widened once
+ROOM = 4 << 20  # characters that are inserted
+
+
+def widened(text: str) -> str:
+    """Return a query that finds nodes by the PROV classes that their stored class implies."""
+    return _widened(text) if len(text) < OFTEN else _widened.__wrapped__(text)
 
 
 @lru_cache(maxsize=256)
-def widened(text: str) -> str:
-    """Return a query that finds nodes by the PROV classes that their stored class implies."""
+def _widened(text: str) -> str:
     if not any(name.rpartition("#")[2] in text for name in implied.names()):
         return text
     try:
         found = properties(text)
     except (Unclear, SyntaxError):
         return text
-    return _edited(text, (edit for one in found for edit in _edits(one, text)))
+    edits, room = [], ROOM
+    for edit in (edit for one in found for edit in _edits(one, text)):
+        edits.append(edit)
+        room -= len(edit[2])
+        if room < 0:  # a long path with many objects
+            return text
+    return _edited(text, edits)
 
 
 def _edited(text: str, edits: Iterable[Edit], offset: int = 0) -> str:
-    for start, end, new in sorted(edits, reverse=True):
-        text = text[: start - offset] + new + text[end - offset :]
-    return text
+    parts, last = [], 0
+    for start, end, new in sorted(edits):
+        parts += [text[last : start - offset], new]
+        last = end - offset
+    return "".join([*parts, text[last:]])
 
 
 def _edits(one: Property, text: str) -> Iterator[Edit]:
     """Yield the changes of a property's text: an object that needs another path than its predecessor gets a predicate
     of its own."""
     start, end = one.path.start, one.path.end
-    current = text[start:end]
     backwards = _ends(one.path, text, forward=False) if one.subject in implied.names() else []
+    forwards = _ends(one.path, text) if any(value in implied.names() for value, *_ in one.objects) else []
+    if not forwards and not backwards:
+        return
+    current = text[start:end]
+    plain, wide = (_edited(current, edits, start) for edits in (backwards, [*forwards, *backwards]))
     for number, (value, *comma) in enumerate(one.objects):
-        forwards = _ends(one.path, text) if value in implied.names() else []
-        verb = _edited(text[start:end], [*forwards, *backwards], start)
+        verb = wide if value in implied.names() else plain
         if verb != current:
             yield (comma[0], comma[1], f"; {verb} ") if number else (start, end, verb)
         current = verb

@@ -187,14 +187,6 @@ def test_permitted_queries_call_no_server(server: Server, inner: str) -> None:
     assert server.called == []
 
 
-@settings(max_examples=300, deadline=None)
-@given(text=some.text(some.sampled_from("<>\"'#\\u0053sERVICErvice?:{} \n@._"), max_size=40))
-def test_every_text_is_cut_into_tokens(text: str) -> None:
-    """Only white space and comments are omitted, in any text."""
-    found = "".join(match[0] for match in sparql.TOKEN.finditer(text))
-    assert found == "".join(c for c in text if not c.isspace()) or any(c.isspace() for c in found)
-
-
 @pytest.mark.integration
 def test_an_update_must_be_requested(recorded: Project) -> None:
     """Exit code 1 with the required option; nothing changes; a query is not executed as an update."""
