@@ -1,6 +1,7 @@
 """`provio serve`: serves an explorer and a SPARQL 1.1 endpoint for a record; it never writes to the record.
 
 server           the server as a whole
+connections      deadlines and limits of connections
 routes           the paths and their contents (WSGI)
 access           permission: the address, the host names, the token
 endpoint         /query, passed on to Oxigraph's server

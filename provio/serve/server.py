@@ -5,37 +5,17 @@ from __future__ import annotations
 import contextlib
 import logging
 import signal
-import socket
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from provio.base.errors import ProvioError
 from provio.serve import MISSING, oxigraph
 from provio.serve.access import Address, Guard
+from provio.serve.connections import ALL, LOOKS, Connections
 from provio.serve.routes import LARGEST, Front
 from provio.serve.snapshot_holder import SnapshotHolder
 
-STALLED = 10  # seconds without progress after which a client that does not read is disconnected
-LOOKS = 2  # seconds between two checks
-
-
-def drop_stalled(server: Any) -> None:
-    """Make a waitress server disconnect clients that do not read, whenever it checks for idle ones."""
-    usual = server.maintenance
-
-    def maintenance(now: float) -> None:
-        usual(now)
-        for channel in list(server.active_channels.values()):
-            if channel.requests and channel.total_outbufs_len and channel.last_activity < now - STALLED:
-                channel.will_close = True
-                with contextlib.suppress(OSError):  # this wakes the loop, which closes the channel
-                    channel.socket.shutdown(socket.SHUT_RDWR)
-
-    server.maintenance = maintenance
-
-
 THREADS = 24
-CONNECTIONS = 200
 ENDS = (signal.SIGTERM, signal.SIGHUP)
 
 
@@ -79,14 +59,14 @@ def _waitress() -> Any:
 def _listening(waitress: Any, place: Address) -> Any:
     try:
         server = waitress.create_server(
-            lambda *_: [], host=place.host, port=place.port, threads=THREADS, connection_limit=CONNECTIONS,
+            lambda *_: [], host=place.host, port=place.port, threads=THREADS, connection_limit=2 * ALL,
             max_request_body_size=LARGEST, max_request_header_size=1 << 16, ident=None,
             clear_untrusted_proxy_headers=True, cleanup_interval=LOOKS,
         )  # fmt: skip
     except OSError as error:
         where, free = f"{place.host}:{place.port}", "--bind 127.0.0.1:0: any free port"
         raise ProvioError(f"cannot listen on {where} ({error.strerror}): name another ({free})") from None
-    drop_stalled(server)
+    Connections(server, place.own)
     return server
 
 
