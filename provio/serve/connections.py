@@ -1,6 +1,6 @@
 """Limits the connections of a waitress server, so that no client locks out others.
 
-A request must arrive within a deadline, and a client must read what it gets. If a client has too many connections, or
+A request must arrive within a deadline, and a client must read its answer. If a client has too many connections, or
 all have, the one that has waited longest without a complete request is closed: clients that send their request at once
 are always answered. waitress has only limits of idle time and of all connections; docs/serve.md has the reason for it.
 """
