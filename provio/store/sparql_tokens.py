@@ -1,8 +1,8 @@
 """Cuts the text of a SPARQL 1.1 query or update into the tokens of the grammar
 (https://www.w3.org/TR/sparql11-query/#sparqlGrammar, rules 139 to 173).
 
-Any text is cut, also one that is no SPARQL, in a time proportional to its length: no expression gives back characters that
-it has matched, and a search that has failed is not repeated for the same part of the text.
+Any text is cut, also one that is no SPARQL, in a time proportional to its length: no expression gives back characters
+that it has matched, and a search that has failed is not repeated for the same part of the text.
 """
 
 from __future__ import annotations
