@@ -181,6 +181,7 @@
 #define TERM_leadsTo ":leadsTo"
 #define TERM_length ":length"
 #define TERM_links ":links"
+#define TERM_listed ":listed"
 #define TERM_localAddress ":localAddress"
 #define TERM_longest ":longest"
 #define TERM_madeIn ":madeIn"

@@ -109,8 +109,12 @@ def _copy_run(folder: Path, target: Path) -> None:
         run_archive.write(folder, read_head(folder), run_source.archive_of(target), going=True)
         changed = run_source.of(folder).changed()
         os.utime(run_source.archive_of(target), ns=(changed, changed))
-    else:
+    else:  # the lists as they are before the folders are searched: a run in progress has new files later
+        lists = {place.name: list(run_source.lists(place)) for place in run_source.folders_of(folder, {})}
         _tree(folder, target)
+        for host, found in lists.items():
+            for file in found:
+                (target / host / file.name).write_bytes(file.load())
 
 
 def _copy_store(home: Home, copy: Home) -> None:

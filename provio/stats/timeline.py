@@ -16,6 +16,8 @@ from provio.trace import read, run_source
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from provio.trace.run_source import RunFile
+
 LANES, SPANS = 60, 12_000  # of one picture: further threads are omitted, adjacent spans are combined
 COLUMNS = 1000  # of a picture at its finest
 
@@ -136,24 +138,35 @@ def of_run(folder: Path) -> Iterator[Call]:
     head, epochs = read.read_head(folder), dict[str, int]()
     for file in run_source.of(folder).files(head):
         if file.gap is None:
-            _epochs(file.load(), epochs)
+            _epochs(_matches(BASE, file), epochs)
     for file in run_source.of(folder).calls(head):
-        yield from _lines(file.load(), epochs)
+        yield from _lines(_matches(LINE, file), epochs)
 
 
-def _epochs(data: bytes, epochs: dict[str, int]) -> None:
+def _matches(form: re.Pattern[bytes], file: RunFile) -> Iterator[re.Match[bytes]]:
+    """Yield the matches in the lines of a file, which may be large."""
+    rest = b""
+    for part in file.parts() or (file.load(),):
+        whole, newline, last = part.rpartition(b"\n")
+        if newline:
+            yield from form.finditer(rest + whole + newline)
+        rest = last if newline else rest + last
+    yield from form.finditer(rest)
+
+
+def _epochs(matches: Iterable[re.Match[bytes]], epochs: dict[str, int]) -> None:
     """Add the start of each thread's clock."""
     base = ""
-    for found in BASE.finditer(data):
+    for found in matches:
         if found[1]:
             base = found[1].decode(errors="replace")
         else:
             epochs.setdefault(base, int(found[2]))
 
 
-def _lines(data: bytes, epochs: dict[str, int]) -> Iterator[Call]:
+def _lines(matches: Iterable[re.Match[bytes]], epochs: dict[str, int]) -> Iterator[Call]:
     base, epoch = "", 0
-    for found in LINE.finditer(data):
+    for found in matches:
         declared, access, side, offset, size, at, took = found.groups()
         if declared:
             base = declared.decode(errors="replace")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from itertools import chain
 
 from provio.base.records import pattern
 from provio.base.vocab import local_name
@@ -121,6 +122,8 @@ def _named_only(file: Opening, shown: set[str]) -> bool:
 
 TASK = pattern(r"/t[0-9]{1,20}$")
 CLOSE = ("closedNs", "closedMtimeNs", "closedCtimeNs", "closedSize", "closedLinks")
+DETAILS = {"AccessSizes": 1, "Turn": 2}  # the records about an access, and the segments that they add to its IRI
+Details = list[tuple[str, Packed]]
 OPENED = frozenset({"FileVersion", "Directory", "Pipe", "Socket", "File"})
 
 
@@ -180,10 +183,12 @@ def _open(trace: Trace, iri: str, record: Record, members: Members) -> None:
 def attach(
     trace: Trace, later: dict[str, Packed], openings: dict[str, Opening], threads: dict[str, Thread],
     readers: tuple[Members, DeclarationReader],
-) -> None:  # fmt: skip
-    """Add accesses and closes to their openings and events to their processes, in any order of files."""
+) -> Details:  # fmt: skip
+    """Add accesses and closes to their openings and events to their processes, in any order of files. Return the
+    details of accesses that are in other files of their threads, for `attach_details`."""
     members, declarations = readers
     accesses: dict[str, Access] = {}
+    elsewhere: Details = []
     for iri, packed in later.items():
         record = packed.record()
         kind = record.get("a")
@@ -194,15 +199,46 @@ def attach(
             declarations.add_use_of_thread(thread, record)
         elif kind is None or "closedNs" in record:
             _update(trace, iri, record, openings, members)
-        elif kind == "AccessSizes":
-            access, _, side = iri.rpartition("/")
-            if access in accesses:  # it precedes its sizes in the same file
-                unusual = accesses[access].unusual = accesses[access].unusual or {}
-                unusual[side] = record
-        elif kind == "Turn":
-            _turn(accesses, iri, record)
+        elif kind in DETAILS:
+            access = accesses.get(described(iri, kind))  # it precedes its details in the same file
+            if access is None:
+                elsewhere.append((iri, packed))
+            else:
+                _describe(access, iri, record)
         elif thread:
             _of_thread(openings, thread, iri, record, accesses, members)
+    return elsewhere
+
+
+def attach_details(trace: Trace, details: Details) -> None:
+    """Add the details of accesses that are in earlier files of their threads."""
+    wanted = {described(iri, packed.record()["a"]) for iri, packed in details}
+    accesses: dict[str, Access] = {}
+    for process in trace.processes.values() if wanted else ():
+        openings = chain(process.openings, process.containers)
+        members = (member.accesses for file in process.containers for member in file.members)
+        for access in chain(process.summed, *(opening.accesses for opening in openings), *members):
+            iri = access.thread.iri + access.name
+            if iri in wanted:
+                accesses[iri] = access
+    for iri, packed in details:
+        record = packed.record()
+        found = accesses.get(described(iri, record["a"]))
+        if found is not None:
+            _describe(found, iri, record)
+
+
+def described(iri: str, kind: str) -> str:
+    """Return the access that a record of its sizes or turns is about."""
+    return iri.rsplit("/", DETAILS[kind])[0]
+
+
+def _describe(access: Access, iri: str, record: Record) -> None:
+    if record["a"] == "AccessSizes":
+        unusual = access.unusual = access.unusual or {}
+        unusual[iri.rpartition("/")[2]] = record
+    else:
+        _turn(access, iri.rsplit("/", 2)[1], record)
 
 
 def _update(trace: Trace, iri: str, record: Record, openings: dict[str, Opening], members: Members) -> None:
@@ -212,14 +248,11 @@ def _update(trace: Trace, iri: str, record: Record, openings: dict[str, Opening]
         _close(openings.get(iri), record)
 
 
-def _turn(accesses: dict[str, Access], iri: str, record: Record) -> None:
-    name, side = iri.rsplit("/", 2)[:2]
-    access = accesses.get(name)
-    if access is not None:
-        epoch, last = access.thread.epoch, int(record.get("last", 0))
-        turn = (last and epoch + last, int(record.get("bytes", 0)), epoch + int(record.get("first", 0)))
-        turns = access.turns = access.turns or {}
-        turns.setdefault(side, []).append(turn)
+def _turn(access: Access, side: str, record: Record) -> None:
+    epoch, last = access.thread.epoch, int(record.get("last", 0))
+    turn = (last and epoch + last, int(record.get("bytes", 0)), epoch + int(record.get("first", 0)))
+    turns = access.turns = access.turns or {}
+    turns.setdefault(side, []).append(turn)
 
 
 def _of_thread(

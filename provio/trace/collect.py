@@ -21,8 +21,8 @@ from provio.settings.home import RUN_ID, Home, share
 from provio.system import node_local
 from provio.trace import environment, liveness, run_source
 
-# endings of files that only this host uses
-NOT_COPIED = (node_local.SIGN, ".new", run_source.UNCLOSED, run_source.TERMINAL_ENDING)
+# endings of files that only this host uses, and of the list, which is copied before the others
+NOT_COPIED = (node_local.SIGN, ".new", run_source.UNCLOSED, run_source.TERMINAL_ENDING, run_source.LIST)
 DONE = ".collected"  # ending of a folder that is completely copied to the run folder
 PART = 1 << 20  # bytes that are copied or compared at once
 
@@ -179,6 +179,7 @@ def _collect(home: Home, run: str, place: Path, own: bool) -> None:
         living_processes(place) or run in liveness.started_runs() or (not own and _is_starting(home.runs / run))
     )
     target.mkdir(exist_ok=True)
+    _copy_list(source, target)
     _copy_all(source, target, _names(source))
     if ended:
         _finish(place, note, target, final)
@@ -187,6 +188,12 @@ def _collect(home: Home, run: str, place: Path, own: bool) -> None:
 
 def _names(source: Path) -> set[str]:
     return {name for name in os.listdir(source) if not name.endswith(NOT_COPIED)} if source.is_dir() else set()
+
+
+def _copy_list(source: Path, target: Path) -> None:
+    """Copy the list of thread files, before the folder is searched: all files that a copy of it names are copied."""
+    if (source / run_source.LIST).exists():
+        _copy(source / run_source.LIST, target / run_source.LIST)
 
 
 def _copy_all(source: Path, target: Path, names: Iterable[str]) -> None:
@@ -255,6 +262,7 @@ def _finish(place: Path, note: Path, target: Path, final: set[str]) -> None:
     with _exclusive(source) as locked:
         if not locked or living_processes(place):
             return
+        _copy_list(source, target)
         _copy_all(source, target, _names(source) - final)
         node_local.unsay(str(mark))
         text, new = mark.read_text(encoding="utf-8", errors="replace").removesuffix(" .\n"), mark.with_suffix(".new")

@@ -7,7 +7,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache, partial
+from functools import cache
 from importlib import import_module
 from itertools import chain, count
 from pathlib import Path
@@ -58,16 +58,27 @@ class Digests:
         """Replace the content of a file that the caller has written."""
         self._known[key] = _sha256(data)
 
-    def refresh(self, files: Iterable[tuple[Key, Path, Callable[[], bytes]]]) -> None:
-        """Set the moment to now if no file has changed; `files` are all files: key, path, content."""
+    def refresh(self, files: Iterable[RunFile]) -> None:
+        """Set the moment to now if none of the files, which are all files, has changed."""
         now = moment()
         with contextlib.suppress(OSError):
-            if all(os.stat(path).st_mtime_ns <= self.moment or self._holds(key, load()) for key, path, load in files):
+            if all(os.stat(file.path).st_mtime_ns <= self.moment or self._holds(file) for file in files):
                 self.moment = now
 
-    def _holds(self, key: Key, data: bytes) -> bool:
-        """Return whether the content is the one that was read."""
-        return self._known.get(key) == _sha256(data)
+    def _holds(self, file: RunFile) -> bool:
+        """Return whether the content of a file is the one that was read."""
+        present, key = Digests(), (file.host, file.name)
+        present.add_content(file)
+        return self._known.get(key) == present._known[key]
+
+    def add_content(self, file: RunFile) -> None:
+        """Add the present content of a file, or the reason of a gap; raises OSError."""
+        key, parts = (file.host, file.name), file.parts()
+        if parts is None:
+            self.add(key, file.load() if file.gap is None else os.fsencode(file.gap))
+        else:
+            deque(self.hashed(key, parts), maxlen=0)
+            self.add_hashed()
 
     def equal(self, other: Digests, keys: Iterable[Key]) -> bool:
         """Return whether the given files have equal digests in both."""
@@ -111,27 +122,16 @@ def content_hash(folder: Path, record: Record, source: RunFiles | None = None) -
     digests = Digests()
     for file in all_of(source or run_source.of(folder), record):  # an archive is read in this order
         with contextlib.suppress(OSError):
-            key, parts = (file.host, file.name), file.parts()
-            if parts is None:
-                digests.add(key, content(file))
-            else:
-                deque(digests.hashed(key, parts), maxlen=0)
-                digests.add_hashed()
+            digests.add_content(file)
     return digests.hexdigest()
 
 
 def unchanged_since(folder: Path, record: Record, digests: Digests) -> int:
     """Return the last moment (ns since 1970) at which a run's files are known to have had these digests."""
-    files = all_of(run_source.of(folder), record)
-    digests.refresh(((file.host, file.name), file.path, partial(content, file)) for file in files)
+    digests.refresh(all_of(run_source.of(folder), record))
     return digests.moment
 
 
 def all_of(source: RunFiles, record: Record) -> Iterable[RunFile]:
     """Return the files of a run that are part of its hash."""
     return chain([source.head()], source.files(record))
-
-
-def content(file: RunFile) -> bytes:
-    """Return the content of a file, or the reason of a gap."""
-    return file.load() if file.gap is None else os.fsencode(file.gap)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from provio.base.records import pattern
 from provio.base.vocab import UNRECORDED
@@ -11,7 +11,7 @@ from provio.system.statx import Record
 from provio.trace.decode import path_of
 from provio.trace.facts import Process, Thread
 from provio.trace.run_facts import Damage, Trace, Unwatched
-from provio.trace.run_source import RunFile
+from provio.trace.run_source import THREAD_FILE, RunFile
 
 SHELLS = frozenset({"system", "popen", "_IO_popen"})  # calls that start a shell, which a gap of theirs is about
 RANKS = "/ranks"  # ending of the IRI of the gap for contradictory variables of launchers
@@ -70,16 +70,18 @@ def file_gap(trace: Trace, file: RunFile, reason: str) -> None:
         trace.gaps.append((iri + "gap", iri, reason))
 
 
-def damage_gaps(trace: Trace) -> Iterator[tuple[str, str, str]]:
-    """Yield a gap for each process with damaged files, or for the run."""
+def damage_gaps(trace: Trace, find: Callable[[str], Process | None] | None = None) -> Iterator[tuple[str, str, str]]:
+    """Yield a gap for each process with damaged files, or for the run. `find` returns the process of an IRI; by
+    default, one that is not known is added."""
     found: dict[str, list[Damage]] = {}
     for damage in trace.damages:
-        process = process_at(trace, f"{trace.iri}/{damage.path.parent.name}/{damage.path.name.rsplit('.', 2)[0]}/")
+        thread = THREAD_FILE.fullmatch(damage.path.name)
+        iri = f"{trace.iri}/{damage.path.parent.name}/{thread['image']}/" if thread else ""
+        process = (find(iri) if find else process_at(trace, iri)) if thread else None
         found.setdefault(process.iri if process else trace.iri, []).append(damage)
     for about, (first, *more) in found.items():
         also = f" (and at {len(more)} more)" if more else ""
-        reason = f"the trace is damaged from line {first.line} of {first.path.name}{also}"
-        yield f"{about.rstrip('/')}/damage", about, reason
+        yield f"{about.rstrip('/')}/damage", about, f"the trace is damaged{first.place}{also}"
 
 
 def add_lost_processes(trace: Trace) -> None:

@@ -19,7 +19,7 @@ from provio.base.vocab import RUN_BASE
 from provio.system import jobs
 from provio.system.statx import Facts, Record
 from provio.trace import hosts, run_source
-from provio.trace.assemble import Members, adopt, assemble, attach
+from provio.trace.assemble import Details, Members, adopt, assemble, attach, attach_details
 from provio.trace.decode import path_of
 from provio.trace.digests import Digests
 from provio.trace.facts import Opening, Process
@@ -33,6 +33,7 @@ from provio.trace.records import AFTER as AFTER  # noqa: PLC0414
 from provio.trace.records import Records, load
 from provio.trace.run_facts import Damage, Hash, Trace
 from provio.trace.run_source import RunFile, RunFiles
+from provio.trace.thread_files import Completeness, Content
 from provio.trace.trust import admitted
 
 if TYPE_CHECKING:
@@ -47,11 +48,17 @@ def read_run(folder: Path, lone: Lone | None = None) -> Trace:
     source = run_source.of(folder)
     trace, head = start_trace(source)
     trace.lone = lone
-    read_files(trace, source.files(trace.run))
+    read_files(trace, watched(trace, source))
     add_run_gaps(trace, head)
     trace.gaps += damage_gaps(trace)
     add_lost_processes(trace)
     return trace
+
+
+def watched(trace: Trace, source: RunFiles) -> Iterator[RunFile]:
+    """Yield the files of a run; add the damage of those that are missing."""
+    files = source.files(trace.run)
+    return trace.files.watch(files, trace.digests, trace.damages) if trace.files else files
 
 
 def add_run_gaps(trace: Trace, head: Records) -> None:
@@ -71,6 +78,7 @@ def start_trace(source: RunFiles) -> tuple[Trace, Records]:
         damages.append(Damage(source.head().path, 1, "has no record of the run"))
     mounts = [record for record in head.values() if record.get("a") == "Mount"]
     trace = Trace(source.folder, run_id, run, mounts, {}, [], damages, digests)
+    trace.files = Completeness(source.folder, run)
     trace.environment = {
         r["name"]: r["value"] for r in head.values() if r.get("a") == "Environment" and {"name", "value"} <= r.keys()
     }
@@ -78,9 +86,9 @@ def start_trace(source: RunFiles) -> tuple[Trace, Records]:
     return trace, head
 
 
-def records_of(trace: Trace, file: RunFile) -> Records:
-    """Return the records of one file of a run; its damages are added to the trace."""
-    records = load(file, trace.digests, trace.damages)
+def records_of(trace: Trace, file: RunFile, content: Content | None = None) -> Records:
+    """Return the records of one file of a run; its damages are added to the trace. `content` receives its bytes."""
+    records = load(file, trace.digests, trace.damages, content)
     return admitted(records, f"{trace.iri}/{file.host}/", file.path, trace.damages)
 
 
@@ -117,8 +125,10 @@ def read_files(
     openings = {opening.iri: opening for opening in trace.openings()} | members.containers
     members.place()
     threads = {thread.iri: thread for process in trace.processes.values() for thread in process.threads}
+    details: Details = []
     while late:
-        attach(trace, late.popleft(), openings, threads, (members, declarations))
+        details += attach(trace, late.popleft(), openings, threads, (members, declarations))
+    attach_details(trace, details)
     trace.declarations = declarations.assembled()
     _order(trace)
     found = (after.get(own, {}) for own in trace.processes) if after else ()
@@ -149,18 +159,28 @@ def lone_files(trace: Trace, process: Process) -> Iterator[Trace]:
 
 def _read_file(trace: Trace, file: RunFile, declarations: DeclarationReader) -> Records:
     """Return the records of a file; a large one's metrics and openings that may be lone are taken out of them."""
-    own = f"{trace.iri}/{file.host}/"
-    if _is_large(file) and not hosts.offset(trace.hosts.get(file.host, {})):
-        from provio.trace.fast import large_file  # slow to import, and few runs have a large file
-
-        found = large_file.load(file, own, trace.digests, declarations, trace.lone)
-        if found is not None:
-            return admitted(found, own, file.path, trace.damages)
-    records = records_of(trace, file)
-    if trace.lone:
-        for iri, record in records.items():
-            trace.lone.note(iri, record)
+    content, damages = Content(), len(trace.damages)
+    records = _large(trace, file, declarations, content) if _is_large(file) else None
+    if records is None:
+        content = Content()
+        records = records_of(trace, file, content)
+        if trace.lone:
+            trace.lone.note_all(records)
+    if trace.files and len(trace.damages) == damages:
+        has_header = any("epochNs" in record for record in records.values())
+        trace.damages += trace.files.damage(file, content, has_header)
     return records
+
+
+def _large(trace: Trace, file: RunFile, declarations: DeclarationReader, content: Content) -> Records | None:
+    """Return the records of a large file; None if it is read as any other."""
+    own = f"{trace.iri}/{file.host}/"
+    if hosts.offset(trace.hosts.get(file.host, {})):
+        return None
+    from provio.trace.fast import large_file  # slow to import, and few runs have a large file
+
+    found = large_file.load(file, own, trace, declarations, content)
+    return None if found is None else admitted(found, own, file.path, trace.damages)
 
 
 def _is_large(file: RunFile) -> bool:

@@ -1,13 +1,16 @@
 """Reads one file of a run: a Turtle document to its records, and a list of its damages.
 
-Of a damaged file the records before the damage are kept.
+Of a damaged thread file only the damaged lines are lost; of any other file the records before the damage are kept.
 """
 
 from __future__ import annotations
 
 import contextlib
+from collections import deque
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyoxigraph
 
@@ -19,6 +22,9 @@ from provio.trace.run_facts import Damage
 from provio.trace.run_source import RunFile
 from provio.trace.trust import LONGEST, without_long
 
+if TYPE_CHECKING:
+    from provio.trace.thread_files import Content
+
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 STRING = pyoxigraph.NamedNode(XSD + "string")
 Records = dict[str, Record]
@@ -26,20 +32,45 @@ AFTER = ("settled.ttl", "hashes.ttl")  # files that are written after the run
 TRIALS = 4  # attempts to find the end of the good part of a damaged file
 FEW = 500  # files, for which the Turtle parser takes less time than to learn the shapes of lines
 _parsed = count()
+LINE_START = pattern(rb"(?:^|\n) +<")  # of a line that an interceptor wrote
 NUMBER = pattern(r"[+-]?[0-9]{1,20}")  # 64 bits: times beyond 2286, inodes of stacked file systems
 
 
-def load(file: RunFile, digests: Digests | None, damages: list[Damage]) -> Records:
-    """Return the records of a file; append its damages."""
+def load(file: RunFile, digests: Digests | None, damages: list[Damage], content: Content | None = None) -> Records:
+    """Return the records of a file; append its damages. `content` receives its bytes."""
+    key, found = (file.host, file.name), list[Damage]()
     try:
-        data = file.load()
+        parts = file.parts()
+        if parts is not None:
+            hashed = digests.hashed(key, parts) if digests is not None else parts
+            records = _in_parts(content.through(hashed) if content else hashed, file, found)
+            if digests is not None:
+                digests.add_hashed()
+        else:
+            data = file.load()
+            if digests is not None:
+                digests.add(key, data)
+            records = parse(b"".join(content.through([data])) if content else data, file.path, found)
+            records = records if len(data) <= LONGEST else without_long(records, file.path, found)
     except OSError as error:
-        damages.append(Damage(file.path, 0, error.strerror or "cannot be read"))
-        return {}
-    if digests is not None:
-        digests.add((file.host, file.name), data)
-    records = parse(data, file.path, damages)
-    return records if len(data) <= LONGEST else without_long(records, file.path, damages)
+        records = {}
+        found.append(Damage(file.path, 0, error.strerror or "cannot be read"))
+    damages += found
+    return records
+
+
+def _in_parts(parts: Iterator[bytes], file: RunFile, damages: list[Damage]) -> Records:
+    """Return the records of a large file, line by line; one with other statements, from another tool, is read as a
+    whole. Raises OSError."""
+    from provio.trace import turtle_lines  # slow to import, and few files are large or damaged
+
+    records: Records | None = None
+    with contextlib.suppress(turtle_lines.Foreign):
+        records = turtle_lines.read(parts, file.path, damages)
+    deque(parts, maxlen=0)  # after a line that is too long
+    if records is None:
+        records = without_long(parse(file.load(), file.path, damages), file.path, damages)
+    return records
 
 
 def parse(data: bytes, path: Path, damages: list[Damage]) -> Records:
@@ -48,12 +79,17 @@ def parse(data: bytes, path: Path, damages: list[Damage]) -> Records:
     if known is not None:
         return known
     try:
-        return _whole(records_in(data), path, damages)
+        return whole(records_in(data), path, damages)
     except (SyntaxError, ValueError, MemoryError) as error:
+        if LINE_START.search(data):
+            from provio.trace import turtle_lines  # slow to import, and few files are large or damaged
+
+            with contextlib.suppress(turtle_lines.Foreign):
+                return turtle_lines.read([data], path, damages)
         line = getattr(error, "lineno", None) or 0
         reason = str(error).split(": ", 1)[-1]
         damages.append(Damage(path, line, reason))
-        return _whole(_good_prefix(data, line) if line else _read_until(data), path, damages)
+        return whole(_good_prefix(data, line) if line else _read_until(data), path, damages)
 
 
 def _quickly(data: bytes) -> Records | None:
@@ -65,8 +101,8 @@ def _quickly(data: bytes) -> Records | None:
     return line_shapes.records(data)
 
 
-def _whole(records: Records, path: Path, damages: list[Damage]) -> Records:
-    """Remove the records that have a non-number as the value of a numeric property."""
+def whole(records: Records, path: Path, damages: list[Damage]) -> Records:
+    """Return the records without those that have a non-number as the value of a numeric property."""
     integers = vocabulary().integers
     for iri, record in list(records.items()):
         for name in record.keys() & integers:

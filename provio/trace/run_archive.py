@@ -24,7 +24,8 @@ from provio.trace.run_source import (
     CALLS_ENDING,
     GAP_ENDING,
     HEAD,
-    MOST,
+    LARGE,
+    LIST,
     SHELL_ENDING,
     TERMINAL_ENDING,
     UNCLOSED,
@@ -36,6 +37,7 @@ from provio.trace.run_source import (
 if TYPE_CHECKING:
     from provio.system.statx import Record
 
+MOST = 1 << 33  # bytes of one file
 MEMORY = 64 << 20  # bytes that xz may use; archives of runs need 2 MB
 CHUNK = 1 << 16
 
@@ -112,7 +114,19 @@ class Archive:
             return RunFile(host, name, self.place, _refusal(f"{member.name!r} does not belong in it"))
         if is_gap:
             return RunFile(host, name, path, bytes, member.linkname)
-        return RunFile(host, name, path, lambda: _read(archive, member))
+        large = member.size > LARGE
+        parts = (lambda: _parts(archive, member)) if large else (lambda: None)
+        return RunFile(host, name, path, lambda: _read(archive, member), None, parts)
+
+
+def _parts(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[bytes]:
+    """Yield the parts of a member; raises OSError."""
+    try:
+        held = archive.extractfile(member)
+        while held and (part := held.read(LARGE // 4)):
+            yield part
+    except (ValueError, EOFError, lzma.LZMAError, tarfile.TarError) as error:
+        raise OSError(errno.EIO, f"the archive is damaged here: {error}") from error
 
 
 def _read(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
@@ -205,29 +219,34 @@ def _check(files: Folder, record: Record) -> None:
 
 def _add(archive: tarfile.TarFile, run: str, member: RunFile, going: bool) -> None:
     info = tarfile.TarInfo("/".join(part for part in (run, member.host, member.name) if part))
-    info.mode, data = 0o600, b""
+    info.mode = 0o600
     if member.gap is not None:
         info.type, info.linkname = tarfile.SYMTYPE, member.gap
-    else:
-        data, info.mtime = _unwritten(member.path, going)
+        archive.addfile(info)
+        return
+    if member.name == LIST:  # as it was before the folder was searched
+        data = member.load()
         info.size = len(data)
-    archive.addfile(info, io.BytesIO(data))
+        archive.addfile(info, io.BytesIO(data))
+        return
+    with open(os.open(member.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC), "rb") as file:
+        found = _unwritten(file, member.path, going)
+        info.size, info.mtime = found.st_size, int(found.st_mtime)
+        archive.addfile(info, file)  # raises OSError if it is shorter by now
 
 
-def _unwritten(path: Path, going: bool) -> tuple[bytes, int]:
-    """Return the bytes of a file and the time of its last change; raises OSError if it is still being written. The
-    kernel grants a read lease only if no process, in any container, has the file open or mapped for writing."""
-    fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    with open(fd, "rb") as file:
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > MOST:
-            raise OSError(errno.EFBIG, f"{path} is no regular file, or too large")
-        try:
-            if not going:
-                fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
-                fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
-        except BlockingIOError:
-            raise OSError(errno.EBUSY, f"{path} is still being written") from None
-        except OSError:
-            pass  # a file system without leases: the caller has checked the processes
-        return file.read(), int(found.st_mtime)
+def _unwritten(file: BinaryIO, path: Path, going: bool) -> os.stat_result:
+    """Return the status of a file; raises OSError if it is still being written. The kernel grants a read lease only if
+    no process, in any container, has the file open or mapped for writing."""
+    found = os.fstat(file.fileno())
+    if not stat.S_ISREG(found.st_mode) or found.st_size > MOST:
+        raise OSError(errno.EFBIG, f"{path} is no regular file, or larger than {MOST >> 30} GiB")
+    try:
+        if not going:
+            fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+            fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    except BlockingIOError:
+        raise OSError(errno.EBUSY, f"{path} is still being written") from None
+    except OSError:
+        pass  # a file system without leases: the caller has checked the processes
+    return found

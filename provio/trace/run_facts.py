@@ -20,6 +20,7 @@ from provio.trace.facts import Opening, Process
 
 if TYPE_CHECKING:
     from provio.trace.fast.lone_files import Lone
+    from provio.trace.thread_files import Completeness
 
 
 @plain(slots=True)
@@ -48,11 +49,20 @@ class Task:
 
 @frozen
 class Damage:
-    """A place in a file that violates the trace format, and the reason."""
+    """A place in a file that violates the trace format, and the reason; line 0 for a file as a whole. If the reason has
+    parts separated by `; `, the first one has no text from the file."""
 
     path: Path
     line: int
     reason: str
+
+    @property
+    def place(self) -> str:
+        """The end of a sentence about it, without text from the file."""
+        if self.line:
+            return f" at line {self.line} of {self.path.name}"
+        what, more, _ = self.reason.partition("; ")
+        return f": {self.path.name} {what}" if more else f" in {self.path.name}"
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.reason}"
@@ -100,6 +110,7 @@ class Trace:
     hosts: dict[str, Record] = field(default_factory=dict)  # the marks of the hosts, by their encoded names
     jobs: dict[str, dict[str, str]] = field(default_factory=dict)  # facts of the batch jobs that joined the run
     lone: Lone | None = None  # openings that are not in `processes`
+    files: Completeness | None = None  # of its thread files
 
     @cached_property
     def iri(self) -> str:

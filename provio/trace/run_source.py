@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
-from provio.base.records import frozen
+from provio.base.records import frozen, pattern
 from provio.settings.home import PACKED, RUN_ID
 
 if TYPE_CHECKING:
@@ -31,9 +31,15 @@ SHELL_ENDING = ".session"  # the identity of a shell that is recorded from some 
 HEAD = "run.ttl"
 UNCLOSED = "unclosed"  # the list of open files that the processes of a run keep, used only at the end of the run
 TERMINAL_ENDING = ".terminal"  # the marks of terminals that a process of the run opened, used only during the run
-MOST = 1 << 30  # bytes of one file; a larger one is damage
-THREAD_FILE = 4  # dots in the name of a thread file: <pid>.<tick>.<n>.<k>.ttl
+LIST = "threads"  # the list of the thread files of a host
+# <pid>.<tick>.<n>.<k>.ttl; where the thread continued in another file, <pid>.<tick>.<n>.<k>.<m>.ttl
+THREAD_FILE = pattern(
+    r"(?P<first>(?P<image>[0-9]{1,20}\.[0-9]{1,20}\.[0-9]{1,20})\.[0-9]{1,20})(?:\.(?P<part>[0-9]{1,20}))?\.ttl"
+)
 LARGE = 4 << 20  # bytes from which on a file is read in parts
+DOTS = 5  # in the name of a file in which a thread continued
+WHOLE = 256 << 20  # bytes of a file that is read as a whole; a larger one is damage
+LARGEST = 1 << 36  # bytes of a file that is read in parts
 AGE = 3600  # seconds: a younger run may still be inspected by its user, or written
 KEPT = 500  # folders that remain in any case, even of runs older than AGE
 NOTES = "unpacked"  # folder of the reasons why runs were not archived
@@ -69,7 +75,8 @@ class RunFiles(Protocol):
         """Return `run.ttl`."""
 
     def files(self, record: Record) -> Iterator[RunFile]:
-        """Yield thread files, gaps and the files of post-processing, by host and name."""
+        """Yield thread files, gaps and the files of post-processing, by host and name; before them, the list of each
+        host's thread files, as it was before the folder was searched."""
 
     def named(self, place: Path, name: str) -> RunFile:
         """Return a file again, by the folder and the name of its path; an archive needs a `Snapshot` for that."""
@@ -167,6 +174,7 @@ class Folder:
     def files(self, record: Record) -> Iterator[RunFile]:
         """Yield the thread files and gaps of each host, by name."""
         for place in sorted(folders_of(self.folder, record)):
+            yield from lists(place)
             entries = _entries(place)
             yield from (_file(place, entry) for entry in entries if _is_turtle(entry) or _is_gap(entry))
 
@@ -210,10 +218,10 @@ class Folder:
             for place, _, files in os.walk(root):
                 for name in (one for one in files if one.endswith(".ttl") and not one.endswith(CALLS_ENDING)):
                     with contextlib.suppress(OSError):  # just removed, or no plain file
-                        data = content(Path(place, name))
-                        found += len(data) - data.count(b"#")
-                    if found > enough:
-                        return found
+                        for data in _parts(Path(place, name)):
+                            found += len(data) - data.count(b"#")
+                            if found > enough:
+                                return found
         return found
 
     def _all(self) -> Iterator[os.stat_result]:
@@ -229,7 +237,7 @@ class Folder:
 
 def _changes_of(entry: os.DirEntry[str]) -> int:
     """Return the number of changes at the start of a thread file; of any other file, the time of its last change."""
-    if entry.name.count(".") != THREAD_FILE or not entry.name.endswith(".ttl"):
+    if not THREAD_FILE.fullmatch(entry.name):
         return entry.stat(follow_symlinks=False).st_mtime_ns
     fd = os.open(entry.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
@@ -287,11 +295,30 @@ def _same_owner(elsewhere: Path, run_folder: Path) -> bool:
         return False
 
 
+def lists(place: Path) -> Iterator[RunFile]:
+    """Yield the list of the thread files in a folder, as it is now; nothing if there is none."""
+    path = place / LIST
+    try:
+        data = content(path)
+    except FileNotFoundError:
+        return
+    except OSError:  # raised again where it is read
+        yield RunFile(place.name, LIST, path, lambda: content(path))
+        return
+    yield RunFile(place.name, LIST, path, lambda: data)
+
+
 def _entries(place: Path) -> list[os.DirEntry[str]]:
     try:
-        return sorted(os.scandir(place), key=lambda entry: entry.name)
+        return sorted(os.scandir(place), key=lambda entry: _order(entry.name))
     except OSError:
         return []
+
+
+def _order(name: str) -> tuple[str, int]:
+    """Return the place of a file among the others: the files in which a thread continued follow its first one."""
+    thread = THREAD_FILE.fullmatch(name) if name.count(".") == DOTS else None
+    return (f"{thread['first']}.ttl", int(thread["part"])) if thread else (name, 0)
 
 
 def _is_turtle(entry: os.DirEntry[str]) -> bool:
@@ -322,9 +349,9 @@ def named(place: Path, name: str) -> RunFile:
 
 def content(path: Path) -> bytes:
     """Return the bytes of a plain file; raises OSError for a link, for another kind of file (a FIFO would block for
-    ever), and for a file that is too large for a thread file."""
+    ever), and for a file that is too large to be read as a whole."""
     with _opened(path) as file:
-        return file.read(_size(file) + 1)  # one buffer of the right size
+        return file.read(_size(file, WHOLE) + 1)  # one buffer of the right size
 
 
 def parts(path: Path) -> Iterator[bytes] | None:
@@ -334,7 +361,7 @@ def parts(path: Path) -> Iterator[bytes] | None:
 
 def _parts(path: Path) -> Iterator[bytes]:
     with _opened(path) as file:
-        left = _size(file)
+        left = _size(file, LARGEST)
         while left > 0 and (part := file.read(min(left, LARGE // 4))):
             left -= len(part)
             yield part
@@ -344,10 +371,10 @@ def _opened(path: Path) -> BinaryIO:
     return open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC), "rb")
 
 
-def _size(file: BinaryIO) -> int:
+def _size(file: BinaryIO, most: int) -> int:
     found = os.fstat(file.fileno())
     if not stat.S_ISREG(found.st_mode):
         raise OSError(errno.EINVAL, "is no regular file")
-    if found.st_size > MOST:
-        raise OSError(errno.EFBIG, "is too large")
+    if found.st_size > most:
+        raise OSError(errno.EFBIG, f"is too large: more than {most >> 20} MiB")
     return found.st_size

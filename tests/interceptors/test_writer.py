@@ -190,7 +190,7 @@ def start_of(path: Path) -> tuple[int, int, str]:
 def blocks(trace: Trace) -> list[str]:
     """The blocks of the layer in their order, with objects renumbered, without times and pids."""
     lines = []
-    for path in sorted(trace.folder.iterdir(), key=start_of):
+    for path in sorted(trace.folder.glob("*.ttl"), key=start_of):
         text = path.read_text()
         assert text.endswith("\n")
         list(parsed(text.encode()))

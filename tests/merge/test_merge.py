@@ -163,12 +163,12 @@ def test_an_empty_name_is_no_run(project: Project) -> None:
 
 @pytest.mark.integration
 def test_an_empty_and_a_foreign_file_do_no_harm(project: Project) -> None:
-    """An empty thread file and Turtle of another tool are merged with their content."""
+    """An empty file and Turtle of another tool are merged with their content."""
     project.sh("echo 1 > a")
     project.provio("run", "--quiet", "--no-merge", "--", "cp", "a", "b")
     folder = project.trace_files()[0].parent
-    (folder / "999.1.0.0.ttl").write_bytes(b"")
-    (folder / "998.1.0.0.ttl").write_text("<urn:a> <urn:b> 'c' .\n")
+    (folder / "empty.ttl").write_bytes(b"")
+    (folder / "foreign.ttl").write_text("<urn:a> <urn:b> 'c' .\n")
     project.provio("merge")
     assert project.data("b") == {"a"}
 

@@ -495,9 +495,10 @@ def test_single_calls_of_a_file(text: Callable[[str], str], tmp_path: Path) -> N
         "<a7/r1> :offset 1;:bytes 2;:at 7 .",
     ]
     epochs: dict[str, int] = {}
-    timeline._epochs(b"@base <urn:t/> . <> :epochNs 100 . :epochNs 200 @base <urn:u/> .", epochs)
+    text_of = b"@base <urn:t/> . <> :epochNs 100 . :epochNs 200 @base <urn:u/> ."
+    timeline._epochs(timeline.BASE.finditer(text_of), epochs)
     assert epochs == {"urn:t/": 100}
-    found = list(timeline._lines(text("\n".join(lines)).encode(), epochs))
+    found = list(timeline._lines(timeline.LINE.finditer(text("\n".join(lines)).encode()), epochs))
     expected = [Call("urn:t/a7/read", 42, 3, 105, 6), Call("urn:t/a7/write", 1, 2, 107, None)]
     assert found == [one for one in expected if str(one.offset) in text(f"{one.offset}")]
 

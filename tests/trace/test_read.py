@@ -163,7 +163,7 @@ FILES = {
 <e1> a :Exec ; :at 60 ; :executable "/bin/x" .
 """,
     "6.1.0.0": """
-<> a :Thread ; :tid 6 .
+<> a :Thread ; :tid 6 ; :epochNs 0 .
 <../> :image "exec" ; :endedNs 1400 .
 """,
 }

@@ -83,6 +83,10 @@ class Live:
         self.chunk: Chunk | None = None
         self.fd = fd  # until the first chunk is mapped
 
+    def reserve(self, room: int) -> bool:
+        """Make the first chunk, for a block of `room` bytes; return whether that succeeded."""
+        return self._grow(room + 16) is not None
+
     def write(self, text: bytes, room: int) -> Block | None:
         """Write and commit a block, and reserve `room` bytes for it if that is more than its length.
 

@@ -78,6 +78,18 @@ class Process:
         ordinal = next(self.ordinals)
         return (*self.create(self.claimed["number"], ordinal, ".ttl"), ordinal)
 
+    def list(self, path: bytes) -> None:
+        """Add a thread's file to the list of all, before its first record: readers notice if it is lost later. A file
+        that cannot be listed is used all the same."""
+        name = os.path.basename(path)[: -len(b".ttl")] + b"\n"
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+        with contextlib.suppress(OSError):
+            fd = os.open(os.path.join(os.path.dirname(path), b"threads"), flags, 0o600)
+            try:
+                os.write(fd, name)
+            finally:
+                os.close(fd)
+
     def gap(self, reason: str) -> None:
         """Record that no file could be created, in a symbolic link, which needs neither a descriptor nor space."""
         for number in range(1000):
@@ -217,7 +229,10 @@ class Thread:
         live = Live(path, fd)
         block, room = process.head() if self.ordinal == 0 else (b"", 0)
         block = PREFIXES + process.base(self.ordinal) + self.name() + block
-        live.write(block, PREFIX_ROOM + process.base_room() + THREAD_ROOM + room)
+        room += PREFIX_ROOM + process.base_room() + THREAD_ROOM
+        if live.reserve(room):
+            process.list(path)
+        live.write(block, room)
         os.close(fd)
         live.fd = -1
         if live.silent:

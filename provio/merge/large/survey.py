@@ -34,7 +34,7 @@ from provio.trace.facts import Opening, Process
 from provio.trace.fast.compact_record import Loose, Packed
 from provio.trace.mount_names import PREFIX, MountTables
 from provio.trace.run_facts import Hash, Task, Trace, Unwatched
-from provio.trace.run_source import RunFile, RunFiles
+from provio.trace.run_source import LIST, RunFile, RunFiles
 
 
 class Indivisible(Exception):
@@ -110,7 +110,7 @@ def survey(source: RunFiles, interpreters: Mapping[str, Interpreter]) -> Survey:
         raise Indivisible
     found = _Surveyor(Survey(whole, source), interpreters)
     mine = (file for file in source.files(whole.run) if not found.is_shared(file))
-    for file in source.files(whole.run):
+    for file in traces.watched(whole, source):
         found.read_shared(file)
     hosts.correct_run(whole.run, whole.iri, whole.hosts, whole.gaps)
     for number, (_, files) in enumerate(groupby(mine, key=_image)):
@@ -147,7 +147,7 @@ class _Surveyor:
     @staticmethod
     def is_shared(file: RunFile) -> bool:
         """Return whether a file belongs to no single process."""
-        return file.name in (*traces.AFTER, MARK) or file.name.startswith((PREFIX, jobs.PREFIX))
+        return file.name in (*traces.AFTER, MARK, LIST) or file.name.startswith((PREFIX, jobs.PREFIX))
 
     def read_shared(self, file: RunFile) -> None:
         """Read a file that belongs to no single process: mounts, jobs, facts recorded after the run."""
@@ -276,7 +276,7 @@ class _Surveyor:
         """Join the processes that depend on each other, and set the survey's partitions."""
         for iri in self.split:
             self._read_again(iri)
-        self.whole.gaps += traces.damage_gaps(self.whole)
+        self.whole.gaps += traces.damage_gaps(self.whole, self.whole.processes.get)
         traces.note_mount_namespaces(self.whole, self.survey.tables)
         if os.access(self.whole.folder, os.W_OK):
             post_run.inspect(self.whole, turtle.segment(environment.host()))

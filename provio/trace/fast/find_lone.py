@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from provio.base.folders import folders
 from provio.system.statx import Facts, Record
+from provio.trace.assemble import described
 from provio.trace.decode import path_of
 from provio.trace.facts import Process
 from provio.trace.fast import line_shapes
@@ -56,11 +57,11 @@ class Gatherer:
 
     def takes(self, iri: str, record: Record, found: Records) -> bool:
         """Return whether a record was taken. `found` holds the records of the file that were not: records of openings
-        that turn out not to be lone are returned to it. Raises OSError, and Unknown for a second record of an access,
+        that turn out not to be lone are returned to it. Raises OSError, and Unusual for a second record of an access,
         which no shim writes."""
         kind = record.get("a", "")
         if iri in self._of or (not kind and iri not in found and ACCESS.search(iri)):
-            raise line_shapes.Unknown
+            raise line_shapes.Unusual
         take = {"FileVersion": self._opening, "Access": self._access, "AccessSizes": self._part, "Turn": self._part}
         if take.get(kind, self._close)(iri, record, found):
             return True
@@ -101,7 +102,7 @@ class Gatherer:
         if rejection(record, self.own, self.own):
             return False
         sizes = record["a"] == "AccessSizes"
-        access = iri.rsplit("/", 1 if sizes else 2)[0]
+        access = described(iri, record["a"])
         unit = self._waiting.get(self._of.get(access, ""))
         if unit and sizes:
             unit[4][iri] = record
@@ -162,7 +163,8 @@ class Gatherer:
             units = self.lone.of.setdefault(process, Units())
             units.inodes.extend(inodes)
             units.places.append(place)
-        self.lone.parts |= self.parts
+        for access, parts in self.parts.items():  # another file of the thread may have more
+            self.lone.parts.setdefault(access, {}).update(parts)
 
 
 def divide(lone: Lone, trace: Trace) -> Iterator[Records]:
@@ -191,11 +193,12 @@ def divide(lone: Lone, trace: Trace) -> Iterator[Records]:
                 if flag:
                     latest = max(latest, epochs[above(unit[2])] + max(int(unit[3][name]) for name in _moments(unit[3])))
                 else:
-                    rest |= {unit[0]: unit[1], unit[2]: unit[3], **unit[4], **lone.parts.get(unit[2], {})}
+                    rest |= {unit[0]: unit[1], unit[2]: unit[3], **unit[4], **lone.parts.pop(unit[2], {})}
             if rest:
                 yield rest
         if process:  # it was alive at least until then
             process.last_declared[""] = max(process.last_declared.get("", 0), latest)
+    yield from lone.parts.values()  # of accesses in other files, which are no candidates
     lone.met, lone.inodes, lone.parts = set(), set(), {}
 
 

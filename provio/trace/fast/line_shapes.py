@@ -1,22 +1,24 @@
 """Reads thread files without a Turtle parser: by the shapes of the lines that the shim writes.
 
 A line's shape is all of it except names and values. It is learnt from the first such line, if every token has a form
-with only one meaning in Turtle; it then reads each such line with one regular expression. A file with any other line
-is left to the Turtle parser.
+with only one meaning in Turtle; it then reads each such line with one regular expression. Any other line is left to
+the Turtle parser.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
 
 from provio.base.records import plain
 from provio.base.vocab import NS, PROV, XSD, vocabulary
+from provio.trace.trust import LONGEST
 
 Record = dict[str, str]
 Records = dict[str, Record]
 
 MOST = 256  # shapes; the shim writes about 100
+LONGEST_LINE = 1 << 26  # bytes
 PREFIXES = {"": NS, "prov": PROV, "xsd": XSD}
 SEGMENT = r"[A-Za-z0-9_%-][A-Za-z0-9_%.~-]*"
 ABSOLUTE = rf"https://w3id\.org/provio/run/(?:{SEGMENT}/)*(?:{SEGMENT})?"
@@ -45,11 +47,48 @@ STATEMENT = r"I_[aN]_[INTDXBEM0](?:_?;_?[aN]_[INTDXBEM0])*_\."
 # The datatype of a `:value` of each kind; a text has none.
 VALUES = {"D": "dateTime", "X": "double", "B": "boolean", "E": "double", "M": "integer", "0": "integer"}
 SIGNED = frozenset({"value", "step"})
+IN_LINES = re.compile(r"(?:^|\n) +<")
 LINE = re.compile(rf"{STATEMENT}(?:_{STATEMENT})*")
 
 
 class Unknown(Exception):
     """A line that has no known form."""
+
+
+class Place:
+    """A place in a file: the number of the line, and the prefixes and the base that are declared there."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.prefixes: dict[str, str] = {}
+        self.usual: set[str] = set()  # those that are declared as in PREFIXES
+        self.bases: set[str] = set()  # all so far
+        self.in_lines = False  # whether a line was found that starts as those of the shim
+        self.above = ""
+        self._base = ""
+
+    @property
+    def base(self) -> str:
+        """The base, or an empty string if it is not known."""
+        return self._base
+
+    @base.setter
+    def base(self, base: str) -> None:
+        self._base = base
+        self.above = base[: base.rindex("/", 0, -1) + 1] if base else ""
+        self.bases |= {base} - {""}
+
+    def declare(self, prefix: str, iri: str) -> None:
+        """Declare a prefix."""
+        self.prefixes[prefix] = iri
+        (self.usual.add if PREFIXES.get(prefix) == iri else self.usual.discard)(prefix)
+
+
+class Unusual(Exception):
+    """A record that no interceptor writes, and that a store of records does not take."""
+
+
+Other = Callable[[Place, str, MutableMapping[str, Record]], None]
 
 
 @plain(frozen=True, slots=True)
@@ -84,54 +123,66 @@ def records(data: bytes) -> Records | None:
     return found
 
 
-def read(parts: Iterable[bytes], found: MutableMapping[str, Record]) -> None:
-    """Add the records of a file, given in parts, to `found` as they are read; raises Unknown."""
-    base, above, declared = "", "", set[str]()
-    for text in _texts(parts):
+def read(parts: Iterable[bytes], found: MutableMapping[str, Record], other: Other | None = None) -> None:
+    """Add the records of a file, given in parts, to `found` as they are read. A line of no known form is left to
+    `other`; raises Unknown if there is none."""
+    place = Place()
+    for text in _texts(parts, other is not None):
+        place.in_lines = place.in_lines or IN_LINES.search(text) is not None
+        returns = "\r" in text  # it ends a comment, too
         for padded in text.split("\n"):
+            place.number += 1
             line = padded.lstrip(" ")
-            if not line or line[0] == "#":
+            if not line or (line[0] == "#" and not (returns and "\r" in line)):
                 continue
-            if line[0] == "@":
-                line, base = _declarations(line, base, declared)
-                above = base[: base.rindex("/", 0, -1) + 1] if base else ""
-            line = line.rstrip("# ")
-            if line:
-                _read(line, (base, above), declared, found)
+            try:
+                if len(line) > LONGEST:
+                    raise Unknown
+                if line[0] == "@":
+                    line = _declarations(line, place)
+                line = line.rstrip("# ")
+                if line:
+                    _read(line, place, found)
+            except Unknown:
+                if other is None:
+                    raise
+                other(place, padded, found)
 
 
-def _texts(parts: Iterable[bytes]) -> Iterator[str]:
-    """Yield the parts as text, in whole lines; raises Unknown."""
+def _texts(parts: Iterable[bytes], any_bytes: bool) -> Iterator[str]:
+    """Yield the parts as text, in whole lines, with surrogates for bytes that are not UTF-8. Raises Unknown for a line
+    that is too long, and, unless `any_bytes` are accepted, for other bytes than the shim writes."""
     rest = b""
     try:
         for part in parts:
-            if b"\r" in part:  # it ends a comment, too
+            if b"\r" in part and not any_bytes:
                 raise Unknown
             whole, newline, last = part.rpartition(b"\n")
             if newline:
-                yield (rest + whole).decode()
+                yield (rest + whole).decode("utf-8", "surrogateescape" if any_bytes else "strict")
             rest = last if newline else rest + last
-        yield rest.decode()
+            if len(rest) > LONGEST_LINE:
+                raise Unknown
+        yield rest.decode("utf-8", "surrogateescape" if any_bytes else "strict")
     except UnicodeDecodeError:
         raise Unknown from None
 
 
-def _declarations(line: str, base: str, declared: set[str]) -> tuple[str, str]:
-    """Read the declarations at the beginning of a line; return the rest, and the base."""
+def _declarations(line: str, place: Place) -> str:
+    """Read the declarations at the beginning of a line; return the rest."""
     while match := PREFIX.match(line):
-        if PREFIXES.get(match[1]) != match[2]:
-            break
-        declared.add(match[1])
+        place.declare(match[1], match[2])
         line = line[match.end() :]
     if (match := BASE.match(line)) and match[1].endswith("/"):
-        return line[match.end() :], match[1]
-    return line, base
+        place.base = match[1]
+        return line[match.end() :]
+    return line
 
 
-def _read(line: str, bases: tuple[str, str], declared: set[str], found: MutableMapping[str, Record]) -> None:
-    """Add the statements of a line to the records; `bases` are the base and its parent; raises Unknown."""
-    place = line.find(" ")
-    known = _shapes.setdefault(line[place : place + 12], [])
+def _read(line: str, place: Place, found: MutableMapping[str, Record]) -> None:
+    """Add the statements of a line to the records; raises Unknown."""
+    start = line.find(" ")
+    known = _shapes.setdefault(line[start : start + 12], [])
     for shape in known:
         match = shape.line.fullmatch(line)
         if match:
@@ -142,19 +193,24 @@ def _read(line: str, bases: tuple[str, str], declared: set[str], found: MutableM
         if match is None or sum(map(len, _shapes.values())) >= MOST:
             raise Unknown
         known.append(shape)
-    if not shape.prefixes <= declared:
+    if not shape.prefixes <= place.usual:
         raise Unknown
     values = match.groups()
+    bases = place.base, place.above
     for statement in shape.statements:
         record = dict(zip(statement.names, values[statement.start : statement.end], strict=True))
         for name in statement.iris:
             record[name] = _resolved(record[name], *bases)
         record |= statement.fixed
-        subject = _resolved(values[statement.start - 1], *bases)
-        if subject in found:
-            found[subject].update(record)
-        else:
-            found[subject] = record
+        add(found, _resolved(values[statement.start - 1], *bases), record)
+
+
+def add(found: MutableMapping[str, Record], subject: str, record: Record) -> None:
+    """Add a record to those of a file."""
+    if subject in found:
+        found[subject].update(record)
+    else:
+        found[subject] = record
 
 
 def _resolved(name: str, base: str, above: str) -> str:

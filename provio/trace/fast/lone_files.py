@@ -17,6 +17,7 @@ from typing import IO
 
 from provio.base.records import plain
 from provio.system.statx import Facts, Record
+from provio.trace.assemble import DETAILS, described
 from provio.trace.decode import path_of
 from provio.trace.facts import Process
 
@@ -72,6 +73,15 @@ class Lone:
 
     def __bool__(self) -> bool:
         return True
+
+    def note_all(self, records: Records) -> None:
+        """Note the references of the records of a file without candidates, and take out the details of accesses that
+        may be candidates of an earlier file of the same thread."""
+        for iri, record in list(records.items()):
+            self.note(iri, record)
+            kind = record.get("a", "")
+            if kind in DETAILS and described(iri, kind) not in records:
+                self.parts.setdefault(described(iri, kind), {})[iri] = records.pop(iri)
 
     def note(self, iri: str, record: Record) -> None:
         """Note the references of a record that does not belong to a candidate."""
