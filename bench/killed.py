@@ -12,7 +12,7 @@ from case import LEVELS, Place
 from traces import calls_kept, counted, openings
 from variants import Trace, plain_environment
 
-TIMES = 10
+TIMES = 100  # at each level
 
 
 def _kill(place: Place, level: str, trace: Trace, wait: float) -> tuple[int, int]:
@@ -31,7 +31,7 @@ def _kill(place: Place, level: str, trace: Trace, wait: float) -> tuple[int, int
 
 
 def after_kill(place: Place) -> dict[str, str]:
-    """Return the result of a few kills at each level; raise if a call is lost."""
+    """Return the result of many kills at each level; raise if a call is lost."""
     (place.data / "cached").write_bytes(bytes(1 << 20))
     found = {}
     for level in LEVELS:
