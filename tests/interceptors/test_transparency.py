@@ -45,6 +45,16 @@ TOOLS: dict[str, tuple[str, ...]] = {
     "perl": ("perl.sh",),
     "sqlite3 (WAL, concurrent writers)": ("sqlite.sh",),
     "bash (job control, here-documents, process substitution)": ("bash.sh",),
+    "jq": ("jq.sh",),
+    "zip, unzip": ("zip.sh",),
+    "zstd": ("zstd.sh",),
+    "ed, patch, vim": ("editors.sh",),
+    "cpio": ("cpio.sh",),
+    "openssl": ("openssl.sh",),
+    "m4, bison": ("parsers.sh",),
+    "tclsh (channels, an event loop)": ("tclsh.sh",),
+    "the tools of netCDF and HDF5": ("netcdf.sh",),
+    "dot, rapper, serdi": ("graphs.sh",),
     "faketime (a clock that stands still, differs, runs faster)": ("faketime.sh",),
 }
 LANGUAGES: dict[str, tuple[str, ...]] = {
