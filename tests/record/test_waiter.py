@@ -123,6 +123,24 @@ def test_a_run_stays_pending_during_another_merge(
 
 
 @pytest.mark.integration
+@pytest.mark.parametrize("pause", ["", "sleep 0.6; "], ids=["short", "long"])
+def test_the_end_reads_no_trace(project: Project, needs: Callable[..., None], tmp_path: Path, pause: str) -> None:
+    """Neither of a program with many forks nor of other runs that are pending: only its own run.ttl is read."""
+    needs("strace")
+    for number in range(3):
+        project.provio("run", "--quiet", "--no-merge", "--", "sh", "-c", f"echo 1 > before.{number}")
+    before = set((project.path / ".provio" / "runs").iterdir())
+    script = f"{pause}for n in $(seq 40); do (echo $n > out.$n); done"
+    strace = ["strace", "-f", "-o", tmp_path / "log", "-e", "trace=open,openat"]
+    watched = [*provio_command(), "run", "--quiet", "--no-merge", "--", "bash", "-c", script]
+    subprocess.run([*strace, *watched], cwd=project.path, env=project.env, check=True)
+    (run,) = set((project.path / ".provio" / "runs").iterdir()) - before
+    opened = re.findall(r'"([^"]*\.ttl)", (O_[A-Z_|]+)', (tmp_path / "log").read_text())
+    assert sum(path.endswith(".0.0.ttl") and "O_CREAT" in flags for path, flags in opened) > 40
+    assert {path for path, flags in opened if flags.startswith("O_RDONLY")} <= {str(run / "run.ttl")}
+
+
+@pytest.mark.integration
 @pytest.mark.parametrize("options", [["--hash"], ["--no-merge"], ["--no-merge", "--hash"], ["--quiet"]])
 def test_options_take_effect_at_the_end(project: Project, options: list[str]) -> None:
     """Python does all work except for the note of the end, as for a short command."""
