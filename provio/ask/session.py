@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -216,12 +216,12 @@ def query_folders(configured: Config) -> list[str]:
     return [found for folder in named for found in (sorted(glob(folder)) or [folder])]
 
 
-def settings(target: Path | None = None) -> Config:
+def settings(target: Path | None = None, flags: Mapping[str, object] | None = None) -> Config:
     """Return the settings of the project that answers for a target; raises ConfigError for a wrong setting."""
     from provio.settings import home as homes
     from provio.settings import load
 
-    return load.load(homes.project_folders(target))
+    return load.load(homes.project_folders(target), flags)
 
 
 def _merge_pending(

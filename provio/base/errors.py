@@ -8,6 +8,7 @@
     ├── UnknownTerm             1   a term that the ontology does not contain
     ├── NothingKnown            3   no `.provio` here, or nothing recorded about the file, run or question
     │   └── NotYet              4   the same while a run is in progress: it may be recorded later
+    ├── TooMuchMemory           1   a query that needs more memory than `--max-memory`
     ├── TimedOut              124   a query that took longer than `--timeout`, with the exit code of timeout(1)
     ├── ConfigError             2   a setting that is misspelt or has a value that is not allowed
     └── CannotRecord          125   `provio run --strict`: the command was not started
@@ -70,6 +71,14 @@ class TimedOut(ProvioError):
     def __init__(self, seconds: float) -> None:
         remedy = "query less data (--campaign, --depth, LIMIT), or raise --timeout"
         super().__init__(f"stopped: no result within {seconds:g} s: {remedy}")
+
+
+class TooMuchMemory(ProvioError):
+    """A query needs more memory than its limit."""
+
+    def __init__(self, limit: int) -> None:
+        remedy = "query less data (--campaign, --depth, LIMIT), or raise --max-memory"
+        super().__init__(f"stopped: the query needs more than {limit / 1e9:g} GB of memory: {remedy}")
 
 
 class ConfigError(ProvioError):

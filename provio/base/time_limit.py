@@ -1,6 +1,6 @@
-"""Answers a query in a child process, which a timeout or Ctrl-C can stop.
+"""Answers a query in a child process, which a limit of time or memory, or Ctrl-C, can stop.
 
-A running query of the embedded store ignores signals and has no timeout. The child requests permission from the
+A running query of the embedded store ignores signals and has no limits. The child requests permission from the
 parent before it prints, so that an answer is printed completely or not at all. The child never outlives the parent.
 """
 
@@ -14,7 +14,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import NoReturn
 
-from provio.base.errors import ProvioError, TimedOut
+from provio.base.errors import ProvioError, TimedOut, TooMuchMemory
+from provio.base.memory_limit import LOOK, used
 
 # Messages of the child: it merges, which no timeout ends; it answers from now on; it reports its progress itself; it
 # is about to print.
@@ -29,14 +30,14 @@ class _Parent:
     read_end = write_end = -1
 
 
-def run_in_child(seconds: float, note: Callable[[str], None] = lambda _: None) -> int | None:
-    """Fork. Return None in the child; in the parent wait for it, at most `seconds` (0: no limit), and return its exit
-    code.
+def run_in_child(seconds: float, note: Callable[[str], None] = lambda _: None, memory: int = 0) -> int | None:
+    """Fork. Return None in the child; in the parent wait for it, at most `seconds`, and return its exit code. The child
+    may take `memory` more bytes than it has when it starts to answer. 0: no limit.
 
     While the child answers, `note` receives the elapsed time as text; an empty text ends it.
 
-    Raises TimedOut in the parent at the time limit, KeyboardInterrupt at Ctrl-C, ProvioError if a signal ended the
-    child. The child has ended by then.
+    Raises TimedOut or TooMuchMemory in the parent at a limit, KeyboardInterrupt at Ctrl-C, ProvioError if a signal
+    ended the child. The child has ended by then.
     """
     child_reads, parent_writes = os.pipe()
     parent_reads, child_writes = os.pipe()
@@ -52,7 +53,7 @@ def run_in_child(seconds: float, note: Callable[[str], None] = lambda _: None) -
     os.close(child_writes)
     _clear_at_end(note)
     try:
-        _serve(parent_reads, parent_writes, seconds, note)
+        _serve(parent_reads, parent_writes, _Limits(child, seconds, memory), note)
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     except BaseException:
         note("")
@@ -81,7 +82,7 @@ def _clear_at_end(note: Callable[[str], None]) -> None:
 
 @contextlib.contextmanager
 def not_counted() -> Iterator[None]:
-    """Exclude a block from the time limit, which starts again after it."""
+    """Exclude a block from the limits, which start again after it."""
     _send(MERGES)
     try:
         yield
@@ -140,15 +141,38 @@ def _end_with(parent: int) -> None:
         signal.signal(signal.SIGINT, lambda *_: None)
 
 
-def _serve(reads: int, writes: int, seconds: float, note: Callable[[str], None]) -> None:
+class _Limits:
+    """The limits of a child, from the moment at which it starts to answer; 0: none."""
+
+    def __init__(self, child: int, seconds: float, memory: int) -> None:
+        self.child, self.seconds, self.memory = child, seconds, memory
+        self.look = LOOK if memory else TICK
+        self.start(True)
+
+    def start(self, answers: bool) -> None:
+        """Start again, or suspend the limits."""
+        self.deadline = time.monotonic() + self.seconds if self.seconds and answers else None
+        self.most = used(self.child) + self.memory if self.memory and answers else None
+
+    def left(self) -> float:
+        """Return the seconds until the next check."""
+        return self.look if self.deadline is None else max(0.0, min(self.look, self.deadline - time.monotonic()))
+
+    def check(self) -> None:
+        """Raise TimedOut or TooMuchMemory at a limit."""
+        if self.deadline is not None and time.monotonic() >= self.deadline:
+            raise TimedOut(self.seconds)
+        if self.most is not None and used(self.child) > self.most:
+            raise TooMuchMemory(self.memory)
+
+
+def _serve(reads: int, writes: int, limits: _Limits, note: Callable[[str], None]) -> None:
     """Process the child's messages until it ends or prints."""
     start = time.monotonic()
-    deadline, message = start + seconds if seconds else None, ANSWERS
+    message = ANSWERS
     while True:
-        left = TICK if deadline is None else max(0.0, min(TICK, deadline - time.monotonic()))
-        if not select.select([reads], [], [], left)[0]:
-            if deadline is not None and time.monotonic() >= deadline:
-                raise TimedOut(seconds)
+        if not select.select([reads], [], [], limits.left())[0]:
+            limits.check()
             if message == ANSWERS:
                 note(f"running the query: {time.monotonic() - start:.0f} s")
             continue
@@ -160,4 +184,4 @@ def _serve(reads: int, writes: int, seconds: float, note: Callable[[str], None])
         if message in (PRINTS, b""):
             return
         if message != REPORTS:
-            deadline = time.monotonic() + seconds if seconds and message == ANSWERS else None
+            limits.start(message == ANSWERS)

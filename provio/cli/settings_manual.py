@@ -44,7 +44,8 @@ def _flags() -> dict[str, list[str]]:
     for name in ("run", "query"):
         for param in verbs.load(name).params:
             key = param.opts[0].removeprefix("--").removeprefix("no-") if isinstance(param, click.Option) else ""
-            of_run = name == "run" or key in ("timeout", "store")
+            key = key.replace("-", "_")
+            of_run = name == "run" or key in ("timeout", "max_memory", "store")
             if key in KEYS and of_run:
                 flags.setdefault(key, []).extend([*param.opts, *param.secondary_opts])
     return flags

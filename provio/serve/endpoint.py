@@ -2,7 +2,8 @@
 
 Updates and queries of other servers are rejected here, because Oxigraph's server has no option for that. A query that
 exceeds its time limit is also stopped there: if the server ignores its own limit, it is killed and started again, and
-other queries in progress are sent again without notice.
+other queries in progress are sent again without notice. A server that takes too much memory is killed too; as it is not
+known which query needed it, all queries in progress are then refused.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from http import HTTPStatus
 from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, urlencode
 
-from provio.base.errors import ProvioError, TimedOut
+from provio.base.errors import ProvioError, TimedOut, TooMuchMemory
 from provio.base.vocab import PREFIXES, PROLOGUE, RUN_BASE
 from provio.serve.oxigraph import OxigraphServer
 from provio.serve.snapshot_holder import Served, SnapshotHolder
@@ -166,6 +167,8 @@ class _Query:
             except TimeoutError:
                 raise TimedOut(self.seconds) from None
             except (OSError, http.client.HTTPException):
+                if self.server and self.server.exceeds:
+                    raise TooMuchMemory(self.served.memory) from None
                 if last:  # the server ended twice, probably because of this query
                     raise Refused(503, ENDED) from None
                 if self.server:

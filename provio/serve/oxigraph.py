@@ -20,6 +20,7 @@ import threading
 import time
 from pathlib import Path
 
+from provio.base import memory_limit
 from provio.base.errors import ProvioError
 from provio.base.time_limit import die_with
 from provio.serve import MISSING
@@ -99,16 +100,18 @@ def find() -> str:
 
 
 class OxigraphServer:
-    """A running server for a folder. `seconds` is the time limit of a query; `tries` has, for each attempt to start it,
-    whether it uses its own network namespace."""
+    """A running server for a folder. `seconds` is the time limit of a query, `memory` the limit of the process in
+    bytes; `tries` has, for each attempt to start it, whether it uses its own network namespace."""
 
-    def __init__(self, folder: str, seconds: float, tries: tuple[bool, ...] = TRIES) -> None:
+    def __init__(self, folder: str, seconds: float, tries: tuple[bool, ...] = TRIES, memory: int = 0) -> None:
         self.lock = threading.Lock()
+        self.exceeds = False  # whether it was killed at its limit of memory
         bound = ["--timeout-s", str(int(-(-seconds // 1)))] if seconds else []
         command = [find(), "serve-read-only", "-l", ".", *bound]
         for alone in tries:
             self._start(command, folder, alone)
             if self._listens():
+                memory_limit.watch(self.process.pid, memory, lambda: self.alive, self._kill)
                 return
             self.close()
         raise ProvioError("Oxigraph's server does not start: run oxigraph serve-read-only to see the error")
@@ -156,10 +159,14 @@ class OxigraphServer:
             self.process.wait(seconds)
         return not self.alive
 
+    def _kill(self) -> None:
+        self.exceeds = True
+        self.process.kill()
+
     @property
     def alive(self) -> bool:
-        """Whether the process is running."""
-        return self.process.poll() is None
+        """Whether the process is running, and is not being killed."""
+        return not self.exceeds and self.process.poll() is None
 
     def close(self) -> None:
         """Kill the server, with its queries."""

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
-from provio.base.errors import NothingKnown, ProvioError, TimedOut
+from provio.base.errors import NothingKnown, ProvioError, TimedOut, TooMuchMemory
 from provio.render.page import lineage
 from provio.serve.access import Guard
 from provio.serve.endpoint import Endpoint, Refused, Reply
@@ -70,6 +70,8 @@ class Front:
             return _text(404, str(error), request)
         except TimedOut as error:
             return _text(504, str(error), request)
+        except TooMuchMemory as error:
+            return _text(503, str(error), request)
         except ProvioError as error:
             return _text(400, str(error), request)
 

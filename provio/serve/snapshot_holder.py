@@ -34,18 +34,20 @@ class Served:
     """A held snapshot, perhaps with an `overlay` of more runs, and the processes that read it. They end with the thread
     of `executor`."""
 
-    def __init__(self, home: Home, seconds: float, executor: ThreadPoolExecutor, overlay: Overlay | None) -> None:
+    def __init__(
+        self, home: Home, seconds: float, memory: int, executor: ThreadPoolExecutor, overlay: Overlay | None
+    ) -> None:
         self.home, self.overlay = overlay.home if overlay else home, overlay
         held = snapshots.hold(self.home)
         if held is None:
             raise ProvioError(f"nothing is published in {home.path}: run provio merge, which prints the reason")
         self.name, self.fd = held
-        self.seconds, self.executor = seconds, executor
+        self.seconds, self.memory, self.executor = seconds, memory, executor
         self.users = 0
         self.as_of = self.missing = ""
         self.in_progress = frozenset[str]()
         self.lock = threading.Lock()
-        self.workers = {kind: Worker(kind, str(self.home.path), executor) for kind in KINDS}
+        self.workers = {kind: Worker(kind, str(self.home.path), executor, memory) for kind in KINDS}
         self.server: OxigraphServer | None = None
         try:
             for kind in () if overlay else EARLY:  # an overlay changes often: its workers start with the first request
@@ -56,7 +58,8 @@ class Served:
 
     def _started(self) -> OxigraphServer:
         """Start the server in the folder of the descriptor: the folder's own name may be invalid UTF-8."""
-        return self.executor.submit(OxigraphServer, f"/proc/{os.getpid()}/fd/{self.fd}", self.seconds).result()
+        folder = f"/proc/{os.getpid()}/fd/{self.fd}"
+        return self.executor.submit(OxigraphServer, folder, self.seconds, memory=self.memory).result()
 
     def oxigraph(self) -> OxigraphServer:
         """Return Oxigraph's server; start it if it is not running."""
@@ -84,10 +87,12 @@ class Served:
 
 class SnapshotHolder:
     """Keeps the served snapshot up to date, in a thread and before each request; `unmerged` returns the runs that
-    results must include and that are not in the store."""
+    results must include and that are not in the store. `seconds` and `memory` (bytes) are the limits of queries."""
 
-    def __init__(self, home: Home, seconds: float, settings: Config, unmerged: Callable[[], Unmerged]) -> None:
-        self.home, self.seconds, self.settings, self.unmerged = home, seconds, settings, unmerged
+    def __init__(
+        self, home: Home, seconds: float, memory: int, settings: Config, unmerged: Callable[[], Unmerged]
+    ) -> None:
+        self.home, self.seconds, self.memory, self.settings, self.unmerged = home, seconds, memory, settings, unmerged
         self.executor = ThreadPoolExecutor(1)  # its one thread lives as long as this process
         self.lock, self.renewing = threading.Lock(), threading.Lock()
         self.ended = threading.Event()
@@ -135,7 +140,7 @@ class SnapshotHolder:
         if state != self.state:
             base = snapshots.published(self.home) or ""
             overlay = live.open_overlay(self.home, runs, self.settings) if runs else None
-            new = Served(self.home, self.seconds, self.executor, overlay)
+            new = Served(self.home, self.seconds, self.memory, self.executor, overlay)
             with self.lock:
                 self.old += [self.now] if self.now else []
                 self.now, self.state, self.base = new, state, base

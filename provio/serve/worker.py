@@ -18,7 +18,8 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Any
 
-from provio.base.errors import NothingKnown, NotYet, ProvioError, TimedOut
+from provio.base.errors import NothingKnown, NotYet, ProvioError, TimedOut, TooMuchMemory
+from provio.base.memory_limit import LOOK, used
 
 ENDED = "the query was ended (no memory left, or nested too deeply): query less data"
 UNREAD = "the record cannot be read: if it still exists, provio merge prints the reason"
@@ -27,17 +28,18 @@ KINDS = ("found", "lineage", "statistics")
 
 
 class Worker:
-    """The process for one kind of query on one record; it is started by the thread of `executor`."""
+    """The process for one kind of query on one record; it is started by the thread of `executor`. A query may take
+    `memory` more bytes than the process has when it starts; 0: no limit."""
 
-    def __init__(self, kind: str, home: str, executor: Executor) -> None:
-        self.kind, self.home, self.executor = kind, home, executor
+    def __init__(self, kind: str, home: str, executor: Executor, memory: int = 0) -> None:
+        self.kind, self.home, self.executor, self.memory = kind, home, executor, memory
         self.lock = threading.Lock()
         self.process: subprocess.Popen[bytes] | None = None
         self.rest = b""
         self.is_ready = False
 
     def query(self, request: dict[str, Any], seconds: float) -> Any:
-        """Return the result; raise NothingKnown, TimedOut after `seconds` (0: never), ProvioError."""
+        """Return the result; raise NothingKnown, TimedOut after `seconds` (0: never), TooMuchMemory, ProvioError."""
         deadline = time.monotonic() + seconds if seconds else None
         if not self.lock.acquire(timeout=seconds or -1):
             raise TimedOut(seconds)
@@ -81,11 +83,14 @@ class Worker:
         try:
             self._await_ready(process, deadline)
             process.stdin.write(line)
-            return self._line(process, deadline)
+            return self._line(process, deadline, used(process.pid) + self.memory if self.memory else None)
         except TimeoutError:
             if self.is_ready:  # a start may take longer than the time limit of a query: it continues for the next one
                 self.close()
             raise TimedOut(seconds) from None
+        except TooMuchMemory:
+            self.close()
+            raise
         except (OSError, EOFError):
             self.close()
             raise ProvioError(ENDED if self.is_ready else UNREAD) from None
@@ -96,14 +101,20 @@ class Worker:
             self._line(process, deadline)
             self.is_ready = True
 
-    def _line(self, process: subprocess.Popen[bytes], deadline: float | None) -> bytes:
+    def _line(self, process: subprocess.Popen[bytes], deadline: float | None, most: int | None = None) -> bytes:
         assert process.stdout is not None  # noqa: S101
         poll = select.poll()
         poll.register(process.stdout, select.POLLIN)
         while b"\n" not in self.rest:
-            left = None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000
-            if not poll.poll(left):
-                raise TimeoutError
+            left = max(0.0, deadline - time.monotonic()) if deadline is not None else None
+            if most is not None:
+                left = min(left, LOOK) if left is not None else LOOK
+            if not poll.poll(None if left is None else left * 1000):
+                if deadline is not None and time.monotonic() >= deadline:
+                    raise TimeoutError
+                if most is not None and used(process.pid) > most:
+                    raise TooMuchMemory(self.memory)
+                continue
             read = os.read(process.stdout.fileno(), 1 << 20)
             if not read:
                 raise EOFError

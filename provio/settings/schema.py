@@ -31,6 +31,7 @@ from provio.settings.types import (
     SECONDS,
     SERVER,
     SERVERS,
+    SIZE,
     STORES,
     TEXT,
     Account,
@@ -136,6 +137,9 @@ class Config:
     )
     timeout: float = _row(
         "timeout", SECONDS, 0.0, "the time limit of a query in seconds; 0: none (Ctrl-C ends it at any time)"
+    )
+    max_memory: str = _row(
+        "max_memory", SIZE, "2 GB", "the memory that a query may take in addition to a merge before it; 0: no limit"
     )
     noise_add: tuple[str, ...] = _row(
         "noise.add", FOLDERS, (), "files in these places are system files: hidden if they were only read", True

@@ -15,6 +15,9 @@ from typing import Any, NamedTuple
 from provio.base.records import frozen
 
 LONGEST = 1e9  # seconds: thirty years
+FACTORS = {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+SIZES = re.compile(r"0|\d{1,9}(\.\d{1,3})? ?[kMGT]B", re.IGNORECASE)
+SIZE_ALLOWED = "a size such as 4 GB or 500 MB, 0 for no limit"
 LIBRARIES = "on, off, or a list of libraries, - before each to leave out"
 LIST = 60  # columns: a longer list hides the error in a message
 YES_OR_NO = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
@@ -101,6 +104,19 @@ def _seconds(value: object) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= LONGEST:
         return float(value)
     raise _wrong(value, "a number of seconds, 0 for no limit")
+
+
+def _size(value: object) -> str:
+    if value == 0 and not isinstance(value, bool):
+        return "0"
+    if isinstance(value, str) and SIZES.fullmatch(value):
+        return value
+    raise _wrong(value, SIZE_ALLOWED)
+
+
+def number_of_bytes(size: str) -> int:
+    """Return the bytes of a size that SIZE has accepted."""
+    return int(float(size[:-2]) * FACTORS[size[-2].upper()]) if size != "0" else 0
 
 
 def _number(text: str) -> object:
@@ -229,6 +245,7 @@ def _recognised_text(text: str) -> object:
 
 RECOGNISED = Kind(LIBRARIES, _recognised, _recognised_text)
 BOOLEAN = Kind("true or false", boolean, lambda text: YES_OR_NO.get(text.strip().lower(), text))
+SIZE = Kind(SIZE_ALLOWED, _size)
 SECONDS = Kind("a number of seconds, 0 for no limit", _seconds, _number)
 TEXT = Kind("a text of one line", _text)
 PLACE = Kind("an absolute path, or one that starts with ~ or a variable such as $TMPDIR", _place)

@@ -23,7 +23,7 @@ SHELLS = {
 }
 FREE = set(
     "account age array at before bind depth display_name metric modules most output prefix python settings shared "
-    "source store target partition time_limit timeout until value".split()
+    "source store target partition time_limit timeout until max_memory value".split()
 )
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -14,11 +18,19 @@ import pytest
 from conftest import Project, new_project
 from serve_process import Site, serving
 
+from provio.base.errors import TooMuchMemory
 from provio.serve.connections import EACH, Connections
+from provio.serve.worker import Worker
 
 waitress = pytest.importorskip("waitress")
 
 FILES = "SELECT DISTINCT ?path { ?file a provio:File ; provio:path ?path FILTER(STRENDS(?path, '.txt')) }"
+
+LARGE = "SELECT * { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i } ORDER BY ?i ?f"  # gigabytes to sort
+TOO_MUCH = (
+    "stopped: the query needs more than 0.15 GB of memory: query less data (--campaign, --depth, LIMIT), or raise "
+    "--max-memory"
+)
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +56,41 @@ def test_a_megabyte_of_nonsense_is_refused(site: Site, part: str) -> None:
     status, said, _ = site.ask("/query", "POST", text, Content_Type="application/sparql-query")
     assert status in (400, 403, 503, 504), said
     assert site.query(FILES)[0] == 200
+
+
+@pytest.mark.slow
+def test_a_query_that_needs_too_much_memory_is_ended(recorded: Project) -> None:
+    """503 and one line; the next query is answered, and those of the explorer."""
+    with serving(recorded, "--max-memory", "150 MB") as site:
+        for _ in range(2):
+            status, said = site.query(LARGE)
+            assert (status, said) == (503, f"{TOO_MUCH}\n")
+            assert site.query(FILES)[0] == 200
+        assert site.api("search", words="copy")["found"]
+
+
+GROWS = """
+import sys, time
+print("ready", flush=True)
+for line in sys.stdin:
+    taken = b"1" * int(line)
+    time.sleep(2)  # longer than a look takes
+    print('{"answer": "done"}', flush=True)
+"""
+
+
+@pytest.mark.integration
+def test_a_query_of_the_explorer_has_a_limit_of_its_own() -> None:
+    """The process is ended, and the next query starts another one."""
+    with ThreadPoolExecutor(1) as executor:
+        worker = Worker("lineage", "/nowhere", executor, 150_000_000)
+        worker.process = process = subprocess.Popen(
+            [sys.executable, "-c", GROWS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
+        )
+        assert worker.query(10_000_000, 0) == "done"  # type: ignore[arg-type]
+        with pytest.raises(TooMuchMemory):
+            worker.query(400_000_000, 0)  # type: ignore[arg-type]
+        assert worker.process is None and process.returncode == -signal.SIGKILL
 
 
 def opened(url: str, stack: ExitStack, source: str = "127.0.0.1") -> socket.socket:

@@ -58,6 +58,7 @@ DEFAULTS = {
     "stores": (),
     "queries": (),
     "timeout": 0.0,
+    "max_memory": "2 GB",
     "noise_add": (),
     "noise_keep": (),
     "redact_add": (),

@@ -234,20 +234,28 @@ class OutputFile(click.Path):
 
 
 def stoppable(verb: Callable[..., int]) -> Callable[..., int]:
-    """Add `--timeout`, and execute the verb in a process that can be stopped."""
+    """Add `--timeout` and `--max-memory`, and execute the verb in a process that can be stopped."""
 
     @wraps(verb)
-    def with_limit(timeout: float | None, **options: Any) -> int:
+    def with_limits(timeout: float | None, max_memory: str | None, **options: Any) -> int:
         from provio.base import time_limit
         from provio.settings import home as homes
         from provio.settings import load as config_layers
+        from provio.settings.types import number_of_bytes
 
-        seconds = config_layers.load(homes.project_folders(), {"timeout": timeout}).timeout
-        code = time_limit.run_in_child(seconds, terminal.progress())
+        limits = config_layers.load(homes.project_folders(), {"timeout": timeout, "max_memory": max_memory})
+        memory = number_of_bytes(limits.max_memory)
+        code = time_limit.run_in_child(limits.timeout, terminal.progress(), memory)
         return verb(**options) if code is None else code
 
     text = "Stop after SECONDS without a result (exit code 124); 0, the default: never."
-    return click.option("--timeout", type=float, metavar="SECONDS", help=text)(with_limit)
+    return click.option("--timeout", type=float, metavar="SECONDS", help=text)(memory_option(with_limits))
+
+
+def memory_option(verb: Callable[..., int]) -> Callable[..., int]:
+    """Add `--max-memory`."""
+    text = "Stop if the query needs more memory than SIZE (500 MB, 4GB); 0: no limit [default: 2 GB]."
+    return click.option("--max-memory", metavar="SIZE", help=text)(verb)
 
 
 def version_options(verb: Verb) -> Verb:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -10,6 +11,7 @@ from provio.ask import session
 from provio.base import terminal
 from provio.base.errors import ProvioError
 from provio.base.records import replace
+from provio.cli.verbs import memory_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +29,8 @@ SECONDS = 60.0
 @click.option("--open", "opened", is_flag=True, help="Open the page in a browser.")
 @click.option("--timeout", "longest", type=click.FloatRange(min=0), metavar="SECONDS",
               help="Time limit of a query; 0: none [default: the setting, or 60].")  # fmt: skip
-def command(bind: str, token: str | None, opened: bool, longest: float | None) -> int:
+@memory_option
+def command(bind: str, token: str | None, opened: bool, longest: float | None, max_memory: str | None) -> int:
     """Serve the record to a browser, and to any SPARQL 1.1 client at /query; clients cannot change it.
 
     Pending runs are merged first; later merges become visible without a restart. An address that other users can reach
@@ -47,16 +50,17 @@ def command(bind: str, token: str | None, opened: bool, longest: float | None) -
     secret = access.token(token)
     if not place.own and not secret:
         raise click.UsageError(f"other users can reach {bind}: use --token FILE to restrict access")
-    name, holder_of = _merged(longest)
+    name, holder_of = _merged(longest, max_memory)
     server.serve(name, place, secret, holder_of, lambda url: _started(url, opened))
     return 0
 
 
-def _merged(timeout: float | None) -> tuple[str, Callable[[], SnapshotHolder]]:
+def _merged(timeout: float | None, memory: str | None) -> tuple[str, Callable[[], SnapshotHolder]]:
     """Merge all ended runs; return the name of the record, and a function that opens its snapshot."""
     from provio.settings import home as homes
+    from provio.settings.types import number_of_bytes
 
-    home, configured = homes.find(), session.settings()
+    home, configured = homes.find(), session.settings(flags={"max_memory": memory})
     if configured.store and not configured.stores:
         raise ProvioError(
             f"the record is on the SPARQL server {configured.store}: query that server, or set PROVIO_STORE= to "
@@ -67,8 +71,9 @@ def _merged(timeout: float | None) -> tuple[str, Callable[[], SnapshotHolder]]:
     seconds = timeout if timeout is not None else configured.timeout or SECONDS
     from provio.serve.snapshot_holder import SnapshotHolder
 
-    configured = replace(configured, store="")
-    return name, lambda: SnapshotHolder(home, seconds, configured, lambda: session.unmerged_runs(home, configured))
+    configured, bytes_ = replace(configured, store=""), number_of_bytes(configured.max_memory)
+    unmerged = partial(session.unmerged_runs, home, configured)
+    return name, lambda: SnapshotHolder(home, seconds, bytes_, configured, unmerged)
 
 
 def _started(url: str, opened: bool) -> None:
