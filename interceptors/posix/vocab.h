@@ -264,6 +264,7 @@
 #define TERM_sourceTextEncoded ":sourceTextEncoded"
 #define TERM_startTick ":startTick"
 #define TERM_startedNs ":startedNs"
+#define TERM_statements ":statements"
 #define TERM_status ":status"
 #define TERM_step ":step"
 #define TERM_storageDomain ":storageDomain"

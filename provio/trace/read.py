@@ -15,6 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from provio.base.text import plural
 from provio.base.vocab import RUN_BASE
 from provio.system import jobs
 from provio.system.statx import Facts, Record
@@ -33,7 +34,7 @@ from provio.trace.records import AFTER as AFTER  # noqa: PLC0414
 from provio.trace.records import Records, load
 from provio.trace.run_facts import Damage, Hash, Trace
 from provio.trace.run_source import RunFile, RunFiles
-from provio.trace.thread_files import Completeness, Content
+from provio.trace.thread_files import LOST, Completeness, Content
 from provio.trace.trust import admitted
 
 if TYPE_CHECKING:
@@ -76,6 +77,9 @@ def start_trace(source: RunFiles) -> tuple[Trace, Records]:
     run = head.get(RUN_BASE + run_id, {})
     if not run and not damages:
         damages.append(Damage(source.head().path, 1, "has no record of the run"))
+    missing = int(run.get("statements", 0)) - len(head)
+    if missing > 0 and not damages:
+        damages.append(Damage(source.head().path, 0, f"lacks {plural(missing, 'statement')}; {LOST}"))
     mounts = [record for record in head.values() if record.get("a") == "Mount"]
     trace = Trace(source.folder, run_id, run, mounts, {}, [], damages, digests)
     trace.files = Completeness(source.folder, run)

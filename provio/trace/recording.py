@@ -200,16 +200,16 @@ def write_run(recording: Recording, end: End | None) -> None:
 
 
 def _text(recording: Recording, end: End | None) -> str:
-    pairs = list(recording.facts)
-    pairs += end.facts() if end else []
-    text = [f"@prefix : <{NS}> .\n", _statement(f"<{RUN_BASE}{recording.run_id}>", "Run", pairs), recording.statements]
+    text = [recording.statements]
     reason = recording.detail.gap_reason()
     if reason:
         gap = [("about", f"<{RUN_BASE}{recording.run_id}>"), ("reason", turtle.literal(reason))]
         text.append(_statement(f"<{RUN_BASE}{recording.run_id}/left-out>", "Gap", gap))
     if recording.gap:
         text.append(_statement(f"<{RUN_BASE}{recording.run_id}/unwatched>", "Gap", recording.gap))
-    return "".join(text)
+    subjects = {line.partition(" ")[0] for line in "".join(text).splitlines()}
+    pairs = [*recording.facts, ("statements", str(len(subjects) + 1)), *(end.facts() if end else [])]
+    return "".join([f"@prefix : <{NS}> .\n", _statement(f"<{RUN_BASE}{recording.run_id}>", "Run", pairs), *text])
 
 
 def note_end(recording: Recording, end: End) -> None:

@@ -179,6 +179,27 @@ def held(folder: Path) -> Iterator[None]:
     os.close(fd)
 
 
+def test_a_record_of_the_run_without_its_end_is_damage(home: Home) -> None:
+    folder = run(home)
+    head = HEAD.format(more=" ; :statements 2") + f'<{RUN_BASE}{RUN}/environment/A> a :Environment ; :name "A" .\n'
+    (folder / "run.ttl").write_text(head, encoding="utf-8")
+    assert damages(folder) == []
+    (folder / "run.ttl").write_text(head.rpartition("\n<")[0], encoding="utf-8")
+    assert damages(folder) == ["run.ttl: lacks 1 statement"]
+
+
+@pytest.mark.integration
+def test_a_run_states_how_many_statements_its_record_has(project: Project) -> None:
+    project.provio("run", "--no-merge", "--", "true", env=os.environ | {"SLURM_JOB_ID": "7"})
+    [folder] = Home(project.path / ".provio").run_folders()
+    head = folder / "run.ttl"
+    assert read_run(folder).damages == []
+    every = head.read_text(encoding="utf-8").splitlines(keepends=True)
+    assert len(every) > 2
+    head.write_text("".join(every[:-1]), encoding="utf-8")
+    assert damages(folder) == ["run.ttl: lacks 1 statement"]
+
+
 def test_files_in_shared_memory_that_are_gone_are_damage(home: Home, tmp_path: Path) -> None:
     folder, elsewhere = run(home), tmp_path / "shared" / RUN
     head = HEAD.format(more=f' ; :traceFolder "{elsewhere}"')
