@@ -7,6 +7,7 @@ import fcntl
 import os
 import re
 import shutil
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,10 +16,11 @@ import pytest
 from conftest import Project
 
 from provio.base.vocab import NS, RUN_BASE
+from provio.merge import job
 from provio.merge.runs import merge
 from provio.settings.home import Home
 from provio.trace import collect, run_archive, run_source, turtle_lines
-from provio.trace.fast import line_shapes
+from provio.trace.fast import find_lone, line_shapes
 from provio.trace.read import read_run
 from provio.trace.run_facts import Damage, Trace
 from provio.trace.run_source import LIST
@@ -236,7 +238,7 @@ def continued(home: Home, many: int = 40) -> tuple[Path, Path]:
 
 def facts(folder: Path) -> list[str]:
     """Return the graph of a run."""
-    from provio.merge import job, partitions
+    from provio.merge import partitions
     from provio.merge.partitions import Partitions
     from provio.settings.schema import Config
 
@@ -250,8 +252,6 @@ def facts(folder: Path) -> list[str]:
 def test_a_thread_continues_in_other_files(home: Home, few: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Sizes, turns, closes and further accesses may be in a later file than the records that they belong to."""
     if few:
-        from provio.trace.fast import find_lone
-
         monkeypatch.setattr(find_lone, "FIRST", 0)
         monkeypatch.setattr(find_lone, "BATCH", 3)
         monkeypatch.setattr(run_source, "LARGE", 2_000)
@@ -345,6 +345,36 @@ def test_a_large_file_of_any_lines_is_read_in_parts(home: Home, monkeypatch: pyt
     assert damages(folder) == []
     monkeypatch.setattr(run_source, "WHOLE", 1_000)
     assert damages(folder) == [f"{SECOND}.ttl: is too large: more than 0 MiB"]
+
+
+@pytest.mark.slow
+def test_memory_does_not_grow_with_the_size_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also if it has lines in forms that no interceptor writes, and damaged ones."""
+    monkeypatch.setattr(find_lone, "FIRST", 3)
+    monkeypatch.setattr(find_lone, "BATCH", 50)
+    monkeypatch.setattr(find_lone, "WINDOW", 50)
+    monkeypatch.setattr(run_source, "LARGE", 20_000)
+
+    def peak(many: int) -> int:
+        home = Home(tmp_path / str(many) / ".provio")
+        home.path.mkdir(parents=True, mode=0o700)
+        folder = run(home)
+        every = lines(1, many)
+        every[500::500] = [' <../g1> a :Configuration ,\t:Configuration ; :startedNs 5 ; :name "x" .'] * len(
+            every[500::500]
+        )
+        every[750] = every[750].replace('"/data', "/data")
+        (folder / HOST / f"{SECOND}.ttl").write_bytes(thread_file(SECOND, every))
+        (folder / HOST / f"{FIRST}.ttl").write_bytes(thread_file(FIRST, []))
+        held = job.lone_of(folder, home)
+        tracemalloc.start()
+        trace = read_run(folder, held)
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert [one.line for one in trace.damages] == [753]
+        return found
+
+    assert peak(6_000) < peak(1_000) + 1_000_000  # bytes; the larger file has 3 MB, and its records would take 15 MB
 
 
 class Counted:
