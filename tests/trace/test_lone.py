@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from array import array
 from pathlib import Path
 
 import pytest
@@ -318,3 +319,9 @@ with h5py.File("a.h5", "w") as inside:
     held = held_by(project, run)
     assert_same(run, held)
     assert len(held) == 0
+
+
+def test_values_that_occur_twice_are_found_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(find_lone, "SORTED", 10)
+    values = [array("q", range(-40, 40)), array("q", [-3, 5, 100, 38]), array("q", [100])]
+    assert find_lone._repeated(values) == {-3, 5, 38, 100}

@@ -22,6 +22,7 @@ from provio.trace.trust import LONGEST, rejection
 
 FIRST = 500  # openings of a process that are never lone: they include its script and its settings files
 BATCH = 500  # units
+SORTED = 200_000  # inodes that are sorted at once
 LATEST = 1 << 62  # ns since 1970
 WINDOW = 4_000  # openings of a file that may get further records
 OPENED = frozenset("a path device inode birthNs mtimeNs ctimeNs size flags openedNs openApi openElapsed".split())
@@ -53,7 +54,7 @@ class Gatherer:
         self._opened: Records = {}
         self._of: dict[str, str] = {}  # access → opening, of these
         self._full: dict[str, list[Unit]] = {}  # by process
-        self._written: list[tuple[str, list[int], tuple[int, int]]] = []  # process, inodes, place
+        self._written: list[tuple[str, array[int], tuple[int, int]]] = []  # process, inodes, place
 
     def takes(self, iri: str, record: Record, found: Records) -> bool:
         """Return whether a record was taken. `found` holds the records of the file that were not: records of openings
@@ -149,7 +150,7 @@ class Gatherer:
 
     def _write(self, process: str) -> None:
         units = self._full.pop(process)
-        inodes = [hash(Facts.of(record).lasting) for _, record, *_ in units]
+        inodes = array("q", (hash(Facts.of(record).lasting) for _, record, *_ in units))
         self._written.append((process, inodes, self.lone.write(units)))
 
     def end(self, found: Records) -> None:
@@ -224,5 +225,8 @@ def _repeated(inodes: Iterable[array[int]]) -> set[int]:
     joined = array("q")
     for one in inodes:
         joined.extend(one)
-    ordered = sorted(joined)
-    return {one for one, other in pairwise(ordered) if one == other}
+    parts, found = 1 + len(joined) // SORTED, set[int]()
+    for part in range(parts):
+        ordered = sorted(one for one in joined if one % parts == part)
+        found |= {one for one, other in pairwise(ordered) if one == other}
+    return found
