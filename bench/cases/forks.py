@@ -51,8 +51,7 @@ def _forks(place: Place, rounds: int) -> Sequence[Figure]:
 
 
 def _pending(place: Place, rounds: int) -> Sequence[Figure]:
-    """Measure a short command bare, recorded in an empty record, and in one with large pending runs, in turns; and the
-    lineage of its product, which needs none of them."""
+    """Measure a short command bare, recorded in an empty record, and in one with large pending runs, in turns."""
     whole = _recorded(place, "pending-one", PROGRAMS)
     many, none = _copied(whole, place.data / "pending-many", PENDING), place.data / "pending-none"
     shutil.rmtree(whole)
@@ -65,8 +64,6 @@ def _pending(place: Place, rounds: int) -> Sequence[Figure]:
         took["bare"].append(_seconds(command, none)[0])
         took["none"].append(_seconds(watched, none)[0])
         took["many"].append(_seconds(watched, many)[0])
-    asked = _seconds([PROVIO, "lineage", "out"], many)[0]
-    again = _seconds([PROVIO, "lineage", "out"], many)[0]
     shutil.rmtree(many)
     title = f"a command of {SHORT} s"
     added = [many - none for many, none in zip(took["many"], took["none"], strict=True)]
@@ -74,8 +71,6 @@ def _pending(place: Place, rounds: int) -> Sequence[Figure]:
         Figure(f"{title}, bare", Spread.of(took["bare"]), "s", None, 3),
         Figure("the same under `provio run --no-merge`", Spread.of(took["none"]), "s", None, 3),
         Figure(f"added by {PENDING} unrelated pending runs of {size:.1f} GB", Spread.of(added), "s", 0.05, 3),
-        Figure("`provio lineage` of its product: first, all pending runs are merged", Spread.of([asked]), "s"),
-        Figure("the same again", Spread.of([again]), "s"),
     ]
 
 
