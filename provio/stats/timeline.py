@@ -12,6 +12,7 @@ from provio.base.records import plain
 from provio.stats.activity import Activity, Recorded
 from provio.stats.tally import file_of
 from provio.trace import read, run_source
+from provio.trace.trust import LONGEST_LINE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -150,7 +151,9 @@ def _matches(form: re.Pattern[bytes], file: RunFile) -> Iterator[re.Match[bytes]
         whole, newline, last = part.rpartition(b"\n")
         if newline:
             yield from form.finditer(rest + whole + newline)
-        rest = last if newline else rest + last
+            rest = last
+        elif len(rest) <= LONGEST_LINE:  # a longer line is damage
+            rest += last
     yield from form.finditer(rest)
 
 

@@ -2,8 +2,8 @@
 
 tar distinguishes links from files and is readable by many programs. xz compresses all files together, and thread files
 are similar: they shrink to a thirtieth, while zip, which compresses each file separately, leaves a sixth. Nothing is
-unpacked to the disk, no path in the archive is followed, and its sizes are not trusted: a file larger than `MOST` is
-damage.
+unpacked to the disk, no path in the archive is followed, and its sizes are not trusted: a file larger than `MOST`, an
+archive that expands too much and a file with holes are damage, found before they take memory.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from provio.trace.run_source import (
     SHELL_ENDING,
     TERMINAL_ENDING,
     UNCLOSED,
+    WHOLE,
     Folder,
     RunFile,
     folders_of,
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
     from provio.system.statx import Record
 
 MOST = 1 << 33  # bytes of one file
+HEADER = 1 << 20  # bytes of the headers of one file; names are in them
+# An archive may expand to FREE bytes, and to EXPANDS bytes for each byte of its own: that of a run has 30, zeros 7,000.
+FREE, EXPANDS = 256 << 20, 1000
 MEMORY = 64 << 20  # bytes that xz may use; archives of runs need 2 MB
 CHUNK = 1 << 16
 
@@ -93,15 +97,22 @@ class Archive:
         """Yield all members in order; after damage, a file that raises OSError."""
         try:
             with self.place.open("rb") as file:
-                stream = _Stream(file)
+                stream = _Stream(file, self.place.stat().st_size)
                 with tarfile.open(fileobj=cast(BinaryIO, stream), mode="r|", errors="surrogateescape") as archive:
-                    while member := archive.next():
+                    member, data = archive.next(), archive.fileobj
+                    while member:
+                        if member.sparse is not None or member.size < 0:  # its content is larger than its data
+                            raise ValueError("a file in it has holes")
+                        stream.left = MOST
                         yield self._file(archive, member)
                         archive.members.clear()  # type: ignore[attr-defined]  # it would keep every member
-                        stream.left = MOST
+                        if data.tell() < archive.offset:
+                            data.seek(archive.offset)  # skips the rest of the member
+                        stream.left = HEADER
+                        member = archive.next()
                 while stream.read(CHUNK):  # the checksum comes last
                     pass
-        except (OSError, ValueError, EOFError, lzma.LZMAError, tarfile.TarError) as error:
+        except (OSError, ValueError, EOFError, RecursionError, lzma.LZMAError, tarfile.TarError) as error:
             yield RunFile("", self.place.name, self.place, _refusal(getattr(error, "strerror", None) or str(error)))
 
     def _file(self, archive: tarfile.TarFile, member: tarfile.TarInfo) -> RunFile:
@@ -130,6 +141,8 @@ def _parts(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[bytes]
 
 
 def _read(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    if member.size > WHOLE:
+        raise OSError(errno.EFBIG, f"is too large: more than {WHOLE >> 20} MiB")
     try:
         held = archive.extractfile(member)
         return held.read() if held else b""
@@ -147,11 +160,12 @@ def _refusal(reason: str) -> Callable[[], bytes]:
 
 
 class _Stream:
-    """The decompressed archive; raises ValueError after `left` bytes."""
+    """The decompressed archive; raises ValueError after `left` bytes, and if it expands too much."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: BinaryIO, size: int) -> None:
         self.file = file
-        self.left = MOST
+        self.left = HEADER
+        self.all = FREE + EXPANDS * size  # bytes that the archive may still have
         self.decompressor = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MEMORY)
 
     def read(self, size: int) -> bytes:
@@ -166,6 +180,9 @@ class _Stream:
                 raise EOFError("it ends too soon")
             pieces.append(self.decompressor.decompress(data, size))
             size -= len(pieces[-1])
+            self.all -= len(pieces[-1])
+            if self.all < 0:
+                raise ValueError(f"it expands to more than {EXPANDS} times its size")
         return b"".join(pieces)
 
 

@@ -16,6 +16,7 @@ from provio.system.statx import Record
 from provio.trace.digests import Digests
 from provio.trace.run_facts import Damage
 from provio.trace.run_source import LIST, THREAD_FILE, RunFile
+from provio.trace.trust import LONGEST_LINE
 
 COUNT = 32  # bytes: 16 `#`, then the 16 digits of the number of changes
 CLOSED = b" :closed "
@@ -132,7 +133,9 @@ class Content:
         whole, newline, rest = part.rpartition(b"\n")
         if newline:
             self._count(self._rest + whole)
-        self._rest = newline + rest if newline else self._rest + rest
+            self._rest = newline + rest
+        elif len(self._rest) <= LONGEST_LINE:  # a longer line is damage
+            self._rest += rest
 
     def _count(self, lines: bytes) -> None:
         self.lines += lines.count(b"\n ")

@@ -15,6 +15,7 @@ from provio.system.statx import Record
 from provio.trace.run_facts import Damage
 
 LONGEST = 1 << 24  # characters of a literal: a command line has at most a few MB, encoded three times that
+LONGEST_LINE = 1 << 26  # bytes of a line of a thread file
 REPORTED = 3  # rejected records of a file that are reported one by one
 DEVICE = pattern(r"[0-9]{1,10}:[0-9]{1,10}")
 SHA256 = pattern(r"[0-9a-f]{64}")

@@ -14,7 +14,7 @@ from provio.system.statx import Record
 from provio.trace.fast import line_shapes
 from provio.trace.records import Records, records_in, whole
 from provio.trace.run_facts import Damage
-from provio.trace.trust import REPORTED, without_long
+from provio.trace.trust import LONGEST_LINE, REPORTED, without_long
 
 DECLARED = re.compile(r"@prefix (\w*): <([^<>]*)> ?\.|@base <([^<>]*)> ?\.")
 
@@ -80,6 +80,6 @@ def read(parts: Iterable[bytes], path: Path, damages: list[Damage]) -> Records:
     try:
         line_shapes.read(parts, found, lines)
     except line_shapes.Unknown:
-        lines.damages.append(Damage(path, 0, f"has a line of more than {line_shapes.LONGEST_LINE >> 20} MiB"))
+        lines.damages.append(Damage(path, 0, f"has a line of more than {LONGEST_LINE >> 20} MiB"))
     damages += lines.found()
     return found

@@ -4,13 +4,17 @@ only its run."""
 from __future__ import annotations
 
 import contextlib
+import lzma
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import IO
 
 import pyoxigraph as ox
 import pytest
@@ -87,6 +91,83 @@ def test_a_truncated_archive_is_reported_and_affects_only_its_run(project: Proje
     assert f"damaged: {packed}" in done.stderr
     assert "Traceback" not in done.stderr
     assert project.data("d") == {"a"}
+
+
+def member(name: str, size: int, kind: bytes = tarfile.REGTYPE) -> tarfile.TarInfo:
+    found = tarfile.TarInfo(name)
+    found.size, found.type = size, kind
+    return found
+
+
+def zeros(archive: IO[bytes], size: int) -> None:
+    for _ in range(0, size, 1 << 20):
+        archive.write(bytes(1 << 20))
+
+
+def of_zeros(run: str, host: str, archive: IO[bytes]) -> None:
+    """A thread file of half a gigabyte."""
+    archive.write(member(f"{run}/{host}/1.1.0.0.ttl", 1 << 29).tobuf())
+    zeros(archive, 1 << 29)
+
+
+def of_many_zeros(run: str, host: str, archive: IO[bytes]) -> None:
+    """Several thread files, half a gigabyte together."""
+    for number in range(32):
+        archive.write(member(f"{run}/{host}/{number}.1.0.0.ttl", 1 << 24).tobuf())
+        zeros(archive, 1 << 24)
+
+
+def of_holes(run: str, host: str, archive: IO[bytes]) -> None:
+    """A file of no data that claims to have two gigabytes, in the form of GNU tar."""
+    header = bytearray(member(f"{run}/{host}/1.1.0.0.ttl", 0, tarfile.GNUTYPE_SPARSE).tobuf(tarfile.GNU_FORMAT))
+    header[483:495] = b"%011o\0" % (2 << 30)
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    archive.write(bytes(header))
+
+
+def of_long_names(run: str, host: str, archive: IO[bytes]) -> None:
+    """A name of half a gigabyte."""
+    archive.write(member("././@LongLink", 1 << 29, tarfile.GNUTYPE_LONGNAME).tobuf())
+    zeros(archive, 1 << 29)
+    archive.write(member(f"{run}/{host}/1.1.0.0.ttl", 0).tobuf())
+
+
+def of_a_claim(run: str, host: str, archive: IO[bytes]) -> None:
+    """A file that claims a size of 2^60 bytes, and ends."""
+    archive.write(member(f"{run}/{host}/1.1.0.0.ttl", 1 << 60).tobuf(tarfile.GNU_FORMAT))
+
+
+PEAK = """
+import resource, sys
+from pathlib import Path
+from provio.trace.read import read_run
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(len(read_run(Path(sys.argv[1])).damages), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+@pytest.mark.parametrize("hostile", [of_zeros, of_many_zeros, of_holes, of_long_names, of_a_claim])
+@pytest.mark.slow
+def test_an_archive_that_expands_is_damaged(project: Project, hostile: Callable[[str, str, IO[bytes]], None]) -> None:
+    """It is read in little memory, and only to its limit."""
+    project.sh("echo 1 > a")
+    project.provio("run", "--quiet", "--no-merge", "--", "cp", "a", "b")
+    folder = run_folder(project)
+    head = (folder / "run.ttl").read_bytes()
+    (host,) = (entry.name for entry in folder.iterdir() if entry.is_dir())
+    shutil.rmtree(folder)
+    packed = run_source.archive_of(folder)
+    with lzma.open(packed, "wb", preset=1) as archive:
+        archive.write(member(f"{folder.name}/run.ttl", len(head)).tobuf())
+        archive.write(head + bytes(-len(head) % 512))
+        hostile(folder.name, host, archive)
+        archive.write(bytes(1024))
+    assert packed.stat().st_size < 1 << 20
+    done = subprocess.run([sys.executable, "-c", PEAK, folder], capture_output=True, text=True, check=True)
+    damages, kilobytes = map(int, done.stdout.split())
+    assert damages and kilobytes < 300 << 10
+    assert f"damaged: {packed}" in project.provio("merge", code=1).stderr
 
 
 @pytest.mark.integration

@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, MutableMapping
 
 from provio.base.records import plain
 from provio.base.vocab import NS, PROV, XSD, vocabulary
-from provio.trace.trust import LONGEST
+from provio.trace.trust import LONGEST, LONGEST_LINE
 
 Record = dict[str, str]
 Records = dict[str, Record]
 
 MOST = 256  # shapes; the shim writes about 100
-LONGEST_LINE = 1 << 26  # bytes
 PREFIXES = {"": NS, "prov": PROV, "xsd": XSD}
 SEGMENT = r"[A-Za-z0-9_%-][A-Za-z0-9_%.~-]*"
 ABSOLUTE = rf"https://w3id\.org/provio/run/(?:{SEGMENT}/)*(?:{SEGMENT})?"
