@@ -392,7 +392,7 @@ def test_a_line_without_end_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(line_shapes, "LONGEST_LINE", 1_000)
     found: list[Damage] = []
     assert turtle_lines.read([b" <x:a> ", *[b"x" * 600] * 3], Path("x"), found) == {}
-    assert [one.reason for one in found] == ["has a line of more than 0 MiB"]
+    assert [one.reason for one in found] == ["has a line of more than 64 MiB"]
 
 
 def test_an_archive_has_the_list_and_large_files(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
