@@ -336,6 +336,10 @@ def test_nothing_is_lost_by_a_kill(trace: Trace, work: Path) -> None:
     found = record(trace, "writer", [*steps, ["kill"]], work, code=-signal.SIGKILL)
     (line,) = [line for line in found if ":writes " in line]
     assert ":writes 0000000000001234; :writeBytes 0000000000009872;" in line
+    folder = Trace(trace.root / "writer", trace.shim).folder
+    assert sorted(f"{name}.ttl" for name in (folder / "threads").read_text().splitlines()) == [
+        path.name for path in sorted(folder.glob("*.ttl"))
+    ]
 
 
 THREADS = """
