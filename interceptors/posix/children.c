@@ -143,25 +143,33 @@ FORWARD(posix_spawn, int, SPAWN_PARAMETERS, watched_spawn, false, pid, path, act
 FORWARD(posix_spawnp, int, SPAWN_PARAMETERS, watched_spawn, true, pid, path, actions, attributes, argv, envp)
 
 // The shell that system and popen start; its pid is not returned.
-static void shell_spawned(int api, const char *command, uint64_t started) {
+static void shell_spawned(struct shell *shell, int api, const char *command, uint64_t started) {
     char *const argv[] = {"sh", "-c", (char *)command, NULL};
     event_child(api, TERM_Spawn, 0, "/bin/sh", argv, started);
-    const char *reason = shell_reason();
-    if (reason != NULL) event_gap(api, reason, "/bin/sh");
+    if (shell->reason != NULL) event_gap(api, shell->reason, "/bin/sh");
 }
 
 int provio_system(const char *command) {
     struct thread *thread = watching() && command != NULL ? thread_self() : NULL;
-    if (thread != NULL) shell_spawned(API_system, command, now(thread));
-    return REAL(system)(command);
+    if (thread == NULL) return REAL(system)(command);
+    struct shell shell;
+    shell_begin(&shell);
+    shell_spawned(&shell, API_system, command, now(thread));
+    int result = REAL(system)(command);
+    shell_end(&shell);
+    return result;
 }
 
 static FILE *watched_popen(int api, FILE *(*real)(const char *, const char *), const char *command, const char *mode) {
     struct thread *thread = watching() ? thread_self() : NULL;
-    uint64_t started = thread == NULL ? 0 : now(thread);
+    if (thread == NULL) return real(command, mode);
+    uint64_t started = now(thread);
+    struct shell shell;
+    shell_begin(&shell);
     FILE *result = real(command, mode);
-    if (result == NULL || thread == NULL) return result;
-    shell_spawned(api, command, started);
+    shell_end(&shell);
+    if (result == NULL) return result;
+    shell_spawned(&shell, api, command, started);
     object_open(api, stream_fd(result), -1, NULL, *mode == 'r' ? O_RDONLY : O_WRONLY, started, true);
     return result;
 }
@@ -200,10 +208,11 @@ void launch_failed(struct launch *launch, int api, int error) {
 #define EXECUTE_FILE(name, path, argv, envp)                                                                           \
     EXECUTE(name, AT_FDCWD, path, 0, false, path, argv, envp, REAL(execve)(path, argv, launch.environment))
 // The shell runs a file that the kernel refuses. A program for another machine is first tried without the shell,
-// because the shell would be recorded.
+// because the shell would be recorded, if it could open the shim. `launch->path` may begin outside of this root.
 static int execute_found(struct launch *launch, const char *path, char *const argv[], char *const envp[]) {
-    if (launch->environment != envp && launch->path_length > 0) {
-        int result = REAL(execve)(launch->path, argv, launch->environment);
+    if (launch->environment != envp && launch->path_length > 0 && !launch->hidden) {
+        const char *found = strchr(path, '/') == NULL ? launch->path : path;
+        int result = REAL(execve)(found, argv, launch->environment);
         if (errno != ENOEXEC) return result;
         event_withdraw(&launch->gap);
         launch->environment = envp;

@@ -45,6 +45,7 @@ struct launch {
     size_t room_size;   // 0: from the pool
     uint32_t path_length;
     bool legible;
+    bool hidden;      // it could not open the shim
     struct block gap; // withdrawn if the exec fails
     uint64_t event;
 };
@@ -53,7 +54,16 @@ void launch_begin(struct launch *launch, int dirfd, const char *path, int flags,
                   char *const envp[]);
 void launch_end(struct launch *launch);
 void launch_returned(void);
-const char *shell_reason(void);
+
+// Around system and popen, which start a shell with the environment of this process.
+struct shell {
+    const char *reason; // why it cannot be recorded, or NULL
+    char *before;       // the variable that was replaced
+    char *changed;      // by this one, or NULL
+};
+
+void shell_begin(struct shell *shell);
+void shell_end(struct shell *shell);
 const char *own_name(void); // resolve.c: the shim's file
 // launch.c: the folder that contains the shim or `preload`; returns its length, 0: unknown
 size_t package_folder(char *room);

@@ -51,13 +51,28 @@ static bool preloads(const char *variable) {
     return false;
 }
 
-static bool is_watched(char *const envp[]) {
-    bool preload = false, trace = false;
+// The place of the variable that preloads the shim; NULL: the environment does not record.
+static char *const *recording_preload(char *const envp[]) {
+    char *const *preload = NULL;
+    bool trace = false;
     for (; envp != NULL && *envp != NULL; envp++) {
-        preload |= preloads(*envp);
+        if (preload == NULL && preloads(*envp)) preload = envp;
         trace |= begins(*envp, "PROVIO_TRACE=");
     }
-    return preload && trace;
+    return trace ? preload : NULL;
+}
+
+// Whether the loader of the next program can open the shim: it prints an error otherwise, for example where another
+// mount namespace or root hides the path.
+static bool opens_shim(const char *variable, char *room) {
+    size_t length;
+    const char *at = variable + sizeof PRELOAD - 1, *library;
+    while ((library = next_library(&at, &length)) != NULL && !is_shim(library, length)) {
+    }
+    if (library == NULL || length >= PATH_ROOM / 2) return true;
+    memcpy(room, library, length);
+    room[length] = '\0';
+    return strchr(room, '/') == NULL || RAW(faccessat, AT_FDCWD, (long)room, R_OK) == 0;
 }
 
 // Write the variable with the shim replaced by `shim`, or (NULL) removed. Return false if no library remains.
@@ -243,8 +258,10 @@ static bool search(char *room, const char *name) {
 
 // ---- the launch
 
-static const char *place_reason(void) {
+// `preload` is NULL if it is known that its shim can be opened.
+static const char *place_reason(const char *preload, char *room) {
     enum { WRITE_AND_SEARCH = W_OK | X_OK };
+    if (preload != NULL && !opens_shim(preload, room)) return out_of_reach;
     if (!relaxed(sandboxed)) return NULL;
     // The test for the real user leaves out capabilities, which an exec of another user than root takes away.
     bool same = RAW(getuid, 0) == RAW(geteuid, 0) && RAW(getgid, 0) == RAW(getegid, 0);
@@ -266,13 +283,16 @@ static void launch_look(struct launch *launch, int dirfd, const char *path, int 
     if (found) launch->reason = image_reason(room, dirfd, path, flags, &need);
     if (need.other_library && !need.strip && (change.shim = other_shim(room)) == NULL) launch->reason = other_library;
     need.strip |= launch->reason == other_library;
-    if (found && launch->reason == NULL) launch->reason = is_watched(envp) ? place_reason() : bare;
+    char *const *preload = found ? recording_preload(envp) : NULL;
+    const char *place = preload == NULL ? bare : place_reason(change.shim == NULL ? *preload : NULL, room);
+    if (found && launch->reason == NULL) launch->reason = place;
+    launch->hidden = place == out_of_reach;
     if (launch->reason != NULL && (launch->path = pool_take(&scratches)) != NULL)
         launch->path_length = (uint32_t)path_join(launch->path, dirfd, path);
     bool alone = launch->path != NULL && (need.strip || launch->reason == bare);
     change.site = alone ? python_site(second, launch->path, envp) : NULL;
-    if (need.strip || launch->reason == out_of_reach) change.shim = NULL;
-    change.preload = need.strip || need.other_library || launch->reason == out_of_reach;
+    if (need.strip || launch->hidden) change.shim = NULL;
+    change.preload = need.strip || need.other_library || launch->hidden;
     if (change.preload || change.site != NULL) environment_change(launch, envp, &change);
     pool_give(&scratches, room);
 }
@@ -307,16 +327,41 @@ void launch_returned(void) {
 
 // system and popen start an ordinary shell; whether it will be recorded depends only on its environment. A program
 // whose C library differs from the shell's cannot pass a suitable shim on.
-const char *shell_reason(void) {
+static const char *shell_reason(const char *preload, char *room) {
     static _Atomic signed char known; // 1: the shell has this C library, -1: another
     if (relaxed(under_seccomp)) return sealed_off;
-    if (!is_watched(environ)) return bare;
+    if (preload == NULL) return bare;
     if (OWN_MUSL && relaxed(known) == 0) {
         struct need need = {false, false};
-        char *room = pool_take(&scratches);
-        if (room != NULL) image_reason(room, AT_FDCWD, "/bin/sh", 0, &need);
-        if (room != NULL) pool_give(&scratches, room);
+        image_reason(room, AT_FDCWD, "/bin/sh", 0, &need);
         atomic_store(&known, need.other_library ? -1 : 1);
     }
-    return relaxed(known) < 0 ? other_library : place_reason();
+    return relaxed(known) < 0 ? other_library : place_reason(preload, room);
+}
+
+// The C library gives the shell the environment of this process: until the call returns, it names no shim that the
+// shell's loader cannot open. Only a pointer changes, because other threads may read the environment.
+void shell_begin(struct shell *shell) {
+    char **place = (char **)recording_preload(environ);
+    char *room = pool_take(&scratches);
+    struct change change = {true, NULL, NULL};
+    *shell = (struct shell){NULL, NULL, NULL};
+    if (room == NULL) return;
+    shell->reason = shell_reason(place == NULL ? NULL : *place, room);
+    if (shell->reason != out_of_reach || change_room(&change, *place) > PATH_ROOM) {
+        pool_give(&scratches, room);
+        return;
+    }
+    struct text text = {room, room + PATH_ROOM};
+    with_shim(&text, *place, NULL);
+    shell->before = *place;
+    shell->changed = room;
+    __atomic_store_n(place, room, __ATOMIC_RELEASE);
+}
+
+void shell_end(struct shell *shell) {
+    if (shell->changed == NULL) return;
+    for (char **place = environ; place != NULL && *place != NULL; place++)
+        if (*place == shell->changed) __atomic_store_n(place, shell->before, __ATOMIC_RELEASE);
+    pool_give(&scratches, shell->changed);
 }
