@@ -13,6 +13,8 @@ from urllib.parse import unquote_to_bytes
 
 import pyoxigraph
 
+from provio.trace import openings
+
 ROOT = Path(__file__).parent.parent
 POSIX = ROOT / "interceptors" / "posix"
 PROGRAMS = ROOT / "tests" / "programs"
@@ -86,8 +88,13 @@ class Trace:
         """Every subject of every file, with its properties' local names and values."""
         subjects: dict[str, Facts] = defaultdict(dict)
         for path in self.files():
-            for subject, name, value in parsed(path.read_bytes()):
-                subjects[subject][name] = value
+            for subject, facts in facts_of(path.read_bytes()).items():
+                subjects[subject].update(facts)
+        for iri, access in subjects.items():
+            opening = subjects.get(access.get("object", ""), {})
+            if "closed" in access and (int(opening["flags"]) & os.O_ACCMODE or "closedSize" in opening):
+                epoch = int(subjects[f"{iri.rpartition('/')[0]}/"]["epochNs"])
+                opening["closedNs"] = str(epoch + int(access["closed"]))
         return dict(subjects)
 
 
@@ -120,6 +127,16 @@ def parsed(data: bytes) -> Iterator[tuple[str, str, str]]:
     for quad in pyoxigraph.parse(data, format=pyoxigraph.RdfFormat.TURTLE):
         value = quad.object.value
         yield quad.subject.value, quad.predicate.value.split("#")[-1], value.removeprefix(NS)
+
+
+def facts_of(data: bytes) -> dict[str, Facts]:
+    """The facts of a thread file by subject; those of openings in plain form."""
+    found: dict[str, Facts] = defaultdict(dict)
+    for subject, name, value in parsed(data):
+        found[subject]["a" if name == "type" else name] = value
+    records = openings.all_plain(found)
+    return {subject: {"type" if name == "a" else name: value for name, value in record.items()}
+            for subject, record in records.items()}  # fmt: skip
 
 
 def name_of(facts: Facts, name: str = "path") -> bytes:

@@ -12,12 +12,9 @@ void text_counter(struct text *text, const char *label) {
 }
 
 struct access *access_new(struct thread *thread, struct object *object, uint64_t serial, uint64_t number,
-                          struct block *block) {
+                          struct chunk *chunk) {
     struct access *access = pool_take(&accesses);
-    if (access == NULL) {
-        block_drop(block);
-        return NULL;
-    }
+    if (access == NULL) return NULL;
     for (int i = 0; i < 2; i++) {
         struct counters *side = &access->side[i];
         memset(&side->api, 0, sizeof *side - offsetof(struct counters, api)); // all but the owner
@@ -29,9 +26,15 @@ struct access *access_new(struct thread *thread, struct object *object, uint64_t
     }
     access->object = object;
     access->scope = scope_of(thread);
-    access->closed = NULL;
-    access->chunk = block->chunk;
+    access->slot = NULL;
+    access->chunk = chunk;
     return access;
+}
+
+// ` <a7`, the start of the name of an access; ` <o7` of an opening's own.
+void text_access(struct text *text, const struct counters *counters) {
+    text_string(text, counters->own ? " <o" : " <a");
+    text_number(text, counters->number);
 }
 
 // ---- the thread's table
@@ -56,6 +59,7 @@ static void access_free(struct access *access) {
 
 // Remove the accesses of closed openings; enlarge the table if too many remain.
 static bool table_sweep(struct thread *thread, bool all) {
+    *(volatile bool *)&thread->sweeping = true;
     struct access *living = NULL, *next;
     uint32_t count = 0;
     for (struct access *access = thread->mine; access != NULL; access = next) {
@@ -74,14 +78,23 @@ static bool table_sweep(struct thread *thread, bool all) {
     if (thread->table == NULL || count > thread->limit / 2) {
         uint32_t limit = thread->table == NULL ? FIRST_TABLE / 2 : 2 * thread->limit;
         struct access **table = arena_take(2 * limit * sizeof *table);
-        if (table == NULL) return false;
+        if (table == NULL) return thread->sweeping = false;
         thread->table = table; // the smaller one stays unused: all of them together are smaller than the new one
         thread->limit = limit;
     }
     memset(thread->table, 0, 2 * thread->limit * sizeof *thread->table);
     for (struct access *access = living; access != NULL; access = access->mine) table_insert(thread, access);
     live_sweep(thread);
+    *(volatile bool *)&thread->sweeping = false;
     return true;
+}
+
+// Begin with an empty table after a sweep that never ended; the accesses in it are never used again.
+void access_abandon(struct thread *thread) {
+    thread->sweeping = false;
+    thread->mine = NULL;
+    thread->entries = 0;
+    if (thread->table != NULL) memset(thread->table, 0, 2 * thread->limit * sizeof *thread->table);
 }
 
 // A signal handler that interrupted the shim must not change the table: its access is only stored as a hint.
@@ -173,8 +186,8 @@ static struct counters *access_begin(struct thread *thread, struct object *objec
     size_t room = head_room(number, serial, api) + task_room(scope_of(thread));
     bool channel = relaxed(object->channel); // read once: another thread may close it
     if (!block_begin(thread, &block, room + side_counters(side, channel) * COUNTER + 3)) return NULL;
-    struct access *access = access_new(thread, object, serial, number, &block);
-    if (access == NULL) return NULL;
+    struct access *access = access_new(thread, object, serial, number, block.chunk);
+    if (access == NULL) return block_drop(&block), NULL;
     text_head(&block.text, thread, number, TERM_object, serial, now(thread));
     text_counted_api(&block.text, side == READING ? TERM_readApi : TERM_writeApi, api);
     text_align(&block.text);
@@ -205,7 +218,7 @@ struct counters *access_find(struct thread *thread, struct object *object, uint6
 // the merge lets a writer have written at most the bytes that readers got beyond all counted writes.
 
 void access_attempted(struct thread *thread, struct object *object, uint64_t serial, int api) {
-    thread->depth++;
+    shim_enter(thread);
     struct counters *counters = relaxed(object->hint[WRITING]);
     if (!counters_fit(counters, thread, serial, api)) counters = access_find(thread, object, serial, WRITING, api);
     if (counters != NULL && counters->attempted != NULL) {
@@ -214,16 +227,16 @@ void access_attempted(struct thread *thread, struct object *object, uint64_t ser
         store_grown(counters->attempted, counters->values[COUNT] + 1, by_one);
         if (detailed(DETAIL_FILE)) counters->attempted = NULL; // the first write is the only one that is counted
     }
-    thread->depth--;
+    shim_leave(thread);
 }
 
 // The same for a copy; one that failed copied nothing.
 void copy_attempted(struct thread *thread, struct object *object, int api, struct object *source, bool failed) {
-    thread->depth++;
+    shim_enter(thread);
     struct counters *counters = access_counted(thread, object, TERM_Copy, api, source);
     if (counters != NULL && counters->attempted != NULL)
         store_digits(counters->attempted, counters->values[COUNT] + !failed);
-    thread->depth--;
+    shim_leave(thread);
 }
 
 // ---- fsync and similar calls, and copies: counted under their own term; copies with their source
@@ -262,7 +275,7 @@ struct counters *access_counted(struct thread *thread, struct object *object, co
     size_t room = head_room(number, serial, api) + sizeof " ; " TERM_operation " " + strlen(term);
     room += task_room(scope_of(thread));
     if (!block_begin(thread, &block, room + digits_at_most(from) + (6 + channel) * COUNTER + 3)) return NULL;
-    if ((access = access_new(thread, object, serial, number, &block)) == NULL) return NULL;
+    if ((access = access_new(thread, object, serial, number, block.chunk)) == NULL) return block_drop(&block), NULL;
     counters = &access->side[READING];
     counters->source = from;
     counters->term = term;
@@ -295,8 +308,8 @@ static struct counters *failure_begin(struct thread *thread, struct object *obje
     struct block block;
     uint64_t number = next_number(&thread->failures);
     if (!block_begin(thread, &block, 320 + task_room(scope_of(thread)) + ONE_COUNTER)) return NULL;
-    struct access *access = access_new(thread, object, serial, number, &block);
-    if (access == NULL) return NULL;
+    struct access *access = access_new(thread, object, serial, number, block.chunk);
+    if (access == NULL) return block_drop(&block), NULL;
     struct text *text = &block.text;
     struct counters *counters = &access->side[READING];
     counters->api = (int16_t)api;
@@ -331,7 +344,7 @@ void access_failed_with(struct thread *thread, struct object *object, int api, i
     if (detailed(DETAIL_FILE) || object == &ignored) return;
     uint64_t serial = object == NULL ? 0 : relaxed(object->serial);
     if (serial == 0) serial = relaxed((object = &unknown_object)->serial); // closed by another thread
-    thread->depth++;
+    shim_enter(thread);
     struct counters *counters = access_look_up(thread, serial, READING, api, error | AN_ERROR, api_term(api));
     if (counters == NULL) counters = failure_begin(thread, object, serial, api, error);
     if (counters != NULL) {
@@ -339,14 +352,14 @@ void access_failed_with(struct thread *thread, struct object *object, int api, i
         store_grown(counters->digits, count, true);
         if (detailed(DETAIL_CALL)) call_line(thread, counters, count, 0, 0, started, now(thread) - started, (int)error);
     }
-    thread->depth--;
+    shim_leave(thread);
 }
 
 // ---- detail `file`: the threads that used a file, and their first use
 
 void access_touched(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api,
                     uint64_t time) {
-    thread->depth++;
+    shim_enter(thread);
     struct counters *counters = relaxed(object->hint[side]);
     if (counters == NULL || relaxed(counters->owner) != relaxed(thread->number) || counters->serial != serial)
         counters = access_find(thread, object, serial, side, api);
@@ -355,7 +368,7 @@ void access_touched(struct thread *thread, struct object *object, uint64_t seria
         add(&counters->values[COUNT], 1);
     }
     if (counters != NULL) atomic_store_explicit(&object->touched[side], relaxed(thread->number), memory_order_relaxed);
-    thread->depth--;
+    shim_leave(thread);
 }
 
 // Calls that a stream served from its buffer, when their time is read.
@@ -390,15 +403,4 @@ struct object *put_count(FILE *stream) {
     account(thread, object, relaxed(object->serial), WRITING, API___overflow, offset, bytes, now(thread));
     object_moved(object, offset + bytes);
     return object;
-}
-
-// Return false if the counter belongs to another thread's access.
-bool access_closed(struct thread *thread, struct object *object, uint64_t serial, uint64_t time) {
-    struct access *access = object->opening;
-    if (access == NULL || !had_number(thread, relaxed(access->side[0].owner)) || access->side[0].serial != serial)
-        return false;
-    if (access->closed == NULL) return false; // its thread ended, and this is the second access of the new owner
-    store_digits(access->closed, time - thread->epoch);
-    live_changed(thread);
-    return true;
 }

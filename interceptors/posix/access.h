@@ -43,6 +43,7 @@ struct counters {
     uint64_t source;  // of a Copy: its source; of failures: their error
     uint64_t number;  // of the access in its name
     const char *term; // NULL: the default of the side
+    bool own;         // of the access of an opening: its name has the opening's number
     char *attempted;  // of writes and copies into a pipe or connection: the digits of the last one that began
     char prefix[16];  // start of the lines of its calls at detail `call`, ending at the last byte
     unsigned prefix_length;
@@ -52,7 +53,8 @@ enum digits { FIRST = 4, LONGEST, EMPTY };
 
 struct access {
     struct counters side[2];
-    char *closed;
+    char *slot; // of the access of an opening, until its close: the digits of the opening before its counters
+    unsigned slot_kind;
     struct object *object;
     struct access *next; // in the same slot of the thread's table
     struct access *mine; // of the same thread
@@ -69,6 +71,7 @@ struct counters *access_find(struct thread *thread, struct object *object, uint6
 struct counters *access_counted(struct thread *thread, struct object *object, const char *term, int api,
                                 struct object *source);
 void access_forget(struct thread *thread);
+void access_abandon(struct thread *thread);
 void access_touched(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api,
                     uint64_t time);
 void access_failed_with(struct thread *thread, struct object *object, int api, int error, uint64_t started);
@@ -80,9 +83,9 @@ void copy_attempted(struct thread *thread, struct object *object, int api, struc
 void account_stream(struct thread *thread, struct object *object, enum side side, int api, uint64_t bytes);
 void account_carry(struct thread *thread, struct object *object, enum side side, int api);
 struct access *access_new(struct thread *thread, struct object *object, uint64_t serial, uint64_t number,
-                          struct block *block);
+                          struct chunk *chunk);
 void access_remember(struct thread *thread, struct access *access);
-bool access_closed(struct thread *thread, struct object *object, uint64_t serial, uint64_t time);
+void text_access(struct text *text, const struct counters *counters);
 
 // intercept.c
 void count_change(struct thread *thread, struct object *object, const char *term, int api, uint64_t bytes,
@@ -99,6 +102,7 @@ void call_line(struct thread *thread, struct counters *counters, uint64_t count,
 // sizes.c
 void counters_begin(struct counters *counters, uint64_t bytes, uint64_t first);
 void sizes_free(struct counters *counters);
+void sizes_finish(struct thread *thread, struct text *text, struct counters *counters);
 void counters_store_longest(struct counters *counters, uint64_t elapsed);
 void counters_store_again(struct counters *counters);
 void counters_note_size(struct thread *thread, struct counters *counters, uint64_t bytes, bool consecutive,
@@ -122,8 +126,12 @@ void text_counted_api(struct text *text, const char *property, int api);
 
 // opening.c
 void access_opened(struct thread *thread, struct object *object, int api, uint64_t started, uint64_t elapsed);
+
+// slots.c
 unsigned side_counters(enum side side, bool channel);
 void text_side(struct text *text, struct access *access, enum side side, int api, bool channel);
+struct access *access_own(struct thread *thread, struct object *object, uint64_t serial, const int apis[2]);
+enum { SLOT_OF_SIZES = 8 }; // kinds of slots: a bit for each side and one for channels; then the sizes of each side
 
 // ---- the cost of one call: its counters, in memory and in the live file
 // Inline in every wrapper of a read or a write.
@@ -221,7 +229,7 @@ static ALWAYS_INLINE bool nothing_new(int fd, enum side side, int api) {
 
 static ALWAYS_INLINE void account_timed(struct thread *thread, struct object *object, uint64_t serial, enum side side,
                                         int api, uint64_t offset, uint64_t bytes, uint64_t started, bool kept) {
-    *(volatile int *)&thread->depth += 1;
+    shim_enter(thread);
     struct counters *counters = relaxed(object->hint[side]);
     if (!counters_fit(counters, thread, serial, api)) counters = access_find(thread, object, serial, side, api);
     if (likely(counters != NULL)) {
@@ -230,7 +238,7 @@ static ALWAYS_INLINE void account_timed(struct thread *thread, struct object *ob
             counters_add(thread, counters, offset, bytes, started, ended, side == READING ? ended : started, true);
         if (kept) call_line(thread, counters, count, offset, bytes, started, ended - started, 0);
     }
-    *(volatile int *)&thread->depth -= 1;
+    shim_leave(thread);
 }
 
 static inline void account(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api,
@@ -262,14 +270,14 @@ static inline void account_untimed(struct thread *thread, struct object *object,
         account_stream(thread, object, side, api, bytes);
         return;
     }
-    *(volatile int *)&thread->depth += 1;
+    shim_enter(thread);
     uint64_t count = next_number(&counters->values[COUNT]);
     add(&counters->values[BYTES], bytes);
     store_grown(counters->digits, count, true);
     store_digits(counters->digits + 32, AS_IT_IS(counters->values[BYTES]));
     if (unlikely(count != AS_IT_IS(counters->values[COUNT]))) counters_store_again(counters);
     if (unlikely(bytes - counters->low >= counters->width)) counters_note_size(thread, counters, bytes, true, 0);
-    *(volatile int *)&thread->depth -= 1;
+    shim_leave(thread);
 }
 
 // For a single character: in nine of ten calls only two last digits change. The depth is stored instead of incremented
@@ -287,6 +295,7 @@ static ALWAYS_INLINE void account_character(struct object *object, enum side sid
         account_carry(thread, object, side, api);
         return;
     }
+    STACK_POINTER(thread->outer);
     *(volatile int *)&thread->depth = 1;
     add(&counters->values[COUNT], 1);
     add(&counters->values[BYTES], 1);

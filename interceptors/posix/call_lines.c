@@ -10,7 +10,7 @@ static uint64_t write_since(const struct thread *thread, const struct counters *
 
 static ALWAYS_INLINE void account_moment(struct thread *thread, struct object *object, uint64_t serial, enum side side,
                                          int api, uint64_t offset, uint64_t bytes, uint64_t started, bool kept) {
-    *(volatile int *)&thread->depth += 1;
+    shim_enter(thread);
     struct counters *before = relaxed(object->hint[side]), *counters = before;
     if (!counters_fit(counters, thread, serial, api)) counters = access_find(thread, object, serial, side, api);
     if (likely(counters != NULL)) {
@@ -20,7 +20,7 @@ static ALWAYS_INLINE void account_moment(struct thread *thread, struct object *o
         uint64_t count = counters_add(thread, counters, offset, bytes, ended, ended, first, false);
         if (kept) call_line(thread, counters, count, offset, bytes, started, 0, 0);
     }
-    *(volatile int *)&thread->depth -= 1;
+    shim_leave(thread);
 }
 
 void account_lasting(struct thread *thread, struct object *object, uint64_t serial, enum side side, int api,
@@ -44,7 +44,7 @@ void account_other_detail(struct thread *thread, struct object *object, uint64_t
 static void prefix_make(struct counters *counters) {
     static const char sides[] = "rw";
     bool failed = counters->source & AN_ERROR;
-    char letter = failed ? 'f' : 'a', kind = counters->term != NULL ? 'c' : sides[counters->side];
+    char letter = failed ? 'f' : counters->own ? 'o' : 'a', kind = counters->term != NULL ? 'c' : sides[counters->side];
     char made[32] = {' ', '<', letter};
     struct text text = {made + 3, made + 16};
     text_number(&text, counters->number % 10000000000u);

@@ -87,6 +87,7 @@ BY_HAND = {
     "Flushing and changing": "a Copy from one opening to another, a Read or a Write; a Map and its Unmap; a Fsync",
     "Names": "the working directory, for relative names",
     "Listing": "an opening or an event, with `--record list`; and changes of the working directory",
+    "Jumps": "nothing: the use of the shim that a signal handler interrupted and jumps out of is ended",
     "Loading code": "only a Gap, if the code bypasses preloaded libraries; unloaded callers of HDF5 are forgotten",
     "Processes": "a Fork, Spawn, Exec, ExecFailed or ChildEnd, or a Gap if a program cannot be recorded",
 }

@@ -7,7 +7,7 @@ enum {
     LARGEST_WRITTEN = 16 * 1024,    // where the whole chunk is written each time
 };
 
-static struct pool chunks = POOL(struct chunk);
+static struct pool chunks = POOL(struct chunk), files = POOL(struct trace_file);
 
 // Four pages of `#` and a newline; an iovec for the end of a chunk ends with the newline. Four, so that the largest
 // chunk is a single write: ext4 then allocates larger extents, which makes the chunk a fifth cheaper to add and to
@@ -78,12 +78,12 @@ bool chunk_open_for(struct chunk *chunk, size_t room) {
 }
 
 // Write a copy of the chunk, page by page from the last one: if it is interrupted, no block starts without its end.
-static void chunk_write(const struct chunk *chunk, int fd) {
+static bool chunk_write(const struct chunk *chunk, int fd) {
     uint32_t used = (relaxed(chunk->used) + PAGE - 1) & ~(uint32_t)(PAGE - 1);
     bool gap = chunk->start[chunk->whole - KEPT_BACK] != '#';
     uint32_t size = gap || used > chunk->whole ? chunk->whole : used, at = size;
     long copy = size == 0 ? -ENOMEM : memory_map(size, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (copy < 0 && copy > -PAGE) return;
+    if (copy < 0 && copy > -PAGE) return size == 0;
     memcpy((char *)copy, chunk->start, size);
     while (at > 0) {
         uint32_t part = (at - 1) & ~(uint32_t)(PAGE - 1);
@@ -91,22 +91,46 @@ static void chunk_write(const struct chunk *chunk, int fd) {
         at = part;
     }
     memory_unmap((void *)copy, size);
+    return at == 0;
 }
 
 // The caller holds `live`.
 void live_write(struct live *live) {
     char *room = pool_take(&scratches);
     if (room == NULL) return;
-    file_name(room, relaxed(process.number) - 1, live->ordinal, ending_of(live));
-    long fd = RAW(openat, AT_FDCWD, (long)room, O_WRONLY | O_CLOEXEC);
-    for (struct chunk *chunk = atomic_load(&live->chunk); fd >= 0 && chunk != NULL; chunk = chunk->older)
-        chunk_write(chunk, (int)fd);
+    const struct trace_file *file = NULL;
+    long fd = -1;
+    for (struct chunk *chunk = atomic_load(&live->chunk); chunk != NULL; chunk = chunk->older) {
+        if (chunk->file != file) {
+            file = chunk->file;
+            if (fd >= 0) RAW(close, fd);
+            file_name(room, relaxed(process.number) - 1, live->ordinal, file->number, ending_of(live));
+            fd = RAW(openat, AT_FDCWD, (long)room, O_WRONLY | O_CLOEXEC);
+        }
+        bool whole = fd >= 0 && chunk_write(chunk, (int)fd);
+        if (!whole && !live->lost) live_lost();
+        if (!whole) live->lost = true;
+    }
     if (fd >= 0) RAW(close, fd);
     pool_give(&scratches, room);
 }
 
 bool live_is_written(const struct live *live) {
     return live->written;
+}
+
+// The next chunk, published.
+long chunk_gain(struct live *live, int fd, size_t need) {
+    struct chunk *chunk;
+    long gained = chunk_new(live, fd, need, &chunk);
+    if (gained == 0) chunk_publish(live, chunk);
+    return gained;
+}
+
+bool live_hold(struct live *live) {
+    static const struct thread other; // a thread without a state
+    const struct thread *none = NULL;
+    return atomic_compare_exchange_strong(&live->holder, &none, self == NULL ? &other : self);
 }
 
 // Readers must see a close even if nothing follows. If a signal handler interrupted the holder, the close is written
@@ -139,14 +163,20 @@ void lives_write(void) {
 
 // ---- chunks
 
-static void changes_begin(struct live *live, struct chunk *chunk) {
-    chunk->used = CHANGES;
-    chunk->accesses = 1; // the first chunk stays mapped
-    live->digits = chunk->start + 16;
-    memset(live->digits, '0', 16);
+struct trace_file *trace_file_new(uint32_t number) {
+    struct trace_file *file = pool_take(&files);
+    if (file != NULL) *file = (struct trace_file){.number = number};
+    return file;
 }
 
-long chunk_gain(struct live *live, int fd, size_t need) {
+static void changes_begin(struct chunk *chunk) {
+    chunk->used = CHANGES;
+    chunk->accesses = 1; // the first chunk stays mapped
+    chunk->file->digits = chunk->start + 16;
+    memset(chunk->file->digits, '0', 16);
+}
+
+long chunk_new(struct live *live, int fd, size_t need, struct chunk **made) {
     bool first = live->size == 0 && !live->of_calls;
     uint32_t size = live->next;
     if (first) need += CHANGES;
@@ -164,15 +194,20 @@ long chunk_gain(struct live *live, int fd, size_t need) {
         pool_give(&chunks, chunk);
         return result;
     }
-    *chunk = (struct chunk){.size = size, .whole = size, .start = (char *)result, .offset = live->size};
-    if (first) changes_begin(live, chunk);
+    *chunk =
+        (struct chunk){.size = size, .whole = size, .start = (char *)result, .file = live->file, .offset = live->size};
+    if (first) changes_begin(chunk);
     if (live->written) chunk_open_for(chunk, need);
-    chunk->older = atomic_load(&live->chunk);
     live->size += size;
     uint32_t largest = live->written ? LARGEST_WRITTEN : live->of_calls ? LARGEST_OF_CALLS : LARGEST_CHUNK;
     live->next = size < largest ? 2 * size : largest;
-    atomic_store(&live->chunk, chunk);
+    *made = chunk;
     return 0;
+}
+
+void chunk_publish(struct live *live, struct chunk *chunk) {
+    chunk->older = atomic_load(&live->chunk);
+    atomic_store(&live->chunk, chunk);
 }
 
 // Unmap chunks in which nothing counts. Only called when no signal handler interrupted the shim.

@@ -58,7 +58,7 @@ void event_rename(int api, const char *term, int fromfd, const char *from, int t
         if (found) text_facts(&block.text, &facts);
         event_end(&block);
         if (found && S_ISREG(facts.mode) && likely(lender == NULL))
-            unclosed_moved(&facts, thread->live, block_offset(&block));
+            unclosed_moved(&facts, thread->live, block_place(&block));
     }
     if (old != NULL) pool_give(&scratches, old);
     if (new != NULL) pool_give(&scratches, new);
@@ -356,7 +356,7 @@ void event_unwatched(struct launch *launch, int api, int pid) {
 // Turn the block, written before a failed call, into a comment.
 void event_withdraw(struct block *block) {
     if (block->start == NULL) return;
-    __atomic_store_n(block->start, '#', __ATOMIC_RELEASE);
+    __atomic_store_n(block->start + 1, '#', __ATOMIC_RELEASE); // the line still counts as a block
     block->chunk->accesses--;
     block->start = NULL;
     gaps_changed(-1);
@@ -393,8 +393,8 @@ void event_exec_failed(int api, uint64_t exec, int error) {
 
 void event_copy(struct thread *thread, int api, struct object *from, struct object *to, uint64_t bytes,
                 uint64_t started) {
-    thread->depth++;
+    shim_enter(thread);
     struct counters *counters = access_counted(thread, to, TERM_Copy, api, from);
     if (counters != NULL) operation_add(thread, counters, bytes, started);
-    thread->depth--;
+    shim_leave(thread);
 }

@@ -354,10 +354,10 @@ void count_operation(struct thread *thread, struct object *object, const char *t
 // A call that may have changed an object is recorded at every level of detail.
 void count_change(struct thread *thread, struct object *object, const char *term, int api, uint64_t bytes,
                   uint64_t started) {
-    thread->depth++;
+    shim_enter(thread);
     struct counters *counters = access_counted(thread, object, term, api, NULL);
     if (counters != NULL) operation_add(thread, counters, bytes, started);
-    thread->depth--;
+    shim_leave(thread);
 }
 
 #define CALL(name, type, parameters, arguments, Term, subject, outcome)                                                \

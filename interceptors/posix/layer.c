@@ -138,14 +138,14 @@ __attribute__((cold, noinline)) uint64_t announce_again(struct thread *thread, p
                                                         uint64_t parents) {
     uint64_t file = object->file == NULL ? 0 : serial_of(thread, object->file), serial = serial_next();
     if (!atomic_compare_exchange_strong(&object->object.serial, &parents, serial)) return parents;
-    thread->depth++;
+    shim_enter(thread);
     object->object.inherited = true;
     atomic_store(&object->replaced, false);
     if (object->file != NULL)
         announce_member(thread, object, serial, file, false);
     else
         announce_file(thread, object, serial, -1, now(thread), 0);
-    thread->depth--;
+    shim_leave(thread);
     return serial;
 }
 
@@ -164,9 +164,9 @@ static provio_object *file_new(struct thread *thread, int function, const char *
     file->object.unlinked = unlinked;
     uint64_t serial = serial_next();
     started = clamped_start(thread, started, ended);
-    thread->depth++;
+    shim_enter(thread);
     announce_file(thread, file, serial, function, started, ended - started);
-    thread->depth--;
+    shim_leave(thread);
     atomic_store_explicit(&file->object.serial, serial, memory_order_release);
     return file;
 }
@@ -222,9 +222,9 @@ void provio_file_closed(provio_object *file, uint64_t time) {
     struct closing closing = {.object = &file->object};
     closing.known = opened->mode != 0 && file->length > 0 && statx_facts(AT_FDCWD, file->text, 0, &closing.facts) &&
                     is_same_file(&closing.facts, opened);
-    thread->depth++;
+    shim_enter(thread);
     closing_write(thread, &closing, serial, clamped_start(thread, time, now(thread)));
-    thread->depth--;
+    shim_leave(thread);
 }
 
 // ---- objects in files
@@ -307,9 +307,9 @@ provio_object *provio_member(provio_object *file, const struct provio_member *de
     if (member == NULL) return NULL;
     member->file = file;
     uint64_t serial = serial_next();
-    thread->depth++;
+    shim_enter(thread);
     announce_member(thread, member, serial, in, described->created != 0);
-    thread->depth--;
+    shim_leave(thread);
     atomic_store_explicit(&member->object.serial, serial, memory_order_release);
     return member;
 }

@@ -6,7 +6,7 @@
 // At detail `call`, a transfer also has a line; its offset is unknown.
 static inline void move_timed(struct thread *thread, struct object *object, uint64_t serial, enum side side,
                               int function, uint64_t bytes, uint64_t started) {
-    *(volatile int *)&thread->depth += 1;
+    shim_enter(thread);
     struct counters *counters = relaxed(object->hint[side]);
     if (unlikely(!counters_fit(counters, thread, serial, function)))
         counters = access_find(thread, object, serial, side, function);
@@ -17,7 +17,7 @@ static inline void move_timed(struct thread *thread, struct object *object, uint
                                       side == READING ? ended : started, !filtered(CLASS_DURATION));
         if (unlikely(detailed(DETAIL_CALL))) call_line(thread, counters, count, 0, bytes, started, ended - started, 0);
     }
-    *(volatile int *)&thread->depth -= 1;
+    shim_leave(thread);
 }
 
 static inline void move(provio_object *object, enum side side, int function, uint64_t bytes, uint64_t started) {
@@ -54,10 +54,10 @@ void provio_counted(provio_object *object, int function, uint64_t started) {
     bool all = of_all(object, term);
     struct object *counted = all ? &object->file->object : &object->object;
     started = clamped_start(thread, started, now(thread));
-    thread->depth++;
+    shim_enter(thread);
     struct counters *counters = access_counted(thread, counted, term, function, all ? &within : NULL);
     if (counters != NULL) operation_add(thread, counters, 0, started);
-    thread->depth--;
+    shim_leave(thread);
 }
 
 void provio_submitted(provio_object *object, int function, uint64_t bytes, uint64_t started) {

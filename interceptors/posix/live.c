@@ -2,63 +2,17 @@
 #include "live.h"
 
 static struct pool lives = POOL(struct live);
-
-// ---- the file name
-
-// `<folder>/<pid>.<tick>.<n>.<k><ending>`
-char *file_name(char *room, uint32_t number, uint32_t ordinal, const char *ending) {
-    struct text text = {room, room + PATH_ROOM - 1};
-    text_string(&text, settings.folder);
-    TEXT(&text, "/");
-    text_number(&text, process.pid);
-    TEXT(&text, ".");
-    text_number(&text, process.tick);
-    TEXT(&text, ".");
-    text_number(&text, number);
-    TEXT(&text, ".");
-    text_number(&text, ordinal);
-    text_string(&text, ending);
-    *text.at = '\0';
-    return room;
-}
-
-static long file_create(char *room, uint32_t number, uint32_t ordinal) {
-    file_name(room, number, ordinal, ".ttl");
-    return RAW(openat, AT_FDCWD, (long)room, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-}
-
-// The first file of a process image also claims its number: by exclusive creation against other images of this pid, by
-// compare-and-swap against other threads. A thread that loses the latter renames its file.
-static long file_claim(struct live *live, char *room) {
-    uint32_t known = atomic_load(&process.number);
-    if (known != 0) {
-        live->ordinal = atomic_fetch_add(&process.ordinals, 1) + 1;
-        return file_create(room, known - 1, live->ordinal);
-    }
-    uint32_t number = 0;
-    long fd = file_create(room, number, 0);
-    while (fd == -EEXIST) fd = file_create(room, ++number, 0);
-    if (fd < 0) return fd;
-    if (atomic_compare_exchange_strong(&process.number, &known, number + 1)) return fd;
-    live->ordinal = atomic_fetch_add(&process.ordinals, 1) + 1;
-    char *right = pool_take(&scratches);
-    if (right == NULL) return -ENOMEM;
-    file_name(right, known - 1, live->ordinal, ".ttl");
-    RAW(renameat2, AT_FDCWD, (long)room, AT_FDCWD, (long)right, 0);
-    memcpy(room, right, strlen(right) + 1);
-    pool_give(&scratches, right);
-    return fd;
-}
+static THREAD_LOCAL bool borrowed; // in a child of vfork: its own base is in force, in the file of the suspended parent
 
 // ---- the number of changes
 
 // Repeat if a signal handler changed something in between: its larger number may have been overwritten.
-void live_changed(const struct thread *thread) {
-    struct live *live = thread->live;
-    if (live == NULL || live->digits == NULL) return;
-    uint64_t count = next_number(&live->changes);
-    store_grown(live->digits, count, true);
-    while (unlikely(count != AS_IT_IS(live->changes))) store_digits(live->digits, count = AS_IT_IS(live->changes));
+void chunk_changed(const struct chunk *chunk) {
+    struct trace_file *file = chunk->file;
+    if (file->digits == NULL) return;
+    uint64_t count = next_number(&file->changes);
+    store_grown(file->digits, count, true);
+    while (unlikely(count != AS_IT_IS(file->changes))) store_digits(file->digits, count = AS_IT_IS(file->changes));
 }
 
 // ---- gaps
@@ -92,7 +46,7 @@ static void gap_write(struct thread *thread, struct live *live, long error) {
     if (*start != '#') return; // there is a Gap already
     *(volatile char *)(start - 1) = '\n';
     struct block block = {{start + 1, start + KEPT_BACK - 1}, start, chunk, thread};
-    thread->depth++;
+    shim_enter(thread);
     TEXT(&block.text, " <g1> a " TERM_Gap " ; " TERM_reason " \"");
     text_string(&block.text, reason_for(error));
     TEXT(&block.text, "\" ; " TERM_about " <../> .");
@@ -103,11 +57,19 @@ static void gap_write(struct thread *thread, struct live *live, long error) {
 // If no file can be created, a symbolic link needs neither a descriptor nor space for data.
 static void gap_link(char *room, uint32_t number, const char *reason) {
     for (; number < 1000; number++) {
-        file_name(room, number, 0, ".gap");
+        file_name(room, number, 0, 0, ".gap");
         long result = RAW(symlinkat, (long)reason, AT_FDCWD, (long)room);
         if (result == 0) gaps_changed(1);
         if (result != -EEXIST) return;
     }
+}
+
+// A write into a file that cannot be mapped failed: a Gap in it could not be written either.
+void live_lost(void) {
+    char *room = pool_take(&scratches);
+    if (room == NULL) return;
+    gap_link(room, relaxed(process.number) - 1, reason_for(-EIO));
+    pool_give(&scratches, room);
 }
 
 // Where no memory is left, in the thread that needs it. Its file has space for a Gap.
@@ -123,16 +85,19 @@ void memory_ended(void) {
 }
 
 static bool live_create(struct live *live, struct thread *thread) {
+    struct unmade interrupted = thread->making; // by this signal handler
     char *room = pool_take(&scratches);
     if (room == NULL) return false;
     long fd = process_identify();
-    if (fd == 0) fd = file_claim(live, room);
+    if (fd == 0) fd = file_claim(live, thread, room);
     long gained = fd < 0 ? fd : header_gain(live, thread, (int)fd, room + strlen(room) + 1, room + PATH_ROOM);
     if (fd >= 0) RAW(close, fd);
     if (gained != 0) {
         if (fd >= 0) RAW(unlinkat, AT_FDCWD, (long)room, 0);
         gap_link(room, 0, reason_for(gained));
     }
+    if (gained == 0) file_list(room);
+    thread->making = interrupted;
     pool_give(&scratches, room);
     return gained == 0;
 }
@@ -140,14 +105,72 @@ static bool live_create(struct live *live, struct thread *thread) {
 static struct live *live_begin(struct thread *thread) {
     struct live *live = pool_take(&lives), *before = thread->live;
     if (live == NULL) return NULL;
-    *live = (struct live){.next = FIRST_CHUNK};
+    *live = (struct live){.next = FIRST_CHUNK, .file = trace_file_new(0)};
+    if (live->file == NULL) return NULL;
+    shim_enter(thread);
     live->silent = !live_create(live, thread);
     if (thread->live == before) { // otherwise a signal handler has given this thread a file, which is in use
         thread->live = live;
         thread->ordinal = (int)live->ordinal;
         if (unlikely(relaxed(shared_maps) > 0) && process.forked) shared_maps_inherited();
     }
+    shim_leave(thread);
     return thread->live;
+}
+
+static long live_extend(struct live *live, size_t need, char *room) {
+    file_name(room, relaxed(process.number) - 1, live->ordinal, live->file->number, ending_of(live));
+    long fd = RAW(openat, AT_FDCWD, (long)room, O_RDWR | O_CLOEXEC);
+    long gained = fd < 0 ? fd : chunk_gain(live, (int)fd, need);
+    if (fd >= 0) RAW(close, fd);
+    return gained;
+}
+
+static void text_base_in_force(struct text *text, const struct thread *thread) {
+    if (borrowed)
+        text_base(text, (uint32_t)RAW(getpid, 0), start_tick(0, NULL), -1, 0);
+    else
+        text_base(text, process.pid, process.tick, relaxed(process.number) - 1, thread->ordinal);
+}
+
+// The prefixes and the base are in the chunk before another block can be.
+static void continue_write(struct thread *thread, struct chunk *chunk, size_t room) {
+    char *start = chunk->start + chunk->used;
+    struct block block = {{start + 1, start + room - 1}, start, chunk, thread};
+    start[room - 1] = '\n';
+    if (chunk->used > 0) start[-1] = '\n';
+    chunk->used += (uint32_t)room;
+    TEXT(&block.text, PREFIXES);
+    text_base_in_force(&block.text, thread);
+    if (block_store(&block)) chunk_changed(chunk);
+}
+
+// Continue in another file. Accesses in the present one count there until they end.
+static long live_continue(struct thread *thread, struct live *live, size_t need, char *room) {
+    struct live before = {.file = live->file, .size = live->size, .next = live->next};
+    struct chunk *chunk;
+    size_t header = aligned_size(PREFIX_ROOM + base_room());
+    if (live->written) live_write(live);
+    struct trace_file *file = trace_file_new(live->file->number + 1);
+    if (file == NULL) return -ENOMEM;
+    long fd = file_create(room, relaxed(process.number) - 1, live->ordinal, file->number, ending_of(live));
+    live->file = file;
+    live->size = 0;
+    live->next = FIRST_CHUNK;
+    long gained = fd < 0 ? fd : chunk_new(live, (int)fd, header + need, &chunk);
+    if (fd >= 0) RAW(close, fd);
+    if (gained == 0) {
+        continue_write(thread, chunk, header);
+        if (!live->of_calls) file_list(room);
+        if (live->written) chunk_open_for(chunk, need);
+        chunk_publish(live, chunk);
+        return 0;
+    }
+    if (fd >= 0) RAW(unlinkat, AT_FDCWD, (long)room, 0);
+    live->file = before.file;
+    live->size = before.size;
+    live->next = before.next;
+    return gained;
 }
 
 // The caller holds `live`; it is released here.
@@ -164,10 +187,8 @@ static bool live_grow(struct thread *thread, struct live *live, size_t need) {
         live_release(live);
         return false;
     }
-    file_name(room, relaxed(process.number) - 1, live->ordinal, ending_of(live));
-    long fd = RAW(openat, AT_FDCWD, (long)room, O_RDWR | O_CLOEXEC);
-    long gained = fd < 0 ? fd : chunk_gain(live, (int)fd, need);
-    if (fd >= 0) RAW(close, fd);
+    long gained = live->size + live->next + need > LARGEST_FILE ? live_continue(thread, live, need, room)
+                                                                : live_extend(live, need, room);
     live_release(live);
     if (gained != 0) {
         live->silent = true;
@@ -186,12 +207,9 @@ static void gain_ahead(struct live *live, uint32_t size) {
         live_release(live);
         return;
     }
-    file_name(room, relaxed(process.number) - 1, live->ordinal, ending_of(live));
-    long fd = RAW(openat, AT_FDCWD, (long)room, O_RDWR | O_CLOEXEC), gained = fd;
     live->next = PAGE;
-    for (; fd >= 0 && size >= PAGE; size /= 2)
-        if ((gained = chunk_gain(live, (int)fd, size)) == 0) break;
-    if (fd >= 0) RAW(close, fd);
+    for (; size >= PAGE; size /= 2)
+        if (live_extend(live, size, room) == 0) break;
     live_release(live);
     pool_give(&scratches, room);
 }
@@ -206,31 +224,36 @@ void live_gain_ahead(struct thread *thread, uint32_t size) {
 
 static struct live *calls_begin(struct thread *thread);
 
-static bool reserve_or_grow(struct thread *thread, struct live *live, struct block *block, size_t room) {
+static bool grow_and_reserve(struct thread *thread, struct live *live, struct block *block, size_t room) {
     for (int attempt = 0; attempt < 3; attempt++) {
-        if (live->silent) return false;
-        if (reserve(thread, live, block, room)) return true;
         if (!live_hold(live))
             live = live->of_calls ? calls_begin(thread) : live_begin(thread);
         else if (!live_grow(thread, live, room))
             return false;
-        if (live == NULL) return false;
+        if (live == NULL || live->silent) return false;
+        if (reserve(thread, live, block, room)) return true;
     }
     return false;
+}
+
+static bool reserve_or_grow(struct thread *thread, struct live *live, struct block *block, size_t room) {
+    if (live->silent) return false;
+    if (likely(reserve(thread, live, block, room))) return true;
+    shim_enter(thread);
+    bool reserved = grow_and_reserve(thread, live, block, room);
+    shim_leave(thread);
+    return reserved;
 }
 
 // The file of an ended thread, from here on used by this one.
 static void introduce(struct thread *thread) {
     struct block block;
-    if (!reserve_or_grow(thread, thread->live, &block, base_room() + THREAD_ROOM)) return;
     thread->ordinal = (int)atomic_fetch_add(&process.ordinals, 1) + 1;
+    if (!reserve_or_grow(thread, thread->live, &block, base_room() + THREAD_ROOM)) return;
     text_base(&block.text, process.pid, process.tick, relaxed(process.number) - 1, thread->ordinal);
     text_thread(&block.text, thread->tid, thread->epoch);
     block_commit(&block);
 }
-
-// In a child of vfork: its own base, in the file of the suspended parent.
-static THREAD_LOCAL bool borrowed;
 
 static void borrow(struct thread *thread) {
     struct block block;
@@ -255,11 +278,21 @@ void base_return(struct thread *thread) {
     block_commit(&block);
 }
 
+// K of the base in force.
+int base_ordinal(const struct thread *thread) {
+    return borrowed ? 0 : thread->ordinal;
+}
+
 bool live_ready(struct thread *thread) {
     return thread->live != NULL || live_begin(thread) != NULL;
 }
 
 bool block_begin(struct thread *thread, struct block *block, size_t room) {
+    if (unlikely(thread->jumped)) {
+        uintptr_t pointer;
+        STACK_POINTER(pointer);
+        shim_mend(thread, pointer);
+    }
     if (unlikely(thread->live == NULL) && !live_ready(thread)) return false;
     if (unlikely(thread->live->silent)) return false;
     if (unlikely(thread->ordinal < 0)) introduce(thread);
@@ -278,28 +311,22 @@ static int64_t calls_base_due(const struct thread *thread) {
     return borrowed ? RAW(getpid, 0) : (int64_t)thread->ordinal << 32;
 }
 
-static void text_base_of_calls(struct text *text, const struct thread *thread, int64_t base) {
-    if (borrowed)
-        text_base(text, (uint32_t)base, start_tick(0, NULL), -1, 0);
-    else
-        text_base(text, process.pid, process.tick, relaxed(process.number) - 1, thread->ordinal);
-}
-
 // Next to the thread's file. If a signal handler interrupts adding space to that one, under an ordinal of its own.
 static struct live *calls_begin(struct thread *thread) {
     struct live *live = pool_take(&lives);
     char *room = live == NULL ? NULL : pool_take(&scratches);
     if (room == NULL) return NULL;
-    *live = (struct live){.next = FIRST_CHUNK, .of_calls = true, .ordinal = thread->live->ordinal};
+    *live = (struct live){
+        .next = FIRST_CHUNK, .of_calls = true, .ordinal = thread->live->ordinal, .file = trace_file_new(0)};
+    if (live->file == NULL) return NULL;
     if (thread->calls != NULL) live->ordinal = atomic_fetch_add(&process.ordinals, 1) + 1;
-    file_name(room, relaxed(process.number) - 1, live->ordinal, ending_of(live));
-    long fd = RAW(openat, AT_FDCWD, (long)room, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    long fd = file_create(room, relaxed(process.number) - 1, live->ordinal, 0, ending_of(live));
     long gained = fd < 0 ? fd : chunk_gain(live, (int)fd, PREFIX_ROOM + base_room());
     if (fd >= 0) RAW(close, fd);
     struct block block;
     if (gained == 0 && reserve(thread, live, &block, PREFIX_ROOM + base_room())) {
         TEXT(&block.text, PREFIXES);
-        text_base_of_calls(&block.text, thread, calls_base_due(thread));
+        text_base_in_force(&block.text, thread);
         block_commit(&block);
     } else {
         live->silent = true;
@@ -315,7 +342,7 @@ static bool calls_base(struct thread *thread) {
     struct block block;
     if (thread->calls_base == base) return true;
     if (!reserve_or_grow(thread, thread->calls, &block, base_room())) return false;
-    text_base_of_calls(&block.text, thread, base);
+    text_base_in_force(&block.text, thread);
     block_commit(&block);
     thread->calls_base = base;
     return true;
@@ -333,8 +360,8 @@ bool line_begin(struct thread *thread, struct block *block, size_t size) {
 }
 
 void line_end(struct thread *thread, struct block *block) {
-    block_store(block); // the number of changes is in another file
-    *(volatile int *)&thread->depth -= 1;
+    block_store(block); // its file has no number of changes
+    shim_leave(thread);
     if (unlikely(block->chunk->older != NULL) && thread->depth == 1) chunks_sweep(thread->calls);
 }
 

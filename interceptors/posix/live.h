@@ -60,6 +60,13 @@ static inline void store_grown(char *digits, uint64_t value, bool by_one) {
 
 // ---- live.c: the live Turtle file
 
+// A file of a thread: it continues in the next one before it gets too large.
+struct trace_file {
+    uint32_t number;  // m in its name; 0: the first
+    uint64_t changes; // number of committed blocks
+    char *digits;     // of `changes` in the file; NULL: none
+};
+
 struct chunk {
     uint32_t size; // usable bytes
     _Atomic uint32_t used;
@@ -67,6 +74,7 @@ struct chunk {
     uint32_t whole;
     char *start;
     struct chunk *older;
+    struct trace_file *file;
     uint64_t offset; // in the file
 };
 
@@ -77,32 +85,43 @@ struct block {
     struct thread *thread;
 };
 
+// A line of counters that an opening no longer needs: the next one with the same counters uses it again.
+struct slot {
+    char *at; // the digits of its opening
+    struct chunk *chunk;
+};
+
 bool block_begin(struct thread *thread, struct block *block, size_t room);
-// A number in the file shows readers that something changed.
-void live_changed(const struct thread *thread);
-static inline void block_store(struct block *block) {
+// The number of blocks in the file, stored after each commit: a file with fewer blocks has lost some.
+void chunk_changed(const struct chunk *chunk);
+static inline bool block_store(struct block *block) {
     // A text that fills its space completely may be truncated: it stays a comment.
-    if (likely(block->text.at < block->text.end)) __atomic_store_n(block->start, ' ', __ATOMIC_RELEASE);
+    bool complete = likely(block->text.at < block->text.end);
+    if (complete) __atomic_store_n(block->start, ' ', __ATOMIC_RELEASE);
+    return complete;
 }
 static inline void block_commit(struct block *block) {
-    block_store(block);
-    live_changed(block->thread);
-    *(volatile int *)&block->thread->depth -= 1;
+    if (block_store(block)) chunk_changed(block->chunk);
+    shim_leave(block->thread);
 }
-// The offset of a block in its file.
-static inline uint64_t block_offset(const struct block *block) {
-    return block->chunk->offset + (uint64_t)(block->start - block->chunk->start);
+// The number of a block's file << 32, and its offset there.
+static inline uint64_t block_place(const struct block *block) {
+    const struct chunk *chunk = block->chunk;
+    return ((uint64_t)chunk->file->number << 32) + chunk->offset + (uint64_t)(block->start - chunk->start);
 }
 // The reserved space stays a comment.
 static inline void block_drop(struct block *block) {
-    block->text.at = block->text.end;
-    block_commit(block);
+    shim_leave(block->thread);
 }
 bool line_begin(struct thread *thread, struct block *block, size_t size);
 void line_end(struct thread *thread, struct block *block);
 void live_sweep(struct thread *thread);
 void live_gain_ahead(struct thread *thread, uint32_t size);
+bool slot_take(struct thread *thread, unsigned kind, struct slot *slot);
+void slot_give(struct thread *thread, unsigned kind, char *at, struct chunk *chunk);
 void base_return(struct thread *thread);
+void live_lost(void);
+int base_ordinal(const struct thread *thread);
 bool live_ready(struct thread *thread);
 
 struct mounts;
@@ -113,35 +132,52 @@ enum {
     CHANGES = 48,    // size of the first line of a thread file: a comment with the number of its changes
 };
 
+#ifndef LARGEST_FILE
+#define LARGEST_FILE (480u << 20) // bytes; a thread continues in another file before
+#endif
+
+enum { SLOT_KINDS = 10, FREE_SLOTS = 4 };
+
 struct live {
     uint32_t ordinal; // k in its name
     uint32_t next;    // size of the next chunk
-    uint64_t size;
+    uint64_t size;    // of its last file
+    struct trace_file *file;
     struct chunk *_Atomic chunk;
-    _Atomic bool held; // its chunks are being changed or written; others that need space use another file
+    // The thread that changes or writes its chunks; others that need space use another file.
+    const struct thread *_Atomic holder;
     bool silent;
     bool of_calls; // `….calls.ttl`
     bool written;  // its file cannot be mapped: chunk.c
+    bool lost;     // a write of its file failed; there is a Gap
     long pid;
     struct live *next_written;
-    uint64_t changes; // number of committed blocks and closes
-    char *digits;     // the digits of `changes` in the file; NULL: none
+    struct slot slots[SLOT_KINDS][FREE_SLOTS];
+    uint8_t free_slots[SLOT_KINDS];
 };
 
-static inline bool live_hold(struct live *live) {
-    return !atomic_exchange(&live->held, true);
-}
+bool live_hold(struct live *live);
 
 static inline void live_release(struct live *live) {
-    atomic_store(&live->held, false);
+    atomic_store(&live->holder, NULL);
+}
+
+// If this thread holds it.
+static inline void live_release_of(struct live *live, const struct thread *thread) {
+    const struct thread *holder = thread;
+    if (live != NULL) atomic_compare_exchange_strong(&live->holder, &holder, NULL);
 }
 
 static inline const char *ending_of(const struct live *live) {
     return live->of_calls ? ".calls.ttl" : ".ttl";
 }
 
-// live.c; `number` and `ordinal` are parts of the file name
-char *file_name(char *room, uint32_t number, uint32_t ordinal, const char *ending);
+// trace_files.c; `number`, `ordinal` and `part` are in the file name
+char *file_name(char *room, uint32_t number, uint32_t ordinal, uint32_t part, const char *ending);
+long file_create(char *room, uint32_t number, uint32_t ordinal, uint32_t part, const char *ending);
+long file_claim(struct live *live, struct thread *thread, char *room);
+void file_unmake(struct thread *thread);
+void file_list(const char *path);
 
 // A file next to the thread files, written once in a run.
 struct side_file {
@@ -157,8 +193,12 @@ void side_file_end(struct side_file *file);
 void lives_write(void);
 bool live_is_written(const struct live *live); // its file cannot be mapped
 void live_write_now(struct live *live);
-bool size_allowed(uint64_t size);                        // of a file
-long chunk_gain(struct live *live, int fd, size_t need); // 0 or a negative errno
+bool size_allowed(uint64_t size); // of a file
+// The next chunk; until it is published, nothing is reserved in it. Returns 0 or a negative errno.
+long chunk_new(struct live *live, int fd, size_t need, struct chunk **made);
+void chunk_publish(struct live *live, struct chunk *chunk);
+long chunk_gain(struct live *live, int fd, size_t need);
+struct trace_file *trace_file_new(uint32_t number);
 void chunks_sweep(struct live *live);
 
 bool chunk_open_for(struct chunk *chunk, size_t room);
@@ -196,10 +236,10 @@ static inline bool reserve(struct thread *thread, struct live *live, struct bloc
     uint32_t size = live->of_calls ? (uint32_t)room + 2 : aligned_size(room);
     struct chunk *chunk = atomic_load(&live->chunk);
     if (chunk == NULL || relaxed(chunk->used) + size > chunk->size - KEPT_BACK) return false;
-    *(volatile int *)&thread->depth += 1; // until the commit
+    shim_enter(thread); // until the commit
     uint32_t at = advance(&chunk->used, size);
     if (at + size > chunk->size - KEPT_BACK) {
-        *(volatile int *)&thread->depth -= 1;
+        shim_leave(thread);
         return false;
     }
     char *start = chunk->start + at;

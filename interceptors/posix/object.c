@@ -358,9 +358,9 @@ void object_announce(struct thread *thread, struct object *object, int fd) {
         object->facts.size = facts.size;
     }
     if (S_ISSOCK(object->facts.mode)) connection_read(fd, object);
-    thread->depth++;
+    shim_enter(thread);
     access_opened(thread, object, -1, started, 0);
-    thread->depth--;
+    shim_leave(thread);
 }
 
 // Known, or looked up now; not recorded yet.
@@ -415,9 +415,9 @@ static struct object *object_opened(int api, int fd, int dirfd, const char *path
     }
     if (peer != 0) object->connection = (struct connection){.family = AF_UNIX, .peer_inode = peer};
     atomic_store_explicit(&object->serial, serial_next(), memory_order_release);
-    thread->depth++;
+    shim_enter(thread);
     access_opened(thread, object, api, started, elapsed);
-    thread->depth--;
+    shim_leave(thread);
     object_release(table_set(fd, object), 1);
     return object;
 }

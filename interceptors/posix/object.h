@@ -43,7 +43,7 @@ struct object {
     _Atomic uint64_t references; // descriptors, and maps << 32
     uint32_t flags;
     _Atomic uint32_t unclosed; // its entry in the list of unclosed openings, from 1 on; 0: none
-    struct access *opening;    // the access in the same block, which has its `closed` counter
+    struct access *opening;    // its own access; NULL: none
     const char *_Atomic put;   // of a stream: the buffer is counted up to here
     struct facts facts;
     const char *kind; // its class
@@ -101,9 +101,9 @@ void closing_undo(struct closing *closing, int fd);
 void closing_range(unsigned first, unsigned last);
 
 // unclosed.c
-void unclosed_add(struct object *object, const struct live *live, uint64_t offset);
+void unclosed_add(struct object *object, const struct live *live, uint64_t place);
 void unclosed_remove(struct object *object);
-void unclosed_moved(const struct facts *facts, const struct live *live, uint64_t offset);
+void unclosed_moved(const struct facts *facts, const struct live *live, uint64_t place);
 
 // path.c
 size_t path_join(char *room, int dirfd, const char *path);                           // into PATH_ROOM bytes; 0: unknown

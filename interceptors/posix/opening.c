@@ -1,8 +1,9 @@
-// The block of an opening and its most likely first access, and the end of an opening.
+// The block of an opening, the counters of its most likely access, and the end of an opening.
 //
-// This text is a third of the cost of opening a file, so it is written in a fast way: the path forwards from the start
-// of the block, the numbers backwards from the counters, where their length is not needed in advance; spaces fill the
-// gap between.
+// The counters are in a slot: a line of its own, which the next opening uses again after the close. At the close, their
+// values are written once more, without leading zeros, next to the facts of the file. So a closed opening takes about
+// 300 bytes. The text of an opening is written in a fast way: the path forwards from the start of the block, the
+// numbers backwards from its end, where their length is not needed in advance; spaces fill the gap between.
 #include "access.h"
 
 static const short usual[2][2] = {{API_read, API_write}, {API_fread, API_fwrite}};
@@ -18,60 +19,25 @@ static bool allowed(const struct object *object, enum side side) {
     return mode == O_RDWR || (side == READING ? mode == O_RDONLY : mode == O_WRONLY);
 }
 
-// Detail `file` has only the first time. The writes of a channel (a pipe or a connection) have one counter more.
-unsigned side_counters(enum side side, bool channel) {
-    unsigned attempted = side == WRITING && channel;
-    return detailed(DETAIL_FILE) ? 1 + attempted : (side == READING ? 7 : 6) - 2 * filtered(CLASS_DURATION) + attempted;
-}
-
-void text_side(struct text *text, struct access *access, enum side side, int api, bool channel) {
-#define COUNTER_TEXT(term, padding) "; " term padding ZEROS
-    static const char reading[] = COUNTER_TEXT(TERM_reads, "        ") COUNTER_TEXT(TERM_readBytes, "    ")
-        COUNTER_TEXT(TERM_readElapsed, "  ") COUNTER_TEXT(TERM_lastRead, "     ") COUNTER_TEXT(TERM_firstRead, "    ")
-            COUNTER_TEXT(TERM_readLongest, "  ") COUNTER_TEXT(TERM_emptyReads, "   ");
-    static const char writing[] = COUNTER_TEXT(TERM_writes, "       ") COUNTER_TEXT(TERM_writeBytes, "   ")
-        COUNTER_TEXT(TERM_writeElapsed, " ") COUNTER_TEXT(TERM_lastWrite, "    ") COUNTER_TEXT(TERM_firstWrite, "   ")
-            COUNTER_TEXT(TERM_writeLongest, " ");
-    const char *counters = side == READING ? reading : writing;
-    access->side[side].api = (int16_t)api;
-    access->side[side].digits = text->at + 16;
-    if (detailed(DETAIL_FILE)) {
-        access->side[side].digits -= counter_digits(&access->side[side], FIRST) - access->side[side].digits;
-        text_bytes(text, counters + COUNTER * FIRST, COUNTER);
-    } else if (filtered(CLASS_DURATION)) {
-        text_bytes(text, counters, COUNTER * ELAPSED);
-        text_bytes(text, counters + COUNTER * LAST, COUNTER * (LONGEST - LAST));
-        if (side == READING) text_bytes(text, counters + COUNTER * EMPTY, COUNTER);
-    } else if (side == READING)
-        TEXT(text, reading);
-    else
-        TEXT(text, writing);
-    if (side == READING || likely(!channel)) return;
-    access->side[side].attempted = text->at + 16;
-    TEXT(text, COUNTER_TEXT(TERM_attempted, "    "));
-}
-
 #define BACK(at, literal) ((at) -= sizeof(literal) - 1, memcpy(at, literal, sizeof(literal) - 1))
 #define BACK_NUMBER(at, term, value) (at = number_before(at, value), BACK(at, " ; " term " "))
 
+// ` read`; ` -` of none.
 static char *api_before(char *at, int api) {
-    BACK(at, "\"");
-    at -= api_lengths[api];
-    memcpy(at, api_names[api], api_lengths[api]);
+    if (api < 0 || filtered(CLASS_API)) {
+        BACK(at, "-");
+    } else {
+        at -= api_lengths[api];
+        memcpy(at, api_names[api], api_lengths[api]);
+    }
+    BACK(at, " ");
     return at;
-}
-
-static char *date_before(char *at, struct thread *thread, uint64_t time) {
-    enum { DATE = sizeof "2026-11-20T12:15:46.123456Z" - 1 };
-    struct text text = {at - DATE, at};
-    text_date(&text, thread, time);
-    return at - DATE;
 }
 
 struct opening {
     struct object *object;
-    uint64_t serial, number, started, elapsed; // number: of the access
-    int api, apis[2];                          // -1: none
+    uint64_t serial, started, elapsed;
+    int api, apis[2]; // -1: none
 };
 
 static char *task_before(char *at, uint64_t scope) {
@@ -82,69 +48,56 @@ static char *task_before(char *at, uint64_t scope) {
     return at;
 }
 
-// `. <a1> a :Access …` up to its counters.
-static char *head_before(char *at, const struct opening *opening, struct thread *thread) {
-    bool named = !filtered(CLASS_API);
-    if (named && opening->apis[WRITING] >= 0) {
-        at = api_before(at, opening->apis[WRITING]);
-        BACK(at, " ; " TERM_writeApi " \"");
-    }
-    if (named && opening->apis[READING] >= 0) {
-        at = api_before(at, opening->apis[READING]);
-        BACK(at, " ; " TERM_readApi " \"");
-    }
-    if (unlikely(thread->scope != 0)) at = task_before(at, scope_of(thread));
-    BACK(at, "\"^^xsd:dateTime");
-    at = date_before(at, thread, opening->started);
-    BACK(at, " ; prov:startedAtTime \"");
-    if (!filtered(CLASS_THREAD)) BACK(at, " ; prov:wasAssociatedWith <>");
-    BACK(at, ">");
-    at = number_before(at, opening->serial);
-    BACK(at, "> a " TERM_Access " ; " TERM_object " <../o");
-    at = number_before(at, opening->number);
-    BACK(at, " . <a");
+// A time that is equal to the modification time is "=".
+static char *time_before(char *at, uint64_t value, const struct facts *facts) {
+    if (value != facts->modified) return number_before(at, value);
+    *--at = '=';
     return at;
 }
 
-// The three times of a file are often equal: then the digits of the following one are copied.
-static char *time_before(char *at, uint64_t value, const char *behind, uint64_t same_as) {
-    enum { DIGITS = 19 };
-    if (value != same_as || value < 1000000000000000000u) return number_before(at, value);
-    memcpy(at - DIGITS, behind, DIGITS);
-    return at - DIGITS;
-}
-
+// ` mtime birth ctime device inode size`
 static char *facts_before(char *at, const struct facts *facts) {
-    BACK_NUMBER(at, TERM_size, facts->size);
-    char *changed = at = number_before(at, facts->changed);
-    BACK(at, " ; " TERM_ctimeNs " ");
-    char *modified = at = time_before(at, facts->modified, changed, facts->changed);
-    BACK(at, " ; " TERM_mtimeNs " ");
-    at = time_before(at, facts->birth, modified, facts->modified);
-    BACK(at, " ; " TERM_birthNs " ");
-    BACK_NUMBER(at, TERM_inode, facts->inode);
-    BACK(at, "\"");
+    at = number_before(at, facts->size);
+    BACK(at, " ");
+    at = number_before(at, facts->inode);
+    BACK(at, " ");
     at = number_before(at, facts->device_minor);
     BACK(at, ":");
     at = number_before(at, facts->device_major);
-    BACK(at, " ; " TERM_device " \"");
+    BACK(at, " ");
+    at = time_before(at, facts->changed, facts);
+    BACK(at, " ");
+    at = time_before(at, facts->birth, facts);
+    BACK(at, " ");
+    at = number_before(at, facts->modified);
+    BACK(at, " ");
     return at;
 }
 
-static char *opening_before(char *at, const struct opening *opening) {
+// ` ; :opening "thread openedNs flags api elapsed read write …"`: the last two are the functions that probably read and
+// write it.
+static char *opening_before(char *at, const struct opening *opening, struct thread *thread) {
     const struct object *object = opening->object;
+    if (unlikely(thread->scope != 0)) at = task_before(at, scope_of(thread));
     if (object->unlinked) BACK(at, " ; " TERM_unlinked " true");
     if (object->inherited) BACK(at, " ; " TERM_inherited " true");
-    if (opening->api >= 0) {
-        if (!filtered(CLASS_DURATION)) BACK_NUMBER(at, TERM_openElapsed, opening->elapsed);
-        if (!filtered(CLASS_API)) {
-            at = api_before(at, opening->api);
-            BACK(at, " ; " TERM_openApi " \"");
-        }
-    }
-    BACK_NUMBER(at, TERM_openedNs, opening->started);
-    BACK_NUMBER(at, TERM_flags, object->flags);
-    return likely(object->facts.mode != 0) ? facts_before(at, &object->facts) : at;
+    BACK(at, "\"");
+    if (likely(object->facts.mode != 0)) at = facts_before(at, &object->facts);
+    at = api_before(at, opening->apis[WRITING]);
+    at = api_before(at, opening->apis[READING]);
+    if (opening->api >= 0 && !filtered(CLASS_DURATION))
+        at = number_before(at, opening->elapsed);
+    else
+        BACK(at, "-");
+    BACK(at, " ");
+    at = api_before(at, opening->api);
+    at = number_before(at, object->flags);
+    BACK(at, " ");
+    at = number_before(at, opening->started);
+    BACK(at, " ");
+    at = number_before(at, (uint64_t)base_ordinal(thread));
+    BACK(at, " ; " TERM_opening " \"");
+    return at;
 }
 
 static void text_named(struct text *text, const struct opening *opening) {
@@ -164,21 +117,20 @@ static void text_named(struct text *text, const struct opening *opening) {
     TEXT(text, "\"");
 }
 
-// The size of the fixed text, exact, because each byte of the trace costs time when its space is allocated. The padding
-// can be overwritten by a number that nothing precedes yet.
-static const size_t opening_form = sizeof(
-    "  <../o> a " TERM_FileVersion " ; " TERM_path " \"\" ; " TERM_device " \":\" ; " TERM_inode "  ; " TERM_birthNs
-    "  ; " TERM_mtimeNs "  ; " TERM_ctimeNs "  ; " TERM_size "  ; " TERM_flags "  ; " TERM_openedNs "  ; " TERM_openApi
-    " \"\" ; " TERM_openElapsed "  . <a> a " TERM_Access " ; " TERM_object " <../o> ; prov:wasAssociatedWith <> ; "
-    "prov:startedAtTime \"2026-11-20T12:15:46.123456Z\"^^xsd:dateTime" PADDING PADDING);
+// The size of the fixed text, exact, because each byte of the trace costs time when its space is allocated.
+static const size_t opening_form =
+    sizeof(" <../o> a " TERM_FileVersion " ; " TERM_path " \"\" ; " TERM_opening " \"    - - - -\" .");
 
 static size_t opening_room(const struct opening *opening) {
     const struct object *object = opening->object;
     const struct facts *facts = &object->facts;
-    size_t room = opening_form + 2 * digits_at_most(opening->serial) + digits_at_most(opening->number) +
-                  digits_at_most(facts->device_major) + digits_at_most(facts->device_minor) +
-                  digits_at_most(facts->inode) + digits_at_most(facts->birth) + digits_at_most(facts->modified) +
-                  digits_at_most(facts->changed) + digits_at_most(facts->size) + digits_at_most(object->flags) + 19;
+    size_t room = opening_form + digits_at_most(opening->serial) + digits_at_most(object->flags) +
+                  digits_at_most(opening->started) + digits_at_most(relaxed(process.ordinals));
+    if (facts->mode != 0)
+        room += sizeof "      : " + digits_at_most(facts->device_major) + digits_at_most(facts->device_minor) +
+                digits_at_most(facts->inode) + digits_at_most(facts->size) + digits_at_most(facts->modified) +
+                (facts->birth == facts->modified ? 1 : digits_at_most(facts->birth)) +
+                (facts->changed == facts->modified ? 1 : digits_at_most(facts->changed));
     if (object->path != NULL)
         room += object->plain ? object->path_length : name_room(object->path, object->path_length);
     if (opening->api >= 0) room += api_lengths[opening->api] + digits_at_most(opening->elapsed);
@@ -186,55 +138,36 @@ static size_t opening_room(const struct opening *opening) {
     if (object->inherited) room += sizeof " ; " TERM_inherited " true";
     if (object->unlinked) room += sizeof " ; " TERM_unlinked " true";
     for (int i = 0; i < 2; i++)
-        if (opening->apis[i] >= 0) room += sizeof " ; " TERM_writeApi " \"\"" + api_lengths[opening->apis[i]];
+        if (opening->apis[i] >= 0) room += api_lengths[opening->apis[i]];
     return room;
 }
 
-static size_t counters_room(const struct opening *opening) {
-    size_t count = 1;
-    for (int i = 0; i < 2; i++)
-        if (opening->apis[i] >= 0) count += side_counters(i, relaxed(opening->object->channel));
-    return count * COUNTER + sizeof " .";
-}
-
-static void text_opening(struct text *text, const struct opening *opening, struct thread *thread, char *counters) {
-    char *start = opening_before(head_before(counters, opening, thread), opening);
+static void text_opening(struct text *text, const struct opening *opening, struct thread *thread, size_t room) {
+    char *end = text->at + room - 3, *start = opening_before(end, opening, thread);
     text_named(text, opening);
     if (text->at < start) memset(text->at, ' ', (size_t)(start - text->at));
-    text->at = counters;
-}
-
-static struct access *opening_write(struct thread *thread, const struct opening *opening, struct block *block,
-                                    size_t room) {
-    struct text *text = &block->text;
-    struct access *access = access_new(thread, opening->object, opening->serial, opening->number, block);
-    if (access == NULL) return NULL;
-    text_opening(text, opening, thread, (char *)((uintptr_t)(text->at + room) & ~(uintptr_t)15));
-    for (int i = 0; i < 2; i++)
-        if (opening->apis[i] >= 0) text_side(text, access, i, opening->apis[i], relaxed(opening->object->channel));
-    access->closed = text->at + 16;
-    TEXT(text, COUNTER_TEXT(TERM_closed, "       ") " .");
-    return access;
+    text->at = end;
+    TEXT(text, " .");
 }
 
 void access_opened(struct thread *thread, struct object *object, int api, uint64_t started, uint64_t elapsed) {
     struct block block;
-    struct opening opening = {object,  relaxed(object->serial), next_number(&thread->accesses), started, elapsed, api,
-                              {-1, -1}};
+    struct opening opening = {object, relaxed(object->serial), started, elapsed, api, {-1, -1}};
     for (int i = 0; i < 2; i++)
         if (allowed(object, i)) opening.apis[i] = predicted(thread, object->stream, i);
+    struct access *access = access_own(thread, object, opening.serial, opening.apis);
     size_t room = opening_room(&opening) + task_room(thread->scope);
-    if (!block_begin(thread, &block, room + counters_room(&opening))) return;
-    struct access *access = opening_write(thread, &opening, &block, room);
-    if (access == NULL) return;
+    if (!block_begin(thread, &block, room)) return;
+    text_opening(&block.text, &opening, thread, room);
     object->opening = access;
     for (int i = 0; i < 2; i++)
-        if (opening.apis[i] >= 0) atomic_store_explicit(&object->hint[i], &access->side[i], memory_order_release);
+        if (access != NULL && opening.apis[i] >= 0)
+            atomic_store_explicit(&object->hint[i], &access->side[i], memory_order_release);
     block_commit(&block);
-    access_remember(thread, access);
+    if (access != NULL) access_remember(thread, access);
     bool writable = (object->flags & O_ACCMODE) != O_RDONLY && S_ISREG(object->facts.mode);
     if (writable && likely(lender == NULL)) // the opening of a child of vfork is in its parent's file
-        unclosed_add(object, thread->live, block_offset(&block));
+        unclosed_add(object, thread->live, block_place(&block));
 }
 
 // ---- the last close
@@ -263,19 +196,113 @@ void closing_begin(struct closing *closing, int fd) {
 
 void closing_write(struct thread *thread, struct closing *closing, uint64_t serial, uint64_t time) {
     struct block block;
-    if (!block_begin(thread, &block, 256)) return;
+    const struct facts *facts = &closing->facts;
+    size_t room = sizeof " <../o> " TERM_closedNs " ." + digits_at_most(serial) + digits_at_most(time);
+    if (closing->known)
+        room += sizeof " ; " TERM_closedMtimeNs "  ; " TERM_closedCtimeNs "  ; " TERM_closedSize "  ; " TERM_closedLinks
+                       " " +
+                digits_at_most(facts->modified) + digits_at_most(facts->changed) + digits_at_most(facts->size) +
+                digits_at_most(facts->links);
+    if (!block_begin(thread, &block, room)) return;
     TEXT(&block.text, " <../o");
     text_number(&block.text, serial);
     TEXT(&block.text, "> " TERM_closedNs " ");
     text_number(&block.text, time);
     if (closing->known) {
-        TEXT_NUMBER(&block.text, TERM_closedMtimeNs, closing->facts.modified);
-        TEXT_NUMBER(&block.text, TERM_closedCtimeNs, closing->facts.changed);
-        TEXT_NUMBER(&block.text, TERM_closedSize, closing->facts.size);
-        TEXT_NUMBER(&block.text, TERM_closedLinks, closing->facts.links);
+        TEXT_NUMBER(&block.text, TERM_closedMtimeNs, facts->modified);
+        TEXT_NUMBER(&block.text, TERM_closedCtimeNs, facts->changed);
+        TEXT_NUMBER(&block.text, TERM_closedSize, facts->size);
+        TEXT_NUMBER(&block.text, TERM_closedLinks, facts->links);
     }
     TEXT(&block.text, " .");
     block_commit(&block);
+}
+
+static void text_column(struct text *text, bool present, uint64_t value) {
+    TEXT(text, " ");
+    if (present)
+        text_number(text, value);
+    else
+        TEXT(text, "-");
+}
+
+// The first time is only in the text of the counters.
+static uint64_t first_of(const struct counters *counters) {
+    const char *digits = counter_digits(counters, FIRST);
+    uint64_t value = 0;
+    for (int i = 0; i < 16; i++) value = 10 * value + (uint64_t)(digits[i] - '0');
+    return value;
+}
+
+// ` ; :reading "api first count bytes last empty elapsed longest"`; at detail `file` only the function and the first
+// time.
+static void text_side_values(struct thread *thread, struct text *text, struct counters *counters) {
+    bool timed = !filtered(CLASS_DURATION);
+    if (counters->values[COUNT] == 0) return;
+    text_string(text, counters->side == READING ? " ; " TERM_reading " \"" : " ; " TERM_writing " \"");
+    if (filtered(CLASS_API))
+        TEXT(text, "-");
+    else
+        TEXT_API(text, counters->api);
+    text_column(text, true, first_of(counters));
+    if (!detailed(DETAIL_FILE)) {
+        text_column(text, true, counters->values[COUNT]);
+        text_column(text, true, counters->values[BYTES]);
+        text_column(text, true, counters->values[LAST]);
+        text_column(text, counters->side == READING, counters->empty);
+        text_column(text, timed, counters->values[ELAPSED]);
+        text_column(text, timed, counters->longest);
+    }
+    TEXT(text, "\"");
+    sizes_finish(thread, text, counters);
+}
+
+// The close by the thread that opened the file: its record also has the values of the opening's counters, and the
+// counters are free for the next opening. False: another thread has them, or a signal handler interrupted their use.
+static bool closing_finish(struct thread *thread, const struct closing *closing, uint64_t serial, uint64_t time,
+                           bool changed) {
+    struct access *access = closing->object->opening;
+    if (access == NULL || thread->depth != 1 || !had_number(thread, relaxed(access->side[0].owner))) return false;
+    if (access->side[0].serial != serial || access->slot == NULL || thread->live == NULL) return false;
+    char *room = pool_take(&scratches);
+    if (room == NULL) return false;
+    struct text text = {room, room + PATH_ROOM};
+    const struct facts *facts = &closing->facts;
+    TEXT(&text, " <../o");
+    text_number(&text, serial);
+    TEXT(&text, "> " TERM_closing " \"");
+    text_number(&text, time - thread->epoch);
+    if (changed) {
+        text_column(&text, true, facts->modified);
+        TEXT(&text, " ");
+        if (facts->changed == facts->modified)
+            TEXT(&text, "=");
+        else
+            text_number(&text, facts->changed);
+        text_column(&text, true, facts->size);
+        text_column(&text, true, facts->links);
+    }
+    TEXT(&text, "\"");
+    const char *attempted = access->side[WRITING].attempted;
+    if (unlikely(attempted != NULL)) { // as many digits as it has there
+        TEXT(&text, " ; " TERM_attempted " ");
+        text_bytes(&text, attempted, 16);
+    }
+    for (int i = 0; i < 2; i++)
+        if (access->side[i].api >= 0) text_side_values(thread, &text, &access->side[i]);
+    TEXT(&text, " .");
+    struct block block;
+    bool begun = block_begin(thread, &block, (size_t)(text.at - room) + 1);
+    if (begun) {
+        text_bytes(&block.text, room, (size_t)(text.at - room));
+        block_commit(&block);
+    }
+    pool_give(&scratches, room);
+    if (!begun) return true;
+    slot_give(thread, access->slot_kind, access->slot, access->chunk);
+    access->slot = NULL;
+    for (int i = 0; i < 2; i++) access->side[i].serial = UINT64_MAX; // never found again, and removed by the next sweep
+    return true;
 }
 
 // After fclose of a written stream, its file is examined by name, because fclose wrote the last bytes.
@@ -296,7 +323,7 @@ void closing_end(struct closing *closing, bool by_path) {
     uint64_t serial = relaxed(object->serial);
     struct thread *thread = thread_self();
     if (closing->last && serial != 0 && thread != NULL) {
-        thread->depth++;
+        shim_enter(thread);
         bool writable = (object->flags & O_ACCMODE) != O_RDONLY, file = S_ISREG(object->facts.mode);
         uint64_t time = now(thread);
         if (by_path && writable && file) closing_look(closing);
@@ -304,11 +331,11 @@ void closing_end(struct closing *closing, bool by_path) {
                        (closing->facts.modified != object->facts.modified ||
                         closing->facts.changed != object->facts.changed || closing->facts.size != object->facts.size);
         if (writable && file) turn_to(WRITING); // the process finished its output
-        if (!access_closed(thread, object, serial, time) || changed || (writable && file))
+        if (!closing_finish(thread, closing, serial, time, changed || (closing->known && writable)))
             closing_write(thread, closing, serial, time);
         if (relaxed(object->unclosed) != 0 && !object_mapped(object)) unclosed_remove(object);
         if (thread->live != NULL && unlikely(live_is_written(thread->live))) live_write_now(thread->live);
-        thread->depth--;
+        shim_leave(thread);
     }
     object_release(object, (uint64_t)MAP_REFERENCE << 32);
 }

@@ -29,6 +29,12 @@ struct thread {
         uint32_t number;
     } scopes[SCOPES]; // previous numbers
     int depth;        // > 0: inside the shim: a signal handler must not free or move the data in use
+    bool jumped;      // out of a signal handler that had interrupted the shim, perhaps: jumps.c
+    bool sweeping;    // the table of its accesses
+    uintptr_t outer;  // the stack pointer of the outermost use of the shim
+    struct unmade {
+        uint32_t number, ordinal; // number + 1; 0: none
+    } making;                     // the name of its file that is being made
     uint64_t latest, epoch;
     struct anchor *anchor;
     struct live *live, *calls;
@@ -56,6 +62,7 @@ struct process {               // on a page that a fork wipes
     _Atomic uint64_t tick;        // 0: the process has not been identified yet
     uint64_t started, known_tick; // known_tick: the value that fork passed on
     uint32_t forked;
+    _Atomic bool headless;             // its first file, which describes it, was not made to the end
     _Atomic bool memory_gap;           // there is a Gap because memory ended
     _Atomic uint64_t reported[8];      // system calls that already have a Gap
     struct thread *_Atomic idle[IDLE]; // states and files of ended threads, for reuse
@@ -172,6 +179,41 @@ void clock_resume(void);
 uint64_t wall_clock(void);
 
 void memory_ended(void); // live.c: states a Gap
+
+// ---- jumps.c
+// Each use of a thread's state is between these two. A signal handler's use is nested in the one it interrupted, unless
+// a handler jumped out of that one.
+
+#if defined(__x86_64__)
+#define STACK_POINTER(place) asm volatile("movq %%rsp, %0" : "=m"(place))
+#elif defined(__aarch64__)
+#define STACK_POINTER(place)                                                                                           \
+    do {                                                                                                               \
+        uintptr_t pointer;                                                                                             \
+        asm volatile("mov %0, sp" : "=r"(pointer));                                                                    \
+        place = pointer;                                                                                               \
+    } while (0)
+#else
+#define STACK_POINTER(place) ((place) = (uintptr_t)__builtin_frame_address(0))
+#endif
+
+void shim_enter_again(struct thread *thread, uintptr_t pointer);
+void shim_mend(struct thread *thread, uintptr_t pointer);
+
+static ALWAYS_INLINE void shim_enter(struct thread *thread) {
+    if (unlikely(*(volatile int *)&thread->depth != 0)) {
+        uintptr_t pointer;
+        STACK_POINTER(pointer);
+        shim_enter_again(thread, pointer);
+        return;
+    }
+    STACK_POINTER(thread->outer);
+    *(volatile int *)&thread->depth = 1;
+}
+
+static ALWAYS_INLINE void shim_leave(struct thread *thread) {
+    *(volatile int *)&thread->depth -= 1;
+}
 
 static inline bool watching(void) {
     return likely(relaxed(process.alive)) || wake();

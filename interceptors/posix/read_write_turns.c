@@ -38,8 +38,7 @@ static void turn_write(struct thread *thread, struct counters *counters, uint64_
     struct block block;
     if (counters->turns == MOST_TURNS || !block_begin(thread, &block, 160)) return;
     counters->turns++;
-    TEXT(&block.text, " <a");
-    text_number(&block.text, counters->number);
+    text_access(&block.text, counters);
     text_string(&block.text, counters->side == READING ? "/read/" : "/write/");
     text_number(&block.text, counters->turns);
     TEXT(&block.text, "> a " TERM_Turn);

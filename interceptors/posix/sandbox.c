@@ -20,11 +20,11 @@ static const char seccomp_reason[] =
 struct thread *sandbox_begin(void) {
     struct thread *thread = watching() ? thread_self() : NULL;
     if (thread == NULL || relaxed(under_seccomp)) return thread;
-    thread->depth++;
+    shim_enter(thread);
     live_gain_ahead(thread, AHEAD);
     memory_gain_ahead();
     gaps_changed(0); // creates the list that has their number
-    thread->depth--;
+    shim_leave(thread);
     return thread;
 }
 

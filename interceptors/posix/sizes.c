@@ -54,32 +54,73 @@ void counters_store_again(struct counters *counters) {
     } while (count != AS_IT_IS(counters->values[COUNT]));
 }
 
-static struct spread *spread_begin(struct thread *thread, struct counters *counters) {
-    static const char labels[11][17] = {
-        "; " TERM_size1 "        ", "; " TERM_size2 "        ", "; " TERM_size3 "        ", "; " TERM_size4 "        ",
-        "; " TERM_size5 "        ", "; " TERM_size6 "        ", "; " TERM_size7 "        ", "; " TERM_size8 "        ",
-        "; " TERM_size9 "        ", "; " TERM_size10 "       ", "; " TERM_jumpedBytes "  "};
+enum { SIZES = 11 };
+static const char size_labels[SIZES][17] = {
+    "; " TERM_size1 "        ", "; " TERM_size2 "        ", "; " TERM_size3 "        ", "; " TERM_size4 "        ",
+    "; " TERM_size5 "        ", "; " TERM_size6 "        ", "; " TERM_size7 "        ", "; " TERM_size8 "        ",
+    "; " TERM_size9 "        ", "; " TERM_size10 "       ", "; " TERM_jumpedBytes "  "};
+
+static void text_sizes(struct text *text) {
+    for (int i = 0; i < SIZES; i++) text_counter(text, size_labels[i]);
+    TEXT(text, " .");
+}
+
+// ` <s9/read> a :AccessSizes ; :ofOpening … ; :usualSize …`
+static bool slot_begin(struct thread *thread, struct counters *counters, struct slot *slot) {
     struct block block;
-    struct spread *spread;
-    if (!block_begin(thread, &block, 96 + 11 * COUNTER)) return NULL;
-    if ((spread = pool_take(&spreads)) == NULL) {
-        block_drop(&block);
-        return NULL;
+    if (slot_take(thread, SLOT_OF_SIZES + (unsigned)counters->side, slot)) {
+        for (int i = 0; i < SIZES + 2; i++) store_digits(slot->at + COUNTER * i, 0);
+        return true;
     }
-    memset(spread, 0, sizeof *spread);
+    if (!block_begin(thread, &block, 96 + (SIZES + 2) * COUNTER)) return false;
+    TEXT(&block.text, " <s");
+    text_number(&block.text, next_number(&thread->accesses));
+    text_string(&block.text, counters->side == READING ? "/read" : "/write");
+    TEXT(&block.text, "> a " TERM_AccessSizes);
+    text_align(&block.text);
+    *slot = (struct slot){block.text.at + 16, block.chunk};
+    text_counter(&block.text, "; " TERM_ofOpening "    ");
+    text_counter(&block.text, "; " TERM_usualSize "    ");
+    text_sizes(&block.text);
+    block_commit(&block);
+    return true;
+}
+
+static struct spread *spread_of_opening(struct thread *thread, struct counters *counters, struct spread *spread) {
+    struct slot slot;
+    if (!slot_begin(thread, counters, &slot)) return NULL;
+    spread->chunk = slot.chunk;
+    spread->digits = slot.at + 2 * COUNTER;
+    store_digits(slot.at + COUNTER, (uint64_t)size_class(counters->low) + 1);
+    store_digits(slot.at, counters->number);
+    return spread;
+}
+
+static struct spread *spread_of_access(struct thread *thread, const struct counters *counters, struct spread *spread) {
+    struct block block;
+    if (!block_begin(thread, &block, 96 + SIZES * COUNTER)) return NULL;
     spread->chunk = block.chunk;
-    block.chunk->accesses++;
-    TEXT(&block.text, " <a");
-    text_number(&block.text, counters->number);
+    text_access(&block.text, counters);
     text_string(&block.text, counters->side == READING ? "/read" : "/write");
     TEXT(&block.text, "> a " TERM_AccessSizes);
     TEXT_NUMBER(&block.text, TERM_usualSize, (uint64_t)size_class(counters->low) + 1);
     text_align(&block.text);
     spread->digits = block.text.at + 16;
-    for (int i = 0; i < 11; i++) text_counter(&block.text, labels[i]);
-    TEXT(&block.text, " .");
+    text_sizes(&block.text);
     block_commit(&block);
     return spread;
+}
+
+static struct spread *spread_begin(struct thread *thread, struct counters *counters) {
+    struct spread *spread = pool_take(&spreads), *begun;
+    if (spread == NULL) return NULL;
+    memset(spread, 0, sizeof *spread);
+    begun = counters->own ? spread_of_opening(thread, counters, spread) : spread_of_access(thread, counters, spread);
+    if (begun == NULL)
+        pool_give(&spreads, spread);
+    else
+        spread->chunk->accesses++;
+    return begun;
 }
 
 static void spread_add(struct spread *spread, int which, uint64_t amount) {
@@ -108,6 +149,28 @@ void counters_note_size(struct thread *thread, struct counters *counters, uint64
     if (counters->spread == NULL) return;
     if (!usual) spread_add(counters->spread, size_class(bytes), 1);
     if (!consecutive) spread_add(counters->spread, 10, bytes);
+}
+
+// At the close: ` ; :readingSizes "usual bytes 3:1"`, with the bytes that started elsewhere and each other size, and
+// their number.
+void sizes_finish(struct thread *thread, struct text *text, struct counters *counters) {
+    const struct spread *spread = counters->spread;
+    if (spread == NULL) return;
+    text_string(text, counters->side == READING ? " ; " TERM_readingSizes " \"" : " ; " TERM_writingSizes " \"");
+    text_number(text, (uint64_t)size_class(counters->low) + 1);
+    TEXT(text, " ");
+    text_number(text, spread->jumped);
+    for (unsigned i = 0; i < SIZES - 1; i++) {
+        if (spread->sizes[i] == 0) continue;
+        TEXT(text, " ");
+        text_number(text, i + 1);
+        TEXT(text, ":");
+        text_number(text, spread->sizes[i]);
+    }
+    TEXT(text, "\"");
+    slot_give(thread, SLOT_OF_SIZES + (unsigned)counters->side, spread->digits - 2 * COUNTER, spread->chunk);
+    sizes_free(counters);
+    counters->spread = NULL;
 }
 
 void sizes_free(struct counters *counters) {

@@ -73,14 +73,14 @@ static void scope_set(struct thread *thread, uint64_t scope, uint8_t inherited) 
         thread->inherited = inherited;
         return;
     }
-    thread->depth++;
+    shim_enter(thread);
     thread->scopes[before % SCOPES].scope = before;
     thread->scopes[before % SCOPES].number = relaxed(thread->number);
     bool known = thread->scopes[scope % SCOPES].scope == scope && thread->scopes[scope % SCOPES].number != 0;
     thread->inherited = inherited;
     thread->scope = scope;
     atomic_store(&thread->number, known ? thread->scopes[scope % SCOPES].number : number_next());
-    thread->depth--;
+    shim_leave(thread);
 }
 
 // The nearest ancestor of an ended Task that is still running; 0: unknown.
@@ -148,9 +148,9 @@ uint64_t provio_task_begin(const struct provio_task *task) {
     struct thread *thread = task == NULL ? NULL : recording_thread();
     if (thread == NULL) return 0;
     uint64_t number = atomic_fetch_add(&tasks, 1) + 1, within = scope_of(thread);
-    thread->depth++;
+    shim_enter(thread);
     bool written = task_write(thread, number, task);
-    thread->depth--;
+    shim_leave(thread);
     if (!written) return 0;
     atomic_store(&nested[number % KNOWN].within, within);
     atomic_store(&nested[number % KNOWN].task, number);
@@ -194,7 +194,7 @@ void provio_task_end(uint64_t task, const char *status) {
     struct block block;
     if (thread == NULL) return;
     if (task_stop(task)) task_leave_others(task);
-    thread->depth++;
+    shim_enter(thread);
     if (block_begin(thread, &block, 96 + literal_room(literal))) {
         TEXT(&block.text, " <../t");
         text_number(&block.text, task);
@@ -204,7 +204,7 @@ void provio_task_end(uint64_t task, const char *status) {
         TEXT(&block.text, " .");
         block_commit(&block);
     }
-    thread->depth--;
+    shim_leave(thread);
 }
 
 // Two calls in one, for layers where each call costs more than its work.

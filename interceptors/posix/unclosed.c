@@ -126,14 +126,14 @@ static struct unclosed_entry *entry_claim(struct unclosed_list *known) {
 }
 
 static struct unclosed_entry *entry_add(struct unclosed_list *known, uint32_t state, const struct facts *facts,
-                                        uint64_t serial, const struct live *live, uint64_t offset) {
+                                        uint64_t serial, const struct live *live, uint64_t place) {
     struct unclosed_entry *entry = known == NULL ? NULL : entry_claim(known);
     if (entry == NULL) return NULL;
     entry->pid = process.pid;
     entry->tick = process.tick;
     entry->image = relaxed(process.number) - 1;
     entry->thread = live->ordinal;
-    entry->offset = offset;
+    entry->place = place;
     entry->serial = serial;
     entry->inode = facts->inode;
     entry->birth = facts->birth;
@@ -143,10 +143,10 @@ static struct unclosed_entry *entry_add(struct unclosed_list *known, uint32_t st
     return entry;
 }
 
-void unclosed_add(struct object *object, const struct live *live, uint64_t offset) {
+void unclosed_add(struct object *object, const struct live *live, uint64_t place) {
     struct unclosed_list *known = list_get();
     struct unclosed_entry *entry =
-        entry_add(known, UNCLOSED_OPEN, &object->facts, relaxed(object->serial), live, offset);
+        entry_add(known, UNCLOSED_OPEN, &object->facts, relaxed(object->serial), live, place);
     uint32_t number = entry == NULL ? 0 : (uint32_t)(entry - known->entry) + 1;
     atomic_store_explicit(&object->unclosed, number, memory_order_relaxed);
 }
@@ -179,10 +179,10 @@ static bool is_open(struct unclosed_list *known, const struct facts *facts) {
     return false;
 }
 
-// Record that an open file was renamed; the block at `offset` has the new name.
-void unclosed_moved(const struct facts *facts, const struct live *live, uint64_t offset) {
+// Record that an open file was renamed; the block at `place` has the new name.
+void unclosed_moved(const struct facts *facts, const struct live *live, uint64_t place) {
     struct unclosed_list *known = list_there();
-    if (known != NULL && is_open(known, facts)) entry_add(known, UNCLOSED_MOVED, facts, 0, live, offset);
+    if (known != NULL && is_open(known, facts)) entry_add(known, UNCLOSED_MOVED, facts, 0, live, place);
 }
 
 void unclosed_remove(struct object *object) {

@@ -14,8 +14,8 @@ enum { UNCLOSED_FREE, UNCLOSED_CLAIMED, UNCLOSED_OPEN, UNCLOSED_MOVED };
 
 struct unclosed_entry {
     _Atomic uint32_t state;
-    uint32_t pid, image, thread; // <pid>.<tick>.<image>.<thread>.ttl
-    uint64_t tick, offset;       // of its block in that file
+    uint32_t pid, image, thread; // <pid>.<tick>.<image>.<thread>[.<part>].ttl
+    uint64_t tick, place;        // of its block: part << 32 | offset in that file
     uint64_t serial;             // of an opening: <../o serial>
     uint64_t inode, birth;       // of the file
     uint32_t device_major, device_minor;

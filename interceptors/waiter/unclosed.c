@@ -128,7 +128,7 @@ static bool is_alive(const struct unclosed_entry *entry) {
 
 static bool is_one_file(const struct unclosed_entry *one, const struct unclosed_entry *other) {
     return one->pid == other->pid && one->tick == other->tick && one->image == other->image &&
-           one->thread == other->thread;
+           one->thread == other->thread && one->place >> 32 == other->place >> 32;
 }
 
 // Read the block of an entry; the file of the previous entry stays open.
@@ -136,14 +136,15 @@ static bool read_block(int place, const struct unclosed_entry *entry, char block
     static struct unclosed_entry before;
     static int fd = -1;
     if (fd < 0 || !is_one_file(entry, &before)) {
-        char name[96];
-        snprintf(name, sizeof name, "%u.%llu.%u.%u.ttl", entry->pid, (unsigned long long)entry->tick, entry->image,
-                 entry->thread);
+        char name[96], part[16] = "";
+        if (entry->place >> 32 != 0) snprintf(part, sizeof part, ".%u", (unsigned)(entry->place >> 32));
+        snprintf(name, sizeof name, "%u.%llu.%u.%u%s.ttl", entry->pid, (unsigned long long)entry->tick, entry->image,
+                 entry->thread, part);
         if (fd >= 0) close(fd);
         fd = openat(place, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
         before = *entry;
     }
-    ssize_t size = fd < 0 ? -1 : pread(fd, block, BLOCK - 1, (off_t)entry->offset);
+    ssize_t size = fd < 0 ? -1 : pread(fd, block, BLOCK - 1, (off_t)(entry->place & UINT32_MAX));
     if (size > 0) block[size] = '\0';
     return size > 0 && *block == ' ';
 }

@@ -115,7 +115,7 @@ def _name(recorded: Recorded, thread: str) -> str:
 
 BASE = re.compile(rb"@base <([^>\s]{1,4000})>|:epochNs ([0-9]{1,19})\b")
 LINE = re.compile(
-    rb"@base <([^>\s]{1,4000})>|<(a[0-9]{1,18})/([rw])[0-9]{1,18}> :offset ([0-9]{1,19});:bytes ([0-9]{1,19});"
+    rb"@base <([^>\s]{1,4000})>|<([ao][0-9]{1,18})/([rw])[0-9]{1,18}> :offset ([0-9]{1,19});:bytes ([0-9]{1,19});"
     rb":at ([0-9]{1,19})(?:;:elapsed ([0-9]{1,19}))? \."
 )
 SIDES = {b"r": "read", b"w": "write"}

@@ -12,6 +12,7 @@ from provio.system.statx import Facts, Record
 from provio.trace.decode import path_of
 from provio.trace.facts import Access, Connection, CopyCalls, Event, Failure, Member, Opening, Process, Thread
 from provio.trace.fast.compact_record import Packed
+from provio.trace.openings import closed_access
 from provio.trace.processes import gap, parent_of, process_at
 from provio.trace.read_declarations import USES, DeclarationReader
 from provio.trace.records import Records
@@ -144,7 +145,7 @@ def assemble(trace: Trace, records: Records, members: Members, declarations: Dec
             _task(trace, iri, record)
         elif kind in OPENED and "openedNs" in record:
             _open(trace, iri, record, members)
-            if "closedNs" in record:
+            if "closedNs" in record or "closedMtimeNs" in record:
                 later[iri] = members.hold({name: record[name] for name in CLOSE if name in record})
         elif not (declarations.takes(iri, record) or members.takes(iri, record)):
             later[iri] = members.hold(record)
@@ -188,7 +189,7 @@ def attach(
     details of accesses that are in other files of their threads, for `attach_details`."""
     members, declarations = readers
     accesses: dict[str, Access] = {}
-    elsewhere: Details = []
+    details: Details = []
     for iri, packed in later.items():
         record = packed.record()
         kind = record.get("a")
@@ -197,21 +198,22 @@ def attach(
             gap(trace, thread, iri, record)
         elif kind in USES:
             declarations.add_use_of_thread(thread, record)
+        elif "closing" in record or kind in DETAILS:
+            details.append((iri, packed))
         elif kind is None or "closedNs" in record:
             _update(trace, iri, record, openings, members)
-        elif kind in DETAILS:
-            access = accesses.get(described(iri, kind))  # it precedes its details in the same file
-            if access is None:
-                elsewhere.append((iri, packed))
-            else:
-                _describe(access, iri, record)
         elif thread:
             _of_thread(openings, thread, iri, record, accesses, members)
-    return elsewhere
+    return [(iri, packed) for iri, packed in details if not _describe(accesses, iri, packed.record())]
 
 
 def attach_details(trace: Trace, details: Details) -> None:
     """Add the details of accesses that are in earlier files of their threads."""
+    closings = {iri: packed.record() for iri, packed in details if "closing" in packed.record()}
+    for opening in trace.openings() if closings else ():
+        if opening.iri in closings:
+            _close_own(opening, closings[opening.iri])
+    details = [(iri, packed) for iri, packed in details if iri not in closings]
     wanted = {described(iri, packed.record()["a"]) for iri, packed in details}
     accesses: dict[str, Access] = {}
     for process in trace.processes.values() if wanted else ():
@@ -222,10 +224,21 @@ def attach_details(trace: Trace, details: Details) -> None:
             if iri in wanted:
                 accesses[iri] = access
     for iri, packed in details:
-        record = packed.record()
-        found = accesses.get(described(iri, record["a"]))
-        if found is not None:
-            _describe(found, iri, record)
+        _describe(accesses, iri, packed.record())
+
+
+def _close_own(opening: Opening, record: Record) -> None:
+    """Add the close of an opening by the thread that opened it, with the counters of its own access."""
+    facts, counts, sizes = closed_access(record)
+    place, known = next((item for item in enumerate(opening.accesses) if item[1].name == opening.label), (0, None))
+    if known is None:
+        return
+    counters = known.counts | counts
+    access = Access(known.name, known.thread, opening, type(known.packed)(counters), turns=known.turns).timed(counters)
+    access.unusual = sizes or known.unusual
+    opening.accesses[place] = access
+    opening.closed = known.thread.epoch + int(counts["closed"])
+    _close(opening, facts)
 
 
 def described(iri: str, kind: str) -> str:
@@ -233,12 +246,17 @@ def described(iri: str, kind: str) -> str:
     return iri.rsplit("/", DETAILS[kind])[0]
 
 
-def _describe(access: Access, iri: str, record: Record) -> None:
+def _describe(accesses: dict[str, Access], iri: str, record: Record) -> bool:
+    """Add a detail to its access; return whether that is known."""
+    access = accesses.get(described(iri, record["a"])) if "closing" not in record else None
+    if access is None:
+        return False
     if record["a"] == "AccessSizes":
         unusual = access.unusual = access.unusual or {}
         unusual[iri.rpartition("/")[2]] = record
     else:
         _turn(access, iri.rsplit("/", 2)[1], record)
+    return True
 
 
 def _update(trace: Trace, iri: str, record: Record, openings: dict[str, Opening], members: Members) -> None:
@@ -283,8 +301,9 @@ def _failure(openings: dict[str, Opening], thread: Thread, iri: str, record: Rec
 
 
 def _close(opening: Opening | None, record: Record) -> None:
-    if opening is not None and "closedNs" in record:
-        opening.closed = int(record["closedNs"])
+    if opening is not None:
+        if "closedNs" in record:
+            opening.closed = int(record["closedNs"])
         if "closedMtimeNs" in record:
             opening.at_close = opening.facts.later(record, "closed")
 

@@ -17,6 +17,7 @@ import pyoxigraph
 from provio.base.records import pattern
 from provio.base.vocab import NS, XSD, local_name, vocabulary
 from provio.system.statx import Record
+from provio.trace import openings
 from provio.trace.digests import Digests
 from provio.trace.run_facts import Damage
 from provio.trace.run_source import RunFile
@@ -79,7 +80,7 @@ def parse(data: bytes, path: Path, damages: list[Damage]) -> Records:
     if known is not None:
         return known
     try:
-        return whole(records_in(data), path, damages)
+        return whole(openings.all_plain(records_in(data)), path, damages)
     except (SyntaxError, ValueError, MemoryError) as error:
         if LINE_START.search(data):
             from provio.trace import turtle_lines  # slow to import, and few files are large or damaged

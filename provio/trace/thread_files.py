@@ -33,6 +33,7 @@ class Completeness:
         self.folder, self.record = folder, record
         self._listed: dict[Path, list[str]] = {}
         self._there: dict[Path, set[str]] = {}
+        self._used: dict[Path, set[str]] = {}  # those that have more than a header: a process listed them before
 
     @property
     def is_listed(self) -> bool:
@@ -80,7 +81,7 @@ class Completeness:
         for place in sorted(self._listed.keys() | self._there.keys()) if self.is_listed else ():
             there, listed = self._there.get(place, set()), self._listed.get(place, [])
             missing = [name for name in dict.fromkeys(listed) if name not in there]
-            unlisted = sorted(there - set(listed))
+            unlisted = sorted(self._used.get(place, set()) - set(listed))
             if not (missing or unlisted) or self.in_progress:
                 continue
             for name in missing:
@@ -94,6 +95,8 @@ class Completeness:
     def damage(self, file: RunFile, content: Content, has_header: bool) -> Iterator[Damage]:
         """Yield the damage of a thread file whose content was read; `has_header` if a record of its thread was."""
         name = THREAD_FILE.fullmatch(file.name)
+        if name and content.lines > 1:
+            self._used.setdefault(file.path.parent, set()).add(file.name.removesuffix(".ttl"))
         reason = self._reason(content, content.lines > 0 if name["part"] else has_header) if name else ""
         if reason:
             yield Damage(file.path, 0, f"{reason}; {LOST}")

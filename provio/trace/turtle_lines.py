@@ -12,6 +12,7 @@ from pathlib import Path
 
 from provio.system.statx import Record
 from provio.trace.fast import line_shapes
+from provio.trace.openings import Malformed
 from provio.trace.records import Records, records_in, whole
 from provio.trace.run_facts import Damage
 from provio.trace.trust import LONGEST_LINE, REPORTED, without_long
@@ -48,8 +49,11 @@ class Lines:
                 place.base = base
             else:
                 place.declare(prefix, iri)
-        for subject, record in records.items():
-            line_shapes.add(found, subject, record)
+        try:
+            for subject, record in records.items():
+                place.add(found, subject, record)
+        except Malformed as error:
+            self._report(Damage(self.path, place.number, str(error)))
 
     def _parsed(self, place: line_shapes.Place, line: str, damages: list[Damage]) -> Records | None:
         """Return the records of a line; None if it is damaged."""

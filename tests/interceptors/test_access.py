@@ -130,7 +130,8 @@ def test_an_older_trace_without_sizes(project: Project) -> None:
     project.sh("head -c 985000 /dev/zero > raw")
     project.provio("run", "--no-merge", "--", "dd", "if=raw", "of=copy", "bs=65536", "status=none")
     for path in project.trace_files():
-        path.write_bytes(re.sub(rb"; :(read|write)Longest +[0-9]{16}", b"", path.read_bytes()))
+        counters = re.sub(rb"; :(read|write)Longest +[0-9]{16}", b"", path.read_bytes())
+        path.write_bytes(re.sub(rb'(:(?:read|writ)ing "[^"]*) [0-9]+"', rb'\1"', counters))
     assert project.count("?w a provio:Write ; provio:bytes 985000 ; provio:elapsed ?e") == 1
     assert project.count("?a provio:maxElapsed|provio:size4|provio:consecutiveBytes ?any") == 0
 
@@ -263,7 +264,7 @@ def test_every_call_that_returned_is_kept_after_a_kill(built: Path, trace: Trace
         trace.clear()
         return trace.run(built / "killed", out, str(before), str(step)).returncode
 
-    for _ in killed_writes.kills(11, run):
+    for _ in killed_writes.kills(3, run):
         recorded = trace.facts()
         own = [line for line in call_lines(trace) if _path(recorded, line) == str(out)]
         assert {line["bytes"] for line in own} == {64}
@@ -303,4 +304,4 @@ def test_calls_of_threads_and_children_are_kept_under_their_own_names(built: Pat
     for iri, record in recorded.items():
         if record.get("type") == "Access" and record.get("writeApi") in ("write", "pwrite"):
             own = sum(line.part_of == iri and line.kind == "w" for line in lines)
-            assert own == int(record["writes"]), iri
+            assert own == int(record.get("writes", 0)), iri

@@ -276,7 +276,7 @@ def single_calls(trace: Trace) -> dict[str, tuple[int, int]]:
     """Access and side -> the number of calls recorded singly, and their bytes."""
     found: dict[str, tuple[int, int]] = {}
     for iri, call in trace.calls().items():
-        match = re.fullmatch(r"(.*/a\d+/[rw])\d+", iri)
+        match = re.fullmatch(r"(.*/[ao]\d+/[rw])\d+", iri)
         if match:
             count, size = found.get(match[1], (0, 0))
             found[match[1]] = (count + 1, size + int(call["bytes"]))

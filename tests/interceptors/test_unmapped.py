@@ -119,8 +119,20 @@ def test_all_is_recorded(project: Project, unmapped: Path, detail: str) -> None:
 
 
 def records_in(file: Path) -> int:
-    """The lines that are no comment."""
-    return sum(line[:1] == " " and line.strip() != "" for line in file.read_text(encoding="utf-8").split("\n"))
+    """The lines that are no comment; without the counters of openings, whose lines are used again on a mapped file."""
+    lines = file.read_text(encoding="utf-8").split("\n")
+    return sum(line[:1] == " " and line.strip() != "" and ":ofOpening" not in line for line in lines)
+
+
+@pytest.mark.integration
+@pytest.mark.skipif(shutil.which("strace") is None, reason="needs strace (make test installs it where it may)")
+def test_a_failed_write_is_a_gap(project: Project, unmapped: Path) -> None:
+    """The program behaves the same, and the record states that it is incomplete."""
+    code = "for number in range(50): open(f'out.{number}', 'w').write(open('in').read())"
+    errors = ["-e", "trace=pwrite64", "-e", "inject=pwrite64:error=EIO:when=9+"]
+    project.provio("run", "--quiet", "--", "strace", "-f", "-o", "/dev/null", *errors, "python3", "-c", code)
+    assert {(project.path / f"out.{number}").read_text() for number in range(50)} == {"in\n"}
+    assert project.count('?gap a provio:Gap ; provio:reason "the trace could not be written"') >= 1
 
 
 @pytest.mark.integration

@@ -211,8 +211,8 @@ def put_ahead(project: Project, said: int) -> None:
     for file in (*project.trace_files(), *(project.path / ".provio/runs").glob("*/run.ttl")):
         text = file.read_text(encoding="utf-8")
         ahead = re.sub(
-            r" :(epochNs|startedNs|openedNs|closedNs) ([1-9][0-9]+)",
-            lambda found: f" :{found[1]} {int(found[2]) + AHEAD}",
+            r"( :(?:epochNs|startedNs|openedNs|closedNs) |:opening \"[0-9]+ )([1-9][0-9]+)",
+            lambda found: f"{found[1]}{int(found[2]) + AHEAD}",
             text,
         )
         ahead = re.sub(r":clockOffset \S+ ; :clockWithin \S+", f":clockOffset {said} ; :clockWithin 5000", ahead)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, MutableMapping
 
 from provio.base.records import plain
 from provio.base.vocab import NS, PROV, XSD, vocabulary
+from provio.trace.openings import Malformed, Openings
 from provio.trace.trust import LONGEST, LONGEST_LINE
 
 Record = dict[str, str]
@@ -65,6 +66,7 @@ class Place:
         self.in_lines = False  # whether a line was found that starts as those of the shim
         self.above = ""
         self._base = ""
+        self._openings = Openings()
 
     @property
     def base(self) -> str:
@@ -76,6 +78,16 @@ class Place:
         self._base = base
         self.above = base[: base.rindex("/", 0, -1) + 1] if base else ""
         self.bases |= {base} - {""}
+
+    def add(self, found: MutableMapping[str, Record], subject: str, record: Record) -> None:
+        """Add a record to those of the file; raises Malformed."""
+        for iri, one in self._openings.plain(subject, record):
+            _add(found, iri, one)
+
+    def end(self, found: MutableMapping[str, Record]) -> None:
+        """At the end of the file, add the accesses of the openings that were not closed."""
+        for iri, one in self._openings.end():
+            _add(found, iri, one)
 
     def declare(self, prefix: str, iri: str) -> None:
         """Declare a prefix."""
@@ -146,6 +158,7 @@ def read(parts: Iterable[bytes], found: MutableMapping[str, Record], other: Othe
                 if other is None:
                     raise
                 other(place, padded, found)
+    place.end(found)
 
 
 def _texts(parts: Iterable[bytes], any_bytes: bool) -> Iterator[str]:
@@ -201,10 +214,13 @@ def _read(line: str, place: Place, found: MutableMapping[str, Record]) -> None:
         for name in statement.iris:
             record[name] = _resolved(record[name], *bases)
         record |= statement.fixed
-        add(found, _resolved(values[statement.start - 1], *bases), record)
+        try:
+            place.add(found, _resolved(values[statement.start - 1], *bases), record)
+        except Malformed:
+            raise Unknown from None
 
 
-def add(found: MutableMapping[str, Record], subject: str, record: Record) -> None:
+def _add(found: MutableMapping[str, Record], subject: str, record: Record) -> None:
     """Add a record to those of a file."""
     if subject in found:
         found[subject].update(record)
