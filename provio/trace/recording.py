@@ -246,6 +246,7 @@ def _facts(recording: Recording) -> list[tuple[str, str]]:
         ("startedNs", str(recording.started)),
         ("detail", turtle.literal(str(recording.detail))),
         ("hdf5", turtle.literal(recording.hdf5)),
+        ("listed", "true"),
         turtle.text_or_encoded("project", os.fsencode(recording.home.project)),
         turtle.text_or_encoded("homeFolder", os.path.expanduser(b"~")),
     ]
