@@ -11,9 +11,9 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
+import thread_files
 from variants import plain_environment
 
 PROVIO = Path(sys.executable).with_name("provio")
@@ -25,9 +25,8 @@ NEXT = 1 << 33  # from an inode of one host to the next one's
 
 _RANK = re.compile(rb" ; :rank (\d+)")
 _OWN = re.compile(rb"(/%s\.)(\d+)\"" % OWN.encode())
-_SHARED = re.compile(rb'/%s" *; :device "[^"]+" ; :inode (\d+)' % SHARED.encode())
-_INODE = re.compile(rb":inode (\d+) ; :birthNs (\d+)")
-_BEGAN = re.compile(rb":startedNs (\d+)")
+_SHARED = re.compile(rb'/%s" *; %s(?P<found>\d+)' % (SHARED.encode(), thread_files.TO_INODE))
+_BEGAN = re.compile(rb":startedNs (?P<found>\d+)")
 
 
 def missing() -> list[str]:
@@ -60,8 +59,8 @@ def simulate(real: Path, target: Path, ranks: int) -> Path:
     head = (run / "run.ttl").read_bytes()
     (copy / "run.ttl").write_bytes(head)
     began = int(_found(_BEGAN, head))
-    parts = {path.name: path.read_bytes() for path in _parts(run)}
-    [host] = {path.parent.name for path in _parts(run)}
+    parts = {path.name: path.read_bytes() for path in thread_files.of(run)}
+    [host] = {path.parent.name for path in thread_files.of(run)}
     shared = _found(_SHARED, b"".join(parts.values()))
     for number in range(ranks // REAL):
         name = f"{host}{number}" if number else host
@@ -72,28 +71,23 @@ def simulate(real: Path, target: Path, ranks: int) -> Path:
     return target
 
 
-def _parts(run: Path) -> Iterator[Path]:
-    return (path for path in sorted(run.glob("*/*.ttl")) if path.name != "settled.ttl")
-
-
 def _found(pattern: re.Pattern[bytes], data: bytes) -> bytes:
     match = pattern.search(data)
     if match is None:
         raise ValueError(f"the real ranks' record has no {pattern.pattern!r}")
-    return match[1]
+    return match["found"]
 
 
 def _on_host(data: bytes, host: bytes, name: bytes, number: int, began: int, shared: bytes) -> bytes:
     """Return the trace of a rank, changed to that of the same rank on another host."""
 
-    def other(match: re.Match[bytes]) -> bytes:
-        common = match[1] == shared or (match[2] != b"0" and int(match[2]) < began)
-        inode = int(match[1]) + (0 if common else number * NEXT)
-        return b":inode %d ; :birthNs %s" % (inode, match[2])
+    def other(inode: int, birth: int) -> int:
+        common = inode == int(shared) or 0 < birth < began
+        return inode + (0 if common else number * NEXT)
 
     data = data.replace(b"/%s/" % host, b"/%s/" % name).replace(b".%s." % host, b".%s." % name)
     data = data.replace(b':host "%s"' % host, b':host "%s"' % name)
     data = data.replace(b'"127.0.0.1:', b'"127.%d.%d.1:' % divmod(number, 256))
     data = _RANK.sub(lambda match: b" ; :rank %d" % (int(match[1]) + number * REAL), data)
     data = _OWN.sub(lambda match: match[1] + b'%d"' % (int(match[2]) + number * REAL), data)
-    return _INODE.sub(other, data)
+    return thread_files.with_inodes(data, other)

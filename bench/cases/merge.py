@@ -10,6 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import thread_files
 from case import HERE, Place
 from measure import Spread, sample
 from measurement import Figure, Measurement
@@ -48,7 +49,7 @@ def _copied(whole: Path, target: Path, copies: int) -> Path:
     began = int(re.search(rb":startedNs (\d+)", (run / "run.ttl").read_bytes())[1])
     for number in range(copies):
         name = f"{run.name[:-8]}{number:08x}"
-        for path in (one for one in run.rglob("*.ttl") if one.name != "settled.ttl"):
+        for path in (run / "run.ttl", *thread_files.of(run)):
             copy = target / ".provio" / "runs" / name / path.relative_to(run)
             copy.parent.mkdir(parents=True, exist_ok=True)
             data = path.read_bytes().replace(run.name.encode(), name.encode())
@@ -63,12 +64,10 @@ def _other_files(data: bytes, began: int, number: int) -> bytes:
         moment = int(match[0])
         return b"%d" % (moment + number * 10_000_000_000) if moment >= began else match[0]
 
-    def other(match: re.Match[bytes]) -> bytes:
-        made = int(match[3]) >= began or match[3] == b"0"  # a pipe, which has no birth
-        return match[1] + b"%d" % (int(match[2]) + made * number * 100_000_000) + b" ; :birthNs " + match[3]
+    def other(inode: int, birth: int) -> int:
+        return inode if 0 < birth < began else inode + number * 100_000_000
 
-    data = re.sub(rb"(:inode )(\d+) ; :birthNs (\d{19}|0)\b", other, data)
-    return re.sub(rb"\b\d{19}\b", later, data)
+    return re.sub(rb"\b\d{19}\b", later, thread_files.with_inodes(data, other))
 
 
 def _merged(folder: Path) -> tuple[float, float]:

@@ -28,7 +28,6 @@ from urllib.parse import quote, unquote
 from provio.base.errors import Busy, StoreError
 from provio.base.records import frozen, plain
 from provio.base.text import plural, span
-from provio.merge import intake
 from provio.merge.runs import Merge, Outcome, update_vocabulary
 from provio.settings.home import Home
 from provio.settings.lock import Lock
@@ -165,7 +164,7 @@ def state_of(home: Home, runs: Iterable[Path], settings: Config) -> str:
     """Return a text that identifies the published snapshot and the state of some runs."""
     base = snapshots.published(home) or ""
     changes = (f"{run} {_changes(run)}\n" for run in runs)
-    return f"{intake.RULES} {_chosen(settings)} {base}\n" + "".join(changes)
+    return f"{run_source.RULES} {_chosen(settings)} {base}\n" + "".join(changes)
 
 
 def _chosen(settings: Config) -> str:

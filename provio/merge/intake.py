@@ -17,9 +17,9 @@ from provio.merge import cross_run
 from provio.merge.cross_run.facts import CONTENT
 from provio.settings.schema import Config
 from provio.store import Writer
+from provio.trace import run_source
 from provio.trace.run_facts import Trace
 
-RULES = 18  # increased when the same trace files give another graph: older merged runs are then merged again
 NUMBERED = pattern(rf"(?m)^<([^>]*)> <{NS}inode> ")
 MADE = pattern(rf"(?m)^<([^>]*)> <{PROV}wasGeneratedBy> ")
 
@@ -114,9 +114,8 @@ def _updated(store: Writer, graph: str, before: cross_run.Touched) -> list[str]:
 
 
 def hash_of(content_hash: str, settings: Config) -> str:
-    """Return the hash of all inputs of a graph: trace files, the merge rules, and the project's settings that affect
-    conclusions."""
-    return ".".join(filter(None, (content_hash, str(RULES), settings.conclusions)))
+    """Return the hash of all inputs of a graph: trace files, merge rules and settings."""
+    return f"{content_hash}.{run_source.rules(settings.conclusions)}"
 
 
 def index_of(trace: Trace, settings: Config) -> list[str]:

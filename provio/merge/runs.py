@@ -26,7 +26,7 @@ from provio.settings.home import Home, is_shut
 from provio.settings.lock import Lock
 from provio.settings.schema import Config
 from provio.store import Writer, implied, open_writer, served, user_vocabulary, writing
-from provio.trace import collect, digests, failed_start, liveness, rank_end
+from provio.trace import collect, digests, failed_start, liveness, rank_end, run_source
 from provio.trace import read as traces
 from provio.trace.run_facts import Trace
 
@@ -221,12 +221,14 @@ class Merge:
                 )
         return False
 
-    def _leave_pending(self, folder: Path) -> bool:
-        """Leave a run in progress pending; return whether it is in progress."""
-        if self.settings.store or not self._is_in_progress(folder):
-            return False
-        self.home.unmark(folder)
-        return True
+    def _is_seen(self, folder: Path) -> bool:
+        """Return whether a run needs no merge by these rules; without a mark, it stays pending."""
+        if folder in self.seen:
+            return True
+        waits = is_shut(folder) or (not self.settings.store and self._is_in_progress(folder))
+        if waits:
+            self.home.unmark(folder)
+        return waits
 
     @staticmethod
     def _has_ended(job: Job) -> bool:
@@ -291,8 +293,9 @@ class Merge:
         with contextlib.suppress(OSError):
             for folder, (moment, damaged) in self.marks.items():
                 self.home.mark(folder, moment, damaged)
-            if all(folder in self.seen or self._leave_pending(folder) for folder in self.home.run_folders()):
-                self.home.mark_settings(self.settings.conclusions)
+            rules = run_source.rules(self.settings.conclusions)
+            if rules != self.home.marked_rules() and all(map(self._is_seen, self.home.run_folders())):
+                self.home.mark_rules(rules)
 
 
 @contextlib.contextmanager

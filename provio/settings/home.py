@@ -16,6 +16,7 @@ from provio.base.errors import NotAllowed, NothingKnown, remedy
 from provio.base.records import pattern
 
 NAME = ".provio"
+RULES = "rules"  # the file with the rules by which all marked runs were merged
 SHARED = stat.S_ISGID | stat.S_IRWXG  # rwxrws---: `provio init --shared`
 PACKED = ".tar.xz"  # suffix of a packed run
 RUN_ID = pattern(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -96,18 +97,27 @@ class Home:
         except OSError:
             return None
 
-    def mark_settings(self, settings: str) -> None:
-        """Record the settings under which all runs are merged."""
-        if settings != self.marked_settings():
-            with self.closed():
-                self.marks.mkdir(parents=True, exist_ok=True)
-                (self.marks / "settings").write_text(settings, encoding="ascii")
+    def mark_rules(self, rules: str) -> None:
+        """Record the rules and settings by which all marked runs of the published snapshot were merged."""
+        with self.closed():
+            self.marks.mkdir(parents=True, exist_ok=True)
+            new = self.marks / f"{RULES}.new"
+            new.write_text(f"{self._published()} {rules}", encoding="ascii")
+            new.replace(self.marks / RULES)
 
-    def marked_settings(self) -> str:
-        """Return the settings under which all runs were merged; empty if unknown."""
+    def marked_rules(self) -> str:
+        """Return the rules and settings by which all marked runs were merged; empty if unknown: another version of
+        provio, which has other rules, may have published the snapshot."""
         try:
-            return (self.marks / "settings").read_text(encoding="ascii", errors="replace")
+            number, _, rules = (self.marks / RULES).read_text(encoding="ascii", errors="replace").partition(" ")
         except FileNotFoundError:
+            return ""
+        return rules if number == self._published() else ""
+
+    def _published(self) -> str:
+        try:
+            return os.readlink(self.snapshots / "current")
+        except OSError:
             return ""
 
     def mark_times(self) -> dict[str, int]:

@@ -191,9 +191,13 @@ def _names(source: Path) -> set[str]:
 
 
 def _copy_list(source: Path, target: Path) -> None:
-    """Copy the list of thread files, before the folder is searched: all files that a copy of it names are copied."""
-    if (source / run_source.LIST).exists():
-        _copy(source / run_source.LIST, target / run_source.LIST)
+    """Add to the list of thread files, before the folder is searched: all files that a copy of it names are copied.
+    After an earlier collection, the folder was made again, and its list names only the later files."""
+    lists = [path for path in (target / run_source.LIST, source / run_source.LIST) if path.exists()]
+    lines = [line for path in lists for line in path.read_bytes().splitlines(keepends=True)]
+    whole = b"".join(dict.fromkeys(line for line in lines if line.endswith(b"\n")))
+    if lists and not (lists[0].parent == target and lists[0].read_bytes() == whole):
+        _write(target / run_source.LIST, [whole])
 
 
 def _copy_all(source: Path, target: Path, names: Iterable[str]) -> None:
@@ -233,12 +237,16 @@ def _copy(source: Path, target: Path) -> None:
         return
     if not source.is_file() or _same(source, target):
         return
+    with source.open("rb") as old:
+        _write(target, iter(lambda: old.read(PART), b""))
+
+
+def _write(target: Path, parts: Iterable[bytes]) -> None:
     temporary = target.with_suffix(".new")
     temporary.unlink(missing_ok=True)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    with source.open("rb") as old, open(os.open(temporary, flags, 0o600), "wb") as new:
-        while part := old.read(PART):
-            new.write(part)
+    with open(os.open(temporary, flags, 0o600), "wb") as new:
+        new.writelines(parts)
         new.flush()
         os.fsync(new.fileno())  # some file systems report a full quota only here
     temporary.replace(target)

@@ -31,6 +31,7 @@ SHELL_ENDING = ".session"  # the identity of a shell that is recorded from some 
 HEAD = "run.ttl"
 UNCLOSED = "unclosed"  # the list of open files that the processes of a run keep, used only at the end of the run
 TERMINAL_ENDING = ".terminal"  # the marks of terminals that a process of the run opened, used only during the run
+RULES = 18  # increased when the same trace files give another graph: older merged runs are then merged again
 LIST = "threads"  # the list of the thread files of a host
 # <pid>.<tick>.<n>.<k>.ttl; where the thread continued in another file, <pid>.<tick>.<n>.<k>.<m>.ttl
 THREAD_FILE = pattern(
@@ -123,12 +124,18 @@ def archive_of(folder: Path) -> Path:
     return folder.with_name(folder.name + PACKED)
 
 
-def pending(home: Home, settings: str = "") -> list[Path]:
+def rules(conclusions: str) -> str:
+    """Return what a graph depends on besides its trace files: the merge rules, and the project's settings that affect
+    conclusions (`Config.conclusions`)."""
+    return ".".join(filter(None, (str(RULES), conclusions)))
+
+
+def pending(home: Home, conclusions: str = "") -> list[Path]:
     """Return the run folders that are not merged or have changed since, by their times; all if there is no store, or
-    they were merged with other settings."""
+    they may have been merged by other rules, as by another version of provio."""
     folders = home.run_folders()
     there = (home.snapshots / "current").exists() and home.store.exists()
-    if not there or settings != home.marked_settings():
+    if not there or rules(conclusions) != home.marked_rules():
         return folders
     times = home.mark_times()
     now = time.time_ns()  # a later mark was set before the clock was set back: it is ignored

@@ -17,13 +17,14 @@ from concurrent_runs import SIGNALLED, state
 from conftest import Project
 
 from provio.base.vocab import NS
-from provio.merge import intake, partitions
+from provio.merge import partitions
 from provio.merge.runs import merge
 from provio.settings.home import Home
 from provio.settings.schema import Config
 from provio.store.embedded.reader import StoreReader
 from provio.trace import run_source
 from provio.trace.read import read_run
+from provio.trace.run_source import pending
 
 
 def quads(project: Project) -> set[str]:
@@ -42,12 +43,37 @@ def test_merging_twice_changes_nothing(project: Project) -> None:
 
 @pytest.mark.integration
 def test_a_run_merged_by_older_rules_is_merged_again(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A later version may conclude more from the same trace files."""
+    """A later version may conclude more from the same trace files: so does a query."""
     project.sh("echo 1 > a")
     project.run("cat a > b")
-    monkeypatch.setattr(intake, "RULES", intake.RULES - 1)
-    merge(Home(project.path / ".provio"))
-    assert "1 run merged, 0 unchanged" in project.provio("merge").stderr
+    project.run("cat b > c")
+    home = Home(project.path / ".provio")
+    monkeypatch.setattr(run_source, "RULES", run_source.RULES - 1)
+    merge(home)
+    assert pending(home) == []
+    monkeypatch.undo()
+    assert len(pending(home)) == 2
+    assert project.data("c") == {"a", "b"}
+    assert pending(home) == []
+    assert "0 runs merged, 2 unchanged" in project.provio("merge").stderr
+
+
+def test_the_runs_of_a_snapshot_of_another_version_are_pending(project: Project) -> None:
+    """Which rules it used is unknown; each snapshot of this version says by which rules all its runs were merged."""
+    home = Home(project.path / ".provio")
+    project.sh("echo 1 > a")
+    for name in "bcd":
+        project.watch("cp", "a", name)
+        assert pending(home) == []
+    project.provio("rm", "--yes", "last")
+    assert pending(home) == []
+    number = int(os.readlink(home.snapshots / "current"))
+    (home.snapshots / str(number)).rename(home.snapshots / str(number + 1))
+    (home.snapshots / "current").unlink()
+    (home.snapshots / "current").symlink_to(str(number + 1))
+    assert len(pending(home)) == 2
+    assert project.data("b") == {"a"}
+    assert pending(home) == []
 
 
 @pytest.mark.integration
@@ -315,7 +341,8 @@ def test_the_source_of_a_copy_in_a_damaged_part(project: Project) -> None:
     project.sh("echo 1 > a; echo 2 > c")
     project.provio("run", "--no-merge", "--", "bash", "-c", "cp a b; cat c > d")
     for path in project.trace_files():
-        path.write_bytes(re.sub(rb'(:path "[^"]*/a" .*?:inode )\d+', rb"\g<1>" + b"1" * 30, path.read_bytes()))
+        inode = rb'(:path "[^"]*/a" *; :opening "(?:[^ "]+ ){11})\d+'
+        path.write_bytes(re.sub(inode, rb"\g<1>" + b"1" * 30, path.read_bytes()))
     project.provio("merge", code=1)
     assert project.data("d") == {"c"}
 

@@ -86,7 +86,7 @@ def test_an_older_version_of_the_store(project: Project, older: Older) -> None:
     before = quads(Home(project.path / ".provio"))
     for words in (["runs"], ["lineage", "c"], ["merge"], ["merge", "--rebuild"], ["rm", "--yes", "last"]):
         code, said = old(*words)
-        assert (code, said.count("\n")) == (1, 1)
+        assert (code, said.count("\n")) == (1, 1), said
         assert said.endswith(f"has version '{VERSION}', this provio knows 1: update provio\n")
     assert quads(Home(project.path / ".provio")) == before
     assert old("run", "--quiet", "--", "cp", "c", "d")[0] == 0

@@ -206,7 +206,10 @@ def publish(home: Home, store: Path) -> None:
     link = home.snapshots / "current.new"
     link.unlink(missing_ok=True)
     link.symlink_to(str(number))
+    rules = home.marked_rules()
     link.replace(home.snapshots / "current")
+    if rules:
+        home.mark_rules(rules)
     sweep(home)
     sweep_overlays(home)
 
