@@ -145,12 +145,12 @@ static void continue_write(struct thread *thread, struct chunk *chunk, size_t ro
     if (block_store(&block)) chunk_changed(chunk);
 }
 
-// Continue in another file. Accesses in the present one count there until they end.
+// Continue in another file. Accesses in the present one count there until they end. The caller blocks all signals: no
+// handler may jump out of it.
 static long live_continue(struct thread *thread, struct live *live, size_t need, char *room) {
     struct live before = {.file = live->file, .size = live->size, .next = live->next};
     struct chunk *chunk;
     size_t header = aligned_size(PREFIX_ROOM + base_room());
-    if (live->written) live_write(live);
     struct trace_file *file = trace_file_new(live->file->number + 1);
     if (file == NULL) return -ENOMEM;
     long fd = file_create(room, relaxed(process.number) - 1, live->ordinal, file->number, ending_of(live));
@@ -187,8 +187,15 @@ static bool live_grow(struct thread *thread, struct live *live, size_t need) {
         live_release(live);
         return false;
     }
-    long gained = live->size + live->next + need > LARGEST_FILE ? live_continue(thread, live, need, room)
-                                                                : live_extend(live, need, room);
+    long gained;
+    if (live->size + live->next + need > LARGEST_FILE) {
+        uint64_t all = UINT64_MAX, before = 0;
+        RAW(rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof before);
+        gained = live_continue(thread, live, need, room);
+        RAW(rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof before);
+    } else {
+        gained = live_extend(live, need, room);
+    }
     live_release(live);
     if (gained != 0) {
         live->silent = true;

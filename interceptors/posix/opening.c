@@ -20,7 +20,6 @@ static bool allowed(const struct object *object, enum side side) {
 }
 
 #define BACK(at, literal) ((at) -= sizeof(literal) - 1, memcpy(at, literal, sizeof(literal) - 1))
-#define BACK_NUMBER(at, term, value) (at = number_before(at, value), BACK(at, " ; " term " "))
 
 // ` read`; ` -` of none.
 static char *api_before(char *at, int api) {
@@ -150,6 +149,12 @@ static void text_opening(struct text *text, const struct opening *opening, struc
     TEXT(text, " .");
 }
 
+// An access that is never found again; the next sweep removes it.
+static void access_end(struct access *access) {
+    access->slot = NULL;
+    for (int i = 0; i < 2; i++) access->side[i].serial = UINT64_MAX;
+}
+
 void access_opened(struct thread *thread, struct object *object, int api, uint64_t started, uint64_t elapsed) {
     struct block block;
     struct opening opening = {object, relaxed(object->serial), started, elapsed, api, {-1, -1}};
@@ -159,6 +164,11 @@ void access_opened(struct thread *thread, struct object *object, int api, uint64
     size_t room = opening_room(&opening) + task_room(thread->scope);
     if (!block_begin(thread, &block, room)) return;
     text_opening(&block.text, &opening, thread, room);
+    if (access != NULL && access->chunk->file != block.chunk->file) { // the thread continued in another file
+        access_remember(thread, access);
+        access_end(access);
+        access = NULL;
+    }
     object->opening = access;
     for (int i = 0; i < 2; i++)
         if (access != NULL && opening.apis[i] >= 0)
@@ -197,7 +207,7 @@ void closing_begin(struct closing *closing, int fd) {
 void closing_write(struct thread *thread, struct closing *closing, uint64_t serial, uint64_t time) {
     struct block block;
     const struct facts *facts = &closing->facts;
-    size_t room = sizeof " <../o> " TERM_closedNs " ." + digits_at_most(serial) + digits_at_most(time);
+    size_t room = sizeof " <../o>  " TERM_closedNs " ." + digits_at_most(serial) + digits_at_most(time);
     if (closing->known)
         room += sizeof " ; " TERM_closedMtimeNs "  ; " TERM_closedCtimeNs "  ; " TERM_closedSize "  ; " TERM_closedLinks
                        " " +
@@ -300,8 +310,7 @@ static bool closing_finish(struct thread *thread, const struct closing *closing,
     pool_give(&scratches, room);
     if (!begun) return true;
     slot_give(thread, access->slot_kind, access->slot, access->chunk);
-    access->slot = NULL;
-    for (int i = 0; i < 2; i++) access->side[i].serial = UINT64_MAX; // never found again, and removed by the next sweep
+    access_end(access);
     return true;
 }
 

@@ -104,7 +104,7 @@ def remove(home: Home, runs: list[str], settings: Config, *, fast: bool, progres
 
 def _noted(together: Home) -> set[str]:
     try:
-        return set(os.listdir(together.marks)) - {homes.RULES}
+        return set(filter(homes.RUN_ID.fullmatch, os.listdir(together.marks)))
     except OSError:
         return set()
 

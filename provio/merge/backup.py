@@ -114,7 +114,8 @@ def _copy_run(folder: Path, target: Path) -> None:
         _tree(folder, target)
         for host, found in lists.items():
             for file in found:
-                (target / host / file.name).write_bytes(file.load())
+                with contextlib.suppress(OSError):  # damage, also in the copy
+                    (target / host / file.name).write_bytes(file.load())
 
 
 def _copy_store(home: Home, copy: Home) -> None:
@@ -127,6 +128,9 @@ def _copy_store(home: Home, copy: Home) -> None:
     _tree(published, copy.store)
     if home.marks.is_dir():
         _tree(home.marks, copy.marks)
+        rules = home.marked_rules()
+        if rules:
+            copy.mark_rules(rules)
 
 
 def _tree(source: Path, target: Path) -> None:

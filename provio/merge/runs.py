@@ -79,6 +79,8 @@ def merge(
     with home.closed(), open_writer(home, settings, wait, lock, rebuild) as store, _lock_heartbeat(home, not rebuild):
         work = Merge(home, store, settings, known, None if rebuild else between)
         work.own = own or work.own
+        if work.rules != home.marked_rules():
+            home.unmark_rules()  # until all runs are merged by these
         work.outcome.damages += late
         work.unpublished = removal.forget(home, store)
         work.unpublished |= update_vocabulary(store, settings)
@@ -138,6 +140,7 @@ class Merge:
     ) -> None:  # fmt: skip
         self.home, self.store, self.settings, self.known, self.between = home, store, settings, known, between
         self.kept, self.own = kept, Path()
+        self.rules = run_source.rules(settings.conclusions)
         self.hashes = store.indexed(provio("contentHash"))
         self.across: tuple[cross_run.Runs, cross_run.Derived] | None = None
         self.outcome = Outcome()
@@ -293,9 +296,8 @@ class Merge:
         with contextlib.suppress(OSError):
             for folder, (moment, damaged) in self.marks.items():
                 self.home.mark(folder, moment, damaged)
-            rules = run_source.rules(self.settings.conclusions)
-            if rules != self.home.marked_rules() and all(map(self._is_seen, self.home.run_folders())):
-                self.home.mark_rules(rules)
+            if self.rules != self.home.marked_rules() and all(map(self._is_seen, self.home.run_folders())):
+                self.home.mark_rules(self.rules)
 
 
 @contextlib.contextmanager

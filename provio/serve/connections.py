@@ -32,7 +32,7 @@ class Connections:
         """Close connections that have been idle or are too slow."""
         self.usual[0](now)
         for channel in self._open():
-            unread = channel.requests and channel.total_outbufs_len and channel.last_activity < now - STALLED
+            unread = channel.total_outbufs_len and channel.last_activity < now - STALLED
             if unread or (_waits(channel) and channel.request and self._since(channel) < now - ARRIVED):
                 _close(channel)
 

@@ -105,6 +105,10 @@ class Home:
             new.write_text(f"{self._published()} {rules}", encoding="ascii")
             new.replace(self.marks / RULES)
 
+    def unmark_rules(self) -> None:
+        """Have all runs merged again that were merged by other rules."""
+        (self.marks / RULES).unlink(missing_ok=True)
+
     def marked_rules(self) -> str:
         """Return the rules and settings by which all marked runs were merged; empty if unknown: another version of
         provio, which has other rules, may have published the snapshot."""

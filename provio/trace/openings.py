@@ -44,7 +44,7 @@ class Openings:
     def __init__(self) -> None:
         self._accesses: dict[str, tuple[str, Record]] = {}  # by the opening's number: the IRI of its access
         self._counters: dict[str, Record] = {}
-        self._sizes: dict[tuple[str, str], Record] = {}  # by number and side
+        self._sizes: dict[tuple[str, str], tuple[str, Record]] = {}  # by number and side: the thread's IRI, the sizes
 
     def plain(self, iri: str, record: Record) -> Iterator[tuple[str, Record]]:
         """Yield the records for one that was read; raises Malformed."""
@@ -58,14 +58,14 @@ class Openings:
             yield iri, record
 
     def end(self) -> Iterator[tuple[str, Record]]:
-        """At the end of the file, yield the accesses of openings that were not closed by their threads."""
+        """At the end of the file, yield the accesses of openings that were not closed by their threads, and sizes of
+        openings in earlier files."""
         for number, (iri, access) in self._accesses.items():
             counters = self._counters.get(number, {})
             yield iri, access | {name: value for name, value in counters.items() if name not in ("a", "ofOpening")}
-            for side in ("read", "write"):
-                if (number, side) in self._sizes:
-                    sizes = self._sizes[number, side]
-                    yield f"{iri}/{side}", {name: value for name, value in sizes.items() if name != "ofOpening"}
+        for (number, side), (thread, sizes) in self._sizes.items():
+            if number:
+                yield f"{thread}/o{number}/{side}", {name: sizes[name] for name in sizes if name != "ofOpening"}
 
     def _opening(self, iri: str, record: Record) -> tuple[str, Record]:
         found = OPENING.fullmatch(record.pop("opening"))
@@ -88,13 +88,16 @@ class Openings:
     def _keep(self, iri: str, record: Record) -> None:
         number = record["ofOpening"].lstrip("0")
         if record.get("a") == "AccessSizes":
-            self._sizes[number, iri.rpartition("/")[2]] = record
+            thread, _, side = iri.rsplit("/", 2)
+            self._sizes[number, side] = thread, record
         else:
             self._counters[number] = record
 
     def _closing(self, iri: str, record: Record) -> Iterator[tuple[str, Record]]:
         number = iri.rpartition("/o")[2]
         closed, counts, sizes = closed_access(record)
+        for side in ("read", "write"):
+            self._sizes.pop((number, side), None)
         if number not in self._accesses:
             yield iri, record
             return

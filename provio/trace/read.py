@@ -50,6 +50,7 @@ def read_run(folder: Path, lone: Lone | None = None) -> Trace:
     trace, head = start_trace(source)
     trace.lone = lone
     read_files(trace, watched(trace, source))
+    trace.damages += trace.files.unlisted() if trace.files else ()
     add_run_gaps(trace, head)
     trace.gaps += damage_gaps(trace)
     add_lost_processes(trace)

@@ -207,7 +207,7 @@ def _text(recording: Recording, end: End | None) -> str:
         text.append(_statement(f"<{RUN_BASE}{recording.run_id}/left-out>", "Gap", gap))
     if recording.gap:
         text.append(_statement(f"<{RUN_BASE}{recording.run_id}/unwatched>", "Gap", recording.gap))
-    subjects = {line.partition(" ")[0] for line in "".join(text).splitlines()}
+    subjects = {line.partition(" ")[0] for line in "".join(text).split("\n") if line}
     pairs = [*recording.facts, ("statements", str(len(subjects) + 1)), *(end.facts() if end else [])]
     return "".join([f"@prefix : <{NS}> .\n", _statement(f"<{RUN_BASE}{recording.run_id}>", "Run", pairs), *text])
 

@@ -125,9 +125,26 @@ class Archive:
             return RunFile(host, name, self.place, _refusal(f"{member.name!r} does not belong in it"))
         if is_gap:
             return RunFile(host, name, path, bytes, member.linkname)
-        large = member.size > LARGE
-        parts = (lambda: _parts(archive, member)) if large else (lambda: None)
-        return RunFile(host, name, path, lambda: _read(archive, member), None, parts)
+        begun: list[tarfile.TarInfo] = []
+
+        def parts() -> Iterator[bytes]:
+            if begun:  # it can be read only forward
+                yield from self._again(host, name)
+            else:
+                begun.append(member)
+                yield from _parts(archive, member)
+
+        return RunFile(
+            host, name, path, lambda: _read(member, parts), None, parts if member.size > LARGE else lambda: None
+        )
+
+    def _again(self, host: str, name: str) -> Iterator[bytes]:
+        """Yield the parts of a member from the beginning of the archive."""
+        for member in self._members():
+            if (member.host, member.name) == (host, name):
+                yield from member.parts() or [member.load()]
+                return
+        raise OSError(errno.EIO, "the archive is damaged")
 
 
 def _parts(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[bytes]:
@@ -140,14 +157,10 @@ def _parts(archive: tarfile.TarFile, member: tarfile.TarInfo) -> Iterator[bytes]
         raise OSError(errno.EIO, f"the archive is damaged here: {error}") from error
 
 
-def _read(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+def _read(member: tarfile.TarInfo, parts: Callable[[], Iterator[bytes]]) -> bytes:
     if member.size > WHOLE:
         raise OSError(errno.EFBIG, f"is too large: more than {WHOLE >> 20} MiB")
-    try:
-        held = archive.extractfile(member)
-        return held.read() if held else b""
-    except (ValueError, EOFError, lzma.LZMAError, tarfile.TarError) as error:
-        raise OSError(errno.EIO, f"the archive is damaged here: {error}") from error
+    return b"".join(parts())
 
 
 def _refusal(reason: str) -> Callable[[], bytes]:

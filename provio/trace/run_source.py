@@ -54,7 +54,7 @@ class RunFile:
 
     `load` returns the bytes, or raises OSError. An archive is read once from start to end: call `load` before you take
     the next file. A gap has its reason in `gap`, and no content. `parts` returns the bytes of a large file in parts,
-    and None for a small file or one in an archive.
+    and None for a small file; in an archive, call it again only through `load`.
     """
 
     host: str

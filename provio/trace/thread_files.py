@@ -6,6 +6,8 @@ A file that a process has made and that is not there any more, has no header or 
 
 from __future__ import annotations
 
+import contextlib
+import os
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +15,7 @@ from pathlib import Path
 from provio.base.records import pattern
 from provio.base.text import plural
 from provio.system.statx import Record
+from provio.trace import environment
 from provio.trace.digests import Digests
 from provio.trace.run_facts import Damage
 from provio.trace.run_source import LIST, THREAD_FILE, RunFile
@@ -22,8 +25,9 @@ COUNT = 32  # bytes: 16 `#`, then the 16 digits of the number of changes
 CLOSED = b" :closed "
 NEVER = pattern(rb" :closed +0{16}")
 NAME = pattern(rb"[0-9]{1,20}(?:\.[0-9]{1,20}){3,4}")
-LOST = "records are lost, as by a power loss: run the command again if they are needed"
-NAMED = 3  # unlisted files that a message names
+LOST = "records are lost (for example by a power loss): run the command again if they are needed"
+NAMED = 3  # files that messages name
+LARGEST = 32 << 20  # bytes of a list, for a million files
 
 
 class Completeness:
@@ -34,6 +38,8 @@ class Completeness:
         self._listed: dict[Path, list[str]] = {}
         self._there: dict[Path, set[str]] = {}
         self._used: dict[Path, set[str]] = {}  # those that have more than a header: a process listed them before
+        if "endedNs" not in record:
+            self.in_progress  # noqa: B018  # as it is before the files are read
 
     @property
     def is_listed(self) -> bool:
@@ -48,8 +54,7 @@ class Completeness:
         return liveness.seems_in_progress(self.folder, self.record)
 
     def watch(self, files: Iterable[RunFile], digests: Digests, damages: list[Damage]) -> Iterator[RunFile]:
-        """Yield the files of a run without the lists, and add the damages of these: at the end, they are compared with
-        the files."""
+        """Yield the files of a run without the lists; at the end, add the damages of listed files that are missing."""
         file = None
         for file in files:
             place = file.path.parent
@@ -64,33 +69,43 @@ class Completeness:
                 damages.append(Damage(file.path, 0, error.strerror or "cannot be read"))
                 continue
             digests.add((file.host, file.name), data)
-            whole = data.split(b"\n") if data.endswith(b"\n") else data.split(b"\n")[:-1]
+            whole = data[:LARGEST].split(b"\n")[:-1]
             self._listed[place] = [text.decode() for text in whole if NAME.fullmatch(text)]
-            if len(b"".join(f"{name}\n".encode() for name in self._listed[place])) < len(data) and not self.in_progress:
+            if sum(len(name) + 1 for name in self._listed[place]) < len(data) and not self.in_progress:
                 damages.append(Damage(file.path, 0, f"has lines that name no thread file; {LOST}"))
         damages += self._missing() if file else self._all_missing()
 
     def _all_missing(self) -> Iterator[Damage]:
-        """Yield the damage of a run whose files were in shared memory and are not there any more."""
+        """Yield the damage of a run whose files were in shared memory of this host and are not there any more."""
         elsewhere = Path(self.record.get("traceFolder", "/").replace("\0", ""))
-        if elsewhere.name == self.folder.name and not elsewhere.exists() and not self.in_progress:
-            yield Damage(elsewhere, 0, f"is missing on {self.record.get('host', 'its host')}; {LOST}")
+        if elsewhere.name != self.folder.name or self.in_progress or self.record.get("host") != environment.host():
+            return
+        with contextlib.suppress(OSError):  # another user's are not readable
+            if not _exists(elsewhere):
+                yield Damage(elsewhere, 0, f"is missing; {LOST}")
 
     def _missing(self) -> Iterator[Damage]:
-        """Yield the damages of listed files that are not there, and of files that are not listed."""
-        for place in sorted(self._listed.keys() | self._there.keys()) if self.is_listed else ():
-            there, listed = self._there.get(place, set()), self._listed.get(place, [])
-            missing = [name for name in dict.fromkeys(listed) if name not in there]
-            unlisted = sorted(self._used.get(place, set()) - set(listed))
-            if not (missing or unlisted) or self.in_progress:
+        """Yield the damages of listed files that are not there."""
+        for place, listed in sorted(self._listed.items()) if self.is_listed else ():
+            missing = [name for name in dict.fromkeys(listed) if name not in self._there.get(place, ())]
+            if not missing or self.in_progress:
                 continue
-            for name in missing:
+            for name in missing[:NAMED]:
                 yield Damage(place / f"{name}.ttl", 0, f"is missing; {LOST}")
-            if unlisted and not listed:
-                yield Damage(place / LIST, 0, f"is missing: so may be thread files; {LOST}")
-            elif unlisted:
+            if len(missing) > NAMED:
+                yield Damage(place, 0, f"lacks {plural(len(missing) - NAMED, 'more thread file')}; {LOST}")
+
+    def unlisted(self) -> Iterator[Damage]:
+        """Yield the damages of lists that lack a file with records; call it when all files have been read."""
+        for place, used in sorted(self._used.items()) if self.is_listed else ():
+            unlisted = sorted(used.difference(self._listed.get(place, ())))
+            if not unlisted or self.in_progress:
+                continue
+            if self._listed.get(place):
                 names = ", ".join(unlisted[:NAMED]) + ", …" * (len(unlisted) > NAMED)
                 yield Damage(place / LIST, 0, f"does not name {names}: other thread files may be missing; {LOST}")
+            else:
+                yield Damage(place / LIST, 0, f"is missing: thread files may be missing, too; {LOST}")
 
     def damage(self, file: RunFile, content: Content, has_header: bool) -> Iterator[Damage]:
         """Yield the damage of a thread file whose content was read; `has_header` if a record of its thread was."""
@@ -159,3 +174,12 @@ class Content:
     def changes(self) -> int:
         """Return the number of changes that are in the file."""
         return self.lines + self.closes
+
+
+def _exists(path: Path) -> bool:
+    """Return whether there is something; raises OSError if this user may not know."""
+    try:
+        os.lstat(path)
+    except FileNotFoundError:
+        return False
+    return True

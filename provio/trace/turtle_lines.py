@@ -17,6 +17,7 @@ from provio.trace.records import Records, records_in, whole
 from provio.trace.run_facts import Damage
 from provio.trace.trust import LONGEST_LINE, REPORTED, without_long
 
+PREFIXES = 16  # that a file may declare
 DECLARED = re.compile(r"@prefix (\w*): <([^<>]*)> ?\.|@base <([^<>]*)> ?\.")
 
 
@@ -35,6 +36,8 @@ class Lines:
     def __call__(self, place: line_shapes.Place, line: str, found: MutableMapping[str, Record]) -> None:
         """Add the records of a line to `found`; raises Foreign."""
         damages: list[Damage] = []
+        if len(place.prefixes) > PREFIXES:  # each line is parsed with all of them
+            raise Foreign
         records = self._parsed(place, line, damages)
         if damages and not place.in_lines and not line.startswith(" <"):
             raise Foreign

@@ -11,6 +11,7 @@ import pytest
 from posix_trace import POSIX, Trace, counts, facts_of, name_of, of_class, parsed
 
 from provio.trace import read
+from provio.trace.facts import Access
 
 OPENINGS = """
 import os
@@ -30,6 +31,22 @@ for number in range(300):
     while os.read(file, 4096):
         pass
     os.close(file)
+"""
+UNCLOSED = """
+import os
+log = os.open("log", os.O_WRONLY | os.O_CREAT)
+for length in range(1, 17):
+    if not os.fork():
+        for number in range(400):
+            file = os.open(f"{length:0{length}} {number}", os.O_WRONLY | os.O_CREAT)
+            os.write(file, b"ten bytes.")
+        os._exit(0)
+    os.wait()
+for number in range(1000):
+    os.close(os.open("1 1", os.O_RDONLY))
+for size in (10, 10, 5000, 10):
+    os.write(log, bytes(size))
+os._exit(0)
 """
 LARGEST = 200_000  # bytes
 
@@ -118,6 +135,25 @@ def test_a_thread_continues_in_another_file(small: Path, trace: Trace, work: Pat
         assert sum(access.count("writes") for one in made for access in one.accesses) == 1000
         written = [count for count in counts(trace.facts()) if b"/file " in count.path and count.side == "W"]
         assert (sum(one.count for one in written), sum(one.size for one in written)) == (1000, 10_000)
+
+
+def test_openings_that_are_not_closed_continue_too(small: Path, trace: Trace, work: Path) -> None:
+    """The counters of an opening are in its file, wherever the thread continues; sizes may be in a later one."""
+    python(trace, work, UNCLOSED, small)
+    run = trace.folder.parent
+    (run / "run.ttl").write_text(
+        "@prefix : <https://w3id.org/provio/ns#> . <https://w3id.org/provio/run/r1> a :Run .\n"
+    )
+    whole = read.read_run(run)
+    assert whole.damages == []
+    written: dict[bytes, list[Access]] = {}
+    for one in whole.openings():
+        if (one.path or b"").startswith(os.fsencode(work)) and one.flags & os.O_WRONLY:
+            written[one.path] = [access for access in one.accesses if access.count("writes")]
+    (of_log,) = written.pop(os.fsencode(work / "log"))
+    assert len(written) == 6_400
+    assert {tuple(access.count("writes") for access in accesses) for accesses in written.values()} == {(1,)}
+    assert (of_log.count("writes"), of_log.sizes("write")[:4]) == (4, [3, 0, 1, 0])
 
 
 def test_each_file_is_listed(small: Path, trace: Trace, work: Path) -> None:

@@ -58,6 +58,22 @@ def test_a_run_merged_by_older_rules_is_merged_again(project: Project, monkeypat
     assert "0 runs merged, 2 unchanged" in project.provio("merge").stderr
 
 
+def test_a_run_merged_by_other_rules_leaves_all_pending(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another version, which has these files too, merges one run: nobody knows afterwards which runs have its rules."""
+    home = Home(project.path / ".provio")
+    project.sh("echo 1 > a")
+    for name in "bc":
+        project.watch("cp", "a", name)
+    project.provio("run", "--no-merge", "--", "cp", "a", "d")
+    monkeypatch.setattr(run_source, "RULES", run_source.RULES + 1)
+    merge(home, home.run_folders()[-1:])
+    assert len(pending(home)) == 3
+    monkeypatch.undo()
+    assert len(pending(home)) == 3
+    assert "1 run merged, 2 unchanged" in project.provio("merge").stderr
+    assert pending(home) == []
+
+
 def test_the_runs_of_a_snapshot_of_another_version_are_pending(project: Project) -> None:
     """Which rules it used is unknown; each snapshot of this version says by which rules all its runs were merged."""
     home = Home(project.path / ".provio")

@@ -22,6 +22,7 @@ from provio.settings.schema import Config
 from provio.store.embedded import snapshots
 from provio.store.embedded.snapshots import new_store_folder
 from provio.store.embedded.writer import StoreWriter
+from provio.trace import run_source
 
 OWN = "urn:own"
 IDS = [f"01a1fe26-0000-7000-8000-{number:012}" for number in range(10)]
@@ -56,11 +57,11 @@ def test_settings_hold_once_all_runs_are_merged_under_them(home: Home) -> None:
     first, second = written(home, 1, "a", "b"), written(home, 2, "a", "c")
     old, new = replace(Config(), conclusions="old"), replace(Config(), conclusions="new")
     assert merge(home, settings=old).merged == [first.id, second.id]
-    assert home.marked_settings() == "old"
+    assert home.marked_rules() == run_source.rules("old")
     assert merge(home, [second.folder], settings=new).merged == [second.id]
-    assert home.marked_settings() == "old"
+    assert home.marked_rules() == ""
     outcome = merge(home, settings=new)
-    assert (outcome.merged, outcome.unchanged, home.marked_settings()) == ([first.id], 1, "new")
+    assert (outcome.merged, outcome.unchanged, home.marked_rules()) == ([first.id], 1, run_source.rules("new"))
 
 
 def test_withdraw_removes_the_given_values_alone(writer: StoreWriter) -> None:

@@ -113,7 +113,7 @@ def test_which_runs_are_archived(home: Home) -> None:
         "R1.tar.xz", *left[:5], "R6.packed", *left[5:]
     ]  # fmt: skip
     assert (home.runs / f"{RUN}1.tar.xz").stat().st_mtime_ns >= times
-    marks = sorted(path.name.replace(RUN, "R") for path in home.marks.iterdir() if path.name != "settings")
+    marks = sorted(path.name.replace(RUN, "R") for path in home.marks.iterdir() if path.name != "rules")
     assert marks == ["R1", *left[:-1]]
     assert [folder.name for folder in run_source.pending(home)][-1:] == [f"{RUN}9"]
     (home.path / "hashing" / folders[5].name).unlink()
@@ -595,11 +595,11 @@ def test_the_outcome_of_a_merge(home: Home, monkeypatch: pytest.MonkeyPatch) -> 
     assert [line for line in lines if "statements" not in line] == [*steps, ""]
     counted = [line.partition(", ")[0] for line in lines if line.endswith(" statements")]
     assert list(dict.fromkeys(counted)) == [steps[0], steps[3]]
-    assert (home.marked_settings(), home.merging.exists()) == ("", False)
+    assert (home.marked_rules(), home.merging.exists()) == ("", False)
     assert home.marked(stories[0].folder) == f"{damages[0]}\n".replace("/R1", f"{home.runs}/{RUN}1")
     assert merged(1, 4) == ([], 2, damages[:1], 0)
     assert merged() == ([5], 2, damages, 1)
-    assert home.marked_settings() == "new"
+    assert home.marked_rules() == run_source.rules("new")
     os.close(held)
     home.merging.write_text(stories[1].id)
     monkeypatch.undo()

@@ -17,6 +17,7 @@ from conftest import Project
 
 from provio.base.vocab import NS, RUN_BASE
 from provio.merge import job
+from provio.merge.large import survey
 from provio.merge.runs import merge
 from provio.settings.home import Home
 from provio.trace import collect, run_archive, run_source, turtle_lines
@@ -94,6 +95,7 @@ def without_last_line(data: bytes) -> bytes:
     return b"\n".join(line for line in data.split(b"\n") if b"/data/3" not in line)
 
 
+NO_LIST = f"{LIST}: is missing: thread files may be missing, too"
 CHANGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "missing": (lambda place: (place / f"{SECOND}.ttl").unlink(), f"{SECOND}.ttl: is missing"),
     "empty": (lambda place: os.truncate(place / f"{SECOND}.ttl", 0), f"{SECOND}.ttl: is empty"),
@@ -117,8 +119,8 @@ CHANGES: dict[str, tuple[Callable[[Path], object], str]] = {
         ),
         f"{SECOND}.ttl: has no number of changes at its start",
     ),
-    "no list": (lambda place: (place / LIST).unlink(), f"{LIST}: is missing: so may be thread files"),
-    "an empty list": (lambda place: os.truncate(place / LIST, 0), f"{LIST}: is missing: so may be thread files"),
+    "no list": (lambda place: (place / LIST).unlink(), NO_LIST),
+    "an empty list": (lambda place: os.truncate(place / LIST, 0), NO_LIST),
     "a list without a file": (
         lambda place: (place / LIST).write_text(f"{FIRST}\n"),
         f"{LIST}: does not name {SECOND}: other thread files may be missing",
@@ -144,6 +146,25 @@ def test_what_is_lost_is_damage(home: Home, change: Callable[[Path], object], re
     outcome = merge(home)
     assert (outcome.merged, len(outcome.damages)) == ([RUN], 1)
     assert "run the command again" in outcome.damages[0]
+
+
+@pytest.mark.parametrize(("change", "reason"), CHANGES.values(), ids=CHANGES)
+def test_so_it_is_in_a_large_run(home: Home, change: Callable[[Path], object], reason: str) -> None:
+    """Its files are surveyed one process after the other."""
+    folder = run(home)
+    change(folder / HOST)
+    found = survey.survey(run_source.of(folder), {}).whole
+    assert [f"{one.path.name}: {one.reason.partition(';')[0]}" for one in found.damages] == [reason]
+
+
+def test_many_missing_files_are_counted(home: Home) -> None:
+    folder = run(home)
+    with (folder / HOST / LIST).open("a", encoding="ascii") as file:
+        file.writelines(f"{number}.2.0.0\n" for number in range(10, 1_000))
+    assert damages(folder) == [
+        *(f"{number}.2.0.0.ttl: is missing" for number in (10, 11, 12)),
+        f"{HOST}: lacks 987 more thread files",
+    ]
 
 
 @pytest.mark.parametrize("name", ["empty", "all #", "no header"])
@@ -192,17 +213,21 @@ def test_a_record_of_the_run_without_its_end_is_damage(home: Home) -> None:
 
 @pytest.mark.integration
 def test_a_run_states_how_many_statements_its_record_has(project: Project) -> None:
-    project.provio("run", "--no-merge", "--", "true", env=os.environ | {"SLURM_JOB_ID": "7"})
+    project.provio("run", "--no-merge", "--", "true", env=os.environ | {"SLURM_JOB_ID": "7\u2028<x>"})
     [folder] = Home(project.path / ".provio").run_folders()
     head = folder / "run.ttl"
     assert read_run(folder).damages == []
-    every = head.read_text(encoding="utf-8").splitlines(keepends=True)
+    every = head.read_text(encoding="utf-8").split("\n")
+    every = [line + "\n" for line in every if line]
     assert len(every) > 2
     head.write_text("".join(every[:-1]), encoding="utf-8")
     assert damages(folder) == ["run.ttl: lacks 1 statement"]
 
 
-def test_files_in_shared_memory_that_are_gone_are_damage(home: Home, tmp_path: Path) -> None:
+def test_files_in_shared_memory_that_are_gone_are_damage(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of another host cannot be seen from here, and are no damage."""
     folder, elsewhere = run(home), tmp_path / "shared" / RUN
     head = HEAD.format(more=f' ; :traceFolder "{elsewhere}"')
     (folder / "run.ttl").write_text(head, encoding="utf-8")
@@ -210,7 +235,9 @@ def test_files_in_shared_memory_that_are_gone_are_damage(home: Home, tmp_path: P
     (folder / HOST).rename(elsewhere / HOST)
     assert damages(folder) == []
     shutil.rmtree(elsewhere)
-    assert damages(folder) == [f"{RUN}: is missing on {HOST}"]
+    assert damages(folder) == []
+    monkeypatch.setattr("provio.trace.environment.host", lambda: HOST)
+    assert damages(folder) == [f"{RUN}: is missing"]
     assert read_run(folder).gaps[0][1] == f"{RUN_BASE}{RUN}"
 
 
@@ -302,6 +329,24 @@ def test_a_damaged_line_costs_only_itself(
     kept = [number for number in range(1, 6) if number + 1 not in lost]
     assert paths(trace) == [f"/data/{number}".encode() for number in kept]
     assert trace.gaps[0][2].startswith(f"the trace is damaged at line {lost[0] + 1} of {SECOND}.ttl")
+
+
+def test_a_damaged_file_with_many_prefixes_is_not_read_line_by_line(home: Home) -> None:
+    """Each line would be parsed with all of them."""
+    folder = run(home)
+    some = [f" @prefix p{number}: <urn:{number}> ." for number in range(turtle_lines.PREFIXES)]
+    (folder / HOST / f"{SECOND}.ttl").write_bytes(thread_file(SECOND, [*some, " <x> is damaged .", *lines(1, 3)]))
+    trace = read_run(folder)
+    assert [one.path.name for one in trace.damages] == [f"{SECOND}.ttl"]
+    assert len(paths(trace)) == 3
+
+
+def test_lines_of_other_forms_are_not_remembered() -> None:
+    shapes = line_shapes._shapes.copy()
+    for number in range(100):
+        with pytest.raises(line_shapes.Unknown):
+            line_shapes.read([f" <x> is{number:09} damaged .\n".encode()], {})
+    assert line_shapes._shapes == shapes
 
 
 def test_many_damaged_lines_are_counted(home: Home) -> None:
@@ -407,6 +452,20 @@ def test_an_archive_has_the_list_and_large_files(home: Home, monkeypatch: pytest
     assert packed.content_hash == trace.content_hash
 
 
+def test_a_large_file_of_another_form_in_an_archive(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is read in parts until its form is known, then again as a whole: an archive can be read only forward."""
+    folder = run(home)
+    file = folder / HOST / f"{FIRST}.ttl"
+    file.write_bytes(re.sub(rb"\n +<", b"\n<", file.read_bytes()).replace(b" ; :mtimeNs", b" ;\n  :mtimeNs"))
+    trace = read_run(folder)
+    monkeypatch.setattr(run_archive, "LARGE", 500)
+    run_archive.write(folder, trace.run, run_source.archive_of(folder))
+    shutil.rmtree(folder)
+    packed = read_run(folder)
+    assert (packed.damages, paths(packed)) == ([], paths(trace))
+    assert len(paths(trace)) == 6
+
+
 def test_a_node_copies_the_list_before_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All files that the copy of a list names are in the copy, also those that were made during the copy."""
     source, target = tmp_path / "source", tmp_path / "target"
@@ -425,6 +484,20 @@ def test_a_node_copies_the_list_before_the_files(tmp_path: Path, monkeypatch: py
     collect._copy_all(source, target, collect._names(source))
     assert (target / LIST).read_text(encoding="ascii") == f"{FIRST}\n"
     assert sorted(os.listdir(target)) == [f"{FIRST}.ttl", LIST]
+
+
+def test_a_list_of_a_later_collection_is_added(tmp_path: Path) -> None:
+    """After the first one, the folder of a host was removed and made again; the copy of a line may be incomplete."""
+    source, target = tmp_path / "source", tmp_path / "target"
+    source.mkdir()
+    target.mkdir()
+    (target / LIST).write_text(f"{FIRST}\n9.9", encoding="ascii")
+    (source / LIST).write_text(f"{SECOND}\n8.8", encoding="ascii")
+    collect._copy_list(source, target)
+    assert (target / LIST).read_text(encoding="ascii") == f"{FIRST}\n{SECOND}\n"
+    (source / LIST).unlink()
+    collect._copy_list(source, target)
+    assert (target / LIST).read_text(encoding="ascii") == f"{FIRST}\n{SECOND}\n"
 
 
 @pytest.mark.integration

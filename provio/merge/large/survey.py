@@ -117,6 +117,7 @@ def survey(source: RunFiles, interpreters: Mapping[str, Interpreter]) -> Survey:
         found.read_process(list(files))
         if number % STEP == 0:
             gc.collect(0)
+    whole.damages += whole.files.unlisted() if whole.files else ()
     found.divide()
     gc.collect(0)
     return found.survey

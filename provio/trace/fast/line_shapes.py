@@ -122,6 +122,7 @@ class _Shape:
 
 
 _shapes: dict[str, list[_Shape]] = {}  # by the text after the subject
+_all_shapes: list[_Shape] = []
 
 
 def records(data: bytes) -> Records | None:
@@ -194,17 +195,20 @@ def _declarations(line: str, place: Place) -> str:
 def _read(line: str, place: Place, found: MutableMapping[str, Record]) -> None:
     """Add the statements of a line to the records; raises Unknown."""
     start = line.find(" ")
-    known = _shapes.setdefault(line[start : start + 12], [])
+    known = _shapes.get(line[start : start + 12], [])
     for shape in known:
         match = shape.line.fullmatch(line)
         if match:
             break
     else:
+        if len(_all_shapes) >= MOST:
+            raise Unknown
         shape = _learned(line)
         match = shape.line.fullmatch(line)
-        if match is None or sum(map(len, _shapes.values())) >= MOST:
+        if match is None:
             raise Unknown
-        known.append(shape)
+        _all_shapes.append(shape)
+        _shapes[line[start : start + 12]] = [*known, shape]
     if not shape.prefixes <= place.usual:
         raise Unknown
     values = match.groups()
@@ -271,7 +275,7 @@ class _ShapeBuilder:
         self.values = 0
         self.place = 0  # within a statement: 0 its subject, then properties at odd places, values at even ones
         self.property = ""
-        self.names: list[str] = []
+        self.names: dict[str, None] = {}
         self.iris: list[str] = []
         self.fixed: dict[str, str] = {}
 
@@ -281,7 +285,7 @@ class _ShapeBuilder:
             names, iris = tuple(self.names), tuple(self.iris)
             start = self.values - len(names)
             self.statements.append(_Statement(start, self.values, names, iris, self.fixed))
-            self.place, self.names, self.iris, self.fixed = 0, [], [], {}
+            self.place, self.names, self.iris, self.fixed = 0, {}, [], {}
         if kind in "_;.":
             self.pattern += KINDS[kind]
             return
@@ -315,7 +319,7 @@ class _ShapeBuilder:
         else:
             if name == "value" and kind in VALUES:
                 self.fixed["valueType"] = VALUES[kind]
-            self.names.append(name)
+            self.names[name] = None
             if kind == "I":
                 self.iris.append(name)
             self._capture(kind)
