@@ -125,7 +125,7 @@ def archive_of(folder: Path) -> Path:
 
 
 def rules(conclusions: str) -> str:
-    """Return what a graph depends on besides its trace files: the merge rules, and the project's settings that affect
+    """Return the inputs of a graph besides its trace files: the merge rules, and the project's settings that affect
     conclusions (`Config.conclusions`)."""
     return ".".join(filter(None, (str(RULES), conclusions)))
 

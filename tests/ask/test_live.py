@@ -90,7 +90,7 @@ def overlays(project: Project) -> set[str]:
 
 
 def in_store(project: Project) -> set[str]:
-    return set(os.listdir(project.path / ".provio" / "snapshots" / "merged")) - {"settings"}
+    return set(os.listdir(project.path / ".provio" / "snapshots" / "merged")) - {"rules", "rules.new"}
 
 
 @pytest.mark.integration

@@ -55,7 +55,11 @@ def record_of(project: Project) -> Path:
 def published(project: Project) -> set[str]:
     """Return the runs that are merged according to their marks."""
     folder = project.path / ".provio" / "snapshots" / "merged"
-    return {path.name for path in folder.iterdir() if path.name != "settings"} if folder.is_dir() else set()
+    return (
+        {path.name for path in folder.iterdir() if path.name not in ("rules", "rules.new")}
+        if folder.is_dir()
+        else set()
+    )
 
 
 def recorded(project: Project) -> set[str]:

@@ -381,6 +381,8 @@ def test_a_large_file_of_any_lines_is_read_in_parts(home: Home, monkeypatch: pyt
     file.write_bytes(
         usual.replace(b" ; :flags 0", b"; :flags   0 , 0", 1).replace(b" a :Access", b" a <%sAccess>" % NS.encode(), 1)
     )
+    monkeypatch.setattr(line_shapes, "_shapes", {})  # other tests may have filled it
+    monkeypatch.setattr(line_shapes, "_all_shapes", [])
     monkeypatch.setattr(turtle_lines, "records_in", counted := Counted(turtle_lines.records_in))
     assert len(paths(read_run(folder))) == 6
     assert counted.many == 1  # the line
