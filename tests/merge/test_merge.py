@@ -59,7 +59,7 @@ def test_a_run_merged_by_older_rules_is_merged_again(project: Project, monkeypat
 
 
 def test_a_run_merged_by_other_rules_leaves_all_pending(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Another version, which has these files too, merges one run: it is not known afterwards which runs have its rules."""
+    """Another version, which has these files too, merges one run: which runs have its rules is unknown then."""
     home = Home(project.path / ".provio")
     project.sh("echo 1 > a")
     for name in "bc":
@@ -75,7 +75,7 @@ def test_a_run_merged_by_other_rules_leaves_all_pending(project: Project, monkey
 
 
 def test_the_runs_of_a_snapshot_of_another_version_are_pending(project: Project) -> None:
-    """Which rules it used is unknown; each snapshot of this version states the rules by which all its runs were merged."""
+    """Which rules it used is unknown; each snapshot of this version states the rules of all its runs."""
     home = Home(project.path / ".provio")
     project.sh("echo 1 > a")
     for name in "bcd":
