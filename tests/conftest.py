@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -232,6 +233,16 @@ def new_project(home: Path) -> Project:
     (folder / ".provio").mkdir(parents=True, exist_ok=True)
     env = {name: value for name, value in os.environ.items() if not name.startswith(("PROVIO", "LD_PRELOAD", "XDG_"))}
     return Project(folder, {**env, "HOME": str(home), "PROVIO_MERGE": "wait"})
+
+
+def give_away(folder: Path) -> None:
+    """Give a folder to another user; skip the test if this user may not: root of a user namespace may not either."""
+    try:
+        os.chown(folder, 12345, 12345)
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.EINVAL):
+            raise
+        pytest.skip(f"this user cannot give a folder to another one ({error.strerror})")
 
 
 @pytest.fixture

@@ -82,10 +82,14 @@ class _Compiler:
         return str(found[0]) if found else ""
 
     def _target(self, shape: ox.NamedNode | ox.BlankNode) -> str:
-        for word, pattern in TARGETS.items():
-            if found := self._one(shape, word):
-                return pattern.format(found)
-        return _is_a("?this", self._values(shape, "targetClass"), next(self.fresh), known=False)
+        """Return the pattern of the target nodes: classes, or the subjects or objects of one property."""
+        found = {word: self._values(shape, word) for word in ("targetClass", *TARGETS)}
+        kinds = [word for word, values in found.items() if values]
+        if len(kinds) != 1 or (kinds[0] in TARGETS and len(found[kinds[0]]) != 1):
+            raise NotImplementedError(f"targets of {shape}: {' '.join(kinds) or 'none that is known'}")
+        if kinds[0] in TARGETS:
+            return TARGETS[kinds[0]].format(found[kinds[0]][0])
+        return _is_a("?this", found["targetClass"], next(self.fresh), known=False)
 
     def _parts(
         self, shape: ox.NamedNode | ox.BlankNode, node: str, *, within: bool = False
@@ -139,7 +143,7 @@ class _Compiler:
         yield str(message), ("wrong", pattern)
 
     def _property(self, shape: ox.BlankNode, focus: str, within: bool) -> Iterator[tuple[str, Part]]:
-        paths, message = self._path(self._values(shape, "path")[0]), self._values(shape, "message")
+        paths, message = self._path(shape), self._values(shape, "message")
         path, where = "|".join(map(str, paths)), " or ".join(map(shown, paths))
         for quad in sorted(self.store.quads_for_pattern(shape, None, None, None), key=str):
             word, value = quad.predicate.value.removeprefix(SH), quad.object
@@ -147,10 +151,16 @@ class _Compiler:
                 text = message[0].value if message else f"{where}: {word} {self._words(value)}"  # type: ignore[arg-type]
                 yield str(text), self._of_values(word, value, focus, path, within)  # type: ignore[arg-type]
 
-    def _path(self, path: Term) -> list[Term]:
-        """Return the properties of a path: one, or several alternatives."""
-        alternatives = self._values(path, "alternativePath") if isinstance(path, ox.BlankNode) else []
-        return list(self._list(alternatives[0])) if alternatives else [path]
+    def _path(self, shape: ox.BlankNode) -> list[Term]:
+        """Return the properties of a shape's path: one, or several alternatives."""
+        paths: list[Term] = self._values(shape, "path")
+        if len(paths) == 1 and isinstance(paths[0], ox.BlankNode):
+            paths = [one for head in self._values(paths[0], "alternativePath") for one in self._list(head)]
+        elif len(paths) != 1:
+            paths = []
+        if not paths or not all(isinstance(path, ox.NamedNode) for path in paths):
+            raise NotImplementedError(f"sh:path of {shape}")
+        return paths
 
     def _of_values(  # noqa: PLR0911 - one return per SHACL term
         self, word: str, value: Term, focus: str, path: str, within: bool

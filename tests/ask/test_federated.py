@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import Project, assert_valid, provio_command
+from conftest import Project, assert_valid, give_away, provio_command
 from sparql_servers import Server
 from test_remove import holding
 
@@ -142,9 +141,7 @@ def test_one_that_cannot_be_read(two: tuple[Project, Project]) -> None:
 def test_one_of_another_user(two: tuple[Project, Project]) -> None:
     """A project's file does not make it trusted; the asker's own word does."""
     one, second = two
-    if os.geteuid() != 0:
-        pytest.skip("only root can give a folder away")
-    os.chown(one.path / ".provio", 12345, 12345)
+    give_away(one.path / ".provio")
     done = second.provio("runs", "--as", "csv")
     assert ("first" in done.stdout, "second" in done.stdout) == (False, True)
     assert "belongs to user 12345: name it in PROVIO_STORES" in done.stderr

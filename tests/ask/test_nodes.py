@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import shutil
+from collections.abc import Callable
 from datetime import datetime
 
 import pytest
@@ -59,9 +59,9 @@ def test_a_long_command_line_is_read_among_many(project: Project) -> None:
 
 
 @pytest.mark.integration
-@pytest.mark.skipif(shutil.which("script") is None, reason="script is not installed (apt-get install bsdutils)")
-def test_a_terminal_has_its_name(project: Project) -> None:
+def test_a_terminal_has_its_name(project: Project, needs: Callable[..., None]) -> None:
     """A terminal is recorded as a connection, and shown as a terminal."""
+    needs("script")
     project.sh("echo a > a")
     project.provio("run", "--", "script", "-qc", "cat a", "log")
     document = json.loads(project.answer("lineage", "log", "--as", "json"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from pathlib import Path
 
@@ -53,9 +52,6 @@ def test_a_command_that_cannot_be_watched(project: Project, tmp_path: Path) -> N
     """The run of a command that is not recorded at all is named too."""
     source = tmp_path / "make.c"
     source.write_text('#include <stdio.h>\nint main(void) { FILE *b = fopen("b", "w"); return fputs("1", b) < 0; }\n')
-    library = subprocess.run(["cc", "-print-file-name=libc.a"], capture_output=True, text=True, check=True).stdout
-    if not os.path.isabs(library):  # the compiler repeats the name of a file that it does not find
-        pytest.skip("the static C library is not installed (apt-get install libc6-dev)")
     subprocess.run(["cc", "-static", "-o", project.path / "make", source], check=True)
     project.provio("run", "--quiet", "--", "./make")
     found = messages(project, "b")

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, Project, provio_command
+from conftest import ROOT, Project, give_away, provio_command
 
 from provio.cli import verbs
 
@@ -153,9 +153,7 @@ def test_an_empty_argument_is_not_everything(recorded: Project) -> None:
 @pytest.mark.integration
 def test_the_store_of_another_user(recorded: Project) -> None:
     """A .provio that belongs to another user is not used silently."""
-    if os.geteuid() != 0:
-        pytest.skip("only root can give a folder away")
-    os.chown(recorded.path / ".provio", 12345, 12345)
+    give_away(recorded.path / ".provio")
     assert "PROVIO_HOME=" in complaint(recorded.provio("lineage", "b", code=1))
     recorded.env["PROVIO_HOME"] = str(recorded.path / ".provio")
     assert recorded.data("b") == {"a"}
