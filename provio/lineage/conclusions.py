@@ -133,12 +133,15 @@ def conclude(
     return conclusions
 
 
-def conclude_lone(part: Trace, identity: Identity, whole: Conclusions) -> Conclusions:
-    """Return the conclusions about lone files. `part` is the part of the trace that holds them (`trace.lone_files`);
-    `whole` are the conclusions about the rest of the run, which receive the gaps."""
+def conclude_lone(part: Trace, described: set[str], identity: Identity, whole: Conclusions) -> Conclusions:
+    """Return the conclusions about lone files. `part` is the part of the trace that holds them, and `described` its
+    openings whose files another opening describes (`trace.lone_files`); `whole` are the conclusions about the rest of
+    the run, which receive the gaps."""
     found = Conclusions(whole.programs, phases=whole.phases, clocks=whole.clocks)
     if whole.noise:
         gather_lone(part, identity, found, whole.noise, whole.ends)
+    here = {identity.version(one.at_close or one.facts) for one in part.openings() if one.iri not in described}
+    found.elsewhere = {identity.version(one.facts) for one in part.openings() if one.iri in described} - here
     attribute(found)
     hashed(part, found)
     whole.gaps += found.gaps
@@ -148,7 +151,7 @@ def conclude_lone(part: Trace, identity: Identity, whole: Conclusions) -> Conclu
 def hashed(trace: Trace, conclusions: Conclusions) -> None:
     """Set the SHA-256 of the versions for which it was computed after the run; add a gap where it could not be
     computed."""
-    for version in conclusions.versions.values() if trace.hashes else ():
+    for version in conclusions.described() if trace.hashes else ():
         found = trace.hashes.get(version.facts.key) if version.until == FOREVER else None
         version.sha256 = found.sha256 or None if found else None
         if found and found.reason:

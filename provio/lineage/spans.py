@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from provio.base.records import pattern
 from provio.lineage.code import Noise, is_history
@@ -45,7 +45,7 @@ def gather(trace: Trace, identity: Identity, conclusions: Conclusions, noise: No
 def gather_lone(
     part: Trace, identity: Identity, conclusions: Conclusions, noise: Noise, ends: Mapping[str, int]
 ) -> None:
-    """Add the inputs, spans and versions from a part of a run in which each file was opened once."""
+    """Add the inputs, spans and versions from a part of a run that has openings of lone files only."""
     collector = _Collector(part, identity, conclusions, noise, ends)
     for process in part.processes.values():
         conclusions.inputs[process.iri] = []
@@ -73,7 +73,7 @@ class _Collector:
 
     def process(self, process: Process) -> None:
         """Gather the inputs and spans of one process."""
-        self.out.inputs[process.iri] = []
+        self.out.inputs[process.iri] = list(self._lone_inputs(process))
         code = self._code(process)
         self.handing_on = max((e.at for e in process.events if e.kind in HANDS_ON), default=-1)
         self.unmapped = _by_opening(process, "Unmap", "map")
@@ -90,6 +90,15 @@ class _Collector:
                 self._times_set(event, written)
             else:
                 self._attribute_read(event, written, code)
+
+    def _lone_inputs(self, process: Process) -> Iterator[Input]:
+        """Yield the inputs from lone files that other conclusions need, too; record the versions that openings which
+        are not lone may have found."""
+        for one in self.out.lone[process.iri].inputs if process.iri in self.out.lone else ():
+            if one.path:
+                version = self.version(one.facts, None, one.noise, one.opened)
+                version.name(self.identity.file(one.path, one.facts.device), one.path, one.opened)
+            yield Input(process, self.identity.version(one.facts), one.first, one.last, one.noise)
 
     def opened(self, process: Process, code: set[str]) -> None:
         """Gather the inputs and spans from the openings of one process; `code` are the versions of the code that it

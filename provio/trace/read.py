@@ -144,19 +144,24 @@ def read_files(
         date_lost_processes(trace)
 
 
-def lone_files(trace: Trace, process: Process) -> Iterator[Trace]:
-    """Yield the lone files of a process, in batches: a part of the trace in which they are its only openings."""
+def lone_files(trace: Trace, process: Process) -> Iterator[tuple[Trace, set[str]]]:
+    """Yield the lone files of a process, in batches: a part of the trace in which they are its only openings, and those
+    openings whose files another opening describes."""
+    if trace.lone is None:
+        return
+    from provio.trace.fast.lone_files import described_elsewhere  # slow to import, and most runs are small
+
     threads = {thread.iri: thread for thread in process.threads}
-    for units in trace.lone.units(process.iri) if trace.lone else ():
+    for units in trace.lone.units(process.iri):
         part, own = copying.copy(trace), copying.copy(process)
         own.openings, own.events, own.failures, own.containers = [], [], [], []
         part.processes = {process.iri: own}
         members, declarations = Members(Loose), DeclarationReader(partial(process_at, part))
-        records = {iri: record for unit in units for iri, record in (unit[:2], unit[2:4], *unit[4].items())}
+        records = {iri: record for unit, *_ in units for iri, record in (unit[:2], unit[2:4], *unit[4].items())}
         accesses = assemble(part, records, members, declarations)
         attach(part, accesses, {one.iri: one for one in own.openings}, threads, (members, declarations))
         _bound_accesses(part)
-        yield part
+        yield part, described_elsewhere(units)
         for opening in own.openings:  # leaves no reference cycle: the garbage collector is paused
             opening.accesses.clear()
         own.openings.clear()

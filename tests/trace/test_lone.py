@@ -16,8 +16,8 @@ from provio.merge.partitions import Partitions
 from provio.settings.home import Home
 from provio.settings.schema import Config
 from provio.trace import run_source
-from provio.trace.fast import find_lone
-from provio.trace.fast.lone_files import Lone
+from provio.trace.fast import find_lone, lone_files
+from provio.trace.fast.lone_files import ALONE, FIRST_READ, READ_AGAIN, READ_BACK, READ_BESIDE, Lone
 from provio.trace.post_run import postprocess
 from provio.trace.read import read_run
 
@@ -105,6 +105,55 @@ for thread in threads:
 for thread in threads:
     thread.join()
 """
+# A fork, in each of two processes two threads: all read the same files, write files of their own and read them later.
+AGAIN = """
+import os, random, sys, threading
+seed, many = int(sys.argv[1]), int(sys.argv[2])
+os.mkdir("out")
+os.mkdir("out/.cache")
+
+def act(chance, own):
+    what, old, new = chance.random(), f"in/{chance.randrange(60)}", "out/" + own
+    if what < 0.5:
+        flags = os.O_RDWR if chance.random() < 0.05 else os.O_RDONLY
+        file = os.open(old if chance.random() < 0.99 else "in/../" + old, flags)
+        for _ in range(chance.choice((1, 2))):
+            os.read(file, 40)
+        os.close(file)
+    elif what < 0.75:
+        file = os.open(new, os.O_CREAT | chance.choice((os.O_RDWR, os.O_RDWR | os.O_TRUNC, os.O_WRONLY)))
+        os.write(file, b"x" * chance.choice((1, 400)))
+        if chance.random() < 0.5:
+            os.lseek(file, 0, 0)
+            try:
+                os.read(file, 5)
+            except OSError:
+                pass
+            if chance.random() < 0.1:
+                os.write(file, b"more")
+        if chance.random() < 0.9:
+            os.close(file)
+    else:
+        known = [name for name in os.listdir("out") if name != ".cache"]
+        with open("out/" + chance.choice(known) if known else old, "rb", buffering=0) as file:
+            file.read(chance.choice((1, 900)))
+    if chance.random() < 0.003:
+        with open(old, "ab") as file:
+            file.write(b"changed")
+
+def work(name):
+    chance = random.Random(f"{seed} {name}")
+    for number in range(many):
+        act(chance, f"{name}{number}" if chance.random() < 0.97 else "both")
+
+child = os.fork()
+threads = [threading.Thread(target=work, args=(f"{'p' if child else 'c'}{name}",)) for name in (0, 1)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+child and os.waitpid(child, 0)
+"""
 SEEDS = int(os.environ.get("PROVIO_SEEDS", "5"))
 
 
@@ -117,18 +166,18 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_source, "LARGE", 2_000)
 
 
-def for_store(run: Path, held: Lone | None) -> tuple[list[str], list[str], set[str]]:
+def for_store(run: Path, held: Lone | None, settings: Config | None = None) -> tuple[list[str], list[str], set[str]]:
     """Return the data for the store: the sorted lines, the index, and the open statements."""
-    prepared = partitions.prepare(Partitions(postprocess(read_run(run, held))), Config())
+    prepared = partitions.prepare(Partitions(postprocess(read_run(run, held))), settings or Config())
     lines = sorted({line for piece in prepared.pieces for line in piece.splitlines()})
     return lines, prepared.index, prepared.open
 
 
-def assert_same(run: Path, held: Lone) -> None:
+def assert_same(run: Path, held: Lone, settings: Config | None = None) -> None:
     """The data for the store is the same with and without lone files."""
     for_store(run, None)  # post-processing writes its results
-    lines, *rest = for_store(run, None)
-    found, *others = for_store(run, held)
+    lines, *rest = for_store(run, None, settings)
+    found, *others = for_store(run, held, settings)
     assert (sorted(set(lines) - set(found)), sorted(set(found) - set(lines))) == ([], [])
     assert others == rest
 
@@ -137,6 +186,17 @@ def held_by(project: Project, run: Path) -> Lone:
     found = job.lone_of(run, Home(project.path / ".provio"))
     assert found is not None
     return found
+
+
+def relations(held: Lone) -> set[int]:
+    """Return the relations of the openings of lone files to the other openings of these files."""
+    return {relation for units in held.of.values() for relation in units.lone} - {0}
+
+
+def of_project(held: Lone) -> int:
+    """Return the number of openings of lone files in the project: the interpreter has some of its own."""
+    units = [unit for process in held.of for batch in held.units(process) for unit, *_ in batch]
+    return sum("/project/" in unit[1]["path"] for unit in units)
 
 
 def record(project: Project, program: str, *arguments: str) -> Path:
@@ -155,6 +215,33 @@ def test_the_graph_is_the_same_as_without(project: Project, seed: int) -> None:
     held = held_by(project, run)
     assert_same(run, held)
     assert 50 < len(held) < 400
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_files_that_are_opened_again(project: Project, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    monkeypatch.setattr(find_lone, "FIRST", 30)
+    run = record(project, AGAIN, str(seed), "200")
+    held = held_by(project, run)
+    assert_same(run, held)
+    assert {ALONE, FIRST_READ, READ_AGAIN, READ_BACK} <= relations(held)
+
+
+@pytest.mark.usefixtures("few")
+def test_noise_that_the_process_wrote(project: Project) -> None:
+    """A file in a folder of caches is noise for its readers: its read cuts no phase."""
+    program = """
+import os
+os.mkdir("out")
+for number in range(60):
+    for mode in ("wb", "rb", "rb"):
+        with open(f"in/{number}", "rb", buffering=0) as old, open(f"out/{number}", mode, buffering=0) as new:
+            new.write(old.read()) if mode == "wb" else new.read() if number % 2 else old.read()
+"""
+    run = record(project, program)
+    held = held_by(project, run)
+    assert_same(run, held, Config(noise_add=("out",)))
+    assert {READ_BACK, READ_BESIDE} <= relations(held)
 
 
 @pytest.mark.usefixtures("few")
@@ -218,7 +305,7 @@ for number in range(100):
     run = record(project, program)
     held = held_by(project, run)
     assert_same(run, held)
-    assert len(held) == 200  # 100 inputs, and as many outputs
+    assert of_project(held) == 200  # 100 inputs, and as many outputs
 
 
 @pytest.mark.usefixtures("few")
@@ -236,7 +323,7 @@ os.rename("in", "moved")
     run = record(project, program)
     held = held_by(project, run)
     assert_same(run, held)
-    assert len(held) == 0  # all had two names
+    assert of_project(held) == 0  # all had two names
 
 
 def test_a_small_run_has_none(project: Project) -> None:
@@ -323,7 +410,9 @@ with h5py.File("a.h5", "w") as inside:
     assert len(held) == 0
 
 
-def test_values_that_occur_twice_are_found_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(find_lone, "SORTED", 10)
-    values = [array("q", range(-40, 40)), array("q", [-3, 5, 100, 38]), array("q", [100])]
-    assert find_lone._repeated(values) == {-3, 5, 38, 100}
+def test_places_of_equal_values_are_found_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lone_files, "SORTED", 10)
+    values = array("q", [*range(-40, 40), -3, 5, 100, 38, 100])
+    found = sorted(lone_files.groups(values))
+    assert [same for same in found if len(same) > 1] == [[37, 80], [45, 81], [78, 83], [82, 84]]
+    assert sorted(at for same in found for at in same) == list(range(85))

@@ -4,11 +4,9 @@
 
 from __future__ import annotations
 
-import os
 import re
 from array import array
-from collections.abc import Iterable, Iterator
-from itertools import pairwise
+from collections.abc import Iterator
 
 from provio.base.folders import folders
 from provio.system.statx import Facts, Record
@@ -16,22 +14,36 @@ from provio.trace.assemble import described
 from provio.trace.decode import path_of
 from provio.trace.facts import Process
 from provio.trace.fast import line_shapes
-from provio.trace.fast.lone_files import Lone, Records, Unit, Units, above, epochs_of
+from provio.trace.fast.lone_files import (
+    ALONE,
+    FIRST_READ,
+    READ_AGAIN,
+    READ_BACK,
+    READ_BESIDE,
+    Lone,
+    Records,
+    Unit,
+    Units,
+    above,
+    epochs_of,
+    groups,
+    is_writable,
+    seen_in,
+)
 from provio.trace.run_facts import Trace
 from provio.trace.trust import LONGEST, rejection
 
 FIRST = 500  # openings of a process that are never lone: they include its script and its settings files
 BATCH = 500  # units
-SORTED = 200_000  # inodes that are sorted at once
 LATEST = 1 << 62  # ns since 1970
 WINDOW = 4_000  # openings of a file that may get further records
 OPENED = frozenset("a path device inode birthNs mtimeNs ctimeNs size flags openedNs openApi openElapsed".split())
 NEEDED = frozenset({"path", "inode", "openedNs"})
 CLOSED = frozenset("closedNs closedMtimeNs closedCtimeNs closedSize closedLinks".split())
-READ = frozenset(
-    "a object closed readApi reads readBytes readElapsed readLongest emptyReads firstRead lastRead".split()
+COUNTS = frozenset(
+    "a object closed readApi reads readBytes readElapsed readLongest emptyReads firstRead lastRead "
+    "writeApi writes writeBytes writeElapsed writeLongest firstWrite lastWrite".split()
 )
-WRITTEN = frozenset("a object closed writeApi writes writeBytes writeElapsed writeLongest firstWrite lastWrite".split())
 ACCESS = re.compile(r"/a[0-9]+$")
 # Files with a meaning by their names: programs, settings of interpreters, histories, files from launchers to ranks;
 # and paths with links.
@@ -54,7 +66,7 @@ class Gatherer:
         self._opened: Records = {}
         self._of: dict[str, str] = {}  # access → opening, of these
         self._full: dict[str, list[Unit]] = {}  # by process
-        self._written: list[tuple[str, array[int], tuple[int, int]]] = []  # process, inodes, place
+        self._written: list[tuple[str, array[int], array[int], tuple[int, int]]] = []  # process, hashes, place
 
     def takes(self, iri: str, record: Record, found: Records) -> bool:
         """Return whether a record was taken. `found` holds the records of the file that were not: records of openings
@@ -75,10 +87,7 @@ class Gatherer:
         label = self._label.fullmatch(iri)
         if label is None or int(label[2]) <= FIRST or iri in found or iri in self._opened:
             return False
-        mode = int(record.get("flags", 0)) & os.O_ACCMODE
-        if mode == os.O_RDWR or not (NEEDED <= record.keys() <= OPENED and self._is_usual(record)):
-            return False
-        if mode == os.O_WRONLY and int(record.get("size", 0)):  # earlier content may remain, or have the same key
+        if not (NEEDED <= record.keys() <= OPENED and self._is_usual(record)):
             return False
         self._opened[iri], self._waiting[iri] = record, None
         if len(self._waiting) > 2 * WINDOW:
@@ -86,14 +95,15 @@ class Gatherer:
         return True
 
     def _access(self, iri: str, record: Record, _: Records) -> bool:
-        """Take the only access of an opening: a read or a write."""
+        """Take the only access of an opening: it read, or wrote the file from its beginning and possibly read that."""
         opening = record.get("object", "")
         if opening not in self._opened or self._waiting[opening] or not iri.startswith(above(opening)):
             return False
-        reads = int(self._opened[opening].get("flags", 0)) & os.O_ACCMODE == os.O_RDONLY
-        moments = ("firstRead", "lastRead") if reads else ("firstWrite", "lastWrite")
-        whole = all(int(record.get(name, 0)) for name in (*moments, "closed"))
-        if not (whole and record.keys() <= (READ if reads else WRITTEN) and self._is_usual(record)):
+        wrote, empty = "firstWrite" in record, not int(self._opened[opening].get("size", 0))
+        if is_writable(self._opened[opening]) and wrote != empty:  # earlier content may remain, or have the same key
+            return False
+        whole = len(_moments(record)) > 1 and all(int(record.get(name, 0)) for name in _moments(record))
+        if not (whole and record.keys() <= COUNTS and self._is_usual(record)):
             return False
         self._waiting[opening], self._of[iri] = (opening, self._opened[opening], iri, record, {}), opening
         return True
@@ -151,7 +161,8 @@ class Gatherer:
     def _write(self, process: str) -> None:
         units = self._full.pop(process)
         inodes = array("q", (hash(Facts.of(record).lasting) for _, record, *_ in units))
-        self._written.append((process, inodes, self.lone.write(units)))
+        seen = array("q", (seen_in(record, "firstWrite" in counts) for _, record, _, counts, _ in units))
+        self._written.append((process, inodes, seen, self.lone.write(units)))
 
     def end(self, found: Records) -> None:
         """At the end of the file, store the units and note the references of the other records. Raises OSError."""
@@ -160,9 +171,10 @@ class Gatherer:
             self.lone.note(iri, record)
         for process in list(self._full):
             self._write(process)
-        for process, inodes, place in self._written:
+        for process, inodes, seen, place in self._written:
             units = self.lone.of.setdefault(process, Units())
             units.inodes.extend(inodes)
+            units.seen.extend(seen)
             units.places.append(place)
         for access, parts in self.parts.items():  # another file of the thread may have more
             self.lone.parts.setdefault(access, {}).update(parts)
@@ -170,28 +182,14 @@ class Gatherer:
 
 def divide(lone: Lone, trace: Trace) -> Iterator[Records]:
     """Decide which units are lone; yield the records of the others."""
-    twice, simple = _repeated(units.inodes for units in lone.of.values()), lone.simple and _is_simple(trace)
-    named = {path for process in trace.processes.values() for path in process.named()}
-
-    def is_lone(unit: Unit, inode: int, process: Process) -> bool:
-        path = path_of(unit[1], "path") or b""
-        if unit[0] in lone.met or unit[2] in lone.parts or inode in lone.inodes or inode in twice:
-            return False
-        if path in named or SOUGHT.search(path) or (lone.moved and not lone.moved.isdisjoint(folders(path))):
-            return False
-        return _is_in_order(unit, epochs.get(above(unit[2]), 0)) and lone.resolve(process, path) == path
-
+    _decide(lone, trace)
     for iri, units in lone.of.items():
-        process = trace.processes.get(iri)
-        started = process if simple and process and "startedNs" in process.record else None
-        epochs, latest = epochs_of(process) if process else {}, 0
-        inodes, units.inodes = iter(units.inodes), array("q")
+        process, relations, latest = trace.processes.get(iri), iter(units.lone), 0
+        epochs = epochs_of(process) if process else {}
         for batch in lone.batches(iri):
-            flags = [started is not None and is_lone(unit, next(inodes), started) for unit in batch]
-            units.lone.extend(flags)
             rest: Records = {}
-            for unit, flag in zip(batch, flags, strict=True):
-                if flag:
+            for unit, relation in zip(batch, relations, strict=False):
+                if relation:
                     latest = max(latest, epochs[above(unit[2])] + max(int(unit[3][name]) for name in _moments(unit[3])))
                 else:
                     rest |= {unit[0]: unit[1], unit[2]: unit[3], **unit[4], **lone.parts.pop(unit[2], {})}
@@ -200,17 +198,79 @@ def divide(lone: Lone, trace: Trace) -> Iterator[Records]:
         if process:  # it was alive at least until then
             process.last_declared[""] = max(process.last_declared.get("", 0), latest)
     yield from lone.parts.values()  # of accesses in other files, which are no candidates
-    lone.met, lone.inodes, lone.parts = set(), set(), {}
+    lone.met, lone.inodes, lone.parts = set(), {}, {}
 
 
-def _moments(counts: Record) -> tuple[str, str, str]:
-    return ("firstRead", "lastRead", "closed") if "firstRead" in counts else ("firstWrite", "lastWrite", "closed")
+def _decide(lone: Lone, trace: Trace) -> None:
+    """Set the relation of each unit to the other openings of its file: 0 where any of them cannot be lone."""
+    inodes, seen, moments = array("q"), array("q"), array("q")
+    for iri, units in lone.of.items():
+        inodes.extend(units.inodes)
+        seen.extend(units.seen)
+        moments.extend(_opened_or_closed(lone, trace, iri))
+    relations = bytearray(len(inodes))
+    for same in groups(inodes):
+        relations_of(same, seen, moments, lone.inodes.get(inodes[same[0]]), relations)
+    start = 0
+    for units in lone.of.values():
+        end = start + len(units.inodes)
+        units.lone, units.seen, start = relations[start:end], array("q"), end
+
+
+def relations_of(
+    same: list[int], seen: array[int], moments: array[int], beside: int | None, relations: bytearray
+) -> None:
+    """Set the relations between openings of one inode, at the places `same`. `beside` is the hash of the version and
+    path in openings that are no candidates; None without these."""
+    writers = [at for at in same if moments[at] < 0]
+    one = len({seen[at] for at in same}) == 1 and all(moments[at] for at in same) and len(writers) <= 1
+    if not one or (beside is not None and (writers or beside != seen[same[0]])):
+        return
+    closed = -moments[writers[0]] if writers else 0
+    if any(0 < moments[at] < closed for at in same):  # it may have read another content
+        return
+    for at in same:
+        relations[at] = READ_BACK if writers else READ_AGAIN if beside is None else READ_BESIDE
+    if beside is None:
+        relations[writers[0] if writers else same[0]] = ALONE if writers or len(same) == 1 else FIRST_READ
+
+
+def _opened_or_closed(lone: Lone, trace: Trace, iri: str) -> Iterator[int]:
+    """Yield for each unit of a process when it was opened or, as a negative number, when a writer closed it (ns since
+    1970); 0 for a unit that is not lone."""
+    process = trace.processes.get(iri)
+    simple = lone.simple and process is not None and "startedNs" in process.record and _is_simple(trace)
+    named = {path for process in trace.processes.values() for path in process.named()} if simple else ()
+    epochs = epochs_of(process) if process else {}
+
+    def is_possible(process: Process, unit: Unit, epoch: int) -> bool:
+        path = path_of(unit[1], "path") or b""
+        if unit[0] in lone.met or unit[2] in lone.parts or path in named or SOUGHT.search(path):
+            return False
+        if lone.moved and not lone.moved.isdisjoint(folders(path)):
+            return False
+        return _is_in_order(unit, epoch) and lone.resolve(process, path) == path
+
+    for unit in (unit for batch in lone.batches(iri) for unit in batch):
+        epoch = epochs.get(above(unit[2]), 0)
+        if process is None or not simple or not is_possible(process, unit, epoch):
+            yield 0
+        else:
+            yield -epoch - int(unit[3]["closed"]) if "firstWrite" in unit[3] else int(unit[1]["openedNs"])
+
+
+def _moments(counts: Record) -> list[str]:
+    """Return the names of the moments of an access, in their order on each side."""
+    sides = ("firstRead", "lastRead"), ("firstWrite", "lastWrite")
+    return [name for side in sides if not counts.keys().isdisjoint(side) for name in side] + ["closed"]
 
 
 def _is_in_order(unit: Unit, epoch: int) -> bool:
     """Return whether the moments of a unit are possible and in order."""
-    opened, (first, last, closed) = int(unit[1]["openedNs"]), (int(unit[3][name]) for name in _moments(unit[3]))
-    return 0 < epoch <= epoch + first <= epoch + last and max(opened, epoch + max(last, closed)) < LATEST
+    opened, (*moments, closed) = int(unit[1]["openedNs"]), (int(unit[3][name]) for name in _moments(unit[3]))
+    sides = zip(moments[::2], moments[1::2], strict=True)
+    in_order = epoch > 0 and all(0 <= first <= last for first, last in sides)
+    return in_order and max(opened, epoch + max(*moments, closed)) < LATEST
 
 
 def _is_simple(trace: Trace) -> bool:
@@ -218,15 +278,3 @@ def _is_simple(trace: Trace) -> bool:
     objects in files: reads and writes of these are reported a second time."""
     inside = any(process.containers for process in trace.processes.values())
     return not (trace.unwatched or trace.contained or trace.image or inside or len(trace.hosts) > 1)
-
-
-def _repeated(inodes: Iterable[array[int]]) -> set[int]:
-    """Return the values that occur more than once."""
-    joined = array("q")
-    for one in inodes:
-        joined.extend(one)
-    parts, found = 1 + len(joined) // SORTED, set[int]()
-    for part in range(parts):
-        ordered = sorted(one for one in joined if one % parts == part)
-        found |= {one for one, other in pairwise(ordered) if one == other}
-    return found

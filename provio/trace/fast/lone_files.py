@@ -1,8 +1,10 @@
-"""Lone files: files that one opening of a run read or wrote, and that nothing else in the run accesses or names.
+"""Lone files: files that a run only read, or that one opening wrote and later ones read, and that nothing else in the
+run names or changes.
 
-A process may open a million of them: their records are in a temporary file, and their triples are made in batches. The
-conclusions about a lone file depend on no other opening, except for the phase of the process that it belongs to. So the
-conclusions about a run are drawn without them; in memory are only the moments of each.
+A process may open a million of them, or a few of them a million times: the records are in a temporary file, and their
+triples are made in batches. The conclusions about an opening of a lone file depend on no other opening, except for the
+phase of the process that it belongs to and for the first read of the file. So the conclusions about a run are drawn
+without them; in memory are only the moments of each.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import os
 import re
 from array import array
 from collections.abc import Callable, Iterator
+from itertools import chain, groupby
 from pathlib import Path
 from typing import IO
 
@@ -29,26 +32,46 @@ OPENING = re.compile(r"https://.*/o[0-9]+")
 ENTITY = re.compile(r"/[0-9]+\.[0-9]+\.[0-9a-z]+/e[0-9]+$")  # events of a thread have such names one level below
 # Tasks, programs that were not watched, and declarations that may be about any file.
 JOINING = frozenset({"Task", "Gap", "UsedSaid", "GeneratedSaid", "Checkpoint"})
+SORTED = 200_000  # values that are sorted at once
+# The relation of an opening of a lone file to the file's other openings: it needs none of them; all only read, and this
+# is the first one, which describes the file, or a later one; it read what another one wrote; some are no candidates.
+ALONE, FIRST_READ, READ_AGAIN, READ_BACK, READ_BESIDE = range(1, 6)
+
+
+@plain(slots=True)
+class Read:
+    """A version of a lone file that a process read, in one or several openings, with the moments of the first opening
+    and of the first and last read (ns since 1970). `path` is its name, or None where a candidate describes it."""
+
+    facts: Facts
+    path: bytes | None
+    opened: int
+    first: int
+    last: int
+    noise: bool
 
 
 @plain(slots=True)
 class Moments:
     """The moments of a process's lone files, in ns since 1970: the first reads except noise (`news`), the last writes
-    (`finished`), and the first read or write of each (`first`) with the index in `apis` of its open call (`api`)."""
+    (`finished`), and the first read or write of each (`first`) with the index in `apis` of its open call (`api`).
+    `inputs` are the files that other conclusions need, too."""
 
     news: array[int]
     finished: array[int]
     first: array[int]
     api: array[int]
     apis: list[str]
+    inputs: list[Read]
 
 
 class Units:
-    """The candidates of one process."""
+    """The candidates of one process. `inodes` and `seen` are hashes: of the inode, and of the version that was read or
+    written together with its path."""
 
     def __init__(self) -> None:
-        self.inodes = array("q")  # their hashes
-        self.lone = bytearray()  # 1 for each lone one
+        self.inodes, self.seen = array("q"), array("q")
+        self.lone = bytearray()  # for each its relation to others, 0 for one that is not lone
         self.places: list[tuple[int, int]] = []  # offset and length of each batch, in bytes
 
 
@@ -59,17 +82,18 @@ class Lone:
     def __init__(self, folder: Path, resolve: Callable[[Process, bytes], bytes]) -> None:
         self.folder, self.resolve = folder, resolve
         self.of: dict[str, Units] = {}  # by process
-        # References of the other records: openings, inodes (by hash), old names of renames; and whether none of these
-        # records can connect openings.
+        # References of the other records: openings; inodes (by hash), each with the hash of the version and path that
+        # was opened for reading, or 0; old names of renames; and whether none of these records can connect openings.
         self.met: set[str] = set()
-        self.inodes: set[int] = set()
+        self.inodes: dict[int, int] = {}
         self.moved: set[bytes] = set()
         self.simple = True
         self.parts: dict[str, Records] = {}  # by access: records that came too late
         self._file: IO[bytes] | None = None
 
     def __len__(self) -> int:
-        return sum(sum(units.lone) for units in self.of.values())
+        """Return the number of files that no other opening describes."""
+        return sum(units.lone.count(relation) for units in self.of.values() for relation in (ALONE, FIRST_READ))
 
     def __bool__(self) -> bool:
         return True
@@ -87,7 +111,8 @@ class Lone:
         """Note the references of a record that does not belong to a candidate."""
         kind = record.get("a")
         if "inode" in record:
-            self.inodes.add(hash(Facts.of(record).lasting))
+            inode, seen = hash(Facts.of(record).lasting), seen_in(record) if _only_read(record) else 0
+            self.inodes[inode] = seen if self.inodes.get(inode, seen) == seen else 0
         if kind == "Rename":
             self.moved.add(os.path.normpath(path_of(record, "from") or b"."))
         if kind in JOINING or ENTITY.search(iri):
@@ -113,35 +138,78 @@ class Lone:
                 self._file.seek(offset)
                 yield marshal.loads(self._file.read(size))  # noqa: S302
 
-    def units(self, process: str) -> Iterator[list[Unit]]:
-        """Yield the lone files of a process, in batches."""
+    def units(self, process: str) -> Iterator[list[tuple[Unit, int, int]]]:
+        """Yield the openings of lone files of a process, each with its relation to others and the hash of its inode, in
+        batches."""
         number = 0
         for batch in self.batches(process):
-            lone = self.of[process].lone
-            units = [unit for at, unit in enumerate(batch, start=number) if lone[at]]
+            of = self.of[process]
+            units = [(unit, of.lone[at], of.inodes[at]) for at, unit in enumerate(batch, start=number) if of.lone[at]]
             number += len(batch)
             if units:
                 yield units
 
     def moments(self, process: Process, noise: Callable[[bytes, bytes], bool]) -> Moments:
         """Return the moments of a process's lone files; `noise` decides about a file by its name and path."""
-        found = Moments(array("q"), array("q"), array("q"), array("H"), [])
+        found = Moments(array("q"), array("q"), array("q"), array("H"), [], [])
+        inodes, reads = array("q"), array("q")  # of files with several openings: the first read of each
+        inputs: dict[int, Read] = {}
         epochs, numbers = epochs_of(process), dict[str, int]()
-        for batch in self.units(process.iri):
-            for _, record, access, counts, _ in batch:
-                epoch, reads = epochs[above(access)], "firstRead" in counts
-                first = epoch + int(counts["firstRead" if reads else "firstWrite"])
-                path = path_of(record, "path") or b"/"
-                if reads and not noise(path, path):
-                    found.news.append(first)
-                last = 0 if reads else epoch + int(counts["lastWrite"])
-                if last > int(record["openedNs"]):
-                    found.finished.append(last)
-                if record.get("openApi"):
-                    found.first.append(first)
-                    found.api.append(numbers.setdefault(record["openApi"], len(numbers)))
-        found.apis = list(numbers)
+        for (_, record, access, counts, _), relation, inode in chain.from_iterable(self.units(process.iri)):
+            epoch, opened, wrote = epochs[above(access)], int(record["openedNs"]), "firstWrite" in counts
+            first = epoch + int(counts.get("firstRead") or counts["firstWrite"])
+            last = epoch + int(counts["lastWrite" if wrote else "lastRead"])
+            path = path_of(record, "path") or b"/"
+            silent = wrote or (not is_writable(record) and noise(path, path))
+            if relation == READ_BESIDE or (relation == READ_BACK and silent):
+                beside = path if relation == READ_BESIDE else None
+                known = inputs.setdefault(inode, Read(Facts.of(record), beside, opened, first, last, silent))
+                known.opened, known.first = min(known.opened, opened), min(known.first, first)
+                known.last = max(known.last, last)
+            elif not silent and relation == ALONE:
+                found.news.append(first)
+            elif not silent:
+                inodes.append(inode)
+                reads.append(first)
+            if wrote and last > opened:
+                found.finished.append(last)
+            if record.get("openApi"):
+                found.first.append(first)
+                found.api.append(numbers.setdefault(record["openApi"], len(numbers)))
+        found.news.extend(min(reads[at] for at in same) for same in groups(inodes))
+        found.apis, found.inputs = list(numbers), list(inputs.values())
         return found
+
+
+def described_elsewhere(units: list[tuple[Unit, int, int]]) -> set[str]:
+    """Return those of the openings whose files another opening describes."""
+    return {unit[0] for unit, relation, _ in units if relation not in (ALONE, FIRST_READ)}
+
+
+def groups(values: array[int]) -> Iterator[list[int]]:
+    """Yield the places of each value, in ascending order; only some values are sorted at once."""
+    parts = 1 + len(values) // SORTED
+    for part in range(parts):
+        places = sorted((at for at, one in enumerate(values) if one % parts == part), key=values.__getitem__)
+        yield from (list(same) for _, same in groupby(places, key=values.__getitem__))
+
+
+def is_writable(record: Record) -> bool:
+    """Return whether the record of an opening is of one that can write."""
+    return int(record.get("flags", 0)) & os.O_ACCMODE != os.O_RDONLY
+
+
+def seen_in(record: Record, written: bool = False) -> int:
+    """Return the hash of the version and path in the record of an opening: of the version that it found, or with
+    `written` the one that it left."""
+    facts = Facts.of(record)
+    known = (facts.later(record, "closed").key, False) if written else (facts.key, is_writable(record))
+    return hash((*known, record.get("path")))
+
+
+def _only_read(record: Record) -> bool:
+    """Return whether a record is of an opening that could only read, of a file that did not change meanwhile."""
+    return record.get("a") == "FileVersion" and not is_writable(record) and "closedMtimeNs" not in record
 
 
 def epochs_of(process: Process) -> dict[str, int]:
