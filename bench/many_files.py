@@ -24,7 +24,7 @@ import report
 from case import HERE, Place
 from history import taken
 from machine_load import MachineLoad
-from many_files_table import BEGIN, CASES, NOW, QUERIES, table
+from many_files_table import AGAIN, BEGIN, CASES, NOW, QUERIES, table
 from memory import Watched
 from variants import plain_environment
 
@@ -70,12 +70,12 @@ class Project:
 
     def recorded(self, kind: str, files: int) -> float:
         """Record the case; return its processor time."""
-        each = f"{self.program} {{}} files {files}"
+        times = AGAIN if kind == "again" else 1
+        each = f"{self.program} {{}} files {files // times} {times}"
         if kind != "written":
-            subprocess.run(
-                [self.program, "w", "files", str(files)], cwd=self.folder, check=True, stdout=subprocess.DEVNULL
-            )
-        command = {"grep": "grep -r x files", "read": each.format("r"), "written": each.format("w")}[kind]
+            first = [str(self.program), "w", "files", str(files // times)]
+            subprocess.run(first, cwd=self.folder, check=True, stdout=subprocess.DEVNULL)
+        command = "grep -r x files" if kind == "grep" else each.format("w" if kind == "written" else "r")
         seconds, *_ = self.call("run", "--quiet", "--no-merge", "--", "sh", "-c", f"exec {command} > out.txt")
         shutil.copytree(self.record, self.pristine, symlinks=True)
         return seconds or 0

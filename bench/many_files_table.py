@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 FIRST, NOW = "first", "now"
 BEGIN = "<!-- written by `python bench/many_files.py` from here"
+AGAIN = 100  # times that each file is opened in the cases `again`, of which the number of openings is stated
 # name → operation on the files, number of files
 CASES = {
     f"{kind}-{files}": (kind, files)
     for kind, sizes in {"grep": (50_000,), "read": (10_000, 50_000, 100_000, 1_000_000),
-                        "written": (10_000, 50_000, 100_000, 1_000_000)}.items()
+                        "written": (10_000, 50_000, 100_000, 1_000_000), "again": (1_000_000,)}.items()
     for files in sizes
 }  # fmt: skip
 QUERIES = {
@@ -68,7 +69,8 @@ def table(kept: Kept) -> str:
 
 def _head(release: str, key: str) -> str:
     kind, files = CASES[key]
-    name = f"{'`grep -r`' if kind == 'grep' else kind} {files:,}"
+    title = {"grep": "`grep -r`", "again": f"read {AGAIN} times, openings"}
+    name = f"{title.get(kind, kind)} {files:,}"
     return f"{name}, first release" if release == FIRST else name
 
 

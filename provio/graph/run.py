@@ -127,8 +127,8 @@ class _Writer:
 
     def _lone(self, process: Process) -> Iterator[None]:
         """Write the lone files of a process, and the process's activities on them."""
-        for part, described in traces.lone_files(self.trace, process):
-            found = conclude_lone(part, described, self.identity, self.out)
+        for part, others in traces.lone_files(self.trace, process):
+            found = conclude_lone(part, others, self.identity, self.out)
             writer = _Writer(self.graph, part, self.identity, found, self.whole)
             writer.calls.usual = self.calls.usual
             for opening in part.openings():

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from provio.base.algorithms import components
 from provio.base.turtle import segment
@@ -19,6 +20,9 @@ from provio.lineage.positions import Channel, Part, arrived, is_direct, place
 from provio.lineage.ranks import is_launcher
 from provio.trace.facts import Opening, Process, Thread
 from provio.trace.run_facts import Trace
+
+if TYPE_CHECKING:
+    from provio.trace.fast.lone_files import Moments
 
 # The two ends of connections.
 
@@ -149,7 +153,7 @@ def channels_of(trace: Trace, identity: Identity, conclusions: Conclusions) -> l
     tokens, ignored = job_servers(trace) | _wake_ups(trace), _launcher_directions(trace, ends)
     jupyter = {process.iri for process in kernels(trace)}
     masters: list[tuple[str, Opening]] = []
-    last_of = _LastMoments()
+    last_of = _LastMoments(conclusions.lone)
     for opening in trace.openings():
         if opening.process.iri in jupyter:  # outside of its cells, a kernel only communicates with the notebook
             conclusions.channels[opening.iri] = ("", "")
@@ -289,14 +293,15 @@ def _add_unreturned(found: dict[str, Channel], name: str, opening: Opening, last
 class _LastMoments:
     """Finds the last known moments of threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, lone: Mapping[str, Moments]) -> None:
+        self.lone = lone
         self.known: dict[str, dict[str, int]] = {}  # process → thread → moment
 
     def __call__(self, thread: Thread) -> int:
         """Return the last known moment of a thread, in ns since 1970."""
         process, epoch = thread.process, thread.epoch
         if process.iri not in self.known:
-            found = self.known[process.iri] = {}
+            found = self.known[process.iri] = dict(self.lone[process.iri].last) if process.iri in self.lone else {}
             for access in (access for opening in process.openings for access in opening.accesses):
                 last = max(map(access.count, LAST)) + access.thread.epoch
                 found[access.thread.iri] = max(found.get(access.thread.iri, 0), last)

@@ -133,15 +133,18 @@ def conclude(
     return conclusions
 
 
-def conclude_lone(part: Trace, described: set[str], identity: Identity, whole: Conclusions) -> Conclusions:
-    """Return the conclusions about lone files. `part` is the part of the trace that holds them, and `described` its
-    openings whose files another opening describes (`trace.lone_files`); `whole` are the conclusions about the rest of
-    the run, which receive the gaps."""
+def conclude_lone(part: Trace, others: dict[str, bool], identity: Identity, whole: Conclusions) -> Conclusions:
+    """Return the conclusions about lone files. `part` is the part of the trace that holds them, and `others` its
+    openings whose files another opening describes (`trace.read.lone_files`); `whole` are the conclusions about the rest
+    of the run, which receive the gaps."""
     found = Conclusions(whole.programs, phases=whole.phases, clocks=whole.clocks)
     if whole.noise:
         gather_lone(part, identity, found, whole.noise, whole.ends)
-    here = {identity.version(one.at_close or one.facts) for one in part.openings() if one.iri not in described}
-    found.elsewhere = {identity.version(one.facts) for one in part.openings() if one.iri in described} - here
+    read = {identity.version(one.facts): others[one.iri] for one in part.openings() if one.iri in others}
+    for iri in (iri for iri, written in read.items() if written and iri in found.versions):
+        found.versions[iri].noise = False
+    here = {identity.version(one.at_close or one.facts) for one in part.openings() if one.iri not in others}
+    found.elsewhere = set(read) - here
     attribute(found)
     hashed(part, found)
     whole.gaps += found.gaps

@@ -148,7 +148,8 @@ def _inherit(
         if origin is None or origin.moment is None or not origin.fork:
             continue
         execs = any(event.kind == "Exec" for event in process.events)
-        if execs and not conclusions.inputs[process.iri] and process.iri not in wrote:
+        lone = conclusions.lone.get(process.iri)
+        if execs and not (conclusions.inputs[process.iri] or process.iri in wrote or (lone and lone.last)):
             continue  # it only becomes another program
         for place, use in held.get(without_task(origin.process.iri), ()):
             if use.first <= origin.moment <= use.last:

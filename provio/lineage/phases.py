@@ -10,7 +10,7 @@ has written nothing, so its phase continues: its earlier inputs remain its own i
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from provio.base.records import plain
@@ -49,7 +49,8 @@ def cut(trace: Trace, channels: list[Channel], memories: list[Memory], conclusio
         process = trace.processes[iri]
         forks = launches(process, conclusions)
         news = sorted(received[iri] + stored[iri]) if iri in stored else received[iri]
-        phases = _phases(process, sorted(written.get(iri, ())), forks, news)
+        lone = conclusions.lone[iri].finished if iri in conclusions.lone else ()
+        phases = _phases(process, (sorted(written.get(iri, ())), lone), forks, news)
         if len(phases) > len(conclusions.phases.get(iri, ())):
             for writer, moment in (*uses.taken(phases), *memory.taken(readers.get(iri, ()), phases)):
                 known = written.setdefault(writer, set())
@@ -65,16 +66,13 @@ def cut(trace: Trace, channels: list[Channel], memories: list[Memory], conclusio
 
 
 def _finished(conclusions: Conclusions) -> dict[str, set[int]]:
-    """Return for each process the moments at which it had finished an output."""
+    """Return for each process the moments at which it had finished an output, except lone files."""
     written = seen(conclusions)
     for iri, moments in conclusions.seen.items():
         written.setdefault(iri, set()).update(moments)
     for span in conclusions.spans:
         if span.wrote_content and not span.by_the_way:
             written.setdefault(span.process.iri, set()).add(span.last)
-    for iri, lone in conclusions.lone.items():
-        if lone.finished:
-            written.setdefault(iri, set()).update(lone.finished)
     return written
 
 
@@ -254,12 +252,12 @@ def _news(process: Process, conclusions: Conclusions) -> list[int]:
     return [*first.values(), *(lone.news if lone else ())]
 
 
-def _phases(process: Process, written: list[int], forks: list[int], news: list[int]) -> list[Phase]:
-    """Cut a process at the moments at which it first read new data; all lists are sorted."""
+def _phases(process: Process, written: Sequence[Sequence[int]], forks: list[int], news: list[int]) -> list[Phase]:
+    """Cut a process at the moments at which it first read new data; `written` has lists of moments, all are sorted."""
     phases = [Phase(f"{process.iri}phase/0", process, process.started, process.ended)]
     for moment in news:
         last = phases[-1]
-        finished = within(written, last.start, moment)
+        finished = any(within(one, last.start, moment) for one in written)
         if moment > last.start and (finished or within(forks, last.start, moment)):
             last.end = moment
             iri = f"{process.iri}phase/{len(phases)}"
@@ -267,7 +265,7 @@ def _phases(process: Process, written: list[int], forks: list[int], news: list[i
     return phases
 
 
-def within(moments: list[int], start: int, end: int) -> bool:
+def within(moments: Sequence[int], start: int, end: int) -> bool:
     """Return whether one of the sorted moments is between `start` and `end`."""
     done = bisect_right(moments, end)
     return done > 0 and moments[done - 1] >= start

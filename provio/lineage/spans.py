@@ -50,6 +50,8 @@ def gather_lone(
     for process in part.processes.values():
         conclusions.inputs[process.iri] = []
         collector.opened(process, set())
+        code = {one.version for one in conclusions.programs[process.iri].code}
+        conclusions.inputs[process.iri] = [one for one in conclusions.inputs[process.iri] if one.version not in code]
     collector.add_final_versions()
 
 
@@ -73,8 +75,8 @@ class _Collector:
 
     def process(self, process: Process) -> None:
         """Gather the inputs and spans of one process."""
-        self.out.inputs[process.iri] = list(self._lone_inputs(process))
         code = self._code(process)
+        self.out.inputs[process.iri] = list(self._lone_inputs(process, code))
         self.handing_on = max((e.at for e in process.events if e.kind in HANDS_ON), default=-1)
         self.unmapped = _by_opening(process, "Unmap", "map")
         self.sources = _sources(process)
@@ -91,14 +93,18 @@ class _Collector:
             else:
                 self._attribute_read(event, written, code)
 
-    def _lone_inputs(self, process: Process) -> Iterator[Input]:
-        """Yield the inputs from lone files that other conclusions need, too; record the versions that openings which
-        are not lone may have found."""
-        for one in self.out.lone[process.iri].inputs if process.iri in self.out.lone else ():
+    def _lone_inputs(self, process: Process, code: set[str]) -> Iterator[Input]:
+        """Yield the inputs from lone files that other conclusions need, too, except the process's code; record the
+        versions that openings which are not lone may have found."""
+        lone = self.out.lone.get(process.iri)
+        for one in lone.inputs if lone else ():
+            iri = self.identity.version(one.facts)
+            if iri in code:
+                continue
             if one.path:
                 version = self.version(one.facts, None, one.noise, one.opened)
                 version.name(self.identity.file(one.path, one.facts.device), one.path, one.opened)
-            yield Input(process, self.identity.version(one.facts), one.first, one.last, one.noise)
+            yield Input(process, iri, one.first, one.last, one.noise)
 
     def opened(self, process: Process, code: set[str]) -> None:
         """Gather the inputs and spans from the openings of one process; `code` are the versions of the code that it

@@ -144,9 +144,9 @@ def read_files(
         date_lost_processes(trace)
 
 
-def lone_files(trace: Trace, process: Process) -> Iterator[tuple[Trace, set[str]]]:
+def lone_files(trace: Trace, process: Process) -> Iterator[tuple[Trace, dict[str, bool]]]:
     """Yield the lone files of a process, in batches: a part of the trace in which they are its only openings, and those
-    openings whose files another opening describes."""
+    openings whose files another opening describes, with whether that one wrote the file."""
     if trace.lone is None:
         return
     from provio.trace.fast.lone_files import described_elsewhere  # slow to import, and most runs are small

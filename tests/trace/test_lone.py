@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 from array import array
 from pathlib import Path
@@ -174,9 +175,13 @@ def for_store(run: Path, held: Lone | None, settings: Config | None = None) -> t
 
 
 def assert_same(run: Path, held: Lone, settings: Config | None = None) -> None:
-    """The data for the store is the same with and without lone files."""
-    for_store(run, None)  # post-processing writes its results
+    """The data for the store is the same with and without lone files, each from the run as it was recorded:
+    post-processing writes its results into the folder."""
+    recorded = run.parent.parent / "recorded"
+    shutil.copytree(run, recorded)
     lines, *rest = for_store(run, None, settings)
+    shutil.rmtree(run)
+    shutil.move(recorded, run)
     found, *others = for_store(run, held, settings)
     assert (sorted(set(lines) - set(found)), sorted(set(found) - set(lines))) == ([], [])
     assert others == rest
@@ -199,12 +204,12 @@ def of_project(held: Lone) -> int:
     return sum("/project/" in unit[1]["path"] for unit in units)
 
 
-def record(project: Project, program: str, *arguments: str) -> Path:
+def record(project: Project, program: str, *arguments: str, options: tuple[str, ...] = ()) -> Path:
     (project.path / "program.py").write_text(program)
     (project.path / "in").mkdir(exist_ok=True)
     for number in range(400):
         (project.path / "in" / str(number)).write_text(f"{number} " * 30)
-    project.provio("run", "--no-merge", "--", sys.executable, "program.py", *arguments)
+    project.provio("run", "--no-merge", *options, "--", sys.executable, "program.py", *arguments)
     return Home(project.path / ".provio").run_folders()[-1]
 
 
@@ -228,7 +233,8 @@ def test_files_that_are_opened_again(project: Project, monkeypatch: pytest.Monke
 
 
 @pytest.mark.usefixtures("few")
-def test_noise_that_the_process_wrote(project: Project) -> None:
+@pytest.mark.parametrize("options", [(), ("--no-record", "duration")], ids=str)
+def test_noise_that_the_process_wrote(project: Project, options: tuple[str, ...]) -> None:
     """A file in a folder of caches is noise for its readers: its read cuts no phase."""
     program = """
 import os
@@ -238,10 +244,79 @@ for number in range(60):
         with open(f"in/{number}", "rb", buffering=0) as old, open(f"out/{number}", mode, buffering=0) as new:
             new.write(old.read()) if mode == "wb" else new.read() if number % 2 else old.read()
 """
-    run = record(project, program)
+    run = record(project, program, options=options)
     held = held_by(project, run)
     assert_same(run, held, Config(noise_add=("out",)))
     assert {READ_BACK, READ_BESIDE} <= relations(held)
+
+
+@pytest.mark.usefixtures("few")
+def test_a_script_that_its_program_reads_again(project: Project) -> None:
+    """The program's own code is no input, also if it is read as data and no argument names it."""
+    (project.path / "in").mkdir()
+    for number in range(100):
+        (project.path / "in" / str(number)).write_text("x\n")
+    (project.path / "again.awk").write_text(
+        '{ s = s $0 } END { while ((getline l < "again.awk") > 0) s = s l; print s > "out.txt" }\n'
+    )
+    project.provio("run", "--no-merge", "--", "sh", "-c", "exec awk -fagain.awk in/*")
+    run = Home(project.path / ".provio").run_folders()[-1]
+    held = held_by(project, run)
+    assert_same(run, held)
+    assert READ_BESIDE in relations(held)
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize(
+    "program",
+    [
+        """
+import os, signal
+os.mkdir("out")
+reading, writing = os.pipe()
+child = os.fork()
+if child == 0:
+    for number in range(60):
+        open(f"in/{number}", "rb", buffering=0).read()
+        open(f"out/{number}", "wb", buffering=0).write(b"x")
+    os.write(writing, bytes(10_000_000))  # blocks: nothing else tells when it began
+os.close(writing)
+os.read(reading, 10)
+os.kill(child, signal.SIGKILL)
+os.waitpid(child, 0)
+os.read(reading, 100_000)
+open("last", "wb", buffering=0).write(b"x")
+""",
+        """
+import mmap, os
+with open("map", "w+b") as file:
+    file.truncate(4096)
+    stored = mmap.mmap(file.fileno(), 4096)
+    stored[0] = 1
+    child = os.fork()
+    if child == 0:  # it has the map, and no input besides lone files
+        for number in range(300):
+            open(f"in/{number}", "rb", buffering=0).read()
+        os.execv("/bin/true", ["true"])
+    os.waitpid(child, 0)
+    stored[1] = 2
+""",
+        """
+import os
+for number in range(60):
+    os.makedirs(f"out/{number}")
+    open(f"out/{number}/lock.mdb", "wb", buffering=0).write(b"x")
+    open(f"in/{number}", "rb", buffering=0).read()
+for number in range(60):
+    open(f"out/{number}/lock.mdb", "rb", buffering=0).read()
+""",
+    ],
+    ids=["killed in a write", "map of the parent", "files of libraries"],
+)
+def test_conclusions_that_need_lone_files(project: Project, program: str) -> None:
+    """They concern more than the openings of one file."""
+    run = record(project, program)
+    assert_same(run, held_by(project, run))
 
 
 @pytest.mark.usefixtures("few")

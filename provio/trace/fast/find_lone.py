@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 from array import array
 from collections.abc import Iterator
+from itertools import chain
 
 from provio.base.folders import folders
 from provio.system.statx import Facts, Record
@@ -27,7 +29,8 @@ from provio.trace.fast.lone_files import (
     above,
     epochs_of,
     groups,
-    is_writable,
+    is_read_only,
+    moments_of,
     seen_in,
 )
 from provio.trace.run_facts import Trace
@@ -40,15 +43,16 @@ WINDOW = 4_000  # openings of a file that may get further records
 OPENED = frozenset("a path device inode birthNs mtimeNs ctimeNs size flags openedNs openApi openElapsed".split())
 NEEDED = frozenset({"path", "inode", "openedNs"})
 CLOSED = frozenset("closedNs closedMtimeNs closedCtimeNs closedSize closedLinks".split())
-COUNTS = frozenset(
-    "a object closed readApi reads readBytes readElapsed readLongest emptyReads firstRead lastRead "
-    "writeApi writes writeBytes writeElapsed writeLongest firstWrite lastWrite".split()
+READ = frozenset(
+    "a object closed readApi reads readBytes readElapsed readLongest emptyReads firstRead lastRead".split()
 )
+WRITTEN = frozenset("a object closed writeApi writes writeBytes writeElapsed writeLongest firstWrite lastWrite".split())
 ACCESS = re.compile(r"/a[0-9]+$")
-# Files with a meaning by their names: programs, settings of interpreters, histories, files from launchers to ranks;
-# and paths with links.
+# Files with a meaning by their names: programs, settings of interpreters, histories, files by which processes of a
+# library find each other (`lineage.ranks`); and paths with links.
 SOUGHT = re.compile(
-    rb"\.py$|/__pycache__/|/pyvenv\.cfg$|/history\.sqlite|^/(?:dev|proc|sys)/|/\.\.?/|/(?:ompi|prte|openmpi-sessions)[.-]"
+    rb"\.py$|/__pycache__/|/pyvenv\.cfg$|/history\.sqlite|^/(?:dev|proc|sys)/|/\.\.?/|/(?:ompi|prte|openmpi-sessions)[.-]|"
+    rb"pmix|/hsperfdata_|/lock\.mdb$"
 )
 
 
@@ -87,7 +91,10 @@ class Gatherer:
         label = self._label.fullmatch(iri)
         if label is None or int(label[2]) <= FIRST or iri in found or iri in self._opened:
             return False
-        if not (NEEDED <= record.keys() <= OPENED and self._is_usual(record)):
+        mode = int(record.get("flags", 0)) & os.O_ACCMODE
+        if mode == os.O_RDWR or not (NEEDED <= record.keys() <= OPENED and self._is_usual(record)):
+            return False
+        if mode == os.O_WRONLY and int(record.get("size", 0)):  # earlier content may remain, or have the same key
             return False
         self._opened[iri], self._waiting[iri] = record, None
         if len(self._waiting) > 2 * WINDOW:
@@ -95,15 +102,13 @@ class Gatherer:
         return True
 
     def _access(self, iri: str, record: Record, _: Records) -> bool:
-        """Take the only access of an opening: it read, or wrote the file from its beginning and possibly read that."""
+        """Take the only access of an opening: a read or a write."""
         opening = record.get("object", "")
         if opening not in self._opened or self._waiting[opening] or not iri.startswith(above(opening)):
             return False
-        wrote, empty = "firstWrite" in record, not int(self._opened[opening].get("size", 0))
-        if is_writable(self._opened[opening]) and wrote != empty:  # earlier content may remain, or have the same key
-            return False
-        whole = len(_moments(record)) > 1 and all(int(record.get(name, 0)) for name in _moments(record))
-        if not (whole and record.keys() <= COUNTS and self._is_usual(record)):
+        only_read = is_read_only(self._opened[opening])
+        whole = all(int(record.get(name, 0)) for name in moments_of(record))
+        if not (whole and record.keys() <= (READ if only_read else WRITTEN) and self._is_usual(record)):
             return False
         self._waiting[opening], self._of[iri] = (opening, self._opened[opening], iri, record, {}), opening
         return True
@@ -190,7 +195,7 @@ def divide(lone: Lone, trace: Trace) -> Iterator[Records]:
             rest: Records = {}
             for unit, relation in zip(batch, relations, strict=False):
                 if relation:
-                    latest = max(latest, epochs[above(unit[2])] + max(int(unit[3][name]) for name in _moments(unit[3])))
+                    latest = max(latest, epochs[above(unit[2])] + int(unit[3]["closed"]))
                 else:
                     rest |= {unit[0]: unit[1], unit[2]: unit[3], **unit[4], **lone.parts.pop(unit[2], {})}
             if rest:
@@ -204,22 +209,23 @@ def divide(lone: Lone, trace: Trace) -> Iterator[Records]:
 def _decide(lone: Lone, trace: Trace) -> None:
     """Set the relation of each unit to the other openings of its file: 0 where any of them cannot be lone."""
     inodes, seen, moments = array("q"), array("q"), array("q")
+    simple = lone.simple and _is_simple(trace)
+    named = {path for process in trace.processes.values() for path in process.named()} if simple else set()
     for iri, units in lone.of.items():
         inodes.extend(units.inodes)
         seen.extend(units.seen)
-        moments.extend(_opened_or_closed(lone, trace, iri))
+        process = trace.processes.get(iri) if simple else None
+        moments.extend(_opened_or_closed(lone, process, named) if process else [0] * len(units.inodes))
     relations = bytearray(len(inodes))
     for same in groups(inodes):
-        relations_of(same, seen, moments, lone.inodes.get(inodes[same[0]]), relations)
+        _relate(same, seen, moments, lone.inodes.get(inodes[same[0]]), relations)
     start = 0
     for units in lone.of.values():
         end = start + len(units.inodes)
         units.lone, units.seen, start = relations[start:end], array("q"), end
 
 
-def relations_of(
-    same: list[int], seen: array[int], moments: array[int], beside: int | None, relations: bytearray
-) -> None:
+def _relate(same: list[int], seen: array[int], moments: array[int], beside: int | None, relations: bytearray) -> None:
     """Set the relations between openings of one inode, at the places `same`. `beside` is the hash of the version and
     path in openings that are no candidates; None without these."""
     writers = [at for at in same if moments[at] < 0]
@@ -227,7 +233,7 @@ def relations_of(
     if not one or (beside is not None and (writers or beside != seen[same[0]])):
         return
     closed = -moments[writers[0]] if writers else 0
-    if any(0 < moments[at] < closed for at in same):  # it may have read another content
+    if any(0 < moments[at] <= closed for at in same):  # it may have read another content
         return
     for at in same:
         relations[at] = READ_BACK if writers else READ_AGAIN if beside is None else READ_BESIDE
@@ -235,42 +241,24 @@ def relations_of(
         relations[writers[0] if writers else same[0]] = ALONE if writers or len(same) == 1 else FIRST_READ
 
 
-def _opened_or_closed(lone: Lone, trace: Trace, iri: str) -> Iterator[int]:
+def _opened_or_closed(lone: Lone, process: Process, named: set[bytes]) -> Iterator[int]:
     """Yield for each unit of a process when it was opened or, as a negative number, when a writer closed it (ns since
-    1970); 0 for a unit that is not lone."""
-    process = trace.processes.get(iri)
-    simple = lone.simple and process is not None and "startedNs" in process.record and _is_simple(trace)
-    named = {path for process in trace.processes.values() for path in process.named()} if simple else ()
-    epochs = epochs_of(process) if process else {}
-
-    def is_possible(process: Process, unit: Unit, epoch: int) -> bool:
-        path = path_of(unit[1], "path") or b""
-        if unit[0] in lone.met or unit[2] in lone.parts or path in named or SOUGHT.search(path):
-            return False
-        if lone.moved and not lone.moved.isdisjoint(folders(path)):
-            return False
-        return _is_in_order(unit, epoch) and lone.resolve(process, path) == path
-
-    for unit in (unit for batch in lone.batches(iri) for unit in batch):
-        epoch = epochs.get(above(unit[2]), 0)
-        if process is None or not simple or not is_possible(process, unit, epoch):
+    1970); 0 for a unit that is not lone. `named` are the paths on command lines."""
+    epochs = epochs_of(process) if "startedNs" in process.record else {}
+    for unit in chain.from_iterable(lone.batches(process.iri)):
+        path, epoch = path_of(unit[1], "path") or b"", epochs.get(above(unit[2]), 0)
+        joined = unit[0] in lone.met or unit[2] in lone.parts or path in named or SOUGHT.search(path)
+        moved = lone.moved and not lone.moved.isdisjoint(folders(path))
+        if joined or moved or not _is_in_order(unit, epoch) or lone.resolve(process, path) != path:
             yield 0
         else:
             yield -epoch - int(unit[3]["closed"]) if "firstWrite" in unit[3] else int(unit[1]["openedNs"])
 
 
-def _moments(counts: Record) -> list[str]:
-    """Return the names of the moments of an access, in their order on each side."""
-    sides = ("firstRead", "lastRead"), ("firstWrite", "lastWrite")
-    return [name for side in sides if not counts.keys().isdisjoint(side) for name in side] + ["closed"]
-
-
 def _is_in_order(unit: Unit, epoch: int) -> bool:
     """Return whether the moments of a unit are possible and in order."""
-    opened, (*moments, closed) = int(unit[1]["openedNs"]), (int(unit[3][name]) for name in _moments(unit[3]))
-    sides = zip(moments[::2], moments[1::2], strict=True)
-    in_order = epoch > 0 and all(0 <= first <= last for first, last in sides)
-    return in_order and max(opened, epoch + max(*moments, closed)) < LATEST
+    opened, (first, last, closed) = int(unit[1]["openedNs"]), (int(unit[3][name]) for name in moments_of(unit[3]))
+    return epoch > 0 and 0 < opened <= epoch + first <= epoch + last <= epoch + closed < LATEST
 
 
 def _is_simple(trace: Trace) -> bool:

@@ -34,7 +34,7 @@ ENTITY = re.compile(r"/[0-9]+\.[0-9]+\.[0-9a-z]+/e[0-9]+$")  # events of a threa
 JOINING = frozenset({"Task", "Gap", "UsedSaid", "GeneratedSaid", "Checkpoint"})
 SORTED = 200_000  # values that are sorted at once
 # The relation of an opening of a lone file to the file's other openings: it needs none of them; all only read, and this
-# is the first one, which describes the file, or a later one; it read what another one wrote; some are no candidates.
+# is the first one, which describes the file, or a later one; another one wrote the file; some are no candidates.
 ALONE, FIRST_READ, READ_AGAIN, READ_BACK, READ_BESIDE = range(1, 6)
 
 
@@ -54,8 +54,8 @@ class Read:
 @plain(slots=True)
 class Moments:
     """The moments of a process's lone files, in ns since 1970: the first reads except noise (`news`), the last writes
-    (`finished`), and the first read or write of each (`first`) with the index in `apis` of its open call (`api`).
-    `inputs` are the files that other conclusions need, too."""
+    (`finished`, sorted), and the first read or write of each (`first`) with the index in `apis` of its open call
+    (`api`). `inputs` are the files that other conclusions need, too; `last` is the last moment of each thread."""
 
     news: array[int]
     finished: array[int]
@@ -63,6 +63,7 @@ class Moments:
     api: array[int]
     apis: list[str]
     inputs: list[Read]
+    last: dict[str, int]
 
 
 class Units:
@@ -151,16 +152,16 @@ class Lone:
 
     def moments(self, process: Process, noise: Callable[[bytes, bytes], bool]) -> Moments:
         """Return the moments of a process's lone files; `noise` decides about a file by its name and path."""
-        found = Moments(array("q"), array("q"), array("q"), array("H"), [], [])
+        found = Moments(array("q"), array("q"), array("q"), array("H"), [], [], {})
         inodes, reads = array("q"), array("q")  # of files with several openings: the first read of each
         inputs: dict[int, Read] = {}
         epochs, numbers = epochs_of(process), dict[str, int]()
         for (_, record, access, counts, _), relation, inode in chain.from_iterable(self.units(process.iri)):
-            epoch, opened, wrote = epochs[above(access)], int(record["openedNs"]), "firstWrite" in counts
-            first = epoch + int(counts.get("firstRead") or counts["firstWrite"])
-            last = epoch + int(counts["lastWrite" if wrote else "lastRead"])
+            thread, opened, wrote = above(access), int(record["openedNs"]), "firstWrite" in counts
+            first, last, _ = (epochs[thread] + int(counts[name]) for name in moments_of(counts))
+            found.last[thread] = max(last, found.last.get(thread, 0))
             path = path_of(record, "path") or b"/"
-            silent = wrote or (not is_writable(record) and noise(path, path))
+            silent = wrote or noise(path, path)
             if relation == READ_BESIDE or (relation == READ_BACK and silent):
                 beside = path if relation == READ_BESIDE else None
                 known = inputs.setdefault(inode, Read(Facts.of(record), beside, opened, first, last, silent))
@@ -177,39 +178,46 @@ class Lone:
                 found.first.append(first)
                 found.api.append(numbers.setdefault(record["openApi"], len(numbers)))
         found.news.extend(min(reads[at] for at in same) for same in groups(inodes))
+        found.finished = array("q", sorted(found.finished))
         found.apis, found.inputs = list(numbers), list(inputs.values())
         return found
 
 
-def described_elsewhere(units: list[tuple[Unit, int, int]]) -> set[str]:
-    """Return those of the openings whose files another opening describes."""
-    return {unit[0] for unit, relation, _ in units if relation not in (ALONE, FIRST_READ)}
+def described_elsewhere(units: list[tuple[Unit, int, int]]) -> dict[str, bool]:
+    """Return those of the openings whose files another opening describes, with whether that one wrote it."""
+    return {unit[0]: relation == READ_BACK for unit, relation, _ in units if relation not in (ALONE, FIRST_READ)}
 
 
 def groups(values: array[int]) -> Iterator[list[int]]:
-    """Yield the places of each value, in ascending order; only some values are sorted at once."""
-    parts = 1 + len(values) // SORTED
-    for part in range(parts):
-        places = sorted((at for at, one in enumerate(values) if one % parts == part), key=values.__getitem__)
+    """Yield the places of each value, in ascending order; about SORTED different values are sorted at once."""
+    parts = [array("q") for _ in range(1 + len(values) // SORTED)]
+    for at, one in enumerate(values):
+        parts[one % len(parts)].append(at)
+    for part in parts:
+        places = sorted(part, key=values.__getitem__)
         yield from (list(same) for _, same in groupby(places, key=values.__getitem__))
 
 
-def is_writable(record: Record) -> bool:
-    """Return whether the record of an opening is of one that can write."""
-    return int(record.get("flags", 0)) & os.O_ACCMODE != os.O_RDONLY
+def moments_of(counts: Record) -> tuple[str, str, str]:
+    """Return the names of the moments of an access, in their order."""
+    return ("firstWrite", "lastWrite", "closed") if "firstWrite" in counts else ("firstRead", "lastRead", "closed")
+
+
+def is_read_only(record: Record) -> bool:
+    """Return whether the record of an opening is of one that can only read."""
+    return int(record.get("flags", 0)) & os.O_ACCMODE == os.O_RDONLY
 
 
 def seen_in(record: Record, written: bool = False) -> int:
     """Return the hash of the version and path in the record of an opening: of the version that it found, or with
     `written` the one that it left."""
     facts = Facts.of(record)
-    known = (facts.later(record, "closed").key, False) if written else (facts.key, is_writable(record))
-    return hash((*known, record.get("path")))
+    return hash(((facts.later(record, "closed") if written else facts).key, record.get("path")))
 
 
 def _only_read(record: Record) -> bool:
-    """Return whether a record is of an opening that could only read, of a file that did not change meanwhile."""
-    return record.get("a") == "FileVersion" and not is_writable(record) and "closedMtimeNs" not in record
+    """Return whether a record is of an opening that could only read, of a file that did not change then."""
+    return record.get("a") == "FileVersion" and is_read_only(record) and "closedMtimeNs" not in record
 
 
 def epochs_of(process: Process) -> dict[str, int]:
