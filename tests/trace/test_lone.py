@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 from array import array
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from provio.settings.home import Home
 from provio.settings.schema import Config
 from provio.trace import run_source
 from provio.trace.fast import find_lone, lone_files
-from provio.trace.fast.lone_files import ALONE, FIRST_READ, READ_AGAIN, READ_BACK, READ_BESIDE, Lone
+from provio.trace.fast.lone_files import ALONE, FIRST_READ, READ_AGAIN, READ_BACK, READ_BESIDE, REPLACES, Lone
 from provio.trace.post_run import postprocess
 from provio.trace.read import read_run
 
@@ -106,7 +107,8 @@ for thread in threads:
 for thread in threads:
     thread.join()
 """
-# A fork, in each of two processes two threads: all read the same files, write files of their own and read them later.
+# A fork, in each of two processes two threads: all read the same files, write files of their own again and again, and
+# read each other's.
 AGAIN = """
 import os, random, sys, threading
 seed, many = int(sys.argv[1]), int(sys.argv[2])
@@ -122,7 +124,8 @@ def act(chance, own):
             os.read(file, 40)
         os.close(file)
     elif what < 0.75:
-        file = os.open(new, os.O_CREAT | chance.choice((os.O_RDWR, os.O_RDWR | os.O_TRUNC, os.O_WRONLY)))
+        mode = os.O_RDWR if chance.random() < 0.03 else os.O_WRONLY
+        file = os.open(new, os.O_CREAT | mode | (os.O_TRUNC if chance.random() < 0.97 else 0))
         os.write(file, b"x" * chance.choice((1, 400)))
         if chance.random() < 0.5:
             os.lseek(file, 0, 0)
@@ -132,7 +135,7 @@ def act(chance, own):
                 pass
             if chance.random() < 0.1:
                 os.write(file, b"more")
-        if chance.random() < 0.9:
+        if chance.random() < 0.99:
             os.close(file)
     else:
         known = [name for name in os.listdir("out") if name != ".cache"]
@@ -145,7 +148,7 @@ def act(chance, own):
 def work(name):
     chance = random.Random(f"{seed} {name}")
     for number in range(many):
-        act(chance, f"{name}{number}" if chance.random() < 0.97 else "both")
+        act(chance, f"{name}{number % 30}" if chance.random() < 0.97 else "both")
 
 child = os.fork()
 threads = [threading.Thread(target=work, args=(f"{'p' if child else 'c'}{name}",)) for name in (0, 1)]
@@ -229,7 +232,27 @@ def test_files_that_are_opened_again(project: Project, monkeypatch: pytest.Monke
     run = record(project, AGAIN, str(seed), "200")
     held = held_by(project, run)
     assert_same(run, held)
-    assert {ALONE, FIRST_READ, READ_AGAIN, READ_BACK} <= relations(held)
+    assert {ALONE, FIRST_READ, READ_AGAIN, READ_BACK, REPLACES} <= relations(held)
+
+
+@pytest.mark.usefixtures("few")
+def test_a_file_that_is_written_again_and_again(project: Project) -> None:
+    program = """
+import os, time
+for number in range(60):
+    time.sleep(0.005)  # the clock of the file system may be coarse
+    with open("state", "wb", buffering=0) as file:
+        file.write(b"x")
+    if number % 7 == 0:
+        open("state", "rb", buffering=0).read()
+        open(f"in/{number}", "rb", buffering=0).read()
+"""
+    run = record(project, program)
+    held = held_by(project, run)
+    assert_same(run, held)
+    counts = Counter(relation for units in held.of.values() for relation in units.lone)
+    assert (counts[REPLACES], counts[READ_BACK]) == (59, 9)
+    assert of_project(held) == 60 + 9 + 9
 
 
 @pytest.mark.usefixtures("few")

@@ -22,6 +22,7 @@ from provio.trace.fast.lone_files import (
     READ_AGAIN,
     READ_BACK,
     READ_BESIDE,
+    REPLACES,
     Lone,
     Records,
     Unit,
@@ -36,7 +37,7 @@ from provio.trace.fast.lone_files import (
 from provio.trace.run_facts import Trace
 from provio.trace.trust import LONGEST, rejection
 
-FIRST = 500  # openings of a process that are never lone: they include its script and its settings files
+FIRST = 500  # openings of a process that are not lone if they read: they include its script and its settings files
 BATCH = 500  # units
 LATEST = 1 << 62  # ns since 1970
 WINDOW = 4_000  # openings of a file that may get further records
@@ -88,10 +89,11 @@ class Gatherer:
         return False
 
     def _opening(self, iri: str, record: Record, found: Records) -> bool:
-        label = self._label.fullmatch(iri)
-        if label is None or int(label[2]) <= FIRST or iri in found or iri in self._opened:
+        label, mode = self._label.fullmatch(iri), int(record.get("flags", 0)) & os.O_ACCMODE
+        if label is None or iri in found or iri in self._opened:
             return False
-        mode = int(record.get("flags", 0)) & os.O_ACCMODE
+        if mode == os.O_RDONLY and int(label[2]) <= FIRST:
+            return False
         if mode == os.O_RDWR or not (NEEDED <= record.keys() <= OPENED and self._is_usual(record)):
             return False
         if mode == os.O_WRONLY and int(record.get("size", 0)):  # earlier content may remain, or have the same key
@@ -206,53 +208,79 @@ def divide(lone: Lone, trace: Trace) -> Iterator[Records]:
     lone.met, lone.inodes, lone.parts = set(), {}, {}
 
 
+NOT_LONE, READS, FILLS, EMPTIES = range(4)  # kinds of candidates: the last two write, EMPTIES after it emptied the file
+
+
+class _Candidates:
+    """The candidates of all processes: hashes of their inodes, of the versions and paths that they read or wrote, and
+    of their paths; their kinds; when they were opened and closed (ns since 1970)."""
+
+    def __init__(self) -> None:
+        self.inodes, self.seen, self.paths = array("q"), array("q"), array("q")
+        self.kinds, self.opened, self.closed = bytearray(), array("q"), array("q")
+
+    def add(self, lone: Lone, process: Process, named: set[bytes]) -> None:
+        """Add the candidates of a process, except their inodes and versions. `named` are the paths on command lines."""
+        epochs = epochs_of(process) if "startedNs" in process.record else {}
+        for unit in chain.from_iterable(lone.batches(process.iri)):
+            path, epoch = path_of(unit[1], "path") or b"", epochs.get(above(unit[2]), 0)
+            joined = unit[0] in lone.met or unit[2] in lone.parts or path in named or SOUGHT.search(path)
+            moved = lone.moved and not lone.moved.isdisjoint(folders(path))
+            usual = not (joined or moved) and _is_in_order(unit, epoch) and lone.resolve(process, path) == path
+            empties = int(unit[1].get("flags", 0)) & os.O_TRUNC
+            kind = READS if "firstRead" in unit[3] else EMPTIES if empties else FILLS
+            self.kinds.append(kind if usual else NOT_LONE)
+            self.opened.append(int(unit[1]["openedNs"]) if usual else 0)
+            self.closed.append(epoch + int(unit[3]["closed"]) if usual else 0)
+            self.paths.append(hash(path))
+
+    def relations(self, same: list[int], beside: int | None) -> list[int]:
+        """Return the relations of the openings of one inode, at the places `same`, to each other: none for any that is
+        not lone. One opening after the other writes the file, and its content is read in between. `beside` is the hash
+        of the version and path in openings that are no candidates; None without these."""
+        if beside == 0 or not all(self.kinds[at] for at in same) or len({self.paths[at] for at in same}) > 1:
+            return []
+        found, versions, current, written, read = dict[int, int](), set[int](), beside, 0, 0
+        for at in sorted(same, key=self.opened.__getitem__):
+            if self.kinds[at] == READS:
+                if self.opened[at] <= written or self.seen[at] != (current or self.seen[at]):
+                    return []  # it may have read another content
+                found[at] = READ_BACK if written else READ_BESIDE if beside else READ_AGAIN if found else FIRST_READ
+                read = max(read, self.closed[at])
+            else:
+                again = beside is not None or (found and self.kinds[at] == FILLS) or self.seen[at] in versions
+                if again or self.opened[at] <= max(written, read):
+                    return []
+                found[at] = REPLACES if found else ALONE
+                written = self.closed[at]
+            current = self.seen[at]
+            versions.add(current)
+        if list(found.values()) == [FIRST_READ]:
+            return [ALONE]
+        return [found[at] for at in same]
+
+
 def _decide(lone: Lone, trace: Trace) -> None:
     """Set the relation of each unit to the other openings of its file: 0 where any of them cannot be lone."""
-    inodes, seen, moments = array("q"), array("q"), array("q")
-    simple = lone.simple and _is_simple(trace)
+    candidates, simple = _Candidates(), lone.simple and _is_simple(trace)
     named = {path for process in trace.processes.values() for path in process.named()} if simple else set()
+    held = [units for iri, units in lone.of.items() if simple and iri in trace.processes]
     for iri, units in lone.of.items():
-        inodes.extend(units.inodes)
-        seen.extend(units.seen)
-        process = trace.processes.get(iri) if simple else None
-        moments.extend(_opened_or_closed(lone, process, named) if process else [0] * len(units.inodes))
-    relations = bytearray(len(inodes))
-    for same in groups(inodes):
-        _relate(same, seen, moments, lone.inodes.get(inodes[same[0]]), relations)
-    start = 0
-    for units in lone.of.values():
-        end = start + len(units.inodes)
-        units.lone, units.seen, start = relations[start:end], array("q"), end
-
-
-def _relate(same: list[int], seen: array[int], moments: array[int], beside: int | None, relations: bytearray) -> None:
-    """Set the relations between openings of one inode, at the places `same`. `beside` is the hash of the version and
-    path in openings that are no candidates; None without these."""
-    writers = [at for at in same if moments[at] < 0]
-    one = len({seen[at] for at in same}) == 1 and all(moments[at] for at in same) and len(writers) <= 1
-    if not one or (beside is not None and (writers or beside != seen[same[0]])):
-        return
-    closed = -moments[writers[0]] if writers else 0
-    if any(0 < moments[at] <= closed for at in same):  # it may have read another content
-        return
-    for at in same:
-        relations[at] = READ_BACK if writers else READ_AGAIN if beside is None else READ_BESIDE
-    if beside is None:
-        relations[writers[0] if writers else same[0]] = ALONE if writers or len(same) == 1 else FIRST_READ
-
-
-def _opened_or_closed(lone: Lone, process: Process, named: set[bytes]) -> Iterator[int]:
-    """Yield for each unit of a process when it was opened or, as a negative number, when a writer closed it (ns since
-    1970); 0 for a unit that is not lone. `named` are the paths on command lines."""
-    epochs = epochs_of(process) if "startedNs" in process.record else {}
-    for unit in chain.from_iterable(lone.batches(process.iri)):
-        path, epoch = path_of(unit[1], "path") or b"", epochs.get(above(unit[2]), 0)
-        joined = unit[0] in lone.met or unit[2] in lone.parts or path in named or SOUGHT.search(path)
-        moved = lone.moved and not lone.moved.isdisjoint(folders(path))
-        if joined or moved or not _is_in_order(unit, epoch) or lone.resolve(process, path) != path:
-            yield 0
+        if simple and iri in trace.processes:
+            candidates.inodes.extend(units.inodes)
+            candidates.seen.extend(units.seen)
+            candidates.add(lone, trace.processes[iri], named)
         else:
-            yield -epoch - int(unit[3]["closed"]) if "firstWrite" in unit[3] else int(unit[1]["openedNs"])
+            units.lone = bytearray(len(units.inodes))
+    relations = bytearray(len(candidates.inodes))
+    for same in groups(candidates.inodes):
+        beside = lone.inodes.get(candidates.inodes[same[0]])
+        for at, relation in zip(same, candidates.relations(same, beside), strict=False):
+            relations[at] = relation
+    start = 0
+    for units in held:
+        end = start + len(units.inodes)
+        units.lone, units.inodes, start = relations[start:end], array("q"), end
 
 
 def _is_in_order(unit: Unit, epoch: int) -> bool:

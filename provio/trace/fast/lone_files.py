@@ -1,5 +1,5 @@
-"""Lone files: files that a run only read, or that one opening wrote and later ones read, and that nothing else in the
-run names or changes.
+"""Lone files: files that a run only read, or that one opening after the other wrote from empty, and that are read in
+between, and that nothing else in the run names or changes.
 
 A process may open a million of them, or a few of them a million times: the records are in a temporary file, and their
 triples are made in batches. The conclusions about an opening of a lone file depend on no other opening, except for the
@@ -33,9 +33,10 @@ ENTITY = re.compile(r"/[0-9]+\.[0-9]+\.[0-9a-z]+/e[0-9]+$")  # events of a threa
 # Tasks, programs that were not watched, and declarations that may be about any file.
 JOINING = frozenset({"Task", "Gap", "UsedSaid", "GeneratedSaid", "Checkpoint"})
 SORTED = 200_000  # values that are sorted at once
-# The relation of an opening of a lone file to the file's other openings: it needs none of them; all only read, and this
-# is the first one, which describes the file, or a later one; another one wrote the file; some are no candidates.
-ALONE, FIRST_READ, READ_AGAIN, READ_BACK, READ_BESIDE = range(1, 6)
+# The relation of an opening of a lone file to the file's other openings. Those that describe a version: it needs none
+# of them; it is the first of several that read a version which none of them wrote; it emptied the file and wrote it
+# again. The others: a later one of such readers; it reads a version that another one wrote; some are no candidates.
+ALONE, FIRST_READ, REPLACES, READ_AGAIN, READ_BACK, READ_BESIDE = range(1, 7)
 
 
 @plain(slots=True)
@@ -68,7 +69,7 @@ class Moments:
 
 class Units:
     """The candidates of one process. `inodes` and `seen` are hashes: of the inode, and of the version that was read or
-    written together with its path."""
+    written together with its path; the first are only needed until the relations are known."""
 
     def __init__(self) -> None:
         self.inodes, self.seen = array("q"), array("q")
@@ -93,7 +94,7 @@ class Lone:
         self._file: IO[bytes] | None = None
 
     def __len__(self) -> int:
-        """Return the number of files that no other opening describes."""
+        """Return the number of files, except those that openings which are no candidates used, too."""
         return sum(units.lone.count(relation) for units in self.of.values() for relation in (ALONE, FIRST_READ))
 
     def __bool__(self) -> bool:
@@ -140,12 +141,12 @@ class Lone:
                 yield marshal.loads(self._file.read(size))  # noqa: S302
 
     def units(self, process: str) -> Iterator[list[tuple[Unit, int, int]]]:
-        """Yield the openings of lone files of a process, each with its relation to others and the hash of its inode, in
-        batches."""
+        """Yield the openings of lone files of a process, each with its relation to others and the hash of its version,
+        in batches."""
         number = 0
         for batch in self.batches(process):
             of = self.of[process]
-            units = [(unit, of.lone[at], of.inodes[at]) for at, unit in enumerate(batch, start=number) if of.lone[at]]
+            units = [(unit, of.lone[at], of.seen[at]) for at, unit in enumerate(batch, start=number) if of.lone[at]]
             number += len(batch)
             if units:
                 yield units
@@ -153,10 +154,10 @@ class Lone:
     def moments(self, process: Process, noise: Callable[[bytes, bytes], bool]) -> Moments:
         """Return the moments of a process's lone files; `noise` decides about a file by its name and path."""
         found = Moments(array("q"), array("q"), array("q"), array("H"), [], [], {})
-        inodes, reads = array("q"), array("q")  # of files with several openings: the first read of each
+        versions, reads = array("q"), array("q")  # that several openings may have read: the first read of each
         inputs: dict[int, Read] = {}
         epochs, numbers = epochs_of(process), dict[str, int]()
-        for (_, record, access, counts, _), relation, inode in chain.from_iterable(self.units(process.iri)):
+        for (_, record, access, counts, _), relation, seen in chain.from_iterable(self.units(process.iri)):
             thread, opened, wrote = above(access), int(record["openedNs"]), "firstWrite" in counts
             first, last, _ = (epochs[thread] + int(counts[name]) for name in moments_of(counts))
             found.last[thread] = max(last, found.last.get(thread, 0))
@@ -164,20 +165,20 @@ class Lone:
             silent = wrote or noise(path, path)
             if relation == READ_BESIDE or (relation == READ_BACK and silent):
                 beside = path if relation == READ_BESIDE else None
-                known = inputs.setdefault(inode, Read(Facts.of(record), beside, opened, first, last, silent))
+                known = inputs.setdefault(seen, Read(Facts.of(record), beside, opened, first, last, silent))
                 known.opened, known.first = min(known.opened, opened), min(known.first, first)
                 known.last = max(known.last, last)
             elif not silent and relation == ALONE:
                 found.news.append(first)
             elif not silent:
-                inodes.append(inode)
+                versions.append(seen)
                 reads.append(first)
             if wrote and last > opened:
                 found.finished.append(last)
             if record.get("openApi"):
                 found.first.append(first)
                 found.api.append(numbers.setdefault(record["openApi"], len(numbers)))
-        found.news.extend(min(reads[at] for at in same) for same in groups(inodes))
+        found.news.extend(min(reads[at] for at in same) for same in groups(versions))
         found.finished = array("q", sorted(found.finished))
         found.apis, found.inputs = list(numbers), list(inputs.values())
         return found
@@ -185,7 +186,7 @@ class Lone:
 
 def described_elsewhere(units: list[tuple[Unit, int, int]]) -> dict[str, bool]:
     """Return those of the openings whose files another opening describes, with whether that one wrote it."""
-    return {unit[0]: relation == READ_BACK for unit, relation, _ in units if relation not in (ALONE, FIRST_READ)}
+    return {unit[0]: relation == READ_BACK for unit, relation, _ in units if relation > REPLACES}
 
 
 def groups(values: array[int]) -> Iterator[list[int]]:
