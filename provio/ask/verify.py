@@ -12,21 +12,20 @@ unknown     not recorded
 from __future__ import annotations
 
 import os
-import stat
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from urllib.parse import unquote_to_bytes
 
 from provio.ask import incomplete, run_uses, suggestions
+from provio.ask.content import CHANGED, NOT_COMPARED, NOT_REGULAR, SAME, UNKNOWN, Contents, Progress
 from provio.ask.target import current_version, domain_of
 from provio.base.text import sortable
 from provio.base.turtle import literal, path_iri
 from provio.lineage.identity import BASE
 from provio.store import Reader
-from provio.system import statx
-from provio.system.content import Unread, sha256
+from provio.system.hash_limits import Limits
 
 # The expected files: for each name, its version at the last observation.
 
@@ -121,12 +120,6 @@ def recorded_makers(reader: Reader, version: str) -> list[str]:
     return sorted({run_uses.run_of(one) for _, one in run_uses.pairs(reader, MADE, [version])})
 
 
-def hash_of(reader: Reader, version: str) -> str:
-    """Return the recorded SHA-256 of a version; empty if there is none."""
-    query = f"SELECT ?hash {{ <{version}> provio:sha256 ?hash }} LIMIT 1"
-    return next((row["hash"] for row in reader.rows(query)), "")
-
-
 class _Known:
     """The relations of runs to versions: the last observation, the runs that made it, the runs that used it as noise.
 
@@ -201,7 +194,6 @@ def _bytes(row: dict[str, str], plain: str, coded: str) -> bytes:
 
 
 DIFFERENCES = frozenset({"changed", "missing", "unread"})
-Progress = Callable[[bytes, int, int], None]
 
 
 @dataclass(frozen=True)
@@ -219,8 +211,8 @@ class Verifier:
 
     def __init__(self, reader: Reader, contents: bool, progress: Progress = lambda *_: None) -> None:
         self.reader = reader
-        self.contents = contents
-        self.progress = progress
+        self.read = contents
+        self.contents = Contents(reader, Limits(everything=True), progress)
         self.removals = removals(reader)
 
     def everything(self) -> Iterator[Finding]:
@@ -230,14 +222,15 @@ class Verifier:
             now, removal = followed(one, self.removals)
             if removal is None and (now.path not in newest or newest[now.path].seen < now.seen):
                 newest[now.path] = now
+        self.contents.load((one.version for one in newest.values()), newest)
         yield from (self._compare(newest[path]) for path in sorted(newest))
 
     def run(self, run: str) -> Iterator[Finding]:
         """Yield the state of each file that a run wrote and did not remove."""
-        for one in last_observed(self.reader, run):
-            now, removal = followed(one, self.removals)
-            if one.made and not (removal and removal.run == run):
-                yield self._compare(now, removal)
+        made = [(*followed(one, self.removals), one.made) for one in last_observed(self.reader, run)]
+        kept = [(now, end) for now, end, own in made if own and not (end and end.run == run)]
+        self.contents.load((now.version for now, _ in kept), (now.path for now, _ in kept))
+        yield from (self._compare(now, end) for now, end in kept)
 
     def file(self, path: bytes) -> Finding:
         """Return the state of one file."""
@@ -265,38 +258,40 @@ class Verifier:
         return Finding(one.path, state, word, one.run)
 
     def _state(self, one: Recorded, removal: Removal | None) -> tuple[str, str]:
-        domain, tail = one.version.removeprefix(f"{BASE}version/").partition("~")[0].split("/")
-        here = domain_of(one.path) == domain
-        try:
-            mode, facts = os.stat(one.path).st_mode, statx.facts(one.path)
-        except (FileNotFoundError, NotADirectoryError):
-            word = f"{removal.how} by run {removal.run}" if removal else ""
-            return ("missing", word) if here else ("elsewhere", "recorded on a file system that is not here")
-        except OSError as error:
-            return "unread", error.strerror or str(error)
-        if ".".join(map(str, (facts.inode, facts.birth, facts.mtime, facts.size))) == tail:
-            return self._content(one, "same", "") if self.contents else ("same", "")
-        state, word = "changed", "is no regular file now"
-        if stat.S_ISREG(mode):
-            word = self._by(one)
-            if str(facts.size) == tail.rpartition(".")[2]:
-                state, word = self._content(one, "touched", "its times or its place differ, its content does not")
-        return (state, word) if here or state != "changed" else ("elsewhere", "another file of this name is here")
-
-    def _content(self, one: Recorded, state: str, word: str) -> tuple[str, str]:
-        """Return the state by the SHA-256; if none is recorded, the times and the size decide."""
-        expected = hash_of(self.reader, one.version)
-        if not expected:
-            return (state, "no SHA-256 is recorded") if state == "same" else ("changed", self._by(one))
-        size = os.stat(one.path).st_size
-        try:
-            found, _ = sha256(one.path, lambda done: self.progress(one.path, done, size))
-        except Unread as error:
-            return "unread", str(error)
-        return (state, word) if found == expected else ("changed", self._by(one))
+        now = self.contents.current(one.path)
+        if now is None:
+            return _absent(one, removal)
+        found = self.contents.file(one.version, one.path, read=self.read)
+        not_compared = f"{NOT_COMPARED}: {found.reason}" if found.state == UNKNOWN else ""
+        if found.unread:
+            return "unread", found.reason
+        if now == one.version and found.state != CHANGED:
+            return "same", not_compared
+        if found.state == SAME:
+            return "touched", "its times or its place differ, its content does not"
+        if not _is_here(one):
+            return "elsewhere", "another file of this name is here"
+        return "changed", self._by(one) or not_compared or found.reason * (found.reason == NOT_REGULAR)
 
     def _by(self, one: Recorded) -> str:
         """Return a remark on the run that changed a file; empty if it is not recorded."""
         now = current_version(one.path)
         makers = recorded_makers(self.reader, now) if now else []
         return f"overwritten by run {makers[-1]}" if makers and makers[-1] != one.run else ""
+
+
+def _is_here(one: Recorded) -> bool:
+    """Return whether a path is in the storage domain of its recorded version."""
+    return domain_of(one.path) == one.version.removeprefix(f"{BASE}version/").partition("/")[0]
+
+
+def _absent(one: Recorded, removal: Removal | None) -> tuple[str, str]:
+    try:
+        os.stat(one.path)
+    except (FileNotFoundError, NotADirectoryError):
+        if _is_here(one):
+            return "missing", f"{removal.how} by run {removal.run}" if removal else ""
+        return "elsewhere", "recorded on a file system that is not here"
+    except OSError as error:
+        return "unread", error.strerror or str(error)
+    return "unread", "changed while it was compared"

@@ -17,7 +17,8 @@ from provio.base.errors import NothingKnown, NotYet
 from provio.cli.verbs import FORMS, stoppable, store_option
 
 if TYPE_CHECKING:
-    from provio.ask.verify import Finding, Progress, Verifier
+    from provio.ask.content import Progress
+    from provio.ask.verify import Finding, Verifier
     from provio.store import Reader
 
 
