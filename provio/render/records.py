@@ -85,7 +85,7 @@ TABLES = {
     ),
     "why": _table(
         """
-        what text kind of fact: `path`, `command`, `read`, `launched` …, as in the text
+        what text kind of fact: `path`, `command`, `params`, `read`, `launched` …, as in the text
         value text the fact
     """,
         "an object with all known facts",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from provio.ask import fold as folding
 from provio.ask.document import LONGEST_LINE, arguments, command_line, local_name
+from provio.ask.walk import CONFIGURATION
 from provio.base.text import duration, moment, plural, printable, shorter_path, size
 from provio.render import records
 from provio.render.json import dumped
@@ -35,6 +36,7 @@ def _rows(reason: Reason, folder: str | None, fold: bool) -> list[tuple[str, str
         *_task(reason),
         ("made by", _program(reason, folder)),
         ("command", _command(process)),
+        *_list("params", _parameters(reason)),
         ("in", process.get("cwd", "")),
         ("when", _when(process)),
         ("ended", _end(process)),
@@ -106,6 +108,14 @@ def _program(reason: Reason, folder: str | None) -> str:
     return f"{program['label']}  ({facts}{version})"
 
 
+def _parameters(reason: Reason) -> list[str]:
+    """Return the configurations of the maker; the program's own one without its title."""
+    own = reason.get("program", {}).get("label", "")
+    nodes = [node for node in (*reason["read"], *reason["carried"]) if node["iri"].startswith(CONFIGURATION)]
+    named = [(node["label"], *node["label"].partition(": ")[::2]) for node in nodes]
+    return [values if values and name.split(", version ")[0] == own else label for label, name, values in named]
+
+
 def _when(process: dict[str, str]) -> str:
     start, end = process.get("start", ""), process.get("end", "")
     return ", ".join(part for part in (moment(start), duration(start, end)) if part) if start else ""
@@ -126,6 +136,7 @@ def _file(node: Node, folder: str | None) -> str:
 
 def _files(reason: Reason, nodes: list[Node], folder: str | None, fold: bool) -> list[str]:
     """Return files, one per line; `fold` combines many files of a folder that have no gap."""
+    nodes = [node for node in nodes if not node["iri"].startswith(CONFIGURATION)]
     if not fold:
         return [_file(node, folder) for node in nodes]
     noted = {gap["about"] for gap in reason["gaps"]}

@@ -236,3 +236,28 @@ def test_of_real_trainings(project: Project) -> None:
     (found,) = rows(project, "checkpoint", "verify", "model.pt", "train.ini", code=1)
     assert found == {"key": "batch", "checkpoint": 4, "configuration": 2}
     assert [row["key"] for row in rows(project, "diff", "batch2", "batch4", code=1)] == ["batch"]
+
+
+def test_parameters_of_the_maker_of_a_file(tmp_path: Path, shim: Path) -> None:
+    """`why` lists the parameters in a row of their own: those of the program itself without its name."""
+    project = new_project(tmp_path)
+    home = Home(project.path / ".provio")
+    run = Run(home, 1, "train.py")
+    process = run.process("train.py")
+    process.configure("train.py", "Hyperparameter", lr=0.1)
+    process.configure("sampler", seed=7)
+    process.plain(File("/data/model", 50), "w").write().close()
+    run.write()
+    answer = project.answer("why", "/data/model").splitlines()
+    assert answer == [
+        "/data/model  512 B, of 2026-11-20 12:31:40 UTC",
+        "! no longer there; recorded at 2026-11-20T12:31:40.005Z",
+        "made by   train.py  (/usr/bin/train.py)",
+        "command   train.py",
+        "params    sampler, version 1: seed 7",
+        "          lr 0.1",
+        "in        /data",
+        "when      2026-11-20 12:31:40 UTC, 5 ms",
+        "by        ada on node",
+        "run       01a1fe26-0000-7000-8000-000000000001: train.py",
+    ]
