@@ -143,9 +143,16 @@ def _collect(recording: Recording, quiet: bool) -> str:
 def flags(call: Call) -> dict[str, object]:
     """Return the settings that a call sets."""
     record = [*call.on, *(f"-{word}" for word in call.off)] or None
-    found: dict[str, object] = {"name": call.name, "campaign": call.campaign, "detail": call.detail}
+    name = call.name or _notebook(call.command)
+    found: dict[str, object] = {"name": name, "campaign": call.campaign, "detail": call.detail}
     found |= {"record": record, "hash": call.hashed}
     return found | {"include": call.include or None, "exclude": call.exclude or None}
+
+
+def _notebook(command: tuple[str, ...]) -> str | None:
+    """Return the name of the notebook of a recorded kernel, if Jupyter states it."""
+    is_kernel = any(word.endswith("provio/interceptors/kernel.py") for word in command)
+    return os.path.basename(os.environ.get("JPY_SESSION_NAME", "")) or None if is_kernel else None
 
 
 def when_merged(call: Call, settings: Config) -> str:

@@ -113,9 +113,11 @@ def test_errors_interrupts_and_threads(jupyter: Project, notebook: Notebook) -> 
 
 @pytest.mark.slow
 def test_a_restart_is_another_run_and_a_kill_loses_nothing(jupyter: Project, notebook: Notebook) -> None:
+    """Each start of a kernel is a run, with the name of the notebook as JupyterLab states it."""
+    jupyter.env["JPY_SESSION_NAME"] = "/home/ada/fits/an.ipynb"
     notebook("open('one', 'w').write('1')", "%restart", "open('two', 'w').write('2')", "%kill")
     assert tasks(jupyter) == [("[1]", "ok"), ("[1]", "ok")]
-    assert len(jupyter.rows("SELECT ?r { ?r a provio:Run }")) == 2
+    assert jupyter.rows("SELECT ?name { ?r a provio:Run ; provio:name ?name }") == 2 * [{"name": "an.ipynb"}]
     for name in ("one", "two"):
         assert "[1]" in {n["label"] for n in jupyter.lineage(name)["nodes"] if n["type"] == "Task"}
 
