@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from provio.store import Answer, Store
 
 FIRST = "PREFIX|BASE|SELECT|ASK|CONSTRUCT|DESCRIBE|INSERT|DELETE|WITH|LOAD|CLEAR|CREATE|DROP|COPY|MOVE|ADD"
-MOST = 160  # characters of a parser's error message: it may contain the whole grammar
 
 
 def find(question: str, folders: Sequence[str] = ()) -> Question:
@@ -58,7 +57,7 @@ def execute(reader: Store, sparql: str, graphs: Sequence[str] | None = None, *, 
         raise BadQuery("SERVICE is refused because it queries another server: use --service to allow it")
     if grammar.updates(sparql):
         raise BadQuery("this is an update, which changes the store: use --update to execute it")
-    with reading():
+    with reading(sparql):
         wide = sparql_patterns.widened(sparql)
         if wide != sparql and not _implies(reader):
             wide = sparql
@@ -94,19 +93,21 @@ def update(home: Home, settings: Config, sparql: str, *, service: bool = False) 
 
     if not service and (grammar.loads(sparql) or grammar.calls_service(sparql)):
         raise BadQuery("LOAD and SERVICE are refused because they query another server: use --service to allow them")
-    with open_writer(home, settings, wait=True) as writer, reading():
+    with open_writer(home, settings, wait=True) as writer, reading(sparql):
         writer.update(sparql)
         writer.publish()
 
 
 @contextmanager
-def reading() -> Iterator[None]:
+def reading(sparql: str = "") -> Iterator[None]:
     """Turn every error in the parsing of a query or the reading of its result into a BadQuery."""
     try:
         yield
     except SyntaxError as error:
-        reason = " ".join(str(error).split())
-        reason = reason if len(reason) < MOST else reason[:MOST] + " …"
+        from provio.store.sparql import Refused
+        from provio.store.sparql_errors import explained
+
+        reason = str(error) if isinstance(error, Refused) else explained(sparql, str(error))
         raise BadQuery(f"not SPARQL: {reason} (provio query --help)") from error
     except (ValueError, OSError, RuntimeError) as error:
         raise BadQuery(f"the query failed: {error}") from error

@@ -23,7 +23,7 @@ from provio.base.errors import ProvioError, TimedOut, TooMuchMemory
 from provio.base.vocab import PREFIXES, PROLOGUE, RUN_BASE
 from provio.serve.oxigraph import OxigraphServer
 from provio.serve.snapshot_holder import Served, SnapshotHolder
-from provio.store import implied, sparql, sparql_patterns
+from provio.store import implied, sparql, sparql_errors, sparql_patterns
 
 AT_ONCE = 8  # queries at the same time
 WAITING = 8  # queries that wait for a place; more would leave no thread for the explorer
@@ -136,9 +136,10 @@ def _posted(kind: str, body: bytes) -> list[tuple[str, str]]:
     raise Refused(415, f"POST a query as application/sparql-query, or as a form ({FORM})")
 
 
-def _correct_position(message: bytes) -> bytes:
+def _in_query(message: bytes) -> str:
     """Return an error message with the column in the first line corrected for provio's prefixes."""
-    return re.sub(rb"\berror at 1:(\d+)", lambda found: b"error at 1:%d" % (int(found[1]) - len(PROLOGUE)), message)
+    text = message.decode("utf-8", "replace")
+    return re.sub(r"\berror at 1:(\d+)", lambda found: f"error at 1:{int(found[1]) - len(PROLOGUE)}", text)
 
 
 class _Query:
@@ -154,11 +155,12 @@ class _Query:
         self.response: http.client.HTTPResponse | None = None
         self.socket: socket.socket | None = None
         self.server: OxigraphServer | None = None
+        self.text = ""
 
     def run(self, text: str, graphs: list[tuple[str, str]], headers: dict[str, str]) -> Reply:
         """Send the query with implied classes, or the original one if the server rejects that; return the response when
         its first `WHOLE` bytes have arrived."""
-        bodies: list[bytes] = []
+        self.text, bodies = text, list[bytes]()
         for last in (False, True):
             try:
                 bodies = bodies or self._prepared(text, graphs)
@@ -205,7 +207,7 @@ class _Query:
             self.connection.close()
             return self._send(bodies[1:], headers)  # its error has the position in the original query
         if response.status == HTTPStatus.BAD_REQUEST:
-            head = _correct_position(head)
+            head = f"not SPARQL: {sparql_errors.explained(self.text, _in_query(head))}\n".encode()
         kept = [(name, value) for name in ("Content-Type",) if (value := response.headers.get(name))]
         if note := self.served.note():
             kept.append(("Provio-As-Of", quote(note, safe=" ,:;")))

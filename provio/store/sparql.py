@@ -27,6 +27,10 @@ ROOM = 32 << 20  # characters of all resolved IRIs: a long base or prefix is rep
 _PLAIN = re.compile(r"<[A-Za-z][A-Za-z0-9+.-]*+://|[^#')]*+$")
 
 
+class Refused(SyntaxError):
+    """A text that provio itself refuses, with its own reason."""
+
+
 class Dataset(NamedTuple):
     """The graphs that a query names: default graphs (FROM) and named graphs (FROM NAMED)."""
 
@@ -45,7 +49,7 @@ class Names:
         iri = self._resolved(token)
         self.room -= len(iri)
         if self.room < 0:
-            raise SyntaxError("the IRIs are too long together: use a shorter BASE or PREFIX")
+            raise Refused("the IRIs are too long together: use a shorter BASE or PREFIX")
         return iri
 
     def _resolved(self, token: Token) -> str:
@@ -54,7 +58,7 @@ class Names:
             return urljoin(self.base, iri).rstrip("#") + "#" if iri.endswith("#") else urljoin(self.base, iri)
         prefix, _, local = token.text.partition(":")
         if prefix not in self.prefixes:
-            raise SyntaxError(f"{token.text}: no prefix {prefix}: is declared (and FROM needs a space after it)")
+            raise Refused(f"{token.text}: no prefix {prefix}: is declared (and FROM needs a space after it)")
         return self.prefixes[prefix] + local.replace("\\", "")
 
 
@@ -151,7 +155,7 @@ def without_service(text: str) -> str:
             end = last.end()
     text = "".join([*parts, text[end:]])
     if calls_service(text):
-        raise SyntaxError("SERVICE needs a space on both sides")
+        raise Refused("SERVICE needs a space on both sides")
     return text
 
 
