@@ -11,7 +11,6 @@ import os
 import signal
 import struct
 import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -51,7 +50,7 @@ def watch(
         try:
             process = _start(command, env)
         except OSError as error:
-            return not_started(command[0], error)
+            return not_started(command, error)
         signals.follow(process)
         if recording and blind:
             report_unwatched(recording, blind, process.pid, say)
@@ -205,27 +204,19 @@ def _start(command: Sequence[bytes], env: dict[bytes, bytes]) -> subprocess.Pope
     try:
         return subprocess.Popen(list(command), env=env, close_fds=False, preexec_fn=before)  # noqa: PLW1509 (no threads)
     except OSError as error:
-        if error.errno != errno.ENOEXEC:
+        from provio.record.not_started import as_script  # rarely needed
+
+        script = as_script(command) if error.errno == errno.ENOEXEC else None
+        if script is None:
             raise
-        return subprocess.Popen([b"/bin/sh", *command], env=env, close_fds=False, preexec_fn=before)  # noqa: PLW1509 (no threads)
+        return subprocess.Popen(script, env=env, close_fds=False, preexec_fn=before)  # noqa: PLW1509 (no threads)
 
 
-def not_started(program: bytes, error: OSError) -> End:
+def not_started(command: Sequence[bytes], error: OSError) -> End:
     """Report why a command was not started, and return the exit code of a shell in that case."""
-    return _reported(*start_failure(program, error))
+    from provio.base import terminal
+    from provio.record.not_started import failure, hint
 
-
-def start_failure(program: bytes, error: OSError) -> tuple[str, int]:
-    """Return why a command was not started, and the exit code of a shell in that case."""
-    name = program.decode("utf-8", "backslashreplace")
-    missing = error.errno in (errno.ENOENT, errno.ENOTDIR)
-    if missing and not (b"/" in program and os.path.lexists(program)):
-        return f"{name}: command not found", 127
-    return f"{name}: cannot be executed ({error.strerror})", 126
-
-
-def _reported(message: str, code: int) -> End:
-    with contextlib.suppress(OSError, ValueError):
-        sys.stderr.write("provio: " + "".join(c if c.isprintable() else repr(c)[1:-1] for c in message) + "\n")
-        sys.stderr.flush()
+    message, code = failure(command[0], error)
+    terminal.complain(message + hint(command))
     return End(code, None)

@@ -303,7 +303,7 @@ def test_a_command_that_cannot_start_is_a_gap(project: Project) -> None:
         started(project, f"provio run -- {command}", PMI_RANK=str(rank), PROVIO_RUN="one")
     reasons = [row["reason"] for row in project.rows("SELECT ?reason { ?gap a provio:Gap ; provio:reason ?reason }")]
     assert sorted(reasons) == [
-        "the command was not started (/: cannot be executed (Permission denied))",
+        "the command was not started (/: is a folder, not a program)",
         "the command was not started (no-such: command not found)",
     ]
     assert ends(project) == ["ended"]
