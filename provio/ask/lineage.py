@@ -298,7 +298,7 @@ def answer(request: Targets, options: dict[str, Any], *, roots: bool, stale: boo
     if request.reader.as_of:
         document["asOf"] = request.reader.as_of
     for pattern in until.unmatched if until else ():
-        terminal.complain(f"--until {pattern}: no file on the way matches (a pattern with a slash is the whole path's)")
+        terminal.warn(f"--until {pattern}: no file on the way matches (a pattern with a slash is the whole path's)")
     if not (roots or stale):
         return document
     reduced = _reduced(request.reader, document, inside, roots)

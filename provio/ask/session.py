@@ -56,9 +56,9 @@ def reader(target: str | None) -> Store:
     from provio.merge import notices
     from provio.store import served
 
-    home, configured, store = merge_and_open(*_project(target), terminal.complain, terminal.steady_progress)
+    home, configured, store = merge_and_open(*_project(target), terminal.warn, terminal.steady_progress)
     for line in notices.take(served(home, configured), lambda run: _concluded(store, run)):
-        terminal.complain(line)
+        terminal.warn(line)
     if store.as_of:
         terminal.note(store.as_of)
     return store

@@ -19,6 +19,7 @@ from provio.base import time_limit
 from provio.base.errors import ProvioError
 
 MOST_LINES = 1000  # lines of an answer on a terminal
+RED, YELLOW = 31, 33  # colours of ECMA-48
 AT_ONCE = 1.0  # seconds: shorter work shows no progress
 
 
@@ -90,16 +91,31 @@ def confirm(question: str) -> None:
 
 
 def complain(message: str, hint: str = "") -> None:
-    """Print an error message on one line; `hint` follows it unchanged. A closed stream is ignored."""
+    """Print an error message on one line; `hint` follows it unchanged."""
+    _print(message_line(message, hint, RED))
+
+
+def warn(message: str) -> None:
+    """Print a line about something that is not as expected, but is no error of this call."""
+    _print(message_line(message, tint=YELLOW))
+
+
+def remark(message: str) -> None:
+    """Print a line about work that was done."""
+    _print(message_line(message))
+
+
+def _print(line: str) -> None:
+    """Print a line to stderr. A closed stream is ignored."""
     with contextlib.suppress(OSError, ValueError):
-        print(complaint(message, hint), end="", file=sys.stderr, flush=True)
+        print(line, end="", file=sys.stderr, flush=True)
 
 
-def complaint(message: str, hint: str = "") -> str:
-    """Return the line that `complain` prints."""
+def message_line(message: str, hint: str = "", tint: int = 0) -> str:
+    """Return the line that `complain`, `warn` and `remark` print; they differ in the colour of its first word."""
     line = " ".join(message.split())
     safe = line.encode("ascii" if not unicode() else "utf-8", "backslashreplace").decode("utf-8")
-    name = "\x1b[1;31mprovio:\x1b[0m" if color("stderr") else "provio:"
+    name = f"\x1b[1;{tint}mprovio:\x1b[0m" if tint and color("stderr") else "provio:"
     return f"{_clear()}{name} {_shown(safe)}{hint}\n"
 
 

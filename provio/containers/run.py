@@ -106,7 +106,7 @@ def record(call: Call, request: Request) -> int:
         words = call.command or (request.mode, request.image)
         recording = driver.prepared([os.fsencode(word) for word in words], settings)
         if settings.capture_dir:
-            driver.capture(recording, settings.capture_dir, (lambda _: None) if call.quiet else terminal.complain)
+            driver.capture(recording, settings.capture_dir, (lambda _: None) if call.quiet else terminal.warn)
         start = plan.start(recording)
         make_room(plan, start)
         command = [os.fsencode(word) for word in plan.runtime.command(start)]
@@ -130,7 +130,7 @@ def _watched(command: list[bytes], recording: Recording, plan: Plan, call: Call,
         with contextlib.suppress(OSError):  # it is written again at the end
             write_run(recording, None)
         if plan.unseen:
-            report = (lambda _: None) if call.quiet else terminal.complain
+            report = (lambda _: None) if call.quiet else terminal.warn
             run.report_unwatched(recording, plan.unseen, pid, report)
 
     if plan.form not in (SIF, SQUASHFS):

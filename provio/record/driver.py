@@ -45,7 +45,7 @@ def run_command(call: Call) -> int:
     """
     arguments = [os.fsencode(argument) for argument in call.command]
     recording, settings, folders = _start_recording(call, arguments)
-    say = (lambda _: None) if call.quiet else terminal.complain
+    say = (lambda _: None) if call.quiet else terminal.warn
 
     def lasts(signals: Signals, pid: int) -> None:
         if recording:
@@ -71,13 +71,16 @@ def finish(recording: Recording, end: End, call: Call, settings: Config) -> None
 
 def _start_recording(call: Call, arguments: list[bytes]) -> tuple[Recording | None, Config, list[Path]]:
     """Return the run of a call (None if it cannot be recorded), the settings, and the folders of project settings."""
-    forgive = None if call.strict else (lambda _: None) if call.quiet else terminal.complain
+    forgive = None if call.strict else (lambda _: None) if call.quiet else terminal.warn
     try:
         folders = homes.project_folders()
         settings = load.load(folders, flags(call), forgive)
+        wide = homes.warning(homes.recording())
+        if wide and not call.quiet:
+            terminal.warn(wide)
         recording = prepared(arguments, settings)
         if settings.capture_dir:
-            say = (lambda _: None) if call.quiet else terminal.complain
+            say = (lambda _: None) if call.quiet else terminal.warn
             with failed_start.removed_on_failure(recording):
                 if capture(recording, settings.capture_dir, say) and environment.job_id():
                     _start_collector(recording)
@@ -86,7 +89,7 @@ def _start_recording(call: Call, arguments: list[bytes]) -> tuple[Recording | No
         if call.strict:
             raise CannotRecord(str(error)) from error
         if not call.quiet:
-            terminal.complain(f"not recording: {error}")
+            terminal.warn(f"not recording: {error}")
         return None, schema.Config(), []
 
 
@@ -133,7 +136,7 @@ def _collect(recording: Recording, quiet: bool) -> str:
     if not (here / node_local.MARK).exists():  # in shared memory, which every reader of runs looks at
         return ""
     if environment.job_id() and not quiet:
-        terminal.complain(f"run {recording.run_id}: collecting the records in {recording.trace_folder}")
+        terminal.remark(f"run {recording.run_id}: collecting the records in {recording.trace_folder}")
     word = collect.collect(recording.home, recording.run_id, recording.trace_folder, wait=True)
     if here.is_dir():
         recording.trace_folder = recording.folder
@@ -176,7 +179,7 @@ def _waiter_arguments(
     collects = settings.capture_dir and when != BACKGROUND
     needs_python = when == WAIT or settings.hash or recording.home.shared or collects
     mode = start.PYTHON if needs_python else start.MERGE if when == BACKGROUND else start.LEAVE
-    word = "" if call.quiet else terminal.complaint(_pending(recording, when))
+    word = "" if call.quiet else terminal.message_line(_pending(recording, when))
     return mode, word, (values(call), [str(folder) for folder in folders])
 
 
@@ -191,14 +194,16 @@ def _finish(recording: Recording, end: End, call: Call, settings: Config, note: 
     words = []
     try:
         when = when_merged(call, settings)
-        words.append(_recreate_folder(recording, end))
+        words.append((terminal.warn, _recreate_folder(recording, end)))
         if when != BACKGROUND:
-            words.append(_collect(recording, call.quiet))  # reported even if the rest fails
-        words.append("" if words[0] and not recording.folder.is_dir() else _after(recording, settings, when, note))
+            words.append((terminal.warn, _collect(recording, call.quiet)))  # reported even if the rest fails
+        if not words[0][1] or recording.folder.is_dir():
+            words.append((terminal.remark, _after(recording, settings, when, note)))
     except Exception as error:
-        words.append(_kept(recording.run_id, error))
-    for word in filter(None, words) if not call.quiet else ():
-        terminal.complain(word)
+        words.append((terminal.warn, _kept(recording.run_id, error)))
+    for report, word in words if not call.quiet else ():
+        if word:
+            report(word)
 
 
 def _recreate_folder(recording: Recording, end: End) -> str:

@@ -20,7 +20,7 @@ from provio.base import terminal, turtle
 from provio.base.errors import CannotRecord, ProvioError
 from provio.base.records import replace
 from provio.interceptors.python.shared_tables import LAUNCHERS, STEPS
-from provio.record import driver, implicit_run, run
+from provio.record import driver, implicit_run, not_started, run
 from provio.settings import home as homes
 from provio.settings import load
 from provio.system import node_local, proc, ranks
@@ -89,7 +89,7 @@ def _is_first_to_report() -> bool:
 
 
 def _reporter(call: Call) -> Callable[[str], None]:
-    return (lambda _: None) if call.quiet else terminal.complain
+    return (lambda _: None) if call.quiet else terminal.warn
 
 
 def _inside() -> bool:
@@ -102,6 +102,9 @@ def _joined(call: Call) -> dict[bytes, bytes] | None:
     differs from the first rank's, if only a variable identifies this process as a rank."""
     problems: list[str] = []
     settings = load.load(homes.project_folders(), driver.flags(call), None if call.strict else problems.append)
+    wide = homes.warning(homes.recording())
+    if wide:
+        _reporter(call)(wide)
     home = homes.find_or_make()
     with home.closed():
         shared = ranks.turn(str(home.path))
@@ -133,14 +136,14 @@ def _for_other_program(home: Home, trace: bytes, call: Call, settings: Config) -
     fields = [os.fsdecode(ranks.plain(field)) for field in trace.split(b";")]
     recording = Recording(home, fields[3], (), None, 0, Path(fields[6]).parent)
     recording.hdf5, recording.recognise = settings.hdf5, settings.recognise
-    changes = run.tracing_variables(recording, _encoded(call))
+    changes = run.tracing_variables(recording, _words(call.command))
     return changes | ({b"PROVIO_TRACE": trace} if b"PROVIO_TRACE" in changes else {})
 
 
 def _make_run(home: Home, shared: Shared, call: Call, settings: Config) -> dict[bytes, bytes]:
     """Make the run, as the first of the ranks, and return the variables."""
     implicit_run.remove_old_marks(home.path / ranks.JOINED)
-    recording = driver.prepared(_encoded(call), settings, shared=True)
+    recording = driver.prepared(_words(call.command), settings, shared=True)
     with failed_start.removed_on_failure(recording):  # the other ranks wait, and do not know of the run yet
         return _publish(recording, shared, call, settings)
 
@@ -152,7 +155,7 @@ def _publish(recording: Recording, shared: Shared, call: Call, settings: Config)
     if warning := _nested_launcher(call.command[0]):
         say(warning)
     setting = _mark_host(recording, settings, say)
-    changes = run.tracing_variables(recording, _encoded(call), say)
+    changes = run.tracing_variables(recording, _words(call.command), say)
     if settings.hash:
         from provio.merge import hashing  # it loads the store
 
@@ -194,27 +197,30 @@ def _options() -> list[str]:
     return words[: words.index("--")] if "--" in words else []
 
 
-def _encoded(call: Call) -> list[bytes]:
-    return [os.fsencode(word) for word in call.command]
+def _words(command: Sequence[str]) -> list[bytes]:
+    return [os.fsencode(word) for word in command]
 
 
 def _become(command: Sequence[str], changes: dict[bytes, bytes]) -> int:
     """Become the command; a file without `#!` is run by the shell, as shells do."""
     env = dict(os.environb) | changes
+    script = None
     try:
         ranks.become(list(command), env)
     except OSError as error:
-        if error.errno != errno.ENOEXEC:
+        script = not_started.as_script(_words(command)) if error.errno == errno.ENOEXEC else None
+        if script is None:
             _note_unstarted(command[0], changes.get(b"PROVIO_TRACE", b""), error)
-            return run.not_started(os.fsencode(command[0]), error).exit_code or 0
-    ranks.become(["/bin/sh", *command], env)
+            return run.not_started(_words(command), error).exit_code or 0
+    if script:
+        ranks.become([os.fsdecode(word) for word in script], env)
     return 126
 
 
 def _note_unstarted(program: str, trace: bytes, error: OSError) -> None:
     """Add the gap that this rank's command was not started to the run, which other ranks may use. The shim does so if
     it cannot write a file."""
-    reason = f"the command was not started ({run.start_failure(os.fsencode(program), error)[0]})"
+    reason = f"the command was not started ({not_started.failure(os.fsencode(program), error)[0]})"
     with contextlib.suppress(OSError, IndexError):
         tick = proc.start_tick()
         place = os.fsdecode(ranks.plain(trace.split(b";")[6]))

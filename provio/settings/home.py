@@ -209,6 +209,17 @@ def project_folders(target: Path | None = None) -> list[Path]:
     return [found.parent, _git_root(here if named else found.parent)] if found else [_git_root(here)]
 
 
+def warning(home: Home) -> str:
+    """Return the warning to print before a `.provio` is made in the user's home folder or in `/`; empty for others."""
+    place = home.project
+    if home.path.is_dir() or os.environ.get("PROVIO_HOME") or place not in (Path("/"), Path(os.path.expanduser("~"))):
+        return ""
+    return (
+        f"makes {home.path}, which then records for all folders below {place}: for a record of one project, remove it "
+        "and run provio init in the project's folder, or set PROVIO_HOME"
+    )
+
+
 def make(home: Home) -> None:
     """Make the parts of a `.provio`; existing parts are kept."""
     try:

@@ -102,7 +102,7 @@ def verify(path: str, configuration: str, partial: bool, form: str) -> int:
     wanted = read(configuration, Redaction(settings.redact_add, settings.redact_keep))
     found, changed = checkpoints.at(session.reader(path), path)
     if changed:
-        terminal.complain(f"{path}: {changed}")
+        terminal.warn(f"{path}: {changed}")
     if not found.configurations:
         terminal.complain(f"no configuration is recorded for {path}: nothing is compared")
         return 3

@@ -39,7 +39,7 @@ def command(context: click.Context, form: str) -> int:
     found = load.load(homes.project_folders(), forgive=wrong.append, shown=True)
     terminal.out(_rendered(edit.settings(found), form))
     for line in wrong:
-        terminal.complain(line)
+        terminal.warn(line)
     return 2 if wrong else 0
 
 

@@ -53,6 +53,9 @@ def command(kind: str | None, ends: bool, quiet: bool, **flags: Any) -> int:
         from provio.base.errors import CannotRecord, NotAllowed
         from provio.record.driver import prepared
 
+        wide = homes.warning(homes.recording())
+        if wide and not quiet:
+            terminal.warn(wide)
         try:
             recording = prepared(shell.caller(), settings)
         except CannotRecord as error:  # its exit code, 125, means that a command was not started
@@ -61,7 +64,7 @@ def command(kind: str | None, ends: bool, quiet: bool, **flags: Any) -> int:
         word = f"run {recording.run_id}: recording until this shell ends, or {_evaluated(kind, True)}"
     terminal.out(text)
     if not quiet:
-        terminal.complain(word)
+        terminal.remark(word)
     return 0
 
 

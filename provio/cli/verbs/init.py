@@ -21,6 +21,9 @@ def command(shared: str | None) -> int:
 
     home, other = homes.here()
     made = not home.path.is_dir()
+    wide = homes.warning(home)
+    if wide:
+        terminal.warn(wide)
     homes.make(home)
     if shared is not None:
         sharing.share_with(home, shared)

@@ -64,7 +64,7 @@ def command(
         document = with_paths(document, most)
     for text, target in zip(request.texts, request.targets, strict=True):
         if target.changed and form not in ("tree", "json"):
-            terminal.complain(f"{text}: {target.changed}")
+            terminal.warn(f"{text}: {target.changed}")
     terminal.out(_shown(document, form, fold))
     return request.unknown.exit_code if request.unknown else 0
 

@@ -80,7 +80,7 @@ def command(
         from provio.ask import suggestions
 
         for line in suggestions.of_words(chosen.text):
-            terminal.complain(line)
+            terminal.warn(line)
     _check_parameter_syntax(chosen, values)
     filled = _values(chosen, values, parameters)
     from provio.ask.target import Selection
@@ -146,7 +146,7 @@ def _answer(chosen: Question, values: dict[str, str], which: Selection, form: st
         shown = _shown(answer, form, _command_lines(bound.text))
     paths = [values[one.name] for one in chosen.parameters if one.kind == "path" and one.name in values]
     for note in (*bound.notes, *filter(None, (suggestions.of_path(store, path) for path in paths))):
-        terminal.complain(note)
+        terminal.warn(note)
     return shown
 
 

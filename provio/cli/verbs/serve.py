@@ -67,7 +67,7 @@ def _merged(timeout: float | None, memory: str | None) -> tuple[str, Callable[[]
             "serve the record in the folder"
         )
     name = " and ".join(filter(None, (str(home.project), ", ".join(configured.stores))))
-    home, configured, _ = session.merge_and_open(home, configured, terminal.complain, terminal.steady_progress)
+    home, configured, _ = session.merge_and_open(home, configured, terminal.warn, terminal.steady_progress)
     seconds = timeout if timeout is not None else configured.timeout or SECONDS
     from provio.serve.snapshot_holder import SnapshotHolder
 
@@ -82,4 +82,4 @@ def _started(url: str, opened: bool) -> None:
         import webbrowser
 
         if not webbrowser.open(url):
-            terminal.complain(f"no browser was found: open {url}")
+            terminal.warn(f"no browser was found: open {url}")

@@ -51,7 +51,7 @@ def command(arguments: tuple[str, ...], contents: bool, form: str) -> int:
     for name in arguments if not found else ():
         why = incomplete.of_run(reader, runs.find(reader, name) or "")
         if why:
-            terminal.complain(why)
+            terminal.warn(why)
     states = Counter(one.state for one in found)
     if arguments and states.total() == states["unknown"] > 0:
         return NotYet.exit_code if reader.as_of else NothingKnown.exit_code

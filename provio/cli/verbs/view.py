@@ -82,7 +82,7 @@ def _show(output: str) -> None:
 
     address = Path(output).absolute().as_uri()
     if not webbrowser.open(address):
-        terminal.complain(f"no browser was found: open {address}")
+        terminal.warn(f"no browser was found: open {address}")
 
 
 def _are_files(arguments: tuple[str, ...]) -> bool:

@@ -36,7 +36,7 @@ def main() -> NoReturn:
     except KeyboardInterrupt:  # the run is left pending
         pass
     except Exception as error:
-        terminal.complain(f"the run is recorded, but its end was not processed: {error}")
+        terminal.warn(f"the run is recorded, but its end was not processed: {error}")
     terminal.drop_output()
     os._exit(end_as(end))
 
