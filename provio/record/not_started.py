@@ -1,4 +1,4 @@
-"""Why a command was not started: the message, a hint to what was probably meant, and the exit code of a shell.
+"""Why a command was not started: the message, a hint to the call that was probably meant, and the exit code of a shell.
 
 In: the words of the command, the error of the system. The codes are those of bash: 127 if the program, or the
 interpreter or loader that it requests, does not exist; else 126.
@@ -68,7 +68,7 @@ def _missing(path: bytes) -> str:
 
 
 def hint(command: Sequence[bytes]) -> str:
-    """Return a clause that states how to write what was probably meant; empty if that is unknown."""
+    """Return a clause that states the call that was probably meant; empty if that is unknown."""
     words = [os.fsdecode(word) for word in command]
     name = words[0]
     if name in BUILTINS or name == ".":
