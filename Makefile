@@ -106,7 +106,8 @@ $(VENV)/bin/python:
 	@$(PYTHON) -m venv $(VENV)
 
 $(VENV)/examples $(VENV)/test $(VENV)/lint $(VENV)/bench $(VENV)/shims: $(VENV)/%: pyproject.toml setup.py | $(VENV)/bin/python
-	@echo "installing provio[$*] into $(VENV)"
+	@echo "installing provio with its extra $* into $(VENV)"
+	@$(PIP) uninstall --yes provio  # the former name of this package
 	@$(PIP) install --editable ".[$*]"
 	@$(BIN)/python -m compileall -q provio  # pip does not compile an editable install
 	@touch $@

@@ -1,8 +1,8 @@
 """Build the C shim and the waiter into the package. In: `interceptors/`. Out: `provio/libprovio.so`, `provio/waiter`.
 
 With PROVIO_WHEEL=<machine>-<C library> nothing is compiled: the wheel is for all such systems, also old ones, and
-contains the shims of all kinds from `provio/preload` (see `make shims`). Its bytes are reproducible. All other
-properties of the package are in `pyproject.toml`.
+contains the shims of all kinds from `provio/preload` (see `make shims`). Its bytes are reproducible. The requirements
+are here because they depend on the C library. All other properties of the package are in `pyproject.toml`.
 """
 
 import os
@@ -29,6 +29,17 @@ TAGS = {
     "aarch64-musl": "musllinux_1_2_aarch64",
 }
 OLDEST = "315532800"  # the time of all files of such a wheel: 1980, the earliest time in a zip file
+REQUIREMENTS = """
+click>=8.1
+h5py>=3.9
+networkx>=3.1
+pyoxigraph>=0.5.2
+pyvis>=0.3.2
+rdflib>=7.0
+tomlkit>=0.12
+waitress>=3
+"""
+SERVER = "oxigraph>=0.5.13"  # of `provio serve`; it has no wheels for musl, where it would be compiled with Rust
 REMEDY = "on Debian or Ubuntu: apt-get install gcc libc6-dev"
 
 
@@ -47,6 +58,14 @@ def compiler() -> str:
     if not found:
         sys.exit(f"provio: the C compiler {command!r} does not find the C library's headers; {REMEDY}")
     return command
+
+
+def is_musl() -> bool:
+    """Return whether the package is for musl."""
+    try:
+        return PORTABLE.endswith("-musl") if PORTABLE else not os.confstr("CS_GNU_LIBC_VERSION")
+    except ValueError:
+        return True
 
 
 class BuildShim(build_ext):
@@ -102,6 +121,7 @@ if PORTABLE:
     os.environ.setdefault("SOURCE_DATE_EPOCH", OLDEST)
 
 setup(
+    install_requires=REQUIREMENTS.split() + ([] if is_musl() else [SERVER]),
     ext_modules=[Extension("provio.libprovio", sources=SOURCES), Extension("provio.waiter", sources=WAITING)],
     cmdclass={"build_ext": BuildShim, "bdist_wheel": ShimWheel},
 )

@@ -9,7 +9,10 @@ import re
 from collections.abc import Iterable, Iterator
 from importlib import metadata
 
-EXTRAS = ("remote", "serve", "shacl", "yaml", "notebook")  # those that a user installs
+from provio.system import installation
+
+OWN = str((installation.distribution() or metadata.distribution(installation.NAME)).metadata["Name"])
+EXTRAS = ("remote", "shacl", "yaml", "notebook")  # those that a user installs
 # Families of licences that may be combined with Apache-2.0: categories A and B of
 # https://www.apache.org/legal/resolved.html; those of B, here MPL, as an unmodified dependency.
 COMPATIBLE = re.compile(
@@ -39,7 +42,7 @@ def required(name: str, extras: Iterable[str] = ()) -> Iterator[tuple[str, tuple
             yield found[1], tuple((found[2] or "").split(",")), "".join(one for one in needs if one in extras)
 
 
-def everything(name: str = "provio", extras: tuple[str, ...] = EXTRAS) -> set[str]:
+def everything(name: str = OWN, extras: tuple[str, ...] = EXTRAS) -> set[str]:
     """Return the names of all installed packages that a package needs, directly or not."""
     known: set[str] = set()
     pending = [(name, extras)]
@@ -87,7 +90,7 @@ def page() -> str:
     """Return docs/licences.md: the direct requirements; those of an extra where they are installed."""
     rows = sorted(
         (name, licence(name), f"the extra `{extra}`" if extra else "provio")
-        for name, _, extra in required("provio", EXTRAS)
+        for name, _, extra in required(OWN, EXTRAS)
         if _installed(name)
     )
     return INTRODUCTION + "".join(f"| {name} | {stated} | {use} |\n" for name, stated, use in rows)

@@ -73,7 +73,7 @@ TARGETS = {
 def needed(*kinds: str) -> None:
     """Leave the test out where something is missing that it needs, and name that."""
     if importlib.util.find_spec("ziglang") is None:
-        pytest.skip("not installed: ziglang (pip install provio[shims])")
+        pytest.skip("not installed: ziglang (pip install -e .[shims])")
     if platform.machine() != "x86_64":
         pytest.skip(f"this is {platform.machine()}: the programs are started from x86_64 alone")
     missing = [name for kind in kinds for name in TARGETS[kind].missing()]

@@ -144,7 +144,9 @@ class Rows(Sequence[Row]):
         try:
             import pandas as pd
         except ImportError:
-            raise ImportError("pandas is not installed here: pip install pandas") from None
+            from provio.system import installation
+
+            raise ImportError(str(installation.missing("pandas", "to_pandas needs"))) from None
         return pd.DataFrame([list(row) for row in self], columns=list(self.columns))
 
     def _repr_html_(self) -> str:

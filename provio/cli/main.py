@@ -49,7 +49,11 @@ def _execute_and_exit() -> NoReturn:
         terminal.complain(str(error))
         code = error.exit_code
     except ModuleNotFoundError as error:
-        terminal.complain(f"the Python package {error.name} is missing: install provio again (pip install provio)")
+        from provio.system import installation
+
+        terminal.complain(
+            f"the Python package {error.name} is missing: install provio again ({installation.install()})"
+        )
         code = 1
     except SystemExit as ended:  # click exits so after a completion (0), or when the reader closed the pipe (1)
         code = 141 if ended.code else 0

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from provio.base.records import frozen
-from provio.system import statx
+from provio.system import installation, statx
 from provio.trace import run_source
 from provio.trace.recording import SAFE_FOR_MAPS
 
@@ -128,7 +128,7 @@ def script(name: str, job: Job) -> str:
         options += ["--campaign", shlex.quote(job.campaign)]
     called = shlex.quote(job.name or _plain(job))
     options += ["--name", f'{called}-"${{{system.index}}}"' if job.array else called]
-    words = ["provio", "run", *options, "--", shlex.join(job.command)]
+    words = [installation.shell_call(), "run", *options, "--", shlex.join(job.command)]
     if job.tasks > 1:
         words.insert(0, system.launcher(job))
     lines = ["#!/bin/bash", *(f"{system.prefix} {request}" for request in system.requests(job)), ""]
@@ -162,6 +162,6 @@ def _ending(system: System, job: Job, command: str) -> list[str]:
         "code=$?",
         "",
         "# Each node collects its files, before its local folders are emptied.",
-        f"{each}provio merge --collect --quiet",
+        f"{each}{installation.shell_call()} merge --collect --quiet",
         'exit "$code"',
     ]

@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
-import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from provio.base.errors import NothingKnown, ProvioError
+from provio.system import installation
 
 KERNEL = Path(__file__).parent.parent / "interceptors" / "kernel.py"
 MARK = "provio"  # key in a kernelspec's metadata
-MISSING = 'jupyter_client is not installed here: pip install "provio[notebook]"'
 
 
 @dataclass(frozen=True)
@@ -35,17 +35,15 @@ def _manager() -> Any:
     try:
         from jupyter_client.kernelspec import KernelSpecManager
     except ImportError:
-        raise ProvioError(MISSING) from None
+        raise ProvioError(f"jupyter_client is not installed here: {installation.install('notebook')}") from None
     return KernelSpecManager()
 
 
 def spec(python: str, title: str) -> dict[str, Any]:
     """Return the content of `kernel.json`. Jupyter interrupts the kernel by a message: a signal would reach it twice,
     through `provio run` and through its process group."""
-    own = shutil.which("provio", path=str(Path(sys.executable).parent))
-    provio = [own] if own else [sys.executable, "-c", "from provio.cli.main import main; main()"]
     return {
-        "argv": [*provio, "run", "--quiet", "--", python, str(KERNEL), "-f", "{connection_file}"],
+        "argv": [*installation.call(), "run", "--quiet", "--", python, str(KERNEL), "-f", "{connection_file}"],
         "display_name": title,
         "language": "python",
         "interrupt_mode": "message",
@@ -62,7 +60,7 @@ def install(name: str, title: str, python: str, *, user: bool, prefix: str | Non
     found = os.path.abspath(found)  # Jupyter starts it in the notebook's folder
     command = [found, "-c", "import ipykernel"]
     if subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode:
-        raise ProvioError(f"{found} has no ipykernel: {found} -m pip install ipykernel")
+        raise ProvioError(f"{found} has no ipykernel: {shlex.quote(found)} -m pip install ipykernel")
     other = _known(manager).get(name)
     if other and not _is_ours(other):
         raise ProvioError(f"there is a kernel {name!r} that is not provio's: choose another --name")

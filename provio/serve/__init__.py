@@ -10,7 +10,3 @@ oxigraph         Oxigraph's server for that snapshot, as a child process
 worker           provio's own queries, in child processes that can be killed
 explorer         the results of these queries
 """
-
-from __future__ import annotations
-
-MISSING = 'provio serve needs Oxigraph\'s server and waitress: pip install "provio[serve]"'

@@ -23,7 +23,7 @@ from pathlib import Path
 from provio.base import memory_limit
 from provio.base.errors import ProvioError
 from provio.base.time_limit import die_with
-from provio.serve import MISSING
+from provio.system import installation
 
 CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
 SIOCSIFFLAGS, IFF_UP = 0x8914, 1
@@ -95,7 +95,7 @@ def find() -> str:
     in_environment = Path(sys.executable).with_name("oxigraph")
     found = str(in_environment) if in_environment.exists() else shutil.which("oxigraph")
     if not found:
-        raise ProvioError(MISSING)
+        raise installation.missing("oxigraph", "provio serve needs")
     return found
 
 

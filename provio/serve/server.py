@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from provio.base.errors import ProvioError
-from provio.serve import MISSING, oxigraph
+from provio.serve import oxigraph
 from provio.serve.access import Address, Guard
 from provio.serve.connections import ALL, LOOKS, Connections
 from provio.serve.routes import LARGEST, Front
 from provio.serve.snapshot_holder import SnapshotHolder
+from provio.system import installation
 
 THREADS = 24
 ENDS = (signal.SIGTERM, signal.SIGHUP)
@@ -49,7 +50,7 @@ def _waitress() -> Any:
     try:
         import waitress
     except ImportError:
-        raise ProvioError(MISSING) from None
+        raise installation.missing("waitress", "provio serve needs") from None
     log = logging.getLogger("waitress")
     log.addHandler(logging.NullHandler())
     log.propagate = False  # requests are private

@@ -121,8 +121,10 @@ def prepare(
     needs no shim. A `shared` run has the mark that it is not announced to other ranks yet. Raises CannotRecord with
     the reason."""
     if home is None and not SHIM.exists():
+        from provio.system import installation  # takes a third of the start time
+
         raise CannotRecord(
-            f"the shim {SHIM} is missing: install provio again with a C compiler (pip install --force-reinstall provio)"
+            f"the shim {SHIM} is missing: install provio again with a C compiler ({installation.install(again=True)})"
         )
     _check_host_name()
     try:

@@ -242,7 +242,9 @@ def by_pyshacl(graph: Graph) -> Iterator[Finding]:
         import pyshacl
         import rdflib
     except ImportError as error:
-        raise ProvioError('pyshacl is not installed: pip install "provio[shacl]", or omit --shacl') from error
+        from provio.system import installation
+
+        raise ProvioError(f"pyshacl is not installed: {installation.install('shacl')}, or omit --shacl") from error
     triples = list({quad.triple for quad in graph.quads()})
     if len(triples) > MOST:
         raise ProvioError(f"{len(triples)} triples are too many for pyshacl (at most {MOST}): omit --shacl")

@@ -315,5 +315,5 @@ def test_the_definition_of_apptainer_is_one() -> None:
         "From": "python:3.12-slim-bookworm",
     }
     names = [section.split()[0] for section in sections]
-    assert sorted(names) == sorted({"labels", "post", "runscript", "test", "help"})
+    assert sorted(names) == sorted({"labels", "files", "post", "runscript", "test", "help"})
     assert recipes.kind_of(ROOT / "container" / "provio.def") == "Apptainer"

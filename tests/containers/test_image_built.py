@@ -30,7 +30,7 @@ def wheels(folder: Path, python: str, shim: Path) -> None:
     assert made.returncode == 0, made.stderr
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--only-binary=:all:", "--python-version", python]
     command += [word for platform in PLATFORMS for word in ("--platform", platform)]
-    own = next(folder.glob("provio-*.whl"))
+    own = next(folder.glob("provio_lineage-*.whl"))
     done = subprocess.run([*command, "--dest", folder, own], capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(f"no wheels for Python {python} to be had: {done.stderr.strip()[-200:]}")
@@ -39,7 +39,7 @@ def wheels(folder: Path, python: str, shim: Path) -> None:
 def ch_image(ordinary: Ordinary, *words: str) -> str:
     """Call ch-image as that user, with the system's Python."""
     env = {**ordinary.env, "PATH": "/usr/bin:/bin", "CH_IMAGE_STORAGE": f"{ordinary.path.parent}/storage"}
-    env["WHAT"] = "--no-index --find-links=/mnt provio"  # an argument of the build, which must not contain =
+    env["WHAT"] = "--no-index --find-links=/mnt provio-lineage"  # an argument of the build, which must not contain =
     called = subprocess.run(
         ordinary.user("ch-image", "--no-cache", *words), cwd=ordinary.path, env=env, capture_output=True, text=True,
         timeout=500, check=False,
@@ -64,7 +64,7 @@ def test_provio_in_its_own_image(ordinary: Ordinary, debian: Path, shim: Path) -
     ch_image(ordinary, "import", str(base), "base")
     recipe = shutil.copy(ROOT / "container" / "Containerfile", place)
     options = ("--bind", f"{place}/wheels:/mnt", "--build-arg", "BASE=base", "--build-arg", "WHAT")
-    ch_image(ordinary, "build", *options, "-t", "provio", "-f", str(recipe), str(ordinary.path))
+    ch_image(ordinary, "build", *options, "-t", "provio", "-f", str(recipe), f"{place}/wheels/sources")
     (ordinary.path / "in").write_text("b\na\n")
     os.chown(ordinary.path / "in", USER, USER)
     script = "provio run --quiet -- sh -c 'sort in > out' && provio lineage out && provio validate --strict"

@@ -56,11 +56,11 @@ def wheel(checkout: Path, compiler: str, tmp_path_factory: pytest.TempPathFactor
 
 @pytest.mark.slow
 def test_the_wheel_installs_one_name_with_everything_in_it(wheel: Path) -> None:
-    assert re.fullmatch(rf"provio-{re.escape(PROJECT['version'])}-py3-none-linux_\w+\.whl", wheel.name)
+    assert re.fullmatch(rf"provio_lineage-{re.escape(PROJECT['version'])}-py3-none-linux_\w+\.whl", wheel.name)
     content = zipfile.ZipFile(wheel)
     names = content.namelist()
     assert {content.read(f"provio/{name}") for name in ("libprovio.so", "waiter")} == {b"compiled\n"}
-    own = f"provio-{PROJECT['version']}"
+    own = f"provio_lineage-{PROJECT['version']}"
     assert {name.split("/")[0] for name in names} == {"provio", f"{own}.dist-info", f"{own}.data"}
     assert [name for name in names if name.startswith(f"{own}.data/")] == [f"{own}.data/scripts/provio"]
     assert {str(path) for path in sources()} | {"provio/libprovio.so", "provio/interceptors/posix/build"} <= set(names)
@@ -137,3 +137,13 @@ def test_the_makefile_explains_each_target() -> None:
     targets = re.search(r"^\.PHONY: (.+)$", text, re.MULTILINE)
     assert targets
     assert re.findall(r"^([a-z]+):.*## ", text, re.MULTILINE) == targets[1].split()
+
+
+def test_no_text_advises_to_install_the_other_project() -> None:
+    """The package `provio` of the index is not this one: an advice names a file, a folder or `provio-lineage`."""
+    advice = re.compile(r"""\binstall\b[^\n`#]*[\s"'](provio)(?![\w./-])""")
+    files = [*(ROOT / "docs").rglob("*.md"), *(ROOT / "container").iterdir(), *(ROOT / "examples").rglob("*.*")]
+    files += [ROOT / path for path in sources() if path.suffix == ".py"] + [ROOT / "README.md", ROOT / ".ci/frameworks"]
+    found = [line for path in files if path.is_file() for line in path.read_text("utf-8", "replace").splitlines()]
+    assert [line for line in found if "pip" in line and advice.search(line)] == []
+    assert advice.search('pip install "provio[serve]"') and advice.search("pip install --force-reinstall provio")

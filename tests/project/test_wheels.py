@@ -52,7 +52,7 @@ def wheels(preload: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
         done = build(checkout, folder, "--no-build-isolation", PROVIO_WHEEL=kind)
         assert done.returncode == 0, done.stderr
     assert len(list(folder.iterdir())) == len(PLATFORMS)
-    return {kind: folder / f"provio-{VERSION}-py3-none-{platform}.whl" for kind, platform in PLATFORMS.items()}
+    return {kind: folder / f"provio_lineage-{VERSION}-py3-none-{platform}.whl" for kind, platform in PLATFORMS.items()}
 
 
 @pytest.mark.parametrize("kind", PLATFORMS)
@@ -66,13 +66,17 @@ def test_the_content_of_a_wheel(preload: Path, wheels: dict[str, Path], kind: st
     waiter = held.read("provio/waiter")
     assert waiter[:4] == b"\x7fELF" and f"{shims.MACHINES[waiter[18]]}-" in kind
     assert held.getinfo("provio/waiter").external_attr >> 16 & 0o777 == 0o755
-    script = held.getinfo(f"provio-{VERSION}.data/scripts/provio")  # installers put their Python there for `#!python`
+    script = held.getinfo(
+        f"provio_lineage-{VERSION}.data/scripts/provio"
+    )  # installers put their Python there for `#!python`
     assert held.read(script).startswith(b"#!python\n") and script.external_attr >> 16 & 0o777 == 0o755
     names = set(held.namelist())
     for room in ("interceptors", "ontology", "queries"):
         mine = [path for path in (ROOT / room).rglob("*") if path.suffix in (".py", ".c", ".h", ".def", ".ttl", ".rq")]
         assert {f"provio/{path.relative_to(ROOT)}" for path in mine} <= names
-    said = held.read(f"provio-{VERSION}.dist-info/WHEEL").decode()
+    needed = held.read(f"provio_lineage-{VERSION}.dist-info/METADATA").decode()
+    assert ("Requires-Dist: oxigraph" in needed) == kind.endswith("glibc")  # it has no wheels for musl
+    said = held.read(f"provio_lineage-{VERSION}.dist-info/WHEEL").decode()
     assert set(re.findall("^Tag: (.*)$", said, re.M)) == {f"py3-none-{tag}" for tag in PLATFORMS[kind].split(".")}
 
 

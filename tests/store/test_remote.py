@@ -21,7 +21,7 @@ import pyoxigraph as ox
 import pytest
 import steps
 from concurrent_runs import growing, while_one_runs
-from conftest import Project, in_memory, provio_command
+from conftest import ROOT, Project, in_memory, provio_command
 from sparql_servers import Server, account, serve
 
 from provio.base.errors import NothingKnown, StoreError
@@ -513,7 +513,7 @@ def test_without_requests(project: Project, tmp_path: Path) -> None:
     (tmp_path / "without" / "requests.py").write_text("raise ImportError('none here')\n")
     project.env["PYTHONPATH"] = str(tmp_path / "without")
     missing = project.provio("runs", "--store", "http://127.0.0.1:9", code=1)
-    assert 'pip install "provio[remote]"' in missing.stderr.splitlines()[-1]
+    assert f"pip install -e '{ROOT}[remote]'" in missing.stderr.splitlines()[-1]
 
 
 @pytest.mark.integration

@@ -170,7 +170,9 @@ def read(path: str, redaction: Redaction) -> dict[str, Value]:
     try:
         found = documents.parsed(load.content(Path(path)).decode("utf-8-sig"), documents.ending_of(path))
     except documents.Unreadable as error:
-        remedy = 'pip install "provio[yaml]"' if "yaml is not" in str(error) else "fix the file, or name another"
+        from provio.system import installation
+
+        remedy = installation.install("yaml") if "yaml is not" in str(error) else "fix the file, or name another"
         raise ProvioError(f"{path}: {error}: {remedy}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ProvioError(

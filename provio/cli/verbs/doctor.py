@@ -76,6 +76,7 @@ def _lines(finding: Finding) -> list[str]:
     room = max((terminal.width() or 100) - 24, 30)
     arrow = "→ " if unicode else "-> "
     message = textwrap.wrap(printable(finding.message, unicode), room, break_on_hyphens=False)
-    remedy = textwrap.wrap(arrow + printable(finding.remedy, unicode), room) if finding.remedy else []
+    whole = textwrap.TextWrapper(room, break_on_hyphens=False, break_long_words=False)  # it has commands to copy
+    remedy = whole.wrap(arrow + printable(finding.remedy, unicode)) if finding.remedy else []
     head = terminal.tinted(f"{finding.level:8}", TINTS[finding.level]) + f" {finding.about:13}  "
     return [(head if place == 0 else " " * 24) + text for place, text in enumerate([*message, *remedy])]

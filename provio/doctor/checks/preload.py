@@ -10,11 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from provio.doctor import Finding, Place, check, note, ok, problem
-from provio.system import executable, shims
+from provio.system import executable, installation, shims
 from provio.system.executable import found_program
 from provio.trace.recording import SHIM
 
-REINSTALL = "install provio again with a C compiler (pip install --force-reinstall provio; in a checkout: make shim)"
 SOURCES = (".c", ".h", ".def")
 SLACK = 10 * 10**9  # ns: archives store times with a resolution of two seconds
 SANITIZERS = {
@@ -28,7 +27,7 @@ SANITIZERS = {
 def check_shim(_place: Place) -> Iterator[Finding]:
     """Yield whether the shim exists, is newer than its sources and can be loaded from its folder."""
     if not SHIM.exists():
-        yield problem(f"{SHIM} is missing: nothing can be recorded", REINSTALL)
+        yield problem(f"{SHIM} is missing: nothing can be recorded", _again())
         return
     if os.statvfs(SHIM).f_flag & os.ST_NOEXEC:
         yield problem(
@@ -38,9 +37,13 @@ def check_shim(_place: Place) -> Iterator[Finding]:
         return
     newer = _newer_source()
     if newer:
-        yield problem(f"{SHIM.name} is older than its source {newer}", REINSTALL)
+        yield problem(f"{SHIM.name} is older than its source {newer}", _again())
     else:
         yield ok(f"{SHIM.name} exists and is up to date")
+
+
+def _again() -> str:
+    return f"install provio again with a C compiler: {installation.install(again=True)}"
 
 
 def _newer_source() -> str:
@@ -68,7 +71,10 @@ def check_libc(_place: Place) -> Iterator[Finding]:
         return
     needed = _needed_glibc()
     if _number(version) < _number(needed):
-        yield problem(f"{name} {version} is older than {needed}, which the shim needs", "build it here: pip")
+        yield problem(
+            f"{name} {version} is older than {needed}, which the shim needs",
+            f"install it here from its sources: {installation.install(again=True)}",
+        )
     else:
         yield ok(f"{name} {version}, {machine}" + (f"; the shim needs {needed}" if needed else ""))
 

@@ -30,7 +30,9 @@ try:
     from urllib3.connection import HTTPConnection, HTTPSConnection
     from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
 except ImportError as error:
-    raise StoreError('a store on a server needs requests: pip install "provio[remote]"') from error
+    from provio.system import installation
+
+    raise StoreError(f"a store on a server needs requests: {installation.install('remote')}") from error
 
 if TYPE_CHECKING:
     from requests import Response
