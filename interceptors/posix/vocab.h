@@ -239,6 +239,7 @@
 #define TERM_reads ":reads"
 #define TERM_reason ":reason"
 #define TERM_recipe ":recipe"
+#define TERM_redirections ":redirections"
 #define TERM_replacedNs ":replacedNs"
 #define TERM_resolvedPath ":resolvedPath"
 #define TERM_resolvedPathEncoded ":resolvedPathEncoded"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NotRequired, TypedDict
 
 from provio.ask.document import Edge, Gap, Lineage, LineageDocument, command_line, targets
 from provio.ask.nodes import describe_with_programs
 from provio.ask.paths import Ways, made_from, order
+from provio.ask.redo import Redo, commands, is_cache, sort_after
 from provio.ask.stale import Names
 from provio.ask.walk import batches
 from provio.base.vocab import PROV
@@ -44,9 +46,11 @@ class LeftOut(TypedDict):
 
 
 class Impact(TypedDict):
-    """The answer: `steps` are in an executable order; because of the `gaps`, there may be more of them."""
+    """The answer: `steps` and the `runs` that contain them are in an executable order; because of the `gaps`, there may
+    be more of them."""
 
     targets: list[str]
+    runs: list[Redo]
     steps: list[Step]
     leftOut: list[LeftOut]
     gaps: list[Gap]
@@ -60,7 +64,13 @@ def impact(reader: Reader, document: LineageDocument, starts: set[str]) -> Impac
     for step in steps:
         fed = pipelines.get(step.get("process", ""), [])
         step["command"] = " | ".join([*fed, step["command"]])
-    return Impact(targets=targets(document), steps=steps, leftOut=plan.left_out(steps), gaps=document["gaps"])
+    return Impact(
+        targets=targets(document),
+        runs=commands(reader, steps),
+        steps=steps,
+        leftOut=plan.left_out(steps),
+        gaps=document["gaps"],
+    )
 
 
 def _with_makers(reader: Reader, document: LineageDocument) -> LineageDocument:
@@ -88,7 +98,11 @@ class _Plan:
         self.names.load(files)
         ordered = [iri for iri in reversed(order(self.ways)) if self.lineage.node[iri]["type"] == "FileVersion"]
         # A contribution (`~`) is part of the version that it went into.
-        self.products = [iri for iri in ordered if iri not in starts and self._makers(iri) and "~" not in iri]
+        self.products = [
+            iri
+            for iri in ordered
+            if iri not in starts and self._makers(iri) and "~" not in iri and not is_cache(self._path(iri))
+        ]
         self.state = {iri: self._state(iri) for iri in self.products}
 
     def _makers(self, iri: str) -> list[str]:
@@ -111,7 +125,7 @@ class _Plan:
             waiting += [one for one in needs[iri] if one not in wanted]
             wanted.update(needs[iri])
         kept = {iri: [one for one in needs[iri] if one in wanted] for iri in self.products if iri in wanted}
-        return [self._step(iri, kept[iri]) for iri in _sorted(kept)]
+        return [self._step(iri, kept[iri]) for iri in sort_after(kept)]
 
     def _needs(self) -> dict[str, list[str]]:
         """Return the direct inputs of each product.
@@ -123,13 +137,25 @@ class _Plan:
         needs: dict[str, list[str]] = {}
         for iri in self.products:
             needs[iri] = []
-            for source, _ in made_from(self.ways, iri):
+            for source in self._sources(iri):
                 replaced = self.state.get(source) == "overwritten"
                 if replaced and not self._paths(source) & self._paths(iri):
                     needs[iri] += [there[path] for path in self._paths(source) if there.get(path, iri) != iri]
                 elif source in self.state:
                     needs[iri].append(source)
         return {iri: list(dict.fromkeys(found)) for iri, found in needs.items()}
+
+    def _sources(self, iri: str) -> Iterator[str]:
+        """Yield the versions that a product was made from; those of the modules instead of their compiled form."""
+        seen, waiting = {iri}, [iri]
+        for one in waiting:  # grows during the loop
+            for source, _ in made_from(self.ways, one):
+                if source not in seen:
+                    seen.add(source)
+                    if is_cache(self._path(source)):
+                        waiting.append(source)
+                    else:
+                        yield source
 
     def _step(self, iri: str, after: list[str]) -> Step:
         node, maker = self.lineage.node[iri], self.lineage.node[self._makers(iri)[0]]
@@ -159,22 +185,6 @@ class _Plan:
             if state != "there" and (path := self._path(iri)) not in made
         }
         return sorted(found.values(), key=lambda one: one["path"])
-
-
-def _sorted(needs: dict[str, list[str]]) -> list[str]:
-    """Sort products after their inputs, otherwise in the given order; in a cycle of names the first one comes first."""
-    done: dict[str, None] = {}
-    visited: set[str] = set()
-    for first in needs:
-        stack = [first]
-        while stack:
-            visited.add(stack[-1])
-            following = next((one for one in needs[stack[-1]] if one not in visited), None)
-            if following is None:
-                done[stack.pop()] = None
-            else:
-                stack.append(following)
-    return list(done)
 
 
 def _pipelines(reader: Reader, processes: set[str]) -> dict[str, list[str]]:

@@ -152,6 +152,7 @@ class _Writer:
             *self._texts(
                 run,
                 "commandLine",
+                "redirections",
                 "name",
                 "campaign",
                 "cwd",

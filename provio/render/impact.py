@@ -10,6 +10,7 @@ from provio.ask import fold as folding
 from provio.ask.document import local_name
 from provio.base.table import align
 from provio.base.text import plural, printable, shorter_path
+from provio.render import redo as commands
 from provio.render.json import dumped
 from provio.render.records import render as render_records
 
@@ -18,13 +19,21 @@ if TYPE_CHECKING:
 
 COLUMNS = ("step", "product", "command", "in", "run")
 SHORT = 13  # characters of a run's id, on a terminal
-MOST = 10  # gaps that are printed
+MOST = 3  # gaps that are printed
 NOTHING = "nothing that is there was made from it"
 NOTHING_RECORDED = "nothing that is there is recorded as made from it, but not everything was recorded"
 REASONS = {"gone": ("is gone", "are gone"), "overwritten": ("was overwritten since", "were overwritten since")}
 
 
 def render(
+    impact: Impact, *, width: int | None = 80, unicode: bool = True, folder: str | None = None, fold: bool = False
+) -> str:
+    """Return the commands to repeat, in an executable order, each with its products; and the omitted products."""
+    redo = list(commands.lines(impact["runs"], width=width, unicode=unicode, folder=folder, fold=fold))
+    return "".join(line + "\n" for line in [*redo, *_notes(impact, folder, fold, unicode)])
+
+
+def processes(
     impact: Impact, *, width: int | None = 80, unicode: bool = True, folder: str | None = None, fold: bool = False
 ) -> str:
     """Return a row for each product, in an executable order, and the omitted products with reasons.
@@ -40,21 +49,26 @@ def render(
         run = local_name(step.get("run", ""))[: None if width is None else SHORT]
         rows.append((str(place), product, step["command"], where, run))
         place += len(steps)
+    here = all(step.get("cwd", folder) == folder for step in impact["steps"])
+    kept = [place for place, name in enumerate(COLUMNS) if name != "in" or not here]
+    names, cells = [COLUMNS[place] for place in kept], [[row[place] for place in kept] for row in rows]
+    table = align(names, cells, width=width, unicode=unicode, right={"step"}) if rows else ""
+    return table + "".join(note + "\n" for note in _notes(impact, folder, fold, unicode))
+
+
+def _notes(impact: Impact, folder: str | None, fold: bool, unicode: bool) -> list[str]:
+    """Return the omitted products, and the gaps, because of which there may be more."""
     left_out = folding.fold(impact["leftOut"], lambda one: (one["reason"], _folder(one["path"])) if fold else None)
     notes = [
         f"left out: {_name([one['path'] for one in group], folder)} {REASONS[group[0]['reason']][len(group) > 1]}"
         for group in left_out
     ]
-    if not rows:
+    if not impact["steps"]:
         notes.insert(0, NOTHING_RECORDED if impact["gaps"] else NOTHING)
     reasons = list(dict.fromkeys(gap["reason"] for gap in impact["gaps"]))
     notes += [f"! {reason}" for reason in reasons[:MOST]]
     notes += [f"! {plural(len(reasons) - MOST, 'other gap')} (--as json)"] if len(reasons) > MOST else []
-    here = all(step.get("cwd", folder) == folder for step in impact["steps"])
-    kept = [place for place, name in enumerate(COLUMNS) if name != "in" or not here]
-    names, cells = [COLUMNS[place] for place in kept], [[row[place] for place in kept] for row in rows]
-    table = align(names, cells, width=width, unicode=unicode, right={"step"}) if rows else ""
-    return table + "".join(printable(note, unicode) + "\n" for note in notes)
+    return [printable(note, unicode) for note in notes]
 
 
 def _groups(steps: list[Step], fold: bool) -> Iterator[Sequence[Step]]:

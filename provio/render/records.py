@@ -99,7 +99,10 @@ TABLES = {
         in text the working folder of the command
         run text the id of the run of the command
     """,
-        "an object with `targets`, `steps` (each with the steps that it comes `after`), `leftOut` and `gaps`",
+        "an object with `targets`, `runs`, `steps` (the products, each with the steps that it comes `after`), "
+        "`leftOut` and `gaps`. Each of `runs` is a command to repeat, in an executable order: `run`, `command` (for a "
+        "shell), `arguments`, `cwd`, `redirections` (of its standard streams), `products`, `gone` (the products that "
+        "are absent), `after` (the runs before it), `failed` (`exit 3`, `signal 9`), `process` (one of a shell)",
     ),
     "verify": _table(
         """

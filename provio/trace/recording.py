@@ -16,6 +16,7 @@ from provio.base.vocab import NS, RUN_BASE
 from provio.settings.home import Home, find_or_make
 from provio.system import proc, ranks, statx
 from provio.system.executable import Unwatchable
+from provio.system.streams import redirections
 from provio.trace import environment, liveness, run_source
 from provio.trace.redact import Redaction
 from provio.trace.run_source import put
@@ -252,6 +253,9 @@ def _facts(recording: Recording) -> list[tuple[str, str]]:
         turtle.text_or_encoded("project", os.fsencode(recording.home.project)),
         turtle.text_or_encoded("homeFolder", os.path.expanduser(b"~")),
     ]
+    if streams := redirections():
+        words = turtle.encode_argv(recording.redaction.arguments(streams))
+        pairs.append(("redirections", turtle.literal(words)))
     git = environment.git_state(cwd)
     if git:
         pairs += [("gitCommit", turtle.literal(git[0])), ("gitDirty", str(git[1]).lower())]

@@ -322,8 +322,9 @@ def processes(found: Trace, redaction: Redaction) -> None:
 
 def trace(found: Trace, redaction: Redaction) -> None:
     """Redact a trace's command lines and environment, before they are stored or shown."""
-    if "commandLine" in found.run:
-        found.run["commandLine"] = redaction.command_line(found.run["commandLine"])
+    for name in ("commandLine", "redirections"):
+        if name in found.run:
+            found.run[name] = redaction.command_line(found.run[name])
     processes(found, redaction)
     found.environment = {name: redaction.variable(name, value) for name, value in found.environment.items()}
 

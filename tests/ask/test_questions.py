@@ -574,7 +574,7 @@ def test_impact(pipeline: Project) -> None:
     assert impact(pipeline, "k", "a") == ([b, c, d], [])
     assert impact(pipeline, "d") == ([], [])
     assert pipeline.provio("impact", "d").stdout == "nothing that is there was made from it\n"
-    table = pipeline.provio("impact", "k").stdout.splitlines()
+    table = pipeline.provio("impact", "k", "--steps", "process").stdout.splitlines()
     assert [line.split()[:5] for line in table[2:]] == [["1", "c", "cat", "b", "k"], ["2", "d", "cat", "c", "a"]]
     pipeline.sh("echo 7 > k")
     assert impact(pipeline, "k") == ([c, d], [])

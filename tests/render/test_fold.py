@@ -140,6 +140,7 @@ def test_products_of_one_process_are_folded_in_a_table() -> None:
     """In the impact: one line if one process made the files of a folder one after the other."""
     run = "https://w3id.org/provio/run/0193"
     answer = Impact(
+        runs=[],
         steps=[
             *[
                 {"product": f"v{n}", "path": f"/d/parts/{n}", "state": "there", "command": "split raw", "after": [],
@@ -152,14 +153,14 @@ def test_products_of_one_process_are_folded_in_a_table() -> None:
         leftOut=[{"product": f"o{n}", "path": f"/d/old/{n}", "reason": "gone"} for n in range(6)],
         gaps=[],
     )  # type: ignore[typeddict-item]  # fmt: skip
-    assert impact.render(answer, folder="/d", fold=True) == (
+    assert impact.processes(answer, folder="/d", fold=True) == (
         "step  product          command    run\n"
         "────  ───────────────  ─────────  ────\n"
         "   1  parts/  7 files  split raw  0193\n"
         "   8  sum              sum        0193\n"
         "left out: old/  6 files are gone\n"
     )
-    assert impact.render(answer, folder="/d").count("\n") == 2 + 8 + 6
+    assert impact.processes(answer, folder="/d").count("\n") == 2 + 8 + 6
 
 
 @pytest.fixture(scope="module")

@@ -316,6 +316,12 @@ def runs_options(verb: Verb) -> Verb:
     return campaign(click.option("--name", metavar="N", help="Only runs with this name.")(verb))
 
 
+def code_option(verb: Verb) -> Verb:
+    """Add `--no-code`: changed programs, scripts and modules do not count."""
+    text = "Only data count: not the programs, scripts and modules that ran."
+    return click.option("--no-code", is_flag=True, help=text)(verb)
+
+
 def walk_options(verb: Verb) -> Verb:
     """Add the options of a walk from files: direction, depth, strength of ties, version, runs."""
     via = "Follow ties of at least this strength."

@@ -7,24 +7,33 @@ from typing import Any
 import click
 
 from provio.base import terminal
-from provio.cli.verbs import FORMS, fold_option, runs_options, stoppable, store_option
+from provio.cli.verbs import FORMS, Choice, code_option, fold_option, runs_options, stoppable, store_option
 
 
 @click.command("impact", short_help="Which files must be re-created after a change?")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @runs_options
+@click.option(
+    "--steps",
+    type=Choice(["run", "process"]),
+    default="run",
+    show_default=True,
+    help="The commands that you ran, or the processes that made the files.",
+)
+@code_option
 @click.option("--as", "form", type=FORMS, default="table", show_default=True)
 @fold_option
 @store_option
 @stoppable
-def command(files: tuple[str, ...], form: str, fold: bool, **which: Any) -> int:
-    """List the files to re-create if FILE changed, in a possible order, with the commands.
+def command(files: tuple[str, ...], form: str, fold: bool, steps: str, no_code: bool, **which: Any) -> int:
+    """List the commands to repeat if FILE changed, in a possible order, with the files that they make again.
 
-    These are the existing files that were made from any version of FILE, by data or carried. Removed and overwritten
-    files are omitted, unless a later file was made from them.
+    These are the existing files that were made from any version of FILE, by data or carried. Programs and modules
+    count, and their sources. Removed and overwritten files are omitted, unless a later file was made from them.
 
     \b
     Example: provio impact WestSac.h5
+             provio impact filter.c --steps process
              provio impact WestSac.h5#/DataTimeChannel
     """
     from provio.ask.earlier import all_versions
@@ -39,7 +48,7 @@ def command(files: tuple[str, ...], form: str, fold: bool, **which: Any) -> int:
     pairs = zip(request.texts, request.targets, strict=True)
     starts = [iri for text, target in pairs for iri in all_versions(request.reader, text, target)]
     inside = any(is_member(target.iri) for target in request.targets)
-    document = lineage(request.reader, request.targets, Scope(forward=True, inside=inside), starts)
+    document = lineage(request.reader, request.targets, Scope(forward=True, inside=inside, code=not no_code), starts)
     if inside:
         document = contracted(request.reader, document)
         starts = [iri.partition("#")[0] for iri in starts]
@@ -52,5 +61,6 @@ def command(files: tuple[str, ...], form: str, fold: bool, **which: Any) -> int:
         terminal.out(report.for_programs(answer, form))
     else:
         width, unicode = terminal.width(), terminal.unicode()
-        terminal.out(report.render(answer, width=width, unicode=unicode, folder=terminal.folder(), fold=fold))
+        shown = report.render if steps == "run" else report.processes
+        terminal.out(shown(answer, width=width, unicode=unicode, folder=terminal.folder(), fold=fold))
     return request.unknown.exit_code if request.unknown else 0
