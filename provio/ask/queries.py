@@ -37,7 +37,7 @@ KINDS = {  # the valid values of each type, in words; `provio.ask.parameters` ma
     "words": "part of a command line, quoted as for a shell",
     "path": "path, which is made absolute",
     "file": "file, or FILE#/DATASET: the version that is there now",
-    "run": "run: `last`, an id, the beginning of one, or a name",
+    "run": "run: `last`, `last~1`, an id, the beginning of one, or a name",
     "iri": "IRI: <https://…>, or a name such as provio:Read",
     "integer": "integer",
     "count": "number of rows",

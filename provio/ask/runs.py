@@ -159,14 +159,30 @@ def title(reader: Reader, run: str) -> str:
     return f"{cut_path(command, 80)} – {moment(row['start'])}" if "start" in row else command or run
 
 
+LAST = re.compile(r"last(?:~(\d{1,6}))?")
+
+
+def counted_back(name: str, ids: Sequence[str]) -> str | None:
+    """Return the run that `last`, or `last~N` (the run N before it), means among ids, oldest first; None if there are
+    none.
+
+    Raises NothingKnown if there are fewer runs.
+    """
+    found = LAST.fullmatch(name)
+    back = int((found and found[1]) or 0)
+    if back and back >= len(ids):
+        raise NothingKnown(f"there is no {name}: {plural(len(ids), 'run')} recorded (provio runs lists them)")
+    return ids[-1 - back] if ids else None
+
+
 def find(reader: Reader, name: str) -> str | None:
-    """Return the id of the run that `name` refers to: `last`, an id, a prefix of one, or the name of a run (the
-    newest)."""
+    """Return the id of the run that `name` refers to: `last`, `last~1`, an id, a prefix of one, or the name of a run
+    (the newest)."""
     rows = list(reader.rows(LISTING))
     if not name:
         return None
-    if name == "last":
-        return rows[-1]["run"] if rows else None
+    if LAST.fullmatch(name):
+        return counted_back(name, [row["run"] for row in rows])
     named = [row["run"] for row in rows if row.get("name") == name or row["run"] == name]
     starting = [row["run"] for row in rows if row["run"].startswith(name)]
     if not named and len(starting) > 1:

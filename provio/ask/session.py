@@ -318,7 +318,12 @@ def run_id(reader: Store, name: str) -> str:
 
 
 def run_folder(home: Home, name: str) -> Path:
-    """Return the folder of the only run with an id that starts with `name`, merged or not."""
+    """Return the folder of the run that `last` or `last~N` means, or of the only one with an id that starts with
+    `name`, merged or not."""
+    from provio.ask import runs
+
+    if runs.LAST.fullmatch(name):
+        name = runs.counted_back(name, sorted(folder.name for folder in home.run_folders())) or name
     found = [folder for folder in home.run_folders() if name and folder.name.startswith(name)]
     if len(found) != 1:
         problem, remedy = ("several run ids start", "give more of the id") if found else ("no run id starts", LISTS)

@@ -73,7 +73,7 @@ def test_every_verb_is_listed(project: Project, verb: str) -> None:
     """Its help has an example, the help of all lists it, and so does the README's table."""
     shown = " ".join(project.provio(verb, "--help").stdout.split())
     assert re.search(rf"Example: provio {verb}\b", shown)
-    assert re.search(rf"(?m)^  {verb} +\S", project.provio("--help").stdout)
+    assert re.search(rf"(?m)^  {verb} +\S", project.provio("help", "--all").stdout)
     assert f"`provio {verb}" in (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
 
 

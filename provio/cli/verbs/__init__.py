@@ -8,7 +8,7 @@ functions, so that other verbs start faster.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import cache, wraps
 from importlib import import_module
@@ -18,28 +18,9 @@ import click
 
 from provio import __version__
 from provio.base import terminal
+from provio.cli import words
 
-# In the order in which users need them; a verb in no group is listed in the last one.
-GROUPS = {
-    "Record": ("run", "container", "env", "kernel"),
-    "Query": (
-        "lineage",
-        "why",
-        "impact",
-        "runs",
-        "show",
-        "query",
-        "stats",
-        "best",
-        "checkpoint",
-        "diff",
-        "view",
-        "serve",
-        "export",
-    ),
-    "Maintain": ("verify", "validate", "merge", "backup", "prune", "rm"),
-    "Set up": ("init", "config", "vocab", "doctor", "batch", "include", "completion", "help"),
-}
+EVERY_VERB = "provio.every_verb"  # in a context: its help lists all verbs
 
 
 @cache
@@ -72,15 +53,6 @@ class Context(click.Context):
     formatter_class = Formatter
 
 
-def groups(known: Iterable[str]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the title of each group and its verbs among `known`."""
-    rest = set(known)
-    for title, listed in GROUPS.items():
-        found = [name for name in listed if name in rest]
-        rest -= set(found)
-        yield title, found + (sorted(rest) if title == "Set up" else [])
-
-
 class Verbs(click.Group):
     """The verbs in `verbs/`; only the called one is loaded."""
 
@@ -91,10 +63,11 @@ class Verbs(click.Group):
         return names()
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """Load a verb; return None if there is no verb with this name."""
-        if cmd_name not in names():
+        """Load a verb, by its name or an alias; return None if there is no such verb."""
+        name = words.ALIASES.get(cmd_name, cmd_name)
+        if name not in names():
             return None
-        command = load(cmd_name)
+        command = load(name)
         command.context_class = Context
         if "_PROVIO_COMPLETE" in os.environ:
             from provio.cli import completion
@@ -105,41 +78,26 @@ class Verbs(click.Group):
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[Any, Any, list[str]]:
         """Return the called verb; raise UsageError with a suggestion if there is none."""
         name = args[0]
-        if not name.startswith("-") and name not in names() and not ctx.resilient_parsing:
-            raise click.UsageError(f"{name!r} is no verb{suggestion_for(name, args[1:])}", ctx)
+        known = name.startswith("-") or name in names() or name in words.ALIASES
+        if not known and not ctx.resilient_parsing:
+            raise click.UsageError(f"{name!r} is no verb{words.suggestion_for(name, args[1:], names())}", ctx)
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """Write the verbs in their groups."""
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the verbs of every day, or, for `help --all`, all verbs in their groups."""
         width = max(map(len, names()))
-        for title, found in groups(names()):
+        for title, found in words.groups(names()):
+            if title != words.EVERY_DAY and not ctx.meta.get(EVERY_VERB):
+                continue
             with formatter.section(title):
                 formatter.write_dl([(f"{name:{width}}", load(name).get_short_help_str(72)) for name in found])
-
-
-def suggestion_for(name: str, rest: list[str]) -> str:
-    """Return a clause with the call that a word in place of a verb probably means, or an empty string."""
-    import shlex
-    import shutil
-
-    from provio.settings.types import suggestion
-
-    near = suggestion(name, names())
-    if near:
-        return near
-    if os.path.isfile(name) and not (os.access(name, os.X_OK) and "/" in name):
-        return f": did you mean provio lineage {shlex.quote(name)}?"
-    if shutil.which(name):
-        words = [name, *rest] if len(rest) < 4 else [name, *rest[:3], "…"]
-        return f": did you mean provio run -- {' '.join(shlex.quote(word) if word != '…' else word for word in words)}?"
-    return ""
 
 
 @click.group(
     cls=Verbs,
     subcommand_metavar="VERB ...",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="`provio help VERB` explains a verb, with examples.",
+    epilog="`provio help VERB` explains a verb, with examples. `provio help --all` lists all verbs.",
 )
 @click.version_option(__version__, "-V", "--version", message="provio %(version)s")
 def cli() -> None:
@@ -194,6 +152,17 @@ class Choice(click.Choice):  # type: ignore[type-arg]
         from provio.settings.types import among
 
         return f"{value!r} is not allowed{among(str(value), self.choices, self.see)}"
+
+
+class Form(click.Option):
+    """`--as FORM`. `--format FORM` is a hidden alias; `--json` is `--as json`, where there is this form."""
+
+    def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
+        """Add the option and its aliases, which neither help nor completion lists."""
+        super().add_to_parser(parser, ctx)
+        parser.add_option(self, ["--format"], dest=self.name)
+        if "json" in getattr(self.type, "choices", ()):
+            parser.add_option(self, ["--json"], dest=self.name, action="store_const", const="json")
 
 
 FORMS = Choice(["table", "json", "csv", "tsv"])

@@ -8,7 +8,7 @@ import click
 
 from provio.ask import session
 from provio.base import terminal
-from provio.cli.verbs import FORMS, runs_options, stoppable, store_option
+from provio.cli.verbs import FORMS, Form, runs_options, stoppable, store_option
 
 if TYPE_CHECKING:
     from provio.ask.experiments import Best
@@ -23,7 +23,7 @@ SHOWN = 13  # characters of a run's id
 @click.option("--max", "low", flag_value=False, type=bool, default=None, help="The highest value is the best.")
 @click.option("--min", "low", flag_value=True, type=bool, help="The lowest value is the best [default of losses].")
 @click.option("--limit", type=click.IntRange(min=0), help="At most this many rows; 0: all [default: 20 in a table].")
-@click.option("--as", "form", type=FORMS, default="table", show_default=True)
+@click.option("--as", "form", cls=Form, type=FORMS, default="table", show_default=True)
 @runs_options
 @store_option
 @stoppable

@@ -11,7 +11,7 @@ import click
 
 from provio.base import terminal
 from provio.base.errors import ConfigError
-from provio.cli.verbs import FORMS, Choice
+from provio.cli.verbs import FORMS, Choice, Form
 from provio.settings import edit, load
 from provio.settings import home as homes
 
@@ -25,7 +25,7 @@ def _scope(verb: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @click.group("config", short_help="Show and change settings.", invoke_without_command=True)
-@click.option("--as", "form", type=FORMS, default="table", show_default=True)
+@click.option("--as", "form", cls=Form, type=FORMS, default="table", show_default=True)
 @click.pass_context
 def command(context: click.Context, form: str) -> int:
     """Show every setting, its value and its source: a file and line, a variable, or the default.
@@ -53,7 +53,7 @@ def _rendered(rows: list[edit.Setting], form: str) -> str:
 
 @command.command("get", short_help="Print one value.")
 @click.argument("key")
-@click.option("--as", "form", type=Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--as", "form", cls=Form, type=Choice(["text", "json"]), default="text", show_default=True)
 def get(key: str, form: str) -> int:
     """Print the value of KEY: one line for each item of a list or entry of a table.
 

@@ -8,7 +8,7 @@ import click
 
 from provio.ask import session
 from provio.base import terminal
-from provio.cli.verbs import FORMS, stoppable, store_option
+from provio.cli.verbs import FORMS, Form, stoppable, store_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.command("diff", short_help="Compare the configurations of two runs.")
 @click.argument("first", metavar="RUN")
 @click.argument("second", metavar="RUN")
-@click.option("--as", "form", type=FORMS, default="table", show_default=True)
+@click.option("--as", "form", cls=Form, type=FORMS, default="table", show_default=True)
 @store_option
 @stoppable
 def command(first: str, second: str, form: str) -> int:

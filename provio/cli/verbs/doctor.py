@@ -11,7 +11,7 @@ import click
 
 from provio.base import terminal
 from provio.base.text import plural
-from provio.cli.verbs import FORMS
+from provio.cli.verbs import FORMS, Form
 
 if TYPE_CHECKING:
     from provio.doctor import Finding
@@ -24,7 +24,7 @@ TINTS = {"ok": 32, "note": 33, "problem": 31}
     short_help="Check whether runs can be recorded here, with remedies.",
     context_settings={"allow_interspersed_args": False},
 )
-@click.option("--as", "form", type=FORMS, default="table", show_default=True)
+@click.option("--as", "form", cls=Form, type=FORMS, default="table", show_default=True)
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def command(form: str, command: tuple[str, ...]) -> int:
     """Check whether runs can be recorded here, and whether COMMAND can, which is not started: the shim, programs that

@@ -6,12 +6,12 @@ import click
 
 from provio.ask import session
 from provio.base import terminal
-from provio.cli.verbs import OutputFile, stoppable, store_option
+from provio.cli.verbs import Form, OutputFile, stoppable, store_option
 
 
 @click.command("export", short_help="Print the graph for other tools.")
 @click.argument("run", required=False)
-@click.option("--as", "form", default="trig", show_default=True, help="trig, nquads or ttl.")
+@click.option("--as", "form", cls=Form, default="trig", show_default=True, help="trig, nquads or ttl.")
 @click.option("-o", "--output", type=OutputFile(), help="Write to a file.")
 @store_option
 @stoppable

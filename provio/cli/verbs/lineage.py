@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from provio.base import terminal
-from provio.cli.verbs import Choice, fold_option, level_option, stoppable, store_option, walk_options
+from provio.cli.verbs import Choice, Form, fold_option, level_option, stoppable, store_option, walk_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +26,7 @@ LINEAGE_FORMS = Choice(["tree", "table", "json", "csv", "tsv", "dot", "ttl"])
 @click.option(
     "--most", type=click.IntRange(min=1), default=MOST_PATHS, show_default=True, help="At most this many --paths."
 )
-@click.option("--as", "form", type=LINEAGE_FORMS, default="tree", show_default=True)
+@click.option("--as", "form", cls=Form, type=LINEAGE_FORMS, default="tree", show_default=True)
 @fold_option
 @store_option
 @stoppable

@@ -44,12 +44,17 @@ class Before(Time):
 @lost_option
 @fast_option
 def command(before: datetime | None, dry_run: bool, yes: bool, lost: bool, fast: bool) -> int:
-    """Remove the runs that ended before a time, as `provio rm` does, and remains of damaged stores and killed
-    processes.
+    """Remove the runs that ended before a time, as `provio rm --older-than` does, and remains of damaged stores and
+    killed processes.
 
     A run stays, however old, if it is in progress or another host may still work on it. Example:
     provio prune --older-than 30d --dry-run
     """
+    return remove_old(before, dry_run, yes, lost, fast)
+
+
+def remove_old(before: datetime | None, dry_run: bool, yes: bool, lost: bool, fast: bool) -> int:
+    """Remove the runs that ended before a time, if one is given, and remains."""
     from provio.ask import federated
     from provio.merge import removal
     from provio.settings import home as homes

@@ -13,7 +13,7 @@ import click
 from provio.ask import session
 from provio.base import terminal
 from provio.base.errors import BadQuery
-from provio.cli.verbs import FORMS, runs_options, stoppable, store_option
+from provio.cli.verbs import FORMS, Form, runs_options, stoppable, store_option
 
 if TYPE_CHECKING:
     from provio.ask.queries import Question
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @click.option("--list", "listed", is_flag=True, help="List the named queries.")
 @click.option("--show", is_flag=True, help="Show the title of QUESTION, its parameters, an example and its SPARQL.")
 @click.option(
-    "--as", "form", type=FORMS, default=None, help="table on a terminal, otherwise tsv.  [table|json|csv|tsv]"
+    "--as", "form", cls=Form, type=FORMS, default=None, help="table on a terminal, otherwise tsv.  [table|json|csv|tsv]"
 )
 @click.option(
     "--service", is_flag=True, help="Allow SERVICE (and LOAD in an update), which send requests to other servers."

@@ -9,7 +9,7 @@ import click
 
 from provio.ask import session
 from provio.base import terminal
-from provio.cli.verbs import FORMS, runs_options, stoppable, store_option
+from provio.cli.verbs import FORMS, Form, runs_options, stoppable, store_option
 from provio.trace import run_source
 
 MOST = 100  # runs shown on a terminal
@@ -18,7 +18,7 @@ TITLES = {"size": "record", "files": "in files"}  # not those that a run wrote
 
 
 @click.command("runs", short_help="List the recorded runs.")
-@click.option("--as", "form", type=FORMS, default="table", show_default=True)
+@click.option("--as", "form", cls=Form, type=FORMS, default="table", show_default=True)
 @click.option(
     "--limit", type=click.IntRange(min=1), help="Only the newest runs [default: 100 on a terminal, otherwise all]."
 )

@@ -12,13 +12,13 @@ from provio.ask.walk import Nodes
 from provio.base import terminal
 from provio.base.text import moment, plural, printable, size
 from provio.base.vocab import local_name
-from provio.cli.verbs import TEXT_FORMS, fold_option, stoppable, store_option
+from provio.cli.verbs import TEXT_FORMS, Form, fold_option, stoppable, store_option
 from provio.store import Reader
 
 
 @click.command("show", short_help="Show one run, or a dataset.")
 @click.argument("run", metavar="RUN|FILE#/DATASET")
-@click.option("--as", "form", type=TEXT_FORMS, default="text", show_default=True)
+@click.option("--as", "form", cls=Form, type=TEXT_FORMS, default="text", show_default=True)
 @fold_option
 @store_option
 @stoppable

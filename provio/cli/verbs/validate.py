@@ -10,7 +10,7 @@ import click
 
 from provio.ask import session
 from provio.base import terminal
-from provio.cli.verbs import Choice, stoppable, store_option
+from provio.cli.verbs import Choice, Form, stoppable, store_option
 
 if TYPE_CHECKING:
     from provio.validate.check import Outcome
@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 @click.command("validate", short_help="Check graphs against PROV-CONSTRAINTS.")
 @click.argument("arguments", nargs=-1, metavar="[RUN|FILE]...")
-@click.option("--as", "form", type=Choice(["table", "json", "csv", "tsv", "junit"]), default="table", show_default=True)
+@click.option(
+    "--as", "form", cls=Form, type=Choice(["table", "json", "csv", "tsv", "junit"]), default="table", show_default=True
+)
 @click.option("--strict", is_flag=True, help="Exit with 1 for a lint too.")
 @click.option("--shacl", is_flag=True, help="Check the shapes with pyshacl (small graphs) instead of SPARQL.")
 @store_option

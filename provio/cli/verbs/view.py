@@ -87,10 +87,11 @@ def _show(output: str) -> None:
 
 def _are_files(arguments: tuple[str, ...]) -> bool:
     """Return whether the arguments are files; raise UsageError if a run is among several."""
+    from provio.ask.runs import LAST
     from provio.settings.home import RUN_ID
 
     for name in arguments if len(arguments) > 1 else ():
-        if (name == "last" or RUN_ID.fullmatch(name)) and not os.path.lexists(name):
+        if (LAST.fullmatch(name) or RUN_ID.fullmatch(name)) and not os.path.lexists(name):
             raise click.UsageError(
                 f"a run cannot be drawn with files: name {name} alone, or only files (./{name} is a file)"
             )

@@ -7,14 +7,14 @@ from typing import Any
 import click
 
 from provio.base import terminal
-from provio.cli.verbs import TEXT_FORMS, fold_option, runs_options, stoppable, store_option, version_options
+from provio.cli.verbs import TEXT_FORMS, Form, fold_option, runs_options, stoppable, store_option, version_options
 
 
 @click.command("why", short_help="Which process made a file, and how?")
 @click.argument("file")
 @version_options
 @runs_options
-@click.option("--as", "form", type=TEXT_FORMS, default="text", show_default=True)
+@click.option("--as", "form", cls=Form, type=TEXT_FORMS, default="text", show_default=True)
 @fold_option
 @store_option
 @stoppable
