@@ -20,13 +20,14 @@ FOLDERS = ("notices", "notices/printed")
 MOST = 3  # lines about runs that a verb prints
 SHORT = 18  # characters of a run's id
 GAP = f" <{RDF}type> <{NS}Gap> "
+EDITED = f'~untracked> <{NS}reason> "changed after '  # a file that the user edited between runs: no news
 STATED = re.compile(r"/(gap|g1|unwatched|e[0-9]+|damage)>$")  # endings of gaps that the line at the end of a run counts
 
 
 def concluded(piece: str) -> int:
     """Return the number of gaps in a piece of a graph (N-Triples) that a merge concluded."""
     subjects = (line.partition(" ")[0] for line in piece.split("\n") if GAP in line) if GAP in piece else ()
-    return sum(STATED.search(subject) is None for subject in subjects)
+    return sum(STATED.search(subject) is None for subject in subjects) - piece.count(EDITED)
 
 
 def leave(home: Home, run: str, gaps: int = 0, damages: int = 0) -> None:

@@ -33,6 +33,12 @@ def test_gaps_that_a_trace_states_are_not_counted() -> None:
     assert notices.concluded(stated + own) == 2
 
 
+def test_a_file_that_the_user_edited_is_no_news() -> None:
+    gap = f"<v~untracked> <{RDF}type> <{NS}Gap> .\n<v~untracked> <{NS}reason> "
+    assert notices.concluded(gap + '"changed after 2026-11-20T12:15:00Z by something that was not seen" .\n') == 0
+    assert notices.concluded(gap + '"made while run R went on, by something that was not seen" .\n') == 1
+
+
 def test_each_notice_is_printed_once(home: Home) -> None:
     """A run that is merged again has a notice only if the result is another one."""
     notices.leave(home, RUNS[0], gaps=2)
