@@ -13,7 +13,7 @@ show the words of `NOT_COMPARED`, and neither "unchanged" nor "changed" without 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from provio.ask.target import current_version
@@ -54,13 +54,17 @@ class Contents:
         """Read the ties and hashes of some versions and of the present versions at some paths."""
         found = {version.partition("#")[0] for version in versions}
         found |= {now for path in paths if (now := self.current(path))}
-        frontier = found - self._ties.keys()
+        frontier = self._new(found)
         while frontier:  # step by step: not every server follows a path from several versions
             self._ties |= {version: set() for version in frontier}
             self._hashes |= {version: set() for version in frontier}
             for batch in batches(sorted(frontier)):
                 self._read(f"VALUES ?v {{ {' '.join(f'<{iri}>' for iri in batch)} }}")
-            frontier = set().union(*(self._ties[version] for version in frontier)) - self._ties.keys()
+            frontier = self._new(set().union(*(self._ties[version] for version in frontier)))
+
+    def _new(self, versions: Iterable[str]) -> set[str]:
+        """Return the versions that were not read yet; a difference of sets would visit all that were."""
+        return {version for version in versions if version not in self._ties}
 
     def _read(self, values: str) -> None:
         ties = "prov:alternateOf | ^prov:alternateOf | provio:sameContentAs | ^provio:sameContentAs"
@@ -68,6 +72,10 @@ class Contents:
             self._ties[version].add(other)
         for version, digest in self.reader.table(f"SELECT DISTINCT ?v ?h {{ {values} ?v provio:sha256 ?h }}"):
             self._hashes[version].add(digest)
+
+    def know(self, present: Mapping[bytes, str | None]) -> None:
+        """Take over the versions that are at some paths now."""
+        self._now.update(present)
 
     def current(self, path: bytes) -> str | None:
         """Return the version that is at a path now; None if there is no file."""

@@ -24,6 +24,10 @@ from pathlib import Path
 
 from provio.base.records import plain
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import ctypes
+
 Record = dict[str, str]
 AT_FDCWD = -100
 STATX_BASIC_STATS, STATX_BTIME = 0x7FF, 0x800
@@ -105,8 +109,7 @@ def facts(path: bytes) -> Facts:
     import ctypes  # slow to import, and rarely needed
 
     answer = ctypes.create_string_buffer(256)
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.statx(AT_FDCWD, path, 0, STATX_BASIC_STATS | STATX_BTIME, answer) != 0:
+    if _libc().statx(AT_FDCWD, path, 0, STATX_BASIC_STATS | STATX_BTIME, answer) != 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), os.fsdecode(path))
     mask, inode, size, *times, major, minor = struct.unpack_from(STATX, answer)
@@ -114,6 +117,14 @@ def facts(path: bytes) -> Facts:
         seconds * 1_000_000_000 + rest for seconds, rest in zip(times[::2], times[1::2], strict=True)
     )
     return Facts(f"{major}:{minor}", inode, birth if mask & STATX_BTIME else 0, mtime, ctime, size)
+
+
+@cache
+def _libc() -> ctypes.CDLL:
+    """Return the C library; to open it takes ten times as long as a call."""
+    import ctypes
+
+    return ctypes.CDLL(None, use_errno=True)
 
 
 # Mounts.
