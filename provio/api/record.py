@@ -220,6 +220,21 @@ class Store:
         reader = self._open()
         return Rows(("what", "value", "number"), runs.facts(reader, session.run_id(reader, run)))
 
+    def status(self, *paths: str | os.PathLike[str]) -> Rows:
+        """Return the state of the project's recorded files, or of these files and folders, and the commands whose last
+        run failed.
+
+        Columns: state (`stale`, `changed`, `failed`, `unsure`, `missing`, `unknown`, `current`), path (absolute),
+        reason, run (which made the file, or failed), time (of the change or failure), command (instead of a path).
+        A relative path is relative to the current folder.
+        """
+        from provio.ask.status import place_of, status
+        from provio.render.records import TABLES
+        from provio.render.status import cells
+
+        found = status(self._open(), place_of(str(self._home.project), [os.fspath(path) for path in paths]))
+        return Rows(TABLES["status"].names, map(cells, found.rows))
+
     def stats(self, *run: str) -> Figures:
         """Return the I/O statistics of these runs, or of all runs.
 

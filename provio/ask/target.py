@@ -228,6 +228,23 @@ def current_version(path: bytes) -> str | None:
     return version_iri(domain(os.path.realpath(path), facts), facts) if facts else None
 
 
+def current_versions(paths: Iterable[bytes]) -> dict[bytes, str | None]:
+    """Return the IRI of the version at each path; None if there is no file, or none that can be reached. Links are
+    resolved once for each device: all its mounts hold the same storage."""
+    domains: dict[str, str] = {}
+    found: dict[bytes, str | None] = {}
+    for path in paths:
+        try:
+            facts = statx.facts(path)
+        except (OSError, ValueError):
+            found[path] = None
+            continue
+        if facts.device not in domains:
+            domains[facts.device] = domain(os.path.realpath(path), facts)
+        found[path] = version_iri(domains[facts.device], facts)
+    return found
+
+
 def domain_of(path: bytes) -> str | None:
     """Return the storage domain of a path, or if it does not exist, of its nearest existing parent folder; None if
     there is none."""

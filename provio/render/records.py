@@ -113,6 +113,17 @@ TABLES = {
     """,
         "an object with `files` (the rows) and `counts`",
     ),
+    "status": _table(
+        """
+        state text `stale`, `changed`, `failed`, `unsure`, `missing`, `unknown` or `current`
+        path text the file; empty for a command without files that are there, whose last run failed
+        reason text why
+        run text the id of the run that made it, or that failed
+        time time when its input, or it, changed, or the run failed
+        command text the command line of a run without files
+    """,
+        "an object with `files` (the rows), `counts`, `gaps` (ids of runs) and `record`",
+    ),
     "doctor": _table("""
         level text `ok`, `note` or `problem`
         about text the subject of the check

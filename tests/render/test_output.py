@@ -26,6 +26,7 @@ ASKED = {
     "why": (["why", "c"], False),
     "impact": (["impact", "a"], False),
     "verify": (["verify", "last"], False),
+    "status": (["status"], False),
     "validate": (["validate", "bad.ttl"], False),
     "doctor": (["doctor"], True),
     "config": (["config"], True),
@@ -36,7 +37,7 @@ ASKED = {
     "diff": (["diff", "told1", "told2"], True),
     "vocab": (["vocab"], True),
 }
-CODES = {"verify": 1, "validate": 1, "doctor": None, "checkpoint verify": 1, "diff": 1}
+CODES = {"verify": 1, "status": 1, "validate": 1, "doctor": None, "checkpoint verify": 1, "diff": 1}
 # The SPARQL 1.1 result formats; columns that depend on the groupings (docs/statistics.md).
 OTHER = {"query", "stats"}
 PYTHON: dict[str, Any] = {"text": str, "integer": int, "number": int | float, "boolean": bool, "time": str}

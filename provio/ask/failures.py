@@ -1,0 +1,90 @@
+"""Commands that failed. In: a store. Out: the failure because of which a file may be incomplete, and the commands whose
+last run failed.
+
+A file may be incomplete if the process that made it failed, or the command of its run. A later success of the same
+command in the same folder ends this: it made the file again, or found it complete (`make` after an error).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Container, Iterator
+
+from provio.ask.document import arguments, command_line
+from provio.ask.runs import LISTING
+from provio.base.vocab import RUN_BASE
+from provio.store import Reader
+
+SHORT = 13  # characters of a run's id
+FOUND_NOTHING = frozenset({"grep", "egrep", "fgrep", "rg", "diff", "cmp", "test", "["})  # programs whose answer is 1
+SIGPIPE = "13"
+NOT_STARTED = frozenset({"exit 126", "exit 127"})
+NOT_SEEN = "its end was not seen"
+
+
+class Failures:
+    """The runs of a store, and the failures among them."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.reader = reader
+        self.runs = {row["run"]: row for row in reader.rows(LISTING)}
+        folders = dict(reader.table("SELECT ?r ?cwd { ?r a provio:Run ; provio:cwd|provio:cwdEncoded ?cwd }"))
+        self.last = {self._command(run, folders): run for run in self.runs}
+        self.ends = _ends(reader)
+        self.failed = {run: end for run in self.runs if (end := self._end(run)) and not self._is_over(run, folders)}
+
+    def _command(self, run: str, folders: dict[str, str]) -> tuple[str, str]:
+        return self.runs[run].get("argv", ""), folders.get(RUN_BASE + run, "")
+
+    def _is_over(self, run: str, folders: dict[str, str]) -> bool:
+        """Return whether a later run of the same command succeeded."""
+        last = self.last[self._command(run, folders)]
+        return last not in self.reader.in_progress and not self._end(last)
+
+    def _end(self, run: str) -> str:
+        """Return how a run failed; empty if it did not, or is in progress."""
+        if run not in self.reader.in_progress and not {"end", "exit", "signal"} & self.runs[run].keys():
+            return NOT_SEEN
+        return self.ends.get(RUN_BASE + run, "")
+
+    def time(self, run: str) -> str:
+        """Return the time at which a run ended."""
+        row = self.runs.get(run, {})
+        return row.get("end", row.get("start", ""))
+
+    def of(self, run: str, process: str) -> str:
+        """Return the failure of the process that made a file, or of its run, as text; empty if there is none."""
+        if run in self.failed:
+            return self._title(run, self.failed[run])
+        if process not in self.ends:
+            return ""
+        end, program = self.ends[process], self._program(process)
+        return "" if end == "exit 1" and program in FOUND_NOTHING else f"{program} ({end}) in run {run[:SHORT]}"
+
+    def without(self, made: Container[str]) -> Iterator[tuple[str, str]]:
+        """Yield (run, text) for each command whose last run failed, except runs that `made` files that are there."""
+        for run in self.last.values():
+            if run in self.failed and run not in made and self.failed[run] not in NOT_STARTED:
+                yield run, self._title(run, self.failed[run])
+
+    def command(self, run: str) -> str:
+        """Return the command line of a run, as typed in a shell."""
+        return command_line({"iri": "", "type": "Run", "label": "", "argv": self.runs[run].get("argv", "")})
+
+    def _title(self, run: str, end: str) -> str:
+        return f"run {self.runs[run].get('name') or run[:SHORT]} ({end})"
+
+    def _program(self, process: str) -> str:
+        query = f"SELECT ?argv {{ <{process}> provio:argv ?argv }} LIMIT 1"
+        found = next((row["argv"] for row in self.reader.rows(query)), "")
+        return os.path.basename(arguments(found)[0]) if found else "a program"
+
+
+def _ends(reader: Reader) -> dict[str, str]:
+    """Return how each failed run and process ended: `exit 3` or `signal 9`. To lose the reader of a pipe is no
+    failure."""
+    codes = reader.table("SELECT ?p ?c { ?p provio:exitCode ?c FILTER(?c != 0) }")
+    signals = reader.table("SELECT ?p ?s { ?p provio:signal ?s }")
+    return {one: f"exit {code}" for one, code in codes} | {
+        one: f"signal {number}" for one, number in signals if number != SIGPIPE
+    }

@@ -1,0 +1,171 @@
+"""The origins of all files at once. In: a store. Out: the edges of lineage, and the reasons why a file is stale.
+
+`provio.ask.stale` answers for one target, from its lineage document. To answer for all files of a record, the edges are
+read once, and each activity is visited once: it keeps at most MOST reasons, and the files that it made take them over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from provio.ask.nodes import PHASE
+from provio.base.vocab import RUN_BASE
+from provio.store import Reader
+
+MOST = 4  # reasons that are kept of an activity
+Edges = dict[str, list[str]]
+
+
+class Reason(NamedTuple):
+    """Why a file is stale: the version that it was made from, the path that has another content, and the version that
+    is there `now`. Of `code`, it is a program or script; if `sure` is false, the contents could not be compared."""
+
+    source: str
+    path: bytes
+    code: bool
+    sure: bool
+    now: str
+
+
+class Origins:
+    """The edges of lineage between files and activities, without objects inside files."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.makers = _edges(reader, "?s prov:wasGeneratedBy ?o")
+        self.used = _edges(reader, "?s prov:used ?o")
+        self.ran = _edges(reader, "?s provio:ran ?o")
+        self.before = _edges(reader, "?s provio:carriedFrom ?o")
+        for later, earlier in _edges(reader, "?s provio:continuedFrom ?o").items():
+            self.before.setdefault(later, []).extend(earlier)
+        self.kept = _edges(reader, "?s prov:wasDerivedFrom ?o")
+        for version, earlier in _edges(reader, "?s provio:contentFrom ?o").items():
+            self.kept.setdefault(version, []).extend(earlier)
+        self.data = {version for versions in self.used.values() for version in versions}
+        self.code = {version for versions in self.ran.values() for version in versions}
+        self.other_keys = self._other_keys(reader)
+
+    def _other_keys(self, reader: Reader) -> Edges:
+        """Return the other keys of the same content of each version that has some; equal hashes are no lineage."""
+        equal = {(one, other) for one, other in reader.table("SELECT ?s ?o { ?s provio:sameContentAs ?o }")}
+        found: Edges = {}
+        for one, others in _edges(reader, "?s prov:alternateOf ?o").items():
+            for other in others:
+                if (one, other) not in equal:
+                    found.setdefault(one, []).append(other)
+                    found.setdefault(other, []).append(one)
+        return found
+
+    def is_file(self, version: str) -> bool:
+        """Return whether a version is one of a user's file: some activity made, used or ran it."""
+        return version in self.makers or version in self.data or version in self.code
+
+    def is_entity(self, node: str) -> bool:
+        """Return whether a node is no activity."""
+        return node in self.makers or node in self.kept or node in self.other_keys
+
+    def is_only_code(self, version: str) -> bool:
+        """Return whether a version is that of a program which no one read or made."""
+        return version in self.code and version not in self.data and version not in self.makers
+
+    def onward(self, node: str) -> Iterator[str]:
+        """Yield the nodes to which lineage leads from a file or an activity."""
+        for edges in (self.makers, self.used, self.ran, self.before, self.kept, self.other_keys):
+            yield from edges.get(node, ())
+
+    def processes(self, version: str) -> set[str]:
+        """Return the processes whose phases made a version."""
+        return {PHASE.sub("", maker) for maker in self.makers.get(version, ()) if PHASE.search(maker)}
+
+
+def _edges(reader: Reader, pattern: str) -> Edges:
+    found: Edges = {}
+    for subject, object_ in reader.table(f"SELECT ?s ?o {{ {pattern} }}"):
+        if "#" not in subject and "#" not in object_:
+            found.setdefault(subject, []).append(object_)
+    return found
+
+
+def reached(origins: Origins, starts: Iterable[str]) -> list[str]:
+    """Return the nodes that lineage leads to from some versions, each after those that it leads to."""
+    done: dict[str, None] = {}
+    visited: set[str] = set()
+    for start in starts:
+        stack = [] if start in visited else [(start, origins.onward(start))]
+        visited.add(start)
+        while stack:
+            node, rest = stack[-1]
+            following = next((one for one in rest if one not in visited), None)
+            if following is None:
+                done[node] = None
+                stack.pop()
+            else:
+                visited.add(following)
+                stack.append((following, origins.onward(following)))
+    return list(done)
+
+
+class Now(NamedTuple):
+    """The state of a version: `present`, `changed`, `unsure` or `missing`; its path, and the version that is there."""
+
+    state: str
+    path: bytes = b""
+    version: str = ""
+
+
+class Staleness:
+    """The reasons of stale versions. `now` is the state of a file that a run used, `paths` are the names of files."""
+
+    def __init__(self, origins: Origins, now: Callable[[str, str], Now], paths: Mapping[str, set[bytes]]) -> None:
+        self.origins, self.now, self.paths = origins, now, paths
+        self.why: dict[str, list[Reason]] = {}
+
+    def visit(self, order: Iterable[str]) -> dict[str, list[Reason]]:
+        """Return the reasons of each stale version and activity among the nodes from `reached`."""
+        for node in order:
+            found = self._of_version(node) if self.origins.is_entity(node) else self._of_activity(node)
+            if found:
+                self.why[node] = found
+        return self.why
+
+    def _of_activity(self, node: str) -> list[Reason]:
+        found: dict[Reason, None] = {}
+        for code, edges in ((True, self.origins.ran), (False, self.origins.used)):
+            for source in edges.get(node, ()):
+                found.update(dict.fromkeys(self._of_source(source, run_of(node), code)))
+        for earlier in self.origins.before.get(node, ()):
+            found.update(dict.fromkeys(self.why.get(earlier, ())))
+        return sorted(found, key=lambda one: (not one.sure, not one.code, one.path))[:MOST]
+
+    def _of_version(self, node: str) -> list[Reason]:
+        found: dict[Reason, None] = {}
+        run = next(map(run_of, self.origins.makers.get(node, ())), "")
+        for key in (node, *self.origins.other_keys.get(node, ())):
+            for maker in self.origins.makers.get(key, ()):
+                found.update(dict.fromkeys(self.why.get(maker, ())))
+            for source in self.origins.kept.get(key, ()):
+                found.update(dict.fromkeys(self._of_source(source, run, code=False)))
+        return [one for reason in found for one in self._without_own(node, reason)][:MOST]
+
+    def _of_source(self, source: str, run: str, code: bool) -> list[Reason]:
+        state = self.now(source, run)
+        if state.state in ("changed", "unsure"):
+            return [Reason(source, state.path, code, state.state == "changed", state.version)]
+        return self.why.get(source, [])
+
+    def _without_own(self, node: str, reason: Reason) -> list[Reason]:
+        """Return the reason; of a file that the product, or its process, replaced itself, the reasons of that file."""
+        own = self.origins.processes(node) & self.origins.processes(reason.source)
+        if reason.path in self.paths.get(node, ()) or own & self.origins.processes(reason.now):
+            return self.why.get(reason.source, [])
+        return [reason]
+
+
+def run_of(activity: str) -> str:
+    """Return the id of the run of an activity."""
+    return activity[len(RUN_BASE) :].partition("/")[0]
+
+
+def process_of(activity: str) -> str:
+    """Return the IRI of the process of an activity."""
+    return "/".join(activity.split("/")[:8]) + "/"

@@ -1,0 +1,245 @@
+"""The status of a project. In: a store, and files or folders. Out: the state of each recorded file, and the commands
+whose last run failed.
+
+stale       made from content that is not there any more, or by a program that has changed since
+changed     another content, which no run recorded
+failed      made by a command that failed; or a command without files that are there, whose last run failed
+unsure      other times than recorded, and the content could not be compared
+missing     no file, and no recorded program removed it
+unknown     nothing is recorded of it
+current     none of these
+
+These are the files that a recorded program made, or read as a user's data; programs are only reasons. A file is known
+by its version (inode, times, size), under any name.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+from provio.ask import incomplete, suggestions, verify
+from provio.ask.content import CHANGED, SAME, Contents
+from provio.ask.failures import Failures
+from provio.ask.origins import Origins, Reason, Staleness, process_of, reached, run_of
+from provio.ask.recorded_names import last_versions, paths_below, remaining_names
+from provio.ask.redo import is_cache
+from provio.ask.sources import Sources
+from provio.ask.target import current_versions, domain_of
+from provio.base.text import shorter_path
+from provio.base.turtle import instant_text
+from provio.lineage.identity import BASE, VERSION, earliest
+from provio.store import Reader
+
+ORDER = ("stale", "changed", "failed", "unsure", "missing", "unknown", "current")
+NOT_CURRENT = frozenset({"stale", "changed", "failed", "unsure"})
+MOST_ENTRIES = 200_000  # files of a folder among which renamed ones are found
+
+
+class Row(NamedTuple):
+    """The state of a file, or of a command (`path` is empty). `reason` is followed by `time`, if that is known: the
+    time of the change or of the failure. `run` made the file, or is the failed one of `command`."""
+
+    state: str
+    path: bytes
+    reason: str = ""
+    run: str = ""
+    time: str = ""
+    command: str = ""
+
+
+class Status(NamedTuple):
+    """The rows by state and path; the ids of the runs with gaps and of all runs, the oldest first; the number of those
+    in progress."""
+
+    rows: list[Row]
+    gaps: list[str]
+    runs: list[str]
+    in_progress: int
+
+
+class Place(NamedTuple):
+    """The files to compare: all below some folders, and single ones; `named` if the user named them. The names in
+    reasons are relative to the folder `near`. Sources are found faster if they are below the `project`."""
+
+    project: bytes
+    folders: list[bytes]
+    files: list[bytes]
+    named: bool
+    near: str
+
+    def contains(self, path: bytes) -> bool:
+        """Return whether a file is one of those to compare."""
+        return path in self.files or any(path.startswith(folder.rstrip(b"/") + b"/") for folder in self.folders)
+
+
+def place_of(project: str, names: Sequence[str], near: str | None = None) -> Place:
+    """Return the place that the arguments of a call name; without arguments, the project."""
+    full = list(dict.fromkeys(os.path.abspath(os.fsencode(name)) for name in names))
+    folders = [path for path in full if os.path.isdir(path)] if names else [os.fsencode(project)]
+    return Place(
+        os.fsencode(project), folders, [path for path in full if path not in folders], bool(names), near or project
+    )
+
+
+def status(reader: Reader, place: Place) -> Status:
+    """Return the status of the files of a place; if it is the whole project, also of commands."""
+    failures = Failures(reader)
+    rows = [*_Survey(reader, place, failures).rows()]
+    if not place.named:
+        made = {row.run for row in rows if row.run}
+        rows += [
+            Row("failed", b"", text, run, failures.time(run), failures.command(run))
+            for run, text in failures.without(made)
+        ]
+    rows.sort(key=lambda row: (ORDER.index(row.state), not row.path, row.path, row.run))
+    gaps = {row["run"].rpartition("/")[2] for row in incomplete.gaps(reader)}
+    runs = list(failures.runs)
+    return Status(rows, [run for run in runs if run in gaps], runs, len(reader.in_progress))
+
+
+class _Survey:
+    """The recorded files of a place. `there` is the version at each path now, `recorded` those that are known, `last`
+    the last known version at each other path."""
+
+    def __init__(self, reader: Reader, place: Place, failures: Failures) -> None:
+        self.reader, self.place, self.failures = reader, place, failures
+        self.contents = Contents(reader)
+        self.origins = Origins(reader)
+        self.there = current_versions({*place.files, *paths_below(reader, {place.project, *place.folders})})
+        self.recorded = {path: now for path, now in self.there.items() if now and self.origins.is_file(now)}
+        others = [path for path in self.there if path not in self.recorded and place.contains(path)]
+        present = {*self.recorded.values()}
+        found = last_versions(reader, others, self.origins.is_file)
+        self.last = {path: version for path, version in found.items() if version not in present}
+        self.missing = {path: self.last[path] for path in self._missing()}
+        for path, version in _renamed(place.folders, self.missing.values()).items():
+            self.there[path] = self.recorded[path] = version
+        self.present = {*self.recorded.values()}
+
+    def _missing(self) -> list[bytes]:
+        """Return the paths without a file that no recorded program removed or renamed."""
+        absent = {path: version for path, version in self.last.items() if not self.there[path]}
+        if not absent:
+            return []
+        names, removals = remaining_names(self.reader, absent), verify.removals(self.reader)
+        found = []
+        for path, version in absent.items():
+            seen = instant_text(earliest(version)).removesuffix("Z")
+            known = verify.Recorded(path, version, "", seen, made=False)
+            if path in names.get(version, [path]) and not verify.removed(known, removals):
+                found.append(path)
+        return found
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the state of each file."""
+        yield from self._known()
+        changed = {path: version for path, version in self.last.items() if self.there[path] and self._counts(path)}
+        changed = {path: version for path, version in changed.items() if not os.path.isdir(path)}
+        self.contents.load(changed.values(), changed)
+        yield from (self._compared(path, version) for path, version in changed.items())
+        yield from (
+            self._absent(path, version) for path, version in self.missing.items() if version not in self.present
+        )
+        for path in self.place.files:
+            if path not in self.recorded and path not in self.last:
+                why = suggestions.of_file(self.reader, path) if self.place.named else ""
+                yield Row("unknown", path, f"nothing is recorded of it: {why}")
+
+    def _counts(self, path: bytes) -> bool:
+        """Return whether a file has a state of its own: a program is only a reason, unless the user named it."""
+        version = self.recorded.get(path) or self.last[path]
+        return path in self.place.files or not (self.origins.is_only_code(version) or is_cache(os.fsdecode(path)))
+
+    def _known(self) -> Iterator[Row]:
+        """Yield the state of the files with a recorded version."""
+        sources = Sources(self.reader, self.origins, self.contents, self.recorded)
+        why: dict[str, list[Reason]] = {}
+        if sources.may_differ():
+            wanted = {version for path, version in self.recorded.items() if self.place.contains(path)}
+            order = reached(self.origins, sorted(wanted))
+            sources.load(order)
+            why = Staleness(self.origins, sources.now, sources.names).visit(order)
+        for path, version in self.recorded.items():
+            if self.place.contains(path) and self._counts(path):
+                yield self._state(path, version, why.get(version, []))
+
+    def _state(self, path: bytes, version: str, reasons: list[Reason]) -> Row:
+        maker = next(iter(self.origins.makers.get(version, ())), "")
+        run = run_of(maker)
+        failure = self.failures.of(run, process_of(maker)) if maker else ""
+        if failure:
+            return Row("failed", path, failure, run, self.failures.time(run))
+        return self._stale(path, run, reasons[0]) if reasons else Row("current", path, "", run)
+
+    def _stale(self, path: bytes, run: str, reason: Reason) -> Row:
+        """Return the state of a file with a source that has changed, or could not be compared."""
+        text, time = self._change(reason)
+        if reason.sure:
+            return Row("stale", path, f"{text} changed", run, time)
+        return Row("unsure", path, f"made from {text}, which was not compared by content", run)
+
+    @lru_cache  # noqa: B019  the survey is made once
+    def _change(self, reason: Reason) -> tuple[str, str]:
+        """Return the name of a source, and the time when it changed."""
+        name = shorter_path(reason.path.decode("utf-8", "replace"), self.place.near)
+        return name + " (the program)" * reason.code, _changed_at(reason.now)
+
+    def _compared(self, path: bytes, version: str) -> Row:
+        """Return the state of a file with another version than the last recorded one."""
+        found = self.contents.file(version, path)
+        maker = next(iter(self.origins.makers.get(version, ())), "")
+        if found.state == SAME:
+            return self._state(path, version, [])
+        now = self.there[path] or ""
+        if found.state != CHANGED:
+            return Row("unsure", path, f"not compared by content: {found.reason}", run_of(maker), _changed_at(now))
+        gaps = incomplete.of_origin(self._gaps, now)
+        reason = gaps[0]["reason"] if gaps else "edited outside provio"
+        return Row("changed", path, reason, run_of(maker), _changed_at(now))
+
+    @cached_property
+    def _gaps(self) -> list[dict[str, str]]:
+        return incomplete.gaps(self.reader)
+
+    def _absent(self, path: bytes, version: str) -> Row:
+        maker = next(iter(self.origins.makers.get(version, ())), "")
+        try:
+            os.stat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            here = version.startswith(f"{BASE}version/{domain_of(path)}/")
+            word = "removed outside provio" if here else "recorded on a file system that is not here"
+            return Row("missing", path, word, run_of(maker))
+        except OSError as error:
+            return Row("unsure", path, f"cannot be read: {error.strerror}", run_of(maker))
+        return Row("unsure", path, "it came back in the meantime", run_of(maker))
+
+
+def _changed_at(version: str | None) -> str:
+    """Return the earliest time at which a version can have come to its place, as xsd:dateTime."""
+    found = VERSION.match(version or "")
+    return instant_text(earliest(version or "")) if found else ""
+
+
+def _renamed(folders: Iterable[bytes], versions: Iterable[str]) -> dict[bytes, str]:
+    """Return the paths below some folders at which missing versions are now: someone renamed the files."""
+    inodes = {version: match for version in versions if (match := VERSION.match(version))}
+    wanted = {int(match["of"].partition(".")[0]): version for version, match in inodes.items()}
+    found: dict[bytes, str] = {}
+    left = MOST_ENTRIES
+    waiting = list(folders) if wanted else []
+    while waiting and left > 0:
+        try:
+            entries = list(os.scandir(waiting.pop()))
+        except OSError:
+            continue
+        left -= len(entries)
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False) and entry.name not in (b".provio", b".git"):
+                waiting.append(entry.path)
+            elif entry.inode() in wanted:
+                found[entry.path] = wanted[entry.inode()]
+    there = current_versions(found)
+    return {path: version for path, version in found.items() if there[path] == version}
