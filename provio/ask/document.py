@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Final, Literal, NotRequired, TypedDict
 from urllib.parse import unquote
 
-from provio.base.text import moment, shorter_path
+from provio.base.text import shorter_path
 
 Via = Literal["data", "carried", "control", "code"]
 Direction = Literal["backward", "forward"]
@@ -96,8 +96,9 @@ class Stale(TypedDict):
     """A product made from a version of an input that is no longer the current one, or from a stale product.
 
     `input` is the version that it was made from, `path` its name and `recorded` its time; `present` is the current
-    version. `reason` is `changed` if the input has another version now, `stale` if the input is unchanged but itself
-    a stale product.
+    version. `reason` is `changed` if the input has another content now, `stale` if the input is unchanged but itself
+    a stale product. `code` is present if the input is a program, module or library, `content` if the version is
+    another one, but its content was not compared.
     """
 
     product: str
@@ -106,6 +107,8 @@ class Stale(TypedDict):
     recorded: NotRequired[str]
     present: NotRequired[str]
     reason: Literal["changed", "stale"]
+    code: NotRequired[Literal["program", "module", "library"]]
+    content: NotRequired[Literal["unknown"]]
 
 
 class LineageDocument(TypedDict):
@@ -115,7 +118,7 @@ class LineageDocument(TypedDict):
     are several. `only`: the answer is not the complete graph, but only its roots or the stale products. `paths`:
     paths from a target to its roots (forward: to the final products), as lists of nodes; `ways` is their number.
     `asOf`: the time of the answer if runs are in progress. `stale`: the reasons of each stale product.
-    `code`: there are no roots or stale products, but there are with `--code`.
+    `code`: there are no roots, but there are with `--code`. `limits`: why something may be stale that was not found.
     """
 
     target: str
@@ -133,6 +136,7 @@ class LineageDocument(TypedDict):
     paths: NotRequired[list[list[str]]]
     ways: NotRequired[int]
     stale: NotRequired[list[Stale]]
+    limits: NotRequired[list[str]]
 
 
 ACTIVITIES: Final = frozenset({"Phase", "Task", "Copy", "Process", "Run", "Access", "IOActivity"})
@@ -260,10 +264,26 @@ def targets(document: LineageDocument) -> list[str]:
     return document.get("targets", [document["target"]])
 
 
+KINDS: Final = {"program": " (the program)", "module": " (a module)", "library": " (a library)"}
+
+
 def stale_reason(one: Stale, folder: str | None = None) -> str:
     """Return the reason why a product is stale, as text."""
-    path = shorter_path(one["path"], folder)
+    name = shorter_path(one["path"], folder) + (KINDS[one["code"]] if "code" in one else "")
     if one["reason"] == "stale":
-        return f"made from {path}, which is stale"
-    of = f" of {moment(one['recorded'])}" if "recorded" in one else ""
-    return f"made from {path}{of}, which has changed since"
+        return f"{name} is stale"
+    return f"{name} has changed since" + (" (not compared by content)" if "content" in one else "")
+
+
+def not_stale(document: LineageDocument) -> str:
+    """Return the statement of an answer without a stale product; it names everything that was not checked."""
+    forward, limits = document["direction"] == "forward", document.get("limits", [])
+    if "asOf" in document:  # a run in progress may still make something stale
+        return f"{document['asOf']}; {'its products are newer' if forward else 'its inputs are unchanged'}"
+    if document["gaps"]:
+        limits = ["not everything was recorded", *limits]
+    if limits:
+        return f"no recorded {'product is stale' if forward else 'input has changed'}, but {'; '.join(limits)}"
+    if forward:
+        return "nothing that was made from it is stale"
+    return "nothing is stale: every file that it was made from is as it was"

@@ -112,7 +112,7 @@ class _Plan:
         return {path for _, path in self.names.known[iri]}
 
     def _state(self, iri: str) -> str:
-        if self.names.is_there(iri):
+        if self.names.is_there(iri, self.lineage.node):
             return "there"
         return "overwritten" if any(self.names.current(path) for path in self._paths(iri)) else "gone"
 

@@ -289,11 +289,14 @@ def _dead_ends(walk: Walk, steps: list[tuple[str, str, int]], shown: set[str]) -
     return dead
 
 
-def answer(request: Targets, options: dict[str, Any], *, roots: bool, stale: bool) -> LineageDocument:
+def answer(
+    request: Targets, options: dict[str, Any], *, roots: bool, stale: bool, no_code: bool = False
+) -> LineageDocument:
     """Return the document that answers the query; report the `--until` patterns without a match."""
     until = _until(request, options.pop("until"))
     request, inside = leveled(request, options.pop("level"))
-    scope = Scope(**options, until=until, inside=inside)
+    shown = options.pop("code", False)
+    scope = Scope(**options, code=shown or (stale and not no_code), until=until, inside=inside)
     document = lineage(request.reader, request.targets, scope, _earlier(request, scope) if stale else ())
     if request.reader.as_of:
         document["asOf"] = request.reader.as_of
@@ -301,28 +304,31 @@ def answer(request: Targets, options: dict[str, Any], *, roots: bool, stale: boo
         terminal.warn(f"--until {pattern}: no file on the way matches (a pattern with a slash is the whole path's)")
     if not (roots or stale):
         return document
-    reduced = _reduced(request.reader, document, inside, roots)
-    if not (_has_findings(reduced) or scope.code or scope.forward) and _programs_known(request.reader):
+    if stale:
+        from provio.ask.filters import contracted
+        from provio.ask.stale import only_stale
+
+        whole = contracted(request.reader, document) if inside else document
+        return only_stale(request.reader, whole, shown, _limits(scope, no_code))
+    from provio.ask.filters import only_roots
+
+    reduced = only_roots(request.reader, document)
+    if not (_has_roots(reduced) or scope.code or scope.forward) and _programs_known(request.reader):
         coded = lineage(request.reader, request.targets, replace(scope, code=True))
-        if _has_findings(_reduced(request.reader, coded, inside, roots)):
+        if _has_roots(only_roots(request.reader, coded)):
             reduced["code"] = True
     return reduced
 
 
-def _reduced(reader: Reader, document: LineageDocument, inside: bool, roots: bool) -> LineageDocument:
-    """Return only the roots, or else only the stale products, of a document."""
-    from provio.ask.filters import contracted, only_roots
-    from provio.ask.stale import only_stale
-
-    if roots:
-        return only_roots(reader, document)
-    return only_stale(reader, contracted(reader, document) if inside else document)
+def _limits(scope: Scope, no_code: bool) -> list[str]:
+    """Return the parts that the options of a query exclude from a search for stale products."""
+    found = ["programs and modules were not compared (--no-code)"] if no_code else []
+    found += [f"nothing beyond --depth {scope.depth} was compared"] if scope.depth else []
+    return found + (["nothing beyond --until was compared"] if scope.until else [])
 
 
-def _has_findings(reduced: LineageDocument) -> bool:
-    """Return whether a reduced document has a root or a stale product."""
-    if reduced["only"] == "stale":
-        return bool(reduced["stale"])
+def _has_roots(reduced: LineageDocument) -> bool:
+    """Return whether a reduced document has a root."""
     return any(node["type"] not in AGENTS and node["iri"] not in targets_of(reduced) for node in reduced["nodes"])
 
 

@@ -1,25 +1,31 @@
 """Stale products. In: a lineage document and a store. Out: the products whose inputs have changed since.
 
-A product is stale if one of its input files has another version now, or if it was made from a stale product. For
-pipes and missing intermediate files, their own inputs are compared. A file that the product itself replaced (an
-append, an update in place) is not compared.
+A product is stale if one of its inputs (data, programs, modules) has another content now, or if it was made from a
+stale product. For pipes and missing intermediate files, their own inputs are compared. A file that the product itself
+replaced (an append, an update in place) is not compared. Programs and modules of the system do not make a product
+stale, but the answer names them.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from provio.ask import run_uses
+from provio.ask.content import CHANGED, MISSING, SAME, UNKNOWN, Contents
 from provio.ask.document import ACTIVITIES, Lineage, LineageDocument, Stale, targets
 from provio.ask.nodes import PHASE
 from provio.ask.paths import Ways, made_from, order
-from provio.ask.target import current_version, domain_of
+from provio.ask.redo import is_cache
+from provio.ask.target import domain_of
 from provio.ask.walk import batches
-from provio.base.text import sortable
+from provio.base.text import plural, sortable
 from provio.base.vocab import RUN_BASE
 from provio.store import Reader
+
+# The ends of names of modules and libraries that programs load.
+MODULES = frozenset(".py .pyc .pyd .so .R .r .pl .pm .rb .jl .js .mjs .lua .m".split())
 
 
 @dataclass(frozen=True, order=True)
@@ -38,9 +44,12 @@ class Names:
 
     reader: Reader
     known: dict[str, list[tuple[str, bytes]]] = field(default_factory=dict)
-    now: dict[bytes, str | None] = field(default_factory=dict)
     alternates: dict[str, set[str]] = field(default_factory=dict)
     moves: dict[str, list[_Move]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Compare contents with the same present versions."""
+        self.contents = Contents(self.reader)
 
     def load(self, versions: Iterable[str]) -> None:
         """Read the names of versions from the store, the last name first."""
@@ -84,17 +93,18 @@ class Names:
 
     def current(self, path: bytes) -> str | None:
         """Return the current version at a path."""
-        if path not in self.now:
-            self.now[path] = current_version(path)
-        return self.now[path]
+        return self.contents.current(path)
 
     def same(self, version: str, other: str | None) -> bool:
         """Return whether two keys identify the same content."""
         return other is not None and other in self.alternates.get(version, {version})
 
-    def is_there(self, version: str) -> bool:
-        """Return whether a version is the current one at any of its names."""
-        return any(self.same(version, self.current(path)) for path in {path for _, path in self.known.get(version, ())})
+    def is_there(self, version: str, recorded: Container[str] = ()) -> bool:
+        """Return whether a version, or a file with its content that is not `recorded`, is at any of its names."""
+        paths = {path for _, path in self.known.get(version, ())}
+        return any(self.same(version, self.current(path)) for path in paths) or any(
+            self.current(path) not in recorded and self.contents.file(version, path).state == SAME for path in paths
+        )
 
     def used_as(self, version: str, run: str | None) -> tuple[str, bytes] | None:
         """Return the last name of a version in a run, according to the recorded moves."""
@@ -116,13 +126,18 @@ class Names:
         return {used[1]} if used else {path for _, path in self.known[version]} - {*map(os.fsencode, others - own)}
 
 
-def only_stale(reader: Reader, document: LineageDocument) -> LineageDocument:
+def only_stale(
+    reader: Reader, document: LineageDocument, code: bool = True, limits: Iterable[str] = ()
+) -> LineageDocument:
     """Return the document with only the stale products, their inputs, and the paths from there to the targets, and with
-    all gaps: an input that was not observed may have changed."""
-    lineage = Lineage(document)
-    finder = _Finder(reader, lineage)
+    all gaps: an input that was not observed may have changed. Without `code`, changed programs are reasons, but neither
+    they nor their origins are shown. `limits` are why something may be stale that the document does not contain."""
+    finder = Finder(reader, Lineage(document))
     stale = finder.find()
-    kept = {iri for one in stale for iri in (one["product"], one["input"])}
+    if not code and document["direction"] == "backward":
+        stale = _without_code(stale, targets(document))
+    kept = {iri for one in stale for iri in (one["product"], *(() if "code" in one and not code else (one["input"],)))}
+    kept |= {maker for one in stale for maker in finder.lineage.objects(one["product"], "wasGeneratedBy")}
     kept = finder.between(kept) | set(targets(document))
     programs = {
         edge["object"] for edge in document["edges"] if edge["subject"] in kept and edge["object"] in finder.programs
@@ -131,58 +146,121 @@ def only_stale(reader: Reader, document: LineageDocument) -> LineageDocument:
     starts = [*targets(document), *(iri for iri in finder.ways.starts() if iri in kept)]
     if len(set(starts)) > 1:  # earlier versions that have stale products
         document = {**document, "targets": list(dict.fromkeys(starts))}
-    return {
+    reduced: LineageDocument = {
         **document,
         "nodes": [node for node in document["nodes"] if node["iri"] in kept],
         "edges": [edge for edge in document["edges"] if edge["subject"] in kept and edge["object"] in kept],
         "only": "stale",
         "stale": stale,
     }
+    if found := [*limits, *finder.limits()]:
+        reduced["limits"] = found
+    return reduced
 
 
-class _Finder:
-    def __init__(self, reader: Reader, lineage: Lineage) -> None:
+def _without_code(stale: list[Stale], starts: Iterable[str]) -> list[Stale]:
+    """Return the stale products that data lead to. Products come after those that they were made from."""
+    shown, found = set(starts), list[Stale]()
+    for one in reversed(stale):
+        if one["product"] in shown:
+            found.insert(0, one)
+            shown |= set() if "code" in one else {one["input"]}
+    return found
+
+
+class Finder:
+    """Finds the stale products of a document. `why` returns the reasons of one version."""
+
+    def __init__(self, reader: Reader, lineage: Lineage, within: Finder | None = None) -> None:
         self.lineage = lineage
         self.ways = Ways(lineage)
-        self.names = Names(reader)
+        self.names: Names = within.names if within else Names(reader)
         self.names.load(iri for iri, node in lineage.node.items() if node["type"] == "FileVersion")
         self.programs = {iri for iri, node in lineage.node.items() if node["type"] == "Program"}
         self.newest = _Newest(reader)
+        self.contents = self.names.contents
+        self.others: dict[str, list[Stale]] = within.others if within else {}
+        self.reasons: dict[str, list[Stale]] = {}
+        self.unseen: dict[str, dict[str, None]] = {"gone": {}, "elsewhere": {}}
 
     def find(self) -> list[Stale]:
         """Return all stale products, each after the products that it was made from."""
         found: list[Stale] = []
-        why: dict[str, list[Stale]] = {}
-        sources = order(self.ways) if not self.ways.forward else list(reversed(order(self.ways)))
-        for product in sources:
+        files = [iri for iri, node in self.lineage.node.items() if node["type"] == "FileVersion"]
+        self.contents.load(files, {path for iri in files for _, path in self.names.known.get(iri, ())})
+        for product in order(self.ways) if not self.ways.forward else list(reversed(order(self.ways))):
             if self.lineage.node[product]["type"] in ACTIVITIES:
                 continue
-            reasons = [
-                one for source, run in made_from(self.ways, product) for one in self._reasons(product, source, run, why)
-            ]
-            why[product] = list({one["input"]: one for one in reasons}.values())
-            why.update(dict.fromkeys(self.ways.same.get(product, ()), why[product]))
-            if product in targets(self.lineage.document) or self.names.is_there(product):
-                found += why[product]
+            reasons = self.why(product)
+            if product in targets(self.lineage.document) or (
+                self.names.is_there(product, self.lineage.node) and not self._is_cache(product)
+            ):
+                found += reasons
         return found
 
-    def _reasons(self, product: str, source: str, run: str | None, why: dict[str, list[Stale]]) -> list[Stale]:
+    def why(self, product: str) -> list[Stale]:
+        """Return the reasons why a product is stale."""
+        if product not in self.reasons:
+            self.reasons[product] = []  # in a cycle of names
+            found = [
+                one for source, run in made_from(self.ways, product) for one in self._reasons(product, source, run)
+            ]
+            own = sorted({one["input"]: one for one in found}.values(), key=lambda one: one["reason"])
+            self.reasons[product] = own
+            self.reasons.update(dict.fromkeys(self.ways.same.get(product, ()), own))
+        return self.reasons[product]
+
+    def _reasons(self, product: str, source: str, run: str | None) -> list[Stale]:
         """Return the reasons why one of its inputs makes a product stale: the input changed, or is stale; or none."""
         name = self.names.used_as(source, run)
-        state = self._state(product, source, name) if name else "missing"
-        if name and state.startswith("http"):
-            path = name[1].decode("utf-8", "replace")
-            found = Stale(product=product, input=source, path=path, reason="changed", present=state)
-            if "modified" in self.lineage.node[source]:
-                found["recorded"] = self.lineage.node[source]["modified"]
-            own = self._processes(product) & self._processes(source)
-            if not own or own.isdisjoint(self._processes(state)):
-                return [found]
-            state = "missing"  # a process read and replaced its own output
-        if state == "missing":  # its own inputs decide
-            return list(self._inherited(product, source, why))
+        cached = self._is_cache(source) and self.lineage.objects(source, "wasGeneratedBy")
+        state, now = self._state(product, source, name) if name and not cached else (MISSING, None)
+        own = self._processes(product) & self._processes(source)
+        if now and state in (CHANGED, UNKNOWN) and not (own and own & self._processes(now)):
+            return [self._changed(product, source, name[1] if name else b"", state, now)]
+        if state != SAME:  # its own inputs decide; also if a process read and replaced its own output
+            return list(self._inherited(product, source))
         path = self.lineage.node[source].get("path", "")
-        return [Stale(product=product, input=source, path=path, reason="stale")] if why.get(source) else []
+        found = Stale(product=product, input=source, path=path, reason="stale")
+        return [self._kind(found)] if self._present_is_stale(source, now) else []
+
+    def _changed(self, product: str, source: str, name: bytes, state: str, now: str) -> Stale:
+        path = name.decode("utf-8", "replace")
+        found = Stale(product=product, input=source, path=path, reason="changed", present=now)
+        if "modified" in self.lineage.node[source]:
+            found["recorded"] = self.lineage.node[source]["modified"]
+        if state == UNKNOWN:
+            found["content"] = "unknown"
+        return self._kind(found)
+
+    def _kind(self, one: Stale) -> Stale:
+        """Add the kind of code if the input is code."""
+        suffix = os.path.splitext(one["path"].rstrip("0123456789."))[1]
+        if self.lineage.subjects(one["input"], "ran"):
+            one["code"] = "program"
+        elif suffix in MODULES:
+            one["code"] = "library" if suffix == ".so" else "module"
+        return one
+
+    def _present_is_stale(self, source: str, now: str | None) -> bool:
+        """Return whether an input is stale. If it was made once more with the same content, the last time decides."""
+        if now in (None, source):
+            return bool(self.why(source))
+        if now in self.lineage.node:
+            return bool(self.why(now))
+        if now not in self.others:
+            from provio.ask.lineage import Scope, lineage
+            from provio.ask.target import Target
+
+            self.others[now] = []
+            document = lineage(self.names.reader, [Target(now)], Scope(code=True))
+            other = Finder(self.names.reader, Lineage(document), self)
+            made = other.lineage.objects(now, "wasGeneratedBy")
+            self.others[now] = other.why(now) if made else self.why(source)
+        return bool(self.others[now])
+
+    def _is_cache(self, version: str) -> bool:
+        return is_cache(self.lineage.node[version].get("path", ""))
 
     def _processes(self, version: str) -> set[str]:
         """Return the processes whose phases made a version."""
@@ -191,27 +269,65 @@ class _Finder:
             makers = [maker for _, maker in run_uses.pairs(self.names.reader, "?v prov:wasGeneratedBy ?a", [version])]
         return {PHASE.sub("", maker) for maker in makers if PHASE.search(maker)}
 
-    def _inherited(self, product: str, source: str, why: dict[str, list[Stale]]) -> Iterator[Stale]:
+    def _inherited(self, product: str, source: str) -> Iterator[Stale]:
         """Yield the reasons of an input for its product, with those of a file instead of the file that the product
         itself replaced."""
         own = {path.decode("utf-8", "replace") for _, path in self.names.known.get(product, ())}
-        for one in why.get(source, []):
+        for one in self.why(source):
             if one["reason"] == "changed" and one["path"] in own:
-                yield from self._inherited(product, one["input"], why)
+                yield from self._inherited(product, one["input"])
             else:
                 yield {**one, "product": product}
 
-    def _state(self, product: str, source: str, name: tuple[str, bytes]) -> str:
-        """Return `present`, `missing`, or the IRI of the current version at the input's name."""
+    def _state(self, product: str, source: str, name: tuple[str, bytes]) -> tuple[str, str | None]:
+        """Return the state of an input at its name (`provio.ask.content`), and the present version there."""
         file, path = name
         if path in {other for _, other in self.names.known.get(product, ())}:
-            return "missing"
+            return MISSING, None
         now = self.names.current(path)
         if now is None and file.startswith(f"file://{domain_of(path)}/"):
-            return "missing"
+            if not self.lineage.objects(source, "wasGeneratedBy"):
+                self.unseen["gone"][path.decode("utf-8", "replace")] = None
+            return MISSING, None
         if now is None or not file.startswith(f"file://{now.split('/')[-2]}/"):  # a file of another machine
             now = self.newest.of(file)
-        return "present" if now is None or self.names.same(source, now) else now
+            self.unseen["elsewhere"][file] = None
+            if now is None or self.names.same(source, now):
+                return SAME, now
+            return self.contents.versions(source, now).state, now
+        return (SAME, now) if self.names.same(source, now) else (self.contents.file(source, path).state, now)
+
+    def limits(self) -> list[str]:
+        """Return why something may be stale that was not found."""
+        gone, elsewhere = list(self.unseen["gone"]), list(self.unseen["elsewhere"])
+        found = [f"{plural(len(gone), 'input is', 'inputs are')} gone ({_some(gone)})"] if gone else []
+        found += [f"{plural(len(elsewhere), 'input is', 'inputs are')} not on this machine"] if elsewhere else []
+        system = self._changed_system()
+        found += [f"{plural(len(system), 'file')} of the system changed ({_some(system)})"] if system else []
+        return found
+
+    def _changed_system(self) -> list[str]:
+        """Return the paths of the system's programs, modules and libraries that have another version now."""
+        activities = [iri for iri, node in self.lineage.node.items() if node["type"] in ACTIVITIES]
+        ties = "provio:ranAsNoise", "provio:usedAsNoise"
+        versions = {
+            version: tie
+            for tie in reversed(ties)
+            for values in run_uses.values("a", activities)
+            for (version,) in self.names.reader.table(f"SELECT DISTINCT ?v {{ {values} ?a {tie} ?v }}")
+            if "/version/" in version and "#" not in version
+        }
+        self.names.load(versions)
+        found: dict[str, None] = {}
+        for version, tie in versions.items():
+            for file, path in self.names.known.get(version, ())[:1]:
+                code = tie == ties[0] or os.path.splitext(os.fsdecode(path).rstrip("0123456789."))[1] in MODULES
+                now = self.names.current(path) if code else None
+                here = now and file.startswith(f"file://{now.split('/')[-2]}/")
+                other = now and here and not self.names.same(version, now)
+                if other and self.contents.file(version, path).state != SAME:
+                    found[path.decode("utf-8", "replace")] = None
+        return sorted(found)
 
     def between(self, kept: set[str]) -> set[str]:
         """Return the kept nodes and all nodes on the paths from the targets to them."""
@@ -222,6 +338,12 @@ class _Finder:
         extra = {one for iri in reached for step in self.ways.onward(iri) if step[-1] in reached for one in step}
         keys = {one for iri in reached & self.ways.same.keys() for one in self.ways.same[iri]}
         return reached | extra | keys
+
+
+def _some(paths: list[str]) -> str:
+    """Return the name of the first path, and the number of the others."""
+    name = paths[0].rpartition("/")[2]
+    return name if len(paths) == 1 else f"{name} and {plural(len(paths) - 1, 'other')}"
 
 
 class _Newest:

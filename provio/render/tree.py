@@ -32,6 +32,7 @@ from provio.ask.document import (
     Stale,
     command_line,
     first_line,
+    not_stale,
     saved_as,
     stale_reason,
     targets,
@@ -258,7 +259,7 @@ class _Tree:
         if document.get("only") == "roots" and iri == self.targets[-1] and not self._next(iri):
             return [Line(_no_root(document), "faint")]
         if document.get("only") == "stale" and not document["stale"] and iri == document["target"]:
-            return [Line(_not_stale(document, self.forward), "faint")]
+            return [Line(not_stale(document), "faint")]
         return []
 
     def _head(self, step: Step, where: str) -> Line:
@@ -394,19 +395,6 @@ def _no_root(document: LineageDocument) -> str:
     if "code" in document:
         return "no primary source among the inputs, but programs that ran have sources (--code)"
     return "no primary source: recorded programs made it from nothing else"
-
-
-def _not_stale(document: LineageDocument, forward: bool) -> str:
-    """Return the statement of an answer without a stale product."""
-    if "asOf" in document:  # a run in progress may still make something stale
-        return f"{document['asOf']}; {'its products are newer' if forward else 'its inputs are unchanged'}"
-    if document["gaps"]:
-        return f"no recorded {'product is stale' if forward else 'input has changed'}, but not everything was recorded"
-    if "code" in document:
-        return "no input has changed, but programs that ran, or their sources, have (--code)"
-    if forward:
-        return "nothing that was made from it is stale"
-    return "nothing is stale: every file that it was made from is as it was"
 
 
 def _style(step: Step, style: str) -> str:

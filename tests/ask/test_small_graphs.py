@@ -9,7 +9,7 @@ from pathlib import Path
 import pyoxigraph as ox
 import pytest
 
-from provio.ask import bulk_fetch, nodes, stale, walk
+from provio.ask import bulk_fetch, content, nodes, stale, walk
 from provio.ask.document import Lineage, Node, Via
 from provio.ask.lineage import Scope, _dead_ends, answer, leveled, lineage, tied_by_code
 from provio.ask.member_origins import Origins
@@ -435,7 +435,7 @@ def test_names_of_versions() -> None:
         own[3]: [("file://d/3", b"/d/\xff")], BASE + "pipe/1": [],
     }  # fmt: skip
     same = {own[3], own[4], own[5]}
-    assert (names.known, names.now, names.alternates) == (known, {}, {own[3]: same})
+    assert (names.known, names.alternates) == (known, {own[3]: same})
     assert {version: sorted(found) for version, found in names.moves.items()} == {own[1]: moves}
     names.load([own[1], own[5]])
     assert names.known == {**known, own[5]: [("file://d/3", b"/d/\xff")]}
@@ -474,7 +474,7 @@ def stale_part(changed: str, gone: str, *, forward: bool = False) -> tuple[list[
     for one in gone:
         del now[f"/d/f{one}".encode()]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stale, "current_version", now.get)
+        patch.setattr(content, "current_version", now.get)
         patch.setattr(stale, "domain_of", lambda _: "d")
         found = stale.only_stale(reader, lineage(reader, [Target(start)], Scope(forward=forward)))
     reasons = [

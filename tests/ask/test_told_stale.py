@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 from synthetic_traces import File, Run
 
-from provio.ask import stale
+from provio.ask import content, stale
 from provio.ask.document import LineageDocument
 from provio.ask.lineage import Scope, lineage
 from provio.ask.stale import Names, _Move, only_stale
@@ -66,7 +66,7 @@ def told(tmp_path: Path) -> Told:
 @pytest.fixture(autouse=True)
 def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing of /data is on this machine."""
-    monkeypatch.setattr(stale, "current_version", lambda _: None)
+    monkeypatch.setattr(content, "current_version", lambda _: None)
     monkeypatch.setattr(stale, "domain_of", lambda _: "here")
 
 
@@ -98,9 +98,9 @@ def test_what_is_here_under_the_name_of_another_machine_does_not_count(
     """A path with a version of another storage is no evidence about the recorded file."""
     told.run("sort", "a", out="b")
     other = "https://w3id.org/provio/version/here/1.2.3.4"
-    monkeypatch.setattr(stale, "current_version", lambda _: other)
+    monkeypatch.setattr(content, "current_version", lambda _: other)
     assert told.stale("b") == []
-    monkeypatch.setattr(stale, "current_version", lambda path: told.version("a").replace(".4096", ".5"))
+    monkeypatch.setattr(content, "current_version", lambda path: told.version("a").replace(".4096", ".5"))
     assert told.stale("b") == [("b", "/data/a", "changed", told.version("a").replace(".4096", ".5"))]
 
 
@@ -112,7 +112,7 @@ def test_a_file_that_is_gone_is_looked_through(told: Told, monkeypatch: pytest.M
     monkeypatch.setattr(stale, "domain_of", lambda _: "node.boot.8%3A1")
     assert told.stale("c") == []  # a is missing too
     now = {b"/data/a": told.version("a"), b"/data/c": told.version("c")}
-    monkeypatch.setattr(stale, "current_version", now.get)
+    monkeypatch.setattr(content, "current_version", now.get)
     assert told.stale("c") == [("c", "/data/a", "changed", told.version("a"))]
 
 
@@ -133,7 +133,7 @@ def test_the_name_of_a_version_in_a_run(run: str | None, used: str, names: str) 
     """By the moves in the run, else by the earlier ones: `a` became `b` in run 1, and `c` in run 3."""
     files = [(f"file://disk/{name}", f"/{name}".encode()) for name in "abc"]
     moves = [_Move("2", "3", "/b", "/c"), _Move("1", "1", "/a", "/b")]
-    found = Names(cast(Reader, None), {"moved": files, "linked": files[:2]}, {}, {}, {"moved": moves})
+    found = Names(cast(Reader, None), {"moved": files, "linked": files[:2]}, {}, {"moved": moves})
     iri = RUN_BASE + run if run else None
     assert found.used_as("moved", iri) == files["abc".index(used)]
     assert (found.used_as("linked", iri), found.used_as("unknown", iri)) == (files[0], None)
@@ -142,12 +142,13 @@ def test_the_name_of_a_version_in_a_run(run: str | None, used: str, names: str) 
         assert found.names_in("linked", iri) == {b"/a", b"/b"}
 
 
-def test_the_present_version_at_any_name() -> None:
+def test_the_present_version_at_any_name(monkeypatch: pytest.MonkeyPatch) -> None:
     """A version is present if any of its names leads to it, or to the same content under another key."""
     known = {"one": [("f", b"/a"), ("f", b"/b")], "two": [("f", b"/c")], "three": []}
     now: dict[bytes, str | None] = {b"/a": None, b"/b": "same", b"/c": "other"}
-    found = Names(cast(Reader, None), known, now, {"one": {"one", "same"}})
-    there = [found.is_there(name) for name in ("one", "two", "three", "unknown")]
+    monkeypatch.setattr(content, "current_version", now.get)
+    found = Names(cast(Reader, None), known, {"one": {"one", "same"}})
+    there = [found.is_there(name, {"other", None}) for name in ("one", "two", "three", "unknown")]
     assert there == [True, False, False, False]
     assert [found.same("one", other) for other in ("one", "same", "other", None)] == [True, True, False, False]
     assert [found.same("two", other) for other in ("two", "same")] == [True, False]

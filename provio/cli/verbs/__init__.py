@@ -286,8 +286,8 @@ def runs_options(verb: Verb) -> Verb:
 
 
 def code_option(verb: Verb) -> Verb:
-    """Add `--no-code`: changed programs, scripts and modules do not count."""
-    text = "Only data count: not the programs, scripts and modules that ran."
+    """Add `--no-code`: programs and scripts do not count."""
+    text = "With --stale, and in impact: programs and scripts do not count."
     return click.option("--no-code", is_flag=True, help=text)(verb)
 
 

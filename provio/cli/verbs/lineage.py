@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from provio.base import terminal
-from provio.cli.verbs import Choice, Form, fold_option, level_option, stoppable, store_option, walk_options
+from provio.cli.verbs import (
+    Choice,
+    Form,
+    code_option,
+    fold_option,
+    level_option,
+    stoppable,
+    store_option,
+    walk_options,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +31,7 @@ LINEAGE_FORMS = Choice(["tree", "table", "json", "csv", "tsv", "dot", "ttl"])
 @click.argument("paths", metavar="FILE...", nargs=-1, required=True)
 @walk_options
 @level_option
+@code_option
 @click.option("--paths", "ways", is_flag=True, help="Each path from the file to a source, one per line.")
 @click.option(
     "--most", type=click.IntRange(min=1), default=MOST_PATHS, show_default=True, help="At most this many --paths."
@@ -31,7 +41,15 @@ LINEAGE_FORMS = Choice(["tree", "table", "json", "csv", "tsv", "dot", "ttl"])
 @store_option
 @stoppable
 def command(
-    paths: tuple[str, ...], form: str, fold: bool, roots: bool, stale: bool, ways: bool, most: int, **options: Any
+    paths: tuple[str, ...],
+    form: str,
+    fold: bool,
+    roots: bool,
+    stale: bool,
+    ways: bool,
+    most: int,
+    no_code: bool,
+    **options: Any,
 ) -> int:
     """Show the sources of FILE or, with --forward, the files that were made from it.
 
@@ -57,7 +75,7 @@ def command(
     request = find_targets(paths, which)
     from provio.ask.lineage import answer
 
-    document = answer(request, options, roots=roots, stale=stale)
+    document = answer(request, options, roots=roots, stale=stale, no_code=no_code)
     if ways:
         from provio.ask.paths import with_paths
 
