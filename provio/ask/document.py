@@ -72,6 +72,7 @@ class Node(TypedDict):
     source: NotRequired[str]
     status: NotRequired[str]
     changed: NotRequired[str]
+    failed: NotRequired[str]
     version: NotRequired[int]
     checkpoints: NotRequired[list[SavedAs]]
 

@@ -8,10 +8,12 @@ command in the same folder ends this: it made the file again, or found it comple
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 
-from provio.ask.document import arguments, command_line
+from provio.ask import run_uses
+from provio.ask.document import Edge, Node, arguments, command_line
 from provio.ask.runs import LISTING
+from provio.ask.walk import GENERATED
 from provio.base.vocab import RUN_BASE
 from provio.store import Reader
 
@@ -54,12 +56,17 @@ class Failures:
 
     def of(self, run: str, process: str) -> str:
         """Return the failure of the process that made a file, or of its run, as text; empty if there is none."""
-        if run in self.failed:
-            return self._title(run, self.failed[run])
-        if process not in self.ends:
-            return ""
-        end, program = self.ends[process], self._program(process)
-        return "" if end == "exit 1" and program in FOUND_NOTHING else f"{program} ({end}) in run {run[:SHORT]}"
+        end = self.end(run, process)
+        if not end or run in self.failed:
+            return self._title(run, end) if end else ""
+        return f"{self._program(process)} ({end}) in run {run[:SHORT]}"
+
+    def end(self, run: str, process: str) -> str:
+        """Return how the process that made a file, or its run, failed: `exit 3`; empty if neither did."""
+        if run in self.failed or process not in self.ends:
+            return self.failed.get(run, "")
+        end = self.ends[process]
+        return "" if end == "exit 1" and self._program(process) in FOUND_NOTHING else end
 
     def without(self, made: Container[str]) -> Iterator[tuple[str, str]]:
         """Yield (run, text) for each command whose last run failed, except runs that `made` files that are there."""
@@ -78,6 +85,31 @@ class Failures:
         query = f"SELECT ?argv {{ <{process}> provio:argv ?argv }} LIMIT 1"
         found = next((row["argv"] for row in self.reader.rows(query)), "")
         return os.path.basename(arguments(found)[0]) if found else "a program"
+
+
+def mark(reader: Reader, nodes: Iterable[Node], edges: Iterable[Edge]) -> None:
+    """Add to the files among the nodes of a lineage how the process that made them, or its run, failed (`failed`)."""
+    by_iri = {node["iri"]: node for node in nodes}
+    made = [
+        (by_iri[edge["subject"]], by_iri[edge["object"]])
+        for edge in edges
+        if edge["predicate"] == GENERATED and edge["subject"] in by_iri and edge["object"] in by_iri
+    ]
+    makers = {maker[name] for _, maker in made for name in ("process", "run") if name in maker}
+    if not any(_failed(reader, values) for values in run_uses.values("p", makers)):
+        return
+    failures = Failures(reader)
+    for node, maker in made:
+        end = failures.end(maker.get("run", "").removeprefix(RUN_BASE), maker.get("process", ""))
+        if end and node["type"] == "FileVersion":
+            node["failed"] = end
+
+
+def _failed(reader: Reader, values: str) -> bool:
+    """Return whether one of some runs and processes failed."""
+    ends = "{ ?p provio:exitCode ?c FILTER(?c != 0) } UNION { ?p provio:signal ?s }"
+    query = f"SELECT ?p {{ {values} {ends} }} LIMIT 1"
+    return next(iter(reader.table(query)), None) is not None
 
 
 def _ends(reader: Reader) -> dict[str, str]:

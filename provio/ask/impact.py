@@ -34,6 +34,7 @@ class Step(TypedDict):
     program: NotRequired[str]
     process: NotRequired[str]
     run: NotRequired[str]
+    failed: NotRequired[str]
     after: list[str]
 
 
@@ -169,6 +170,8 @@ class _Plan:
         for name in ("argv", "cwd", "process", "run"):
             if name in maker:
                 step[name] = maker[name]
+        if "failed" in node:
+            step["failed"] = node["failed"]
         return step
 
     def _path(self, iri: str) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from provio.ask import incomplete
+from provio.ask import failures, incomplete
 from provio.ask.document import AGENTS, Edge, Gap, LineageDocument, Node, Via
 from provio.ask.document import targets as targets_of
 from provio.ask.nodes import describe_with_programs, gaps, label, name_phases, noise, order
@@ -132,6 +132,7 @@ def lineage(reader: Reader, targets: Sequence[Target], scope: Scope, others: Ite
         control=found.control,
         direction="forward" if scope.forward else "backward",
     )
+    failures.mark(reader, document["nodes"], document["edges"])
     if len(targets) > 1:
         document["targets"] = list(dict.fromkeys(target.iri for target in targets))
     elif targets[0].changed:

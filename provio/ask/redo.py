@@ -25,7 +25,7 @@ Key = TypeVar("Key", str, tuple[str, str])
 SHELLS = frozenset("sh bash zsh dash ksh mksh fish csh tcsh".split())
 SERVERS = frozenset({"jupyter", "jupyter-lab", "jupyter-notebook", "jupyter-server", "jupyterhub"})
 KERNELS = ("provio/interceptors/kernel.py", "ipykernel_launcher")  # the end of a word of a kernel's command line
-FACTS = [NS + name for name in "commandLine redirections name cwd cwdEncoded exitCode signal partOf".split()]
+FACTS = [NS + name for name in "commandLine redirections name cwd cwdEncoded partOf".split()]
 INFORMED = "(provio:carriedFrom | provio:continuedFrom | provio:launchedBy)+"
 
 
@@ -52,6 +52,7 @@ class _Unit:
     products: dict[str, str] = field(default_factory=dict)
     before: dict[tuple[str, str], None] = field(default_factory=dict)
     step: Step | None = None
+    failed: str = ""
 
 
 def commands(reader: Reader, steps: Sequence[Step]) -> list[Redo]:
@@ -70,6 +71,7 @@ def commands(reader: Reader, steps: Sequence[Step]) -> list[Redo]:
                 unit.before[other] = None
                 needed.add(path)
         unit.products[step["path"]] = step["state"]
+        unit.failed = unit.failed or step.get("failed", "")
         maker[step["path"]] = key
     ordered = sort_after({key: [*units[key].before] for key in sorted(units)})
     return [_redo(key, units[key], facts, needed) for key in ordered]
@@ -100,8 +102,8 @@ def _redo(key: tuple[str, str], unit: _Unit, facts: _Facts, needed: set[str]) ->
         redo["command"] = f"{known.get('name', 'a notebook')}  (a notebook: execute its cells)"
     elif step and (step.get("process") == process or not redo["command"]):
         redo["command"] = step["command"]  # with the commands that fed it through pipes
-    if ended := how_failed(known):
-        redo["failed"] = ended
+    if unit.failed:
+        redo["failed"] = unit.failed
     return redo
 
 
@@ -112,13 +114,6 @@ def typed(words: Sequence[str], streams: Sequence[str], cwd: str | None) -> list
     for sign in rest:
         found.append(sign if sign == "2>&1" else f"{sign} {shlex.quote(shorter_path(next(rest, ''), cwd))}")
     return found
-
-
-def how_failed(facts: dict[str, str]) -> str:
-    """Return `exit 3` or `signal 9` of a process or run that failed; empty if it did not, or if it is not known."""
-    if facts.get("signal"):
-        return f"signal {facts['signal']}"
-    return f"exit {facts['exitCode']}" if facts.get("exitCode", "0") != "0" else ""
 
 
 def is_cache(path: str) -> bool:

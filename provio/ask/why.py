@@ -7,9 +7,11 @@ from typing import NotRequired, TypedDict
 
 from provio.ask import incomplete, suggestions
 from provio.ask.document import PIPES, Gap, Node
+from provio.ask.failures import Failures
 from provio.ask.lineage import Found, Scope, find
 from provio.ask.member_origins import Origins
 from provio.ask.nodes import RUN, describe, is_member
+from provio.ask.run_uses import run_of
 from provio.ask.target import Target
 from provio.ask.walk import Nodes
 from provio.base.errors import NothingKnown, NotYet
@@ -34,6 +36,7 @@ class Reason(TypedDict):
     size: NotRequired[int]
     modified: NotRequired[str]
     changed: NotRequired[str]
+    failed: NotRequired[str]
     process: dict[str, str]
     program: NotRequired[Node]
     task: NotRequired[Node]
@@ -81,6 +84,9 @@ def why(reader: Reader, target: Target) -> Reason:
         reason["size"] = own["size"]
     if "modified" in own:
         reason["modified"] = own["modified"]
+    failed = Failures(reader).end(run_of(run["iri"]), made[2])
+    if failed:
+        reason["failed"] = failed
     if target.changed:
         reason["changed"] = target.changed
     _agents(reader, reason, made[2])

@@ -139,7 +139,8 @@ class _Tree:
     @cached_property
     def noted(self) -> set[str]:
         """The nodes with notes."""
-        return {*self.target_set, *self.stale, *self.lineage.reasons}
+        failed = (iri for iri, node in self.lineage.node.items() if "failed" in node)
+        return {*self.target_set, *self.stale, *self.lineage.reasons, *failed}
 
     def _objects(self, iri: str, *predicates: str) -> list[str]:
         """Return the objects of a node by these predicates, each once."""
@@ -237,6 +238,8 @@ class _Tree:
         if not (node["iri"] in self.noted or node.get("changed")):
             return []
         reasons = [*self._stale(node["iri"]), *self.lineage.reasons.get(node["iri"], ())]
+        if "failed" in node:
+            reasons.insert(0, f"made by a command that failed ({node['failed']})")
         if node.get("changed"):
             reasons.insert(0, node["changed"])
         if node["iri"] in self.target_set:

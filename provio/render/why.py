@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from provio.ask.document import Node
     from provio.ask.why import Reason
 
+MOST_GAPS = 3  # that are printed on a terminal
 MOST_LINES = 40  # of the source of a Task
 
 
@@ -24,7 +25,10 @@ def render(reason: Reason, *, unicode: bool = True, folder: str | None = None, f
     facts += [f"of {moment(reason['modified'])}"] if "modified" in reason else []
     head = "  ".join([shorter_path(reason["path"], folder), ", ".join(facts)]).rstrip()
     changed = [reason["changed"]] if "changed" in reason else []
-    notes = [f"! {note}" for note in [*changed, *_gaps(reason)]]
+    changed += [f"made by a command that failed ({reason['failed']})"] if "failed" in reason else []
+    gaps = _gaps(reason)
+    more = [f"{plural(len(gaps) - MOST_GAPS, 'other gap')} (--as json)"] if fold and len(gaps) > MOST_GAPS else []
+    notes = [f"! {note}" for note in [*changed, *gaps[: MOST_GAPS if more else None], *more]]
     lines = [head, *notes, *(f"{fact:9} {value}" for fact, value in _rows(reason, folder, fold) if value)]
     return "".join(printable(line, unicode) + "\n" for line in lines)
 

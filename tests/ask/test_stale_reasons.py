@@ -75,3 +75,20 @@ def test_limits(project: Project) -> None:
         "no recorded input has changed, but nothing beyond --depth 1 was compared"
     ]
     assert project.lineage("c", "--stale")["limits"] == ["1 input is gone (a)"]
+
+
+def test_a_file_of_a_command_that_failed(project: Project) -> None:
+    """Each answer about it states the failure of the process, or else of the run; until the command succeeds."""
+    project.sh("echo 1 > a")
+    project.run("sort a > half; exit 3", code=3)
+    project.run("cat half > b")
+    failed = "made by a command that failed (exit 3)"
+    lines = project.provio("lineage", "b").stdout.splitlines()
+    assert [line.lstrip("│└─ ") for line in lines if "failed" in line] == [f"! {failed}"]
+    assert stale(project, "half") == [failed, CURRENT]
+    assert project.provio("why", "half").stdout.splitlines()[1] == f"! {failed}"
+    assert project.provio("impact", "a").stdout.splitlines()[:3] == [
+        "1  bash -c 'sort a > half; exit 3'", "     failed the last time (exit 3)", "     makes half",
+    ]  # fmt: skip
+    project.run("grep 2 a > none; sort a > half; true")
+    assert "failed" not in project.provio("lineage", "none").stdout + project.provio("why", "half").stdout
