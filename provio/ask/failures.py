@@ -69,7 +69,7 @@ class Failures:
         return "" if end == "exit 1" and self._program(process) in FOUND_NOTHING else end
 
     def without(self, made: Container[str]) -> Iterator[tuple[str, str]]:
-        """Yield (run, text) for each command whose last run failed, except runs that `made` files that are there."""
+        """Yield (run, text) for each command whose last run failed, except runs that `made` files."""
         for run in self.last.values():
             if run in self.failed and run not in made and self.failed[run] not in NOT_STARTED:
                 yield run, self._title(run, self.failed[run])

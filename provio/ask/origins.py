@@ -73,6 +73,10 @@ class Origins:
         for edges in (self.makers, self.used, self.ran, self.before, self.kept, self.other_keys):
             yield from edges.get(node, ())
 
+    def runs(self) -> set[str]:
+        """Return the ids of the runs that made files."""
+        return {run_of(makers[0]) for version, makers in self.makers.items() if "/version/" in version}
+
     def processes(self, version: str) -> set[str]:
         """Return the processes whose phases made a version."""
         return {PHASE.sub("", maker) for maker in self.makers.get(version, ()) if PHASE.search(maker)}
@@ -106,7 +110,8 @@ def reached(origins: Origins, starts: Iterable[str]) -> list[str]:
 
 
 class Now(NamedTuple):
-    """The state of a version: `present`, `changed`, `unsure` or `missing`; its path, and the version that is there."""
+    """The state of a version: `present`, `changed`, `unsure` or `missing`, or `ended` if its own origins do not count;
+    its path, and the version that is there."""
 
     state: str
     path: bytes = b""
@@ -151,7 +156,7 @@ class Staleness:
         state = self.now(source, run)
         if state.state in ("changed", "unsure"):
             return [Reason(source, state.path, code, state.state == "changed", state.version)]
-        return self.why.get(source, [])
+        return [] if state.state == "ended" else self.why.get(source, [])
 
     def _without_own(self, node: str, reason: Reason) -> list[Reason]:
         """Return the reason; of a file that the product, or its process, replaced itself, the reasons of that file."""

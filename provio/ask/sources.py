@@ -6,6 +6,7 @@ when it was used decides.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 
 from provio.ask.content import CHANGED, MISSING, SAME, Contents
@@ -17,6 +18,10 @@ from provio.lineage.identity import BASE
 from provio.store import Reader
 
 FILE = BASE + "version/"
+# Folders in which version control, workflow engines, caches and interpreters keep files of their own.
+HOUSEKEEPING = re.compile(
+    rb"/(\.git|\.hg|\.svn|\.snakemake|\.nextflow|\.dvc|\.cache|\.ipynb_checkpoints|__pycache__)/|\.py[co]$"
+)
 
 
 class Sources:
@@ -53,6 +58,8 @@ class Sources:
 
     def now(self, source: str, run: str) -> Now:
         """Return the state of a source that a run used."""
+        if any(map(HOUSEKEEPING.search, self.names.get(source, ()))):
+            return Now("ended")
         if source not in self.known.known:
             return Now("present" if source in self.names else "missing")
         if (source, run) not in self._states:

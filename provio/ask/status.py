@@ -3,7 +3,7 @@ whose last run failed.
 
 stale       made from content that is not there any more, or by a program that has changed since
 changed     another content, which no run recorded
-failed      made by a command that failed; or a command without files that are there, whose last run failed
+failed      made by a command that failed; or a command without files, whose last run failed
 unsure      other times than recorded, and the content could not be compared
 missing     no file, and no recorded program removed it
 unknown     nothing is recorded of it
@@ -25,8 +25,7 @@ from provio.ask.content import CHANGED, SAME, Contents
 from provio.ask.failures import Failures
 from provio.ask.origins import Origins, Reason, Staleness, process_of, reached, run_of
 from provio.ask.recorded_names import last_versions, paths_below, remaining_names
-from provio.ask.redo import is_cache
-from provio.ask.sources import Sources
+from provio.ask.sources import HOUSEKEEPING, Sources
 from provio.ask.target import current_versions, domain_of
 from provio.base.text import shorter_path
 from provio.base.turtle import instant_text
@@ -87,9 +86,10 @@ def place_of(project: str, names: Sequence[str], near: str | None = None) -> Pla
 def status(reader: Reader, place: Place) -> Status:
     """Return the status of the files of a place; if it is the whole project, also of commands."""
     failures = Failures(reader)
-    rows = [*_Survey(reader, place, failures).rows()]
+    survey = _Survey(reader, place, failures)
+    rows = [*survey.rows()]
     if not place.named:
-        made = {row.run for row in rows if row.run}
+        made = survey.origins.runs()
         rows += [
             Row("failed", b"", text, run, failures.time(run), failures.command(run))
             for run, text in failures.without(made)
@@ -141,7 +141,9 @@ class _Survey:
         self.contents.load(changed.values(), changed)
         yield from (self._compared(path, version) for path, version in changed.items())
         yield from (
-            self._absent(path, version) for path, version in self.missing.items() if version not in self.present
+            self._absent(path, version)
+            for path, version in self.missing.items()
+            if version not in self.present and self._counts(path)
         )
         for path in self.place.files:
             if path not in self.recorded and path not in self.last:
@@ -149,9 +151,10 @@ class _Survey:
                 yield Row("unknown", path, f"nothing is recorded of it: {why}")
 
     def _counts(self, path: bytes) -> bool:
-        """Return whether a file has a state of its own: a program is only a reason, unless the user named it."""
+        """Return whether a file has a state of its own: a program is only a reason, and files that programs
+        keep for themselves are none, unless the user named them."""
         version = self.recorded.get(path) or self.last[path]
-        return path in self.place.files or not (self.origins.is_only_code(version) or is_cache(os.fsdecode(path)))
+        return path in self.place.files or not (self.origins.is_only_code(version) or HOUSEKEEPING.search(path))
 
     def _known(self) -> Iterator[Row]:
         """Yield the state of the files with a recorded version."""
@@ -179,7 +182,7 @@ class _Survey:
         text, time = self._change(reason)
         if reason.sure:
             return Row("stale", path, f"{text} changed", run, time)
-        return Row("unsure", path, f"made from {text}, which was not compared by content", run)
+        return Row("unsure", path, f"{text} was not compared by content", run)
 
     @lru_cache  # noqa: B019  the survey is made once
     def _change(self, reason: Reason) -> tuple[str, str]:
@@ -195,7 +198,7 @@ class _Survey:
             return self._state(path, version, [])
         now = self.there[path] or ""
         if found.state != CHANGED:
-            return Row("unsure", path, f"not compared by content: {found.reason}", run_of(maker), _changed_at(now))
+            return Row("unsure", path, f"not compared by content: {found.reason}", run_of(maker))
         gaps = incomplete.of_origin(self._gaps, now)
         reason = gaps[0]["reason"] if gaps else "edited outside provio"
         return Row("changed", path, reason, run_of(maker), _changed_at(now))

@@ -116,7 +116,7 @@ TABLES = {
     "status": _table(
         """
         state text `stale`, `changed`, `failed`, `unsure`, `missing`, `unknown` or `current`
-        path text the file; empty for a command without files that are there, whose last run failed
+        path text the file; empty for a command without files, whose last run failed
         reason text why
         run text the id of the run that made it, or that failed
         time time when its input, or it, changed, or the run failed

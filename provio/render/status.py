@@ -24,7 +24,6 @@ from provio.render import records
 MOST = 25  # lines
 SHORT = 13  # characters of a run's id
 WIDE = 15  # columns of a thing, with the space after it; a longer one takes more
-AT = frozenset({"changed", "unsure"})  # these state the point in time, others the time that has passed
 UNITS = ((86_400, "d"), (3600, "h"), (60, "min"), (0, "s"))
 
 Line = tuple[str, str, str]  # state, thing, reason
@@ -94,7 +93,7 @@ def _reason(row: Row, moment: str) -> str:
         return f"made by run {row.run[:SHORT]}" if row.run else ""
     if not row.time or (row.state == "failed" and row.path):
         return row.reason
-    if row.state in AT:
+    if row.state == "changed":
         return f"{row.reason}, {row.time[:16].replace('T', ' ')} UTC"
     return f"{row.reason}{',' * (row.state == 'failed')} {_ago(row.time, moment)}"
 
@@ -125,7 +124,10 @@ def _aligned(lines: Sequence[Line], width: int | None, unicode: bool) -> str:
     """Return the lines with their parts in columns, each at most `width` columns long."""
     lines = [(state, printable(thing, unicode), printable(reason, unicode)) for state, thing, reason in lines]
     most = max((columns(thing) + 3 for _, thing, reason in lines if reason), default=WIDE)
-    room = max(most, WIDE) if width is None else max(WIDE, min(most, (width - 10) // 2))
+    room = max(most, WIDE)
+    if width is not None:
+        longest = max((columns(reason) for _, _, reason in lines), default=0)
+        room = max(WIDE, min(room, max(width - 10 - longest, (width - 10) * 2 // 5)))
     found = []
     for state, thing, reason in lines:
         shown = cut_path(thing, room - 2, unicode) if reason else thing

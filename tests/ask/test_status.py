@@ -106,8 +106,8 @@ def test_without_a_hash_the_content_was_not_compared(project: Project) -> None:
     project.provio("run", "--quiet", "--", "cp", "in", "out", env=project.env | {"PROVIO_HASH": "off"})
     project.sh("touch -d '2 days ago' in")
     assert status(project, code=1) == [
-        "unsure   in   not compared by content: no SHA-256 is recorded, TIME",
-        "unsure   out   made from in, which was not compared by content",
+        "unsure   in   not compared by content: no SHA-256 is recorded",
+        "unsure   out   in was not compared by content",
         "record   1 run, SIZE, 0 pending",
     ]
 
@@ -127,6 +127,21 @@ def test_commands_that_failed(project: Project) -> None:
     project.watch("bash", "-c", script)
     project.provio("rm", "--yes", json.loads(project.provio("runs", "--as", "json").stdout)[1]["run"])
     assert status(project) == ["current   1 file", "record   2 runs, SIZE, 0 pending"]
+
+
+@pytest.mark.integration
+def test_files_of_version_control(project: Project) -> None:
+    """Files that git keeps for itself are neither listed nor reasons; the files that it checks out are."""
+    git = "git -c user.name=a -c user.email=a@b -c init.defaultBranch=main"
+    project.sh(f"{git} init -q; echo one > text; {git} add text; {git} commit -qm one; {git} checkout -qb other")
+    project.sh(f"echo two, long > text; {git} commit -qam two")
+    project.watch("bash", "-c", "sort text > sorted")
+    project.watch("git", "checkout", "-q", "main")
+    assert status(project, code=1) == [
+        "stale   sorted   text changed AGO",
+        "current   1 file",
+        "record   2 runs, SIZE, 0 pending",
+    ]
 
 
 @pytest.mark.integration
