@@ -64,7 +64,6 @@ STEPS: list[str | Callable[[Path], None]] = [
     "A wrong path, and a folder instead of a file:",
     "$ provio lineage rankings.csv",
     "$ provio lineage .",
-    "$ provio show ranking.csv",
     "$ provio show rankin",
     "A wrong command: it ends as without provio.",
     "$ provio run -- pyhton3 average.py",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
+from datetime import datetime
 
 from provio.ask import fold as folding
 from provio.ask import run_uses
@@ -20,6 +21,7 @@ from provio.store import Reader
 # The declarations of a run's programs: configurations, metrics and checkpoints as lines of text.
 
 
+FILES = ("wrote", "read")
 DECLARATION_TITLES = ("configuration", "metric", "checkpoint")
 CONFIGURATIONS = """SELECT DISTINCT ?g ?name ?version ?whole (MIN(?at) AS ?first) { <%s> provio:hadConfiguration ?g .
     ?use prov:entity ?g ; prov:atTime ?at . FILTER(STRSTARTS(STR(?use), "%s/"))
@@ -93,19 +95,31 @@ MOVED = (
 TITLES = {"configuration": "config", "checkpoint": "saved", "concluded": "merge"}  # of the column's width
 
 
-def chosen(reader: Reader, campaign: str | None, name: str | None) -> list[str] | None:
-    """Return the ids of the runs of a campaign, of a name, or of both; None for all runs if neither is given.
+def chosen(
+    reader: Reader, campaign: str | None, name: str | None, between: tuple[datetime, datetime] | None = None
+) -> list[str] | None:
+    """Return the ids of the runs of a campaign, of a name, that started between two times, or of all of these; None
+    for all runs if nothing is given.
 
     Raises NothingKnown if there is no such run.
     """
     wanted = {key: value for key, value in (("campaign", campaign), ("name", name)) if value is not None}
-    if not wanted:
+    if not wanted and not between:
         return None
-    found = [row["run"] for row in reader.rows(LISTING) if all(row.get(key) == value for key, value in wanted.items())]
+    found = [row for row in reader.rows(LISTING) if all(row.get(key) == value for key, value in wanted.items())]
     if not found:
         words = " and ".join(f"{key} {value!r}" for key, value in wanted.items())
         raise NothingKnown(f"no run has the {words} (provio runs lists them)")
-    return found
+    if between:
+        found = [row for row in found if _started(row, *between)]
+    if not found and between:
+        first, last = (moment(time.isoformat()) for time in between)
+        raise NothingKnown(f"no such run started between {first} and {last} (provio runs lists them)")
+    return [row["run"] for row in found]
+
+
+def _started(row: dict[str, str], first: datetime, last: datetime) -> bool:
+    return "start" in row and first <= datetime.fromisoformat(row["start"]) <= last
 
 
 def listing(
@@ -175,16 +189,16 @@ def counted_back(name: str, ids: Sequence[str]) -> str | None:
     return ids[-1 - back] if ids else None
 
 
-def find(reader: Reader, name: str) -> str | None:
-    """Return the id of the run that `name` refers to: `last`, `last~1`, an id, a prefix of one, or the name of a run
-    (the newest)."""
+def find(reader: Reader, name: str, start: bool = True) -> str | None:
+    """Return the id of the run that `name` refers to: `last`, `last~1`, an id, a prefix of one (unless not `start`),
+    or the name of a run (the newest)."""
     rows = list(reader.rows(LISTING))
     if not name:
         return None
     if LAST.fullmatch(name):
         return counted_back(name, [row["run"] for row in rows])
     named = [row["run"] for row in rows if row.get("name") == name or row["run"] == name]
-    starting = [row["run"] for row in rows if row["run"].startswith(name)]
+    starting = [row["run"] for row in rows if start and row["run"].startswith(name)]
     if not named and len(starting) > 1:
         raise NothingKnown(f"several runs start with {name!r}: give more of the id ({', '.join(starting[:2])} …)")
     return (named or starting)[-1] if named or starting else None
@@ -248,14 +262,21 @@ def show(reader: Reader, run: str, unicode: bool = True, fold: bool = False) -> 
     lines.append(f"system   {stated.get('system', '?')}, Linux {stated.get('kernel', '?')}, {stated.get('cpu', '?')}")
     if "git" in stated:
         lines.append(f"git      {stated['git']}{' and changes' if stated.get('changes') == 'true' else ''}")
-    for title in ("job", "gap", "concluded", "process", "ranks", "task", *DECLARATION_TITLES, "wrote", "read"):
+    lines += listed(rows, ("job", "gap", "concluded", "process", "ranks", "task", *DECLARATION_TITLES, *FILES), fold)
+    return "".join(printable(line, unicode) + "\n" for line in lines)
+
+
+def listed(rows: Sequence[tuple[str, str, int | None]], titles: Sequence[str], fold: bool) -> list[str]:
+    """Return the lines of the facts with these titles; `fold` combines many files of a folder on one line."""
+    lines = []
+    for title in titles:
         known = [(value, number or 0) for column, value, number in rows if column == title]
-        key = _folder if fold and title in ("wrote", "read") else lambda _: None
+        key = _folder if fold and title in FILES else lambda _: None
         groups = list(folding.fold(known, key))
         lines += [f"{TITLES.get(title, title):8} {_line(title, group)}" for group in groups[:MANY]]
         if len(groups) > MANY:
             lines.append(f"{'':8} and {len(groups) - MANY} more")
-    return "".join(printable(line, unicode) + "\n" for line in lines)
+    return lines
 
 
 def _folder(row: tuple[str, int]) -> str | None:
@@ -264,10 +285,10 @@ def _folder(row: tuple[str, int]) -> str | None:
 
 def _line(title: str, rows: Sequence[tuple[str, int]]) -> str:
     value, number = rows[0]
-    if title in ("job", "gap", "concluded", "ranks", "task", *DECLARATION_TITLES):
-        return value
     if title == "process":
         return f"{number:>7}  {value}"
+    if title not in FILES:
+        return value
     files = "" if len(rows) == 1 else f"  {folding.count(len(rows))}"
     name = folding.folder_name(value, None) if files else value
     return f"{size(sum(moved for _, moved in rows)):>9}  {cut_path(name, ROOM - len(files))}{files}"

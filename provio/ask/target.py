@@ -28,12 +28,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Selection:
-    """The selection of a version of a file (`at`, `run`), and of the runs to query (`campaign`, `name`)."""
+    """The selection of a version of a file (`at`, `run`), and of the runs to query (`campaign`, `name`; `between` two
+    times they started)."""
 
     at: datetime | None = None
     run: str | None = None
     campaign: str | None = None
     name: str | None = None
+    between: tuple[datetime, datetime] | None = None
 
 
 @dataclass(frozen=True)
@@ -106,13 +108,13 @@ def _file(reader: Reader, path: str, at: datetime | None, run: str | None) -> Ta
 
 def graphs(store: Store, which: Selection) -> list[str] | None:
     """Return the graphs of the selected runs; None for all runs."""
-    if which.campaign is None and which.name is None:
+    if which.campaign is None and which.name is None and which.between is None:
         return None
     from provio.ask import runs
     from provio.base.vocab import RUN_BASE
     from provio.graph.lines import bundle_iri
 
-    return [bundle_iri(RUN_BASE + run) for run in runs.chosen(store, which.campaign, which.name) or ()]
+    return [bundle_iri(RUN_BASE + run) for run in runs.chosen(store, which.campaign, which.name, which.between) or ()]
 
 
 def restrict(store: Store, which: Selection) -> Reader:

@@ -213,5 +213,6 @@ BY_NAME: dict[str, Completer] = {
     "values": _files,
     "verb": _verbs,
     "arguments": _runs_or_files,
+    "what": _runs_or_files,
     "word": _words,
 }

@@ -64,8 +64,8 @@ TABLES = {
         command text its command line
     """),
     "show": _table("""
-        what text kind of fact: for a run `run`, `name`, … `gap`, `concluded` (by merge), `task`, `metric`, `wrote` …
-        value text the fact: a command line of a process, the path of a file, a declaration of a program
+        what text kind of fact: of a run `run`, `name`, … `gap`, `concluded` (by merge), `metric`, `wrote` …
+        value text the fact: a command line, the path of a file, a declaration; of a Task also lines of its source
         number integer the process's pid; the number of bytes read or written
     """),
     "lineage": _table(

@@ -102,7 +102,7 @@ def test_the_description_of_a_query_is_text(project: Project) -> None:
 
 def test_no_record_and_one_of_another_user(project: Project, tmp_path: Path) -> None:
     """No `.provio`, or one without permission: no output on both streams."""
-    env = {**project.env, "_PROVIO_COMPLETE": "bash_complete", "COMP_WORDS": "provio show ", "COMP_CWORD": "2"}
+    env = {**project.env, "_PROVIO_COMPLETE": "bash_complete", "COMP_WORDS": "provio diff ", "COMP_CWORD": "2"}
     (project.path / ".provio").chmod(0o777)
     for folder in (tmp_path, project.path):
         done = project.provio(env=env, cwd=folder)

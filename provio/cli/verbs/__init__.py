@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, time
 from functools import cache, wraps
 from importlib import import_module
 from typing import Any, TypeVar, cast
@@ -134,6 +134,9 @@ def _message(error: click.ClickException) -> tuple[str, str]:
     hint = f" (see {context.command_path} --help)" if context else ""
     if context and type(error).__name__ == "NoArgsIsHelpError" and isinstance(context.command, click.Group):
         return f"{context.command_path}: add {', or '.join(context.command.list_commands(context))}", hint
+    if isinstance(error, click.NoSuchOption) and error.possibilities:
+        near = [option for option in error.possibilities if option not in Form.ALIASES]
+        error = click.NoSuchOption(error.option_name, possibilities=near or None, ctx=context)
     return error.format_message(), hint
 
 
@@ -157,12 +160,15 @@ class Choice(click.Choice):  # type: ignore[type-arg]
 class Form(click.Option):
     """`--as FORM`. `--format FORM` is a hidden alias; `--json` is `--as json`, where there is this form."""
 
+    ALIASES = ("--format", "--json")
+
     def add_to_parser(self, parser: Any, ctx: click.Context) -> None:
         """Add the option and its aliases, which neither help nor completion lists."""
         super().add_to_parser(parser, ctx)
-        parser.add_option(self, ["--format"], dest=self.name)
+        form, as_json = self.ALIASES
+        parser.add_option(self, [form], dest=self.name)
         if "json" in getattr(self.type, "choices", ()):
-            parser.add_option(self, ["--json"], dest=self.name, action="store_const", const="json")
+            parser.add_option(self, [as_json], dest=self.name, action="store_const", const="json")
 
 
 FORMS = Choice(["table", "json", "csv", "tsv"])
@@ -186,6 +192,18 @@ class Time(click.ParamType):  # type: ignore[type-arg]
             self.fail(f"{value!r} is no time: use {times.EXAMPLES}", param, ctx)
 
 
+class Since(Time):
+    """The start of a period: a date means the start of its day."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        """Return the time in UTC."""
+        found = super().convert(value, param, ctx)
+        local = found.astimezone()
+        is_day = local.time() == time.max
+        return datetime.combine(local.date(), time.min).astimezone(UTC) if is_day else found
+
+
+Between = tuple[datetime, datetime]
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
 
@@ -280,7 +298,11 @@ def level_option(verb: Verb) -> Verb:
 
 
 def runs_options(verb: Verb) -> Verb:
-    """Add `--campaign` and `--name`, which select runs."""
+    """Add `--campaign`, `--name` and `--between`, which select runs."""
+    between = click.option(
+        "--between", type=(Since(), Time()), metavar="T1 T2", help="Only runs that started between these times."
+    )
+    verb = between(verb)
     campaign = click.option("--campaign", metavar="C", help="Only runs of this campaign.")
     return campaign(click.option("--name", metavar="N", help="Only runs with this name.")(verb))
 

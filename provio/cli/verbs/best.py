@@ -8,7 +8,7 @@ import click
 
 from provio.ask import session
 from provio.base import terminal
-from provio.cli.verbs import FORMS, Form, runs_options, stoppable, store_option
+from provio.cli.verbs import FORMS, Between, Form, runs_options, stoppable, store_option
 
 if TYPE_CHECKING:
     from provio.ask.experiments import Best
@@ -28,7 +28,13 @@ SHOWN = 13  # characters of a run's id
 @store_option
 @stoppable
 def command(
-    metric: str | None, low: bool | None, limit: int | None, form: str, campaign: str | None, name: str | None
+    metric: str | None,
+    low: bool | None,
+    limit: int | None,
+    form: str,
+    campaign: str | None,
+    name: str | None,
+    between: Between | None,
 ) -> int:
     """List configurations by the best value of METRIC with each, the best first: which hyperparameters gave which
     accuracy.
@@ -45,7 +51,7 @@ def command(
     from provio.settings.types import among
 
     store = session.reader(None)
-    reader = restrict(store, Selection(campaign=campaign, name=name))
+    reader = restrict(store, Selection(campaign=campaign, name=name, between=between))
     if metric is None:
         known = experiments.metric_names(reader)
         raise click.UsageError(f"no metric: name one{among('', known, 'provio query metrics-of-run lists')}")

@@ -13,7 +13,7 @@ from provio.ask.comparison import Value, text
 from provio.base import terminal
 from provio.base.errors import ProvioError
 from provio.base.text import plural
-from provio.cli.verbs import FORMS, Form, runs_options, stoppable, store_option
+from provio.cli.verbs import FORMS, Between, Form, runs_options, stoppable, store_option
 from provio.settings import load
 from provio.trace.redact import Redaction
 
@@ -36,7 +36,7 @@ def command() -> None:
 @runs_options
 @store_option
 @stoppable
-def listed(form: str, campaign: str | None, name: str | None) -> int:
+def listed(form: str, campaign: str | None, name: str | None, between: Between | None) -> int:
     """List all checkpoints, oldest first, each with the configurations and metrics at the time it was saved.
 
     Example: provio checkpoint list --as json
@@ -45,7 +45,7 @@ def listed(form: str, campaign: str | None, name: str | None) -> int:
     from provio.ask.target import Selection, restrict
     from provio.base.errors import NothingKnown
 
-    found = checkpoints.every(restrict(session.reader(None), Selection(campaign=campaign, name=name)))
+    found = checkpoints.every(restrict(session.reader(None), Selection(campaign=campaign, name=name, between=between)))
     if not found:
         raise NothingKnown(checkpoints.NONE)
     terminal.out(_rendered(found, form, []))
@@ -58,7 +58,7 @@ def listed(form: str, campaign: str | None, name: str | None) -> int:
 @runs_options
 @store_option
 @stoppable
-def find(settings: tuple[str, ...], form: str, campaign: str | None, name: str | None) -> int:
+def find(settings: tuple[str, ...], form: str, campaign: str | None, name: str | None, between: Between | None) -> int:
     """List the checkpoints that were saved with all of these settings, oldest first.
 
     A KEY is a dotted name, or the end of one: batch_size finds train.batch_size too. Numbers are compared as numbers:
@@ -73,7 +73,7 @@ def find(settings: tuple[str, ...], form: str, campaign: str | None, name: str |
         if not setting.partition("=")[1] or setting.startswith("="):
             raise click.UsageError(f"{setting} is no setting: use KEY=VALUE")
     wanted = {key: value for key, _, value in (setting.partition("=") for setting in settings)}
-    reader = restrict(session.reader(None), Selection(campaign=campaign, name=name))
+    reader = restrict(session.reader(None), Selection(campaign=campaign, name=name, between=between))
     terminal.out(_rendered(checkpoints.fitting(reader, wanted), form, list(wanted)))
     return 0
 

@@ -71,7 +71,7 @@ def command(
         raise click.UsageError("--roots shows the sources of a file: omit --forward")
     from provio.ask.target import Selection, find_targets
 
-    which = Selection(*(options.pop(name) for name in ("at", "run", "campaign", "name")))
+    which = Selection(*(options.pop(name) for name in ("at", "run", "campaign", "name", "between")))
     request = find_targets(paths, which)
     from provio.ask.lineage import answer
 

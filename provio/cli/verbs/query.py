@@ -13,7 +13,7 @@ import click
 from provio.ask import session
 from provio.base import terminal
 from provio.base.errors import BadQuery
-from provio.cli.verbs import FORMS, Form, runs_options, stoppable, store_option
+from provio.cli.verbs import FORMS, Between, Form, runs_options, stoppable, store_option
 
 if TYPE_CHECKING:
     from provio.ask.queries import Question
@@ -49,6 +49,7 @@ def command(
     update: bool,
     campaign: str | None,
     name: str | None,
+    between: Between | None,
 ) -> int:
     """Run the SPARQL query QUESTION on the union of all runs. QUESTION is the name of a query (--list), SPARQL text, a
     file, or - for standard input.
@@ -85,7 +86,7 @@ def command(
     filled = _values(chosen, values, parameters)
     from provio.ask.target import Selection
 
-    which = Selection(campaign=campaign, name=name)
+    which = Selection(campaign=campaign, name=name, between=between)
     if update:
         _update(chosen, filled, service, which)
         return 0
@@ -175,8 +176,8 @@ def _update(chosen: Question, values: dict[str, str], service: bool, which: Sele
     from provio.ask import parameters, query
     from provio.settings import home as homes
 
-    if which.campaign is not None or which.name is not None:
-        raise click.UsageError("--update changes the whole store: omit --campaign and --name")
+    if (which.campaign, which.name, which.between) != (None,) * 3:
+        raise click.UsageError("--update changes the whole store: omit --campaign, --name and --between")
     settings = session.settings()
     if settings.stores:
         raise BadQuery("an update changes one record, but several are queried together: set PROVIO_STORES= for it")

@@ -9,23 +9,40 @@ import click
 
 from provio.ask import session
 from provio.base import terminal
-from provio.cli.verbs import FORMS, Form, runs_options, stoppable, store_option
+from provio.cli.verbs import FORMS, Between, Choice, Form, runs_options, stoppable, store_option
 from provio.trace import run_source
 
 MOST = 100  # runs shown on a terminal
 
+Row = dict[str, str | int | float | None]
+COLUMNS = ("start", "seconds", "end", "name", "campaign", "size", "files", "command")
+STATUS: dict[str, Callable[[Row], bool]] = {
+    "ok": lambda row: row["end"] == "exit 0",
+    "failed": lambda row: str(row["end"]).startswith(("signal ", "exit ")) and row["end"] != "exit 0",
+    "running": lambda row: row["end"] == "in progress",
+}
 TITLES = {"size": "record", "files": "in files"}  # not those that a run wrote
 
 
 @click.command("runs", short_help="List the recorded runs.")
 @click.option("--as", "form", cls=Form, type=FORMS, default="table", show_default=True)
 @click.option(
-    "--limit", type=click.IntRange(min=1), help="Only the newest runs [default: 100 on a terminal, otherwise all]."
+    "--limit", type=click.IntRange(min=1), help="Only the last rows [default: 100 on a terminal, otherwise all]."
 )
+@click.option("--sort", type=Choice(COLUMNS), help="Sort by this column, the largest value last [default: start].")
+@click.option("--status", type=Choice([*STATUS]), help="Only runs that ended so.")
 @runs_options
 @store_option
 @stoppable
-def command(form: str, limit: int | None, campaign: str | None, name: str | None) -> int:
+def command(
+    form: str,
+    limit: int | None,
+    sort: str | None,
+    status: str | None,
+    campaign: str | None,
+    name: str | None,
+    between: Between | None,
+) -> int:
     """List the recorded runs, oldest first; the table shows as much of each id as is unique.
 
     `size` is the disk usage of a run's own files (in bytes, except in the table), `files` their number: one after the
@@ -34,6 +51,8 @@ def command(form: str, limit: int | None, campaign: str | None, name: str | None
 
     \b
     Example: provio runs --campaign das-2026 --as csv > runs.csv
+             provio runs --status failed --between yesterday now
+             provio runs --sort seconds --limit 10
     """
     import textwrap
 
@@ -42,16 +61,21 @@ def command(form: str, limit: int | None, campaign: str | None, name: str | None
     from provio.settings import home as homes
 
     reader = session.reader(None)
-    ids = runs.chosen(reader, campaign, name)
+    ids = runs.chosen(reader, campaign, name, between)
     ids = [row["run"] for row in reader.rows(runs.LISTING)] if ids is None else ids
-    most = limit or (len(ids) if terminal.width() is None else MOST)
-    found = runs.listing(reader, ids[-most:], _extent)
+    width = terminal.width()
+    if sort or status:
+        every = runs.listing(reader, ids, _extent if sort in ("size", "files") else lambda _: None)
+        ids = [str(row["run"]) for row in _sorted(every, sort) if status is None or STATUS[status](row)]
+    most = limit or (len(ids) if width is None else MOST)
+    place = {run: at for at, run in enumerate(ids)}
+    found = sorted(runs.listing(reader, ids[-most:], _extent), key=lambda row: place[str(row["run"])])
     if form == "table":
         terminal.out(_table(found, runs.shortest(reader), terminal.width()))
     else:
         terminal.out(records.render("runs", ([*row.values()] for row in found), form))
     if len(ids) > most:
-        terminal.note(f"{len(ids) - most} older runs not shown: --limit {len(ids)} shows all")
+        terminal.note(f"{len(ids) - most} {'other' if sort else 'older'} runs not shown: --limit {len(ids)} shows all")
     if form == "table" and terminal.width():
         for line in textwrap.wrap(disk_usage.taken(homes.find()).line(), terminal.width() or 0):
             terminal.note(line)
@@ -60,7 +84,14 @@ def command(form: str, limit: int | None, campaign: str | None, name: str | None
     return 0
 
 
-def _table(found: list[dict[str, str | int | float | None]], enough: int, width: int | None) -> str:
+def _sorted(rows: list[Row], sort: str | None) -> list[Row]:
+    """Return the rows by a column, ascending: unknown values first, numbers by value."""
+    if sort is None:
+        return rows
+    return sorted(rows, key=lambda row: (row[sort] is not None, row[sort] if row[sort] is not None else 0))
+
+
+def _table(found: list[Row], enough: int, width: int | None) -> str:
     """Return the rows as a table: `enough` characters of an id, sizes and times with units, no empty columns; on a
     narrow terminal the start without seconds, and no sizes."""
     from provio.base import table

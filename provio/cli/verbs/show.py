@@ -1,52 +1,93 @@
-"""`provio show`: shows the record of a run, or of an object inside a file."""
+"""`provio show`: shows the record of a run, a Task, a file, or an object inside a file."""
 
 from __future__ import annotations
 
+import os
+
 import click
 
-from provio.ask import runs, session
+from provio.ask import runs, session, tasks
 from provio.ask.member_origins import Origins
-from provio.ask.nodes import describe
-from provio.ask.target import Target, find_targets
+from provio.ask.nodes import describe, is_member
+from provio.ask.target import Target, find
 from provio.ask.walk import Nodes
 from provio.base import terminal
+from provio.base.errors import NothingKnown, NotYet
 from provio.base.text import moment, plural, printable, size
 from provio.base.vocab import local_name
 from provio.cli.verbs import TEXT_FORMS, Form, fold_option, stoppable, store_option
-from provio.store import Reader
+from provio.store import Reader, Store
 
 
-@click.command("show", short_help="Show one run, or a dataset.")
-@click.argument("run", metavar="RUN|FILE#/DATASET")
+@click.command("show", short_help="Show one run, task, file or dataset.")
+@click.argument("what", metavar="RUN|TASK|FILE[#/DATASET]")
+@click.option("--run", "kind", flag_value="run", help="It is a run.")
+@click.option("--task", "kind", flag_value="task", help="It is a task.")
+@click.option("--file", "kind", flag_value="file", help="It is a file.")
 @click.option("--as", "form", cls=Form, type=TEXT_FORMS, default="text", show_default=True)
 @fold_option
 @store_option
 @stoppable
-def command(run: str, form: str, fold: bool) -> int:
-    """Show one RUN (its id, the start of it, its name, or `last`): its programs and the files that it read and wrote.
-    Or show a dataset, attribute or group inside a file: its type, its creator and the operations on it.
+def command(what: str, kind: str | None, form: str, fold: bool) -> int:
+    """Show one thing: a run (its programs, the files that it read and wrote), a task, a file (as provio why), or a
+    dataset, attribute or group inside a file.
+
+    It is looked up in this order: the id of a run or the start of one, `last` or `last~1` (the run before), the name of
+    a run, the name of a task, a file. --run, --task and --file select one of them.
 
     \b
     Example: provio show last
+             provio show results/fig3.h5
              provio show xcorr.h5#/stack
     """
-    if "#" in run:
-        request = find_targets([run])
-        if form == "text":
-            terminal.out(show(request.reader, request.targets[0], unicode=terminal.unicode()))
-            return 0
-        rows = facts(request.reader, request.targets[0])
+    # A path belongs to the record above it; a name to the record here.
+    reader = session.reader(what if "/" in what else None)
+    text, unicode = form == "text", terminal.unicode()
+    place = what if "#" in what and kind in (None, "file") else None
+    run = None if place or kind in ("task", "file") else runs.find(reader, what, start=not os.path.lexists(what))
+    if kind == "run" or not what:
+        run = session.run_id(reader, what)
+    if run:
+        shown = runs.show(reader, run, unicode=unicode, fold=fold) if text else _rows(runs.facts(reader, run), form)
+    elif not place and kind != "file" and (found := tasks.named(reader, what)):
+        one, same = found[-1], len(found)
+        shown = tasks.show(reader, one, same, unicode, fold) if text else _rows(tasks.facts(reader, one), form)
+    elif kind == "task":
+        raise NothingKnown(f"no task {what!r} is recorded: provio query tasks lists them")
     else:
-        reader = session.reader(None)
-        run = session.run_id(reader, run)
-        if form == "text":
-            terminal.out(runs.show(reader, run, unicode=terminal.unicode(), fold=fold))
-            return 0
-        rows = runs.facts(reader, run)
+        shown = _of_file(reader, what, form, fold, only=kind == "file")
+    terminal.out(shown)
+    return 0
+
+
+def _of_file(reader: Store, name: str, form: str, fold: bool, only: bool) -> str:
+    """Return the facts of an object inside a file, or the maker of a file, as `provio why` prints it."""
+    from provio.ask.why import why
+    from provio.cli.verbs.why import shown
+    from provio.settings.types import suggestion
+
+    try:
+        target = find(reader, name, None, None)
+    except NotYet:
+        raise
+    except NothingKnown as error:
+        near = suggestion(name, [row["name"] for row in reader.rows(runs.LISTING) if "name" in row])
+        is_path = only or "/" in name or "#" in name or os.path.lexists(name)
+        if is_path or (not near and "did you mean" in str(error)):
+            raise
+        hint = near or ": provio runs lists the runs"
+        raise NothingKnown(f"no run, task or file {name!r} is recorded{hint}") from error
+    if not is_member(target.iri):
+        return shown(why(reader, target), form, fold)
+    if form == "text":
+        return show(reader, target, unicode=terminal.unicode())
+    return _rows(facts(reader, target), form)
+
+
+def _rows(rows: list[tuple[str, str, int | None]], form: str) -> str:
     from provio.render import records
 
-    terminal.out(records.render("show", rows, form))
-    return 0
+    return records.render("show", rows, form)
 
 
 FACTS = ("shape", "maxShape", "datatype", "chunks", "filters")

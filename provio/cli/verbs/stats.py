@@ -10,7 +10,7 @@ import click
 from provio.ask import session
 from provio.base import terminal
 from provio.base.errors import NothingKnown
-from provio.cli.verbs import FORMS, Choice, Form, OutputFile, runs_options, stoppable, store_option
+from provio.cli.verbs import FORMS, Between, Choice, Form, OutputFile, runs_options, stoppable, store_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,6 +55,7 @@ def command(
     form: str,
     campaign: str | None,
     name: str | None,
+    between: Between | None,
 ) -> int:
     """Summarize the I/O of each RUN (default: the last run): calls, bytes, time, sizes, bottlenecks.
 
@@ -68,6 +69,7 @@ def command(
              provio stats last -o report.html
              provio stats --campaign das --by rank --by api --as csv > ranks.csv
     """
+    from provio.ask import runs
     from provio.settings import home as homes
     from provio.stats import figures
     from provio.store import Confined
@@ -79,7 +81,7 @@ def command(
     if across and not {*ALONE, "run"}.isdisjoint(ways):
         raise click.UsageError("--across compares runs: omit --by run, size, bottleneck and latency")
     store = session.reader(None)
-    chosen = _runs(store, names, every, campaign, name)
+    chosen = _runs(store, names, every, runs.chosen(store, campaign, name, between))
     if across and len(chosen) < 2:
         raise click.UsageError("--across needs several runs: name them, or use --campaign, --name or --all")
     found = figures(Confined(store, chosen), times=output is not None, home=homes.find())
@@ -98,15 +100,14 @@ def command(
     return 0
 
 
-def _runs(store: Store, names: tuple[str, ...], every: bool, campaign: str | None, name: str | None) -> list[str]:
-    """Return the graphs of the chosen runs."""
+def _runs(store: Store, names: tuple[str, ...], every: bool, chosen: list[str] | None) -> list[str]:
+    """Return the graphs of the runs that are named, or `chosen` by an option."""
     from provio.ask import runs
     from provio.base.vocab import RUN_BASE
     from provio.graph.lines import bundle_iri
 
-    chosen = runs.chosen(store, campaign, name)
     if names and (every or chosen is not None):
-        raise click.UsageError("RUN already selects the runs: omit --all, --campaign and --name")
+        raise click.UsageError("RUN already selects the runs: omit --all, --campaign, --name and --between")
     if names:
         chosen = list(dict.fromkeys(session.run_id(store, one) for one in names))
     elif every and chosen is None:

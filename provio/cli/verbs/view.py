@@ -13,7 +13,7 @@ from provio.ask import session
 from provio.base import terminal
 from provio.base.errors import NothingKnown
 from provio.base.text import plural
-from provio.cli.verbs import OutputFile, stoppable, store_option, walk_options
+from provio.cli.verbs import Choice, OutputFile, stoppable, store_option, walk_options
 
 if TYPE_CHECKING:
     from provio.ask.document import LineageDocument
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from provio.store import Reader
 
 OF_FILES = ("at", "run", "forward", "depth", "until", "roots", "stale")
-LEVELS = click.Choice(["file", "dataset", "process", "io"])
+LEVELS = Choice(["file", "dataset", "process", "io"])  # process and io: aliases of --steps
 FOLDED = "Above this number, fold nodes by folder, program and rank."
 OPERATIONS = 5_000  # operations on files in a page, unless --level io requests more
 
@@ -37,27 +37,40 @@ class Drawn(NamedTuple):
 
 @click.command("view", short_help="Draw the graph as one HTML page.")
 @click.argument("arguments", metavar="[FILE... | RUN]", nargs=-1)
-@click.option("-o", "--output", type=OutputFile(), required=True, help="The page to write.")
-@click.option("--level", type=LEVELS, help="The level shown first; the page can switch [default: file].")
+@click.option("-o", "--output", type=OutputFile(), help="The page to write [default: a temporary file, opened].")
+@click.option(
+    "--level", type=LEVELS, metavar="[file|dataset]", help="The level shown first; the page can switch [default: file]."
+)
+@click.option("--steps", type=Choice(["process", "io"]), help="Show processes first, or single operations on files.")
 @click.option("--max-nodes", "most", type=click.IntRange(min=20), default=1500, show_default=True, help=FOLDED)
 @click.option("--open", "show", is_flag=True, help="Open the page in a browser.")
 @walk_options
 @store_option
 @stoppable
-def command(arguments: tuple[str, ...], output: str, most: int, show: bool, **options: Any) -> int:
+def command(
+    arguments: tuple[str, ...], output: str | None, most: int, show: bool, steps: str | None, **options: Any
+) -> int:
     """Draw the lineage of files, or a whole RUN (default: the last), as one HTML page that needs no network.
 
+    Without -o, the page is a temporary file, and a browser opens it; without a browser, its name is printed.
+
     \b
-    Example: provio view xcorr.h5 -o lineage.html
-             provio view last -o run.html --level process
+    Example: provio view xcorr.h5
+             provio view last -o run.html --steps process
     """
+    if steps and options["level"]:
+        raise click.UsageError("--level and --steps both select the first view: give one of them")
+    options["level"] = steps or options["level"]
     gc.disable()  # the process ends before a collection pays off
     drawn = (_of_files if _are_files(arguments) else _of_run)(arguments, {**options})
-    nodes = len(drawn.document["nodes"])
-    terminal.write(output, _page(drawn, options["level"], most).encode())
-    terminal.note(f"{output}: {plural(nodes, 'node')}")
-    if show:
-        _show(output)
+    page, nodes = _page(drawn, options["level"], most).encode(), plural(len(drawn.document["nodes"]), "node")
+    if output is None:
+        _show_temporary(page, nodes)
+        return drawn.code
+    terminal.write(output, page)
+    terminal.note(f"{output}: {nodes}")
+    if show and not _opened(output):
+        terminal.complain(f"no browser was found: open {Path(output).absolute().as_uri()}")
     return drawn.code
 
 
@@ -77,12 +90,25 @@ def _first_level(document: LineageDocument) -> str:
     return "dataset" if is_member(document["target"]) else "file"
 
 
-def _show(output: str) -> None:
+def _show_temporary(page: bytes, nodes: str) -> None:
+    """Write a page to a temporary file that only this user can read; open it, or print its name."""
+    import tempfile
+
+    file, name = tempfile.mkstemp(prefix="provio-", suffix=".html")
+    with os.fdopen(file, "wb") as stream:
+        stream.write(page)
+    if _opened(name):
+        terminal.note(f"{name}: {nodes}, opened in the browser")
+    else:
+        terminal.note(f"no browser was found: open {name} ({nodes})")
+
+
+def _opened(output: str) -> bool:
+    """Open a page in a browser with a window; return whether there is one."""
     import webbrowser
 
-    address = Path(output).absolute().as_uri()
-    if not webbrowser.open(address):
-        terminal.warn(f"no browser was found: open {address}")
+    has_window = any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
+    return has_window and webbrowser.open(Path(output).absolute().as_uri())
 
 
 def _are_files(arguments: tuple[str, ...]) -> bool:
@@ -102,7 +128,7 @@ def _of_files(arguments: tuple[str, ...], options: dict[str, Any]) -> Drawn:
     from provio.ask.lineage import answer
     from provio.ask.target import Selection, find_targets
 
-    which = Selection(*(options.pop(name) for name in ("at", "run", "campaign", "name")))
+    which = Selection(*(options.pop(name) for name in ("at", "run", "campaign", "name", "between")))
     roots, stale, level = options.pop("roots"), options.pop("stale"), options.pop("level")
     request = find_targets(arguments, which)
     walked = level if level in (None, "dataset") else "file"
@@ -140,7 +166,7 @@ def _of_run(arguments: tuple[str, ...], options: dict[str, Any]) -> Drawn:
     from provio.ask import runs, whole_run
 
     reader = session.reader(None)
-    chosen = runs.chosen(reader, options["campaign"], options["name"])
+    chosen = runs.chosen(reader, options["campaign"], options["name"], options["between"])
     run = chosen[-1] if chosen and not arguments else runs.find(reader, arguments[0] if arguments else "last")
     if run is None and arguments:
         return _of_files(arguments, options)  # the name of a file that was removed

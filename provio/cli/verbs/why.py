@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from provio.base import terminal
 from provio.cli.verbs import TEXT_FORMS, Form, fold_option, runs_options, stoppable, store_option, version_options
+
+if TYPE_CHECKING:
+    from provio.ask.why import Reason
 
 
 @click.command("why", short_help="Which process made a file, and how?")
@@ -29,14 +32,18 @@ def command(file: str, form: str, fold: bool, **which: Any) -> int:
     """
     from provio.ask.target import Selection, find_targets
     from provio.ask.why import why
-    from provio.render import why as report
 
     request = find_targets([file], Selection(**which))
-    reason = why(request.reader, request.targets[0])
-    if form == "json":
-        terminal.out(report.as_json(reason))
-    elif form in ("csv", "tsv"):
-        terminal.out(report.for_programs(reason, form))
-    else:
-        terminal.out(report.render(reason, unicode=terminal.unicode(), folder=terminal.folder(), fold=fold))
+    terminal.out(shown(why(request.reader, request.targets[0]), form, fold))
     return 0
+
+
+def shown(reason: Reason, form: str, fold: bool) -> str:
+    """Return the maker of a file in a form."""
+    from provio.render import why as report
+
+    if form == "json":
+        return report.as_json(reason)
+    if form in ("csv", "tsv"):
+        return report.for_programs(reason, form)
+    return report.render(reason, unicode=terminal.unicode(), folder=terminal.folder(), fold=fold)

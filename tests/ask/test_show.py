@@ -1,0 +1,128 @@
+"""`provio show`: one thing, looked up as a run, a Task, then a file; `--run`, `--task`, `--file` select one."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from conftest import Project
+
+TIME = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC, [\d.]+ (ms|s)"
+
+
+@pytest.fixture(scope="module")
+def _program() -> str:
+    return """import provio
+for number in range(2):
+    with provio.activity("epoch", number=number, lr=0.1):
+        open(f"weights{number}", "w").write(open("data").read())
+with provio.activity("last"):
+    pass
+"""
+
+
+@pytest.fixture
+def trained(project: Project, _program: str) -> Project:
+    (project.path / "train.py").write_text(_program)
+    (project.path / "data").write_text("1\n")
+    project.provio("run", "--quiet", "--name", "training", "--", "python3", "train.py")
+    return project
+
+
+@pytest.mark.integration
+def test_a_task_is_shown_with_its_declarations_and_files(trained: Project) -> None:
+    """The newest of its name, with the number of others; for programs with the columns of a run."""
+    run = json.loads(trained.provio("runs", "--json").stdout)[0]["run"]
+    folder = trained.path
+    shown = re.sub(TIME, "TIME", trained.provio("show", "epoch").stdout)
+    shown = re.sub(r"B  /.*/", "B  FOLDER/", shown)  # a long path is cut in the middle
+    assert shown.splitlines() == [
+        "task     epoch  (the last of 2 with this name)",
+        f"program  {folder}/train.py",
+        "when     TIME, ok",
+        f"run      {run}",
+        "setting  lr 0.1",
+        "setting  number 1",
+        "wrote          2 B  FOLDER/weights1",
+        "read           2 B  FOLDER/data",
+    ]
+    rows = json.loads(trained.provio("show", "epoch", "--json").stdout)
+    assert [row["what"] for row in rows] == ("task program run status start end setting setting wrote read".split())
+    assert rows[-1] == {"what": "read", "value": f"{folder}/data", "number": 2}
+    query = "SELECT ?t { ?t a provio:Task ; provio:name 'epoch' } ORDER BY ?t"
+    iri = trained.provio("query", query).stdout.splitlines()[1].strip("<>")
+    assert "setting  number 0" in trained.provio("show", iri).stdout
+
+
+@pytest.mark.integration
+def test_things_are_looked_up_in_a_fixed_order(trained: Project) -> None:
+    """A run before a Task before a file; a file before the start of an id; each can be forced."""
+    (trained.path / "epoch").write_text("1\n")
+    trained.provio("run", "--quiet", "--name", "weights0", "--", "cp", "data", "epoch")
+    first, second = (row["run"] for row in json.loads(trained.provio("runs", "--json").stdout))
+    trained.provio("run", "--quiet", "--no-merge", "--", "cp", "data", second[:4])
+    for words, begins in (
+        (["training"], f"run      {first}  (training)"),
+        (["last~1"], f"run      {second}  (weights0)"),
+        (["weights0"], f"run      {second}  (weights0)"),
+        (["--file", "weights0"], "weights0  2 B"),
+        (["weights1"], "weights1  2 B"),
+        (["epoch"], "task     epoch  "),
+        (["--file", "epoch"], "epoch  2 B"),
+        (["./epoch"], "epoch  2 B"),
+        (["--task", "last"], "task     last"),
+        ([second[:4]], f"{second[:4]}  2 B"),
+        ([second], f"run      {second}"),
+    ):
+        assert trained.provio("show", *words).stdout.startswith(begins), words
+
+
+@pytest.mark.integration
+def test_a_file_is_shown_as_why_shows_it(trained: Project) -> None:
+    """The same text, rows and JSON; the same exit code for a file that no run made."""
+    for form in ("text", "json", "csv"):
+        shown = trained.provio("show", "weights1", "--as", form).stdout
+        assert shown == trained.provio("why", "weights1", "--as", form).stdout != ""
+    source = trained.provio("show", "data", code=3)
+    assert source.stderr == trained.provio("why", "data", code=3).stderr
+
+
+@pytest.mark.integration
+def test_an_unknown_thing_has_a_suggestion(trained: Project) -> None:
+    """A similar file, a similar run, or the verb that lists runs; of a forced kind only this kind."""
+    for words, message in (
+        (["weight1"], "did you mean weights1"),
+        (["trainin"], "no run, task or file 'trainin' is recorded: did you mean 'training'?"),
+        (["nothing"], "no run, task or file 'nothing' is recorded: provio runs lists the runs"),
+        (["--run", "weights1"], "no run 'weights1' is recorded: "),
+        (["--task", "weights1"], "no task 'weights1' is recorded: provio query tasks lists them"),
+        (["--file", "training"], "nothing is recorded of "),
+    ):
+        told = trained.provio("show", *words, code=3).stderr
+        assert message in told and told.count("\n") == 1
+
+
+@pytest.mark.integration
+def test_runs_are_selected_and_sorted(project: Project) -> None:
+    """By their end, by the time of their start, by a column; `--limit` keeps the last rows."""
+    for name, command in (("b", "exit 0"), ("c", "exit 3"), ("a", "kill -9 $$")):
+        project.provio("run", "--quiet", "--name", name, "--", "sh", "-c", command, code=None)
+
+    def names(*options: str, verb: str = "runs") -> list[str]:
+        return [row["name"] for row in json.loads(project.provio(verb, *options, "--json").stdout)]
+
+    starts = [row["start"] for row in json.loads(project.provio("runs", "--json").stdout)]
+    assert names("--status", "failed") == ["c", "a"]
+    assert names("--status", "ok", verb="log") == ["b"]
+    assert names("--status", "running") == []
+    assert names("--sort", "name") == ["a", "b", "c"]
+    assert names("--sort", "name", "--limit", "2") == ["b", "c"]
+    assert names("--sort", "end") == ["b", "c", "a"]
+    assert names("--between", starts[1], "now") == ["c", "a"]
+    assert names("--between", "2020-01-01", starts[1]) == ["b", "c"]
+    assert names("--between", "2020-01-01", "now", "--name", "a") == ["a"]
+    nothing = project.provio("stats", "--between", "2020-01-01", "2020-01-02", code=3).stderr
+    assert nothing.startswith("provio: no such run started between ")
+    assert project.provio("stats", "--between", starts[1], starts[1]).stdout.splitlines()[0].count("exit 3") <= 1
+    assert "is no time" in project.provio("runs", "--between", "soon", "now", code=2).stderr
