@@ -276,12 +276,15 @@ def stale_reason(one: Stale, folder: str | None = None) -> str:
     return f"{name} has changed since" + (" (not compared by content)" if "content" in one else "")
 
 
+EDITED: Final = "changed after "  # the start of the gap of a file that was edited between two runs
+
+
 def not_stale(document: LineageDocument) -> str:
     """Return the statement of an answer without a stale product; it names everything that was not checked."""
     forward, limits = document["direction"] == "forward", document.get("limits", [])
     if "asOf" in document:  # a run in progress may still make something stale
         return f"{document['asOf']}; {'its products are newer' if forward else 'its inputs are unchanged'}"
-    if document["gaps"]:
+    if any(not gap["reason"].startswith(EDITED) for gap in document["gaps"]):
         limits = ["not everything was recorded", *limits]
     if limits:
         return f"no recorded {'product is stale' if forward else 'input has changed'}, but {'; '.join(limits)}"

@@ -24,6 +24,7 @@ from provio.base.text import plural, sortable
 from provio.base.vocab import RUN_BASE
 from provio.store import Reader
 
+USED_AS_NOISE, RAN_AS_NOISE = "provio:usedAsNoise", "provio:ranAsNoise"
 # The ends of names of modules and libraries that programs load.
 MODULES = frozenset(".py .pyc .pyd .so .R .r .pl .pm .rb .jl .js .mjs .lua .m".split())
 
@@ -153,6 +154,8 @@ def only_stale(
         "only": "stale",
         "stale": stale,
     }
+    if not code:
+        reduced["hidden"] = min(document["hidden"], finder.hidden())
     if found := [*limits, *finder.limits()]:
         reduced["limits"] = found
     return reduced
@@ -306,22 +309,31 @@ class Finder:
         found += [f"{plural(len(system), 'file')} of the system changed ({_some(system)})"] if system else []
         return found
 
-    def _changed_system(self) -> list[str]:
-        """Return the paths of the system's programs, modules and libraries that have another version now."""
-        activities = [iri for iri, node in self.lineage.node.items() if node["type"] in ACTIVITIES]
-        ties = "provio:ranAsNoise", "provio:usedAsNoise"
-        versions = {
+    def _system(self, ties: Iterable[str], code: bool = True) -> dict[str, str]:
+        """Return the system files that activities used or ran by these ties, each with its tie."""
+        node = self.lineage.node
+        ways = ("data", "carried", "control", *(["code"] if code else []))
+        activities = [iri for iri in node if node[iri]["type"] in ACTIVITIES and node[iri].get("via", "data") in ways]
+        return {
             version: tie
-            for tie in reversed(ties)
+            for tie in ties
             for values in run_uses.values("a", activities)
             for (version,) in self.names.reader.table(f"SELECT DISTINCT ?v {{ {values} ?a {tie} ?v }}")
             if "/version/" in version and "#" not in version
         }
+
+    def hidden(self) -> int:
+        """Return the number of the system's files among the data."""
+        return len(self._system([USED_AS_NOISE], code=False).keys() - self.lineage.node.keys())
+
+    def _changed_system(self) -> list[str]:
+        """Return the paths of the system's programs, modules and libraries that have another version now."""
+        versions = self._system([USED_AS_NOISE, RAN_AS_NOISE])
         self.names.load(versions)
         found: dict[str, None] = {}
         for version, tie in versions.items():
             for file, path in self.names.known.get(version, ())[:1]:
-                code = tie == ties[0] or os.path.splitext(os.fsdecode(path).rstrip("0123456789."))[1] in MODULES
+                code = tie == RAN_AS_NOISE or os.path.splitext(os.fsdecode(path).rstrip("0123456789."))[1] in MODULES
                 now = self.names.current(path) if code else None
                 here = now and file.startswith(f"file://{now.split('/')[-2]}/")
                 other = now and here and not self.names.same(version, now)
