@@ -22,10 +22,12 @@ from typing import NamedTuple
 
 from provio.ask import incomplete, suggestions, verify
 from provio.ask.content import CHANGED, SAME, Contents
+from provio.ask.document import KINDS
 from provio.ask.failures import Failures
 from provio.ask.origins import Origins, Reason, Staleness, process_of, reached, run_of
 from provio.ask.recorded_names import last_versions, paths_below, remaining_names
 from provio.ask.sources import HOUSEKEEPING, Sources
+from provio.ask.stale import MODULES
 from provio.ask.target import current_versions, domain_of
 from provio.base.text import shorter_path
 from provio.base.turtle import instant_text
@@ -137,7 +139,7 @@ class _Survey:
         """Yield the state of each file."""
         yield from self._known()
         changed = {path: version for path, version in self.last.items() if self.there[path] and self._counts(path)}
-        changed = {path: version for path, version in changed.items() if not os.path.isdir(path)}
+        changed = {path: version for path, version in changed.items() if not self._is_code_or_folder(path, version)}
         self.contents.load(changed.values(), changed)
         yield from (self._compared(path, version) for path, version in changed.items())
         yield from (
@@ -155,6 +157,11 @@ class _Survey:
         keep for themselves are none, unless the user named them."""
         version = self.recorded.get(path) or self.last[path]
         return path in self.place.files or not (self.origins.is_only_code(version) or HOUSEKEEPING.search(path))
+
+    def _is_code_or_folder(self, path: bytes, version: str) -> bool:
+        """Return whether a changed file is a folder, or a module that a user wrote: that one is only a reason."""
+        is_module = _code_kind(path) and version not in self.origins.makers and path not in self.place.files
+        return bool(is_module) or os.path.isdir(path)
 
     def _known(self) -> Iterator[Row]:
         """Yield the state of the files with a recorded version."""
@@ -178,17 +185,16 @@ class _Survey:
         return self._stale(path, run, reasons[0]) if reasons else Row("current", path, "", run)
 
     def _stale(self, path: bytes, run: str, reason: Reason) -> Row:
-        """Return the state of a file with a source that has changed, or could not be compared."""
+        """Return the state of a file with a source that has changed: one that cannot be compared counts as changed."""
         text, time = self._change(reason)
-        if reason.sure:
-            return Row("stale", path, f"{text} changed", run, time)
-        return Row("unsure", path, f"{text} was not compared by content", run)
+        return Row("stale", path, f"{text} changed", run, time)
 
     @lru_cache  # noqa: B019  the survey is made once
     def _change(self, reason: Reason) -> tuple[str, str]:
         """Return the name of a source, and the time when it changed."""
         name = shorter_path(reason.path.decode("utf-8", "replace"), self.place.near)
-        return name + " (the program)" * reason.code, _changed_at(reason.now)
+        kind = KINDS["program"] if reason.code else KINDS.get(_code_kind(reason.path), "")
+        return name + kind + " (not compared by content)" * (not reason.sure), _changed_at(reason.now)
 
     def _compared(self, path: bytes, version: str) -> Row:
         """Return the state of a file with another version than the last recorded one."""
@@ -218,6 +224,12 @@ class _Survey:
         except OSError as error:
             return Row("unsure", path, f"cannot be read: {error.strerror}", run_of(maker))
         return Row("unsure", path, "it came back in the meantime", run_of(maker))
+
+
+def _code_kind(path: bytes) -> str:
+    """Return `module` or `library` for the name of code that programs load; empty for another file."""
+    suffix = os.path.splitext(os.fsdecode(path).rstrip("0123456789."))[1]
+    return "" if suffix not in MODULES else "library" if suffix == ".so" else "module"
 
 
 def _changed_at(version: str | None) -> str:

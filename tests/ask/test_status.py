@@ -101,13 +101,13 @@ def test_times_are_no_change(figure: Project) -> None:
 
 @pytest.mark.integration
 def test_without_a_hash_the_content_was_not_compared(project: Project) -> None:
-    """A touched input without a hash, and its product, are neither current nor changed."""
+    """A touched input without a hash is neither current nor changed; its product counts as stale."""
     project.sh("echo 1 > in")
     project.provio("run", "--quiet", "--", "cp", "in", "out", env=project.env | {"PROVIO_HASH": "off"})
-    project.sh("touch -d '2 days ago' in")
+    project.sh("touch in")
     assert status(project, code=1) == [
+        "stale   out   in (not compared by content) changed AGO",
         "unsure   in   not compared by content: no SHA-256 is recorded",
-        "unsure   out   in was not compared by content",
         "record   1 run, SIZE, 0 pending",
     ]
 
@@ -141,6 +141,19 @@ def test_files_of_version_control(project: Project) -> None:
         "stale   sorted   text changed AGO",
         "current   1 file",
         "record   2 runs, SIZE, 0 pending",
+    ]
+
+
+@pytest.mark.integration
+def test_a_module_is_only_a_reason(project: Project) -> None:
+    """A module that was edited is named as the reason, and not as a file that was edited."""
+    (project.path / "style.py").write_text("word = 1\n", encoding="utf-8")
+    (project.path / "use.py").write_text("import style; open('out', 'w').write(str(style.word))\n", encoding="utf-8")
+    project.watch(sys.executable, "use.py")
+    (project.path / "style.py").write_text("word = 1234\n", encoding="utf-8")
+    assert status(project, code=1) == [
+        "stale   out   style.py (a module) changed AGO",
+        "record   1 run, SIZE, 0 pending",
     ]
 
 
