@@ -192,15 +192,12 @@ class _Plan:
         return there[0].decode("utf-8", "replace") if there else self.lineage.node[iri].get("path", iri)
 
     def left_out(self, steps: list[Step]) -> list[LeftOut]:
-        """Return the absent products for which no step makes a file of that path, without temporary files: those that
-        the run that made them deleted."""
-        made, absent = {step["path"] for step in steps}, {iri for iri, state in self.state.items() if state != "there"}
-        deletions = run_uses.pairs(self.names.reader, "?v prov:wasInvalidatedBy ?a", absent)
-        temporary = {iri for iri, end in deletions if run_uses.run_of(end) in map(run_uses.run_of, self._makers(iri))}
+        """Return the absent products for which no step makes a file of that path."""
+        made = {step["path"] for step in steps}
         found = {
-            path: LeftOut(product=iri, path=path, reason=self.state[iri])
-            for iri in self.products
-            if iri in absent - temporary and (path := self._path(iri)) not in made
+            path: LeftOut(product=iri, path=path, reason=state)
+            for iri, state in self.state.items()
+            if state != "there" and (path := self._path(iri)) not in made
         }
         return sorted(found.values(), key=lambda one: one["path"])
 
