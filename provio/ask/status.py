@@ -63,26 +63,28 @@ class Status(NamedTuple):
 
 class Place(NamedTuple):
     """The files to compare: all below some folders, and single ones; `named` if the user named them. The names in
-    reasons are relative to the folder `near`. Sources are found faster if they are below the `project`."""
+    reasons are relative to the folder `near`. Sources are found faster if they are below the `project`. `above` are the
+    folders with a slash at their end."""
 
     project: bytes
     folders: list[bytes]
     files: list[bytes]
     named: bool
     near: str
+    above: tuple[bytes, ...]
 
     def contains(self, path: bytes) -> bool:
         """Return whether a file is one of those to compare."""
-        return path in self.files or any(path.startswith(folder.rstrip(b"/") + b"/") for folder in self.folders)
+        return path.startswith(self.above) or path in self.files
 
 
 def place_of(project: str, names: Sequence[str], near: str | None = None) -> Place:
     """Return the place that the arguments of a call name; without arguments, the project."""
     full = list(dict.fromkeys(os.path.abspath(os.fsencode(name)) for name in names))
     folders = [path for path in full if os.path.isdir(path)] if names else [os.fsencode(project)]
-    return Place(
-        os.fsencode(project), folders, [path for path in full if path not in folders], bool(names), near or project
-    )
+    files = [path for path in full if path not in folders]
+    above = tuple(folder.rstrip(b"/") + b"/" for folder in folders)
+    return Place(os.fsencode(project), folders, files, bool(names), near or project, above)
 
 
 def status(reader: Reader, place: Place) -> Status:
