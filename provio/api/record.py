@@ -22,6 +22,7 @@ from provio.settings import home as homes
 
 if TYPE_CHECKING:
     from provio.api.lineage import Lineage
+    from provio.ask.impact import Impact
     from provio.settings.home import Home
     from provio.settings.schema import Config
     from provio.stats import Figures
@@ -234,6 +235,18 @@ class Store:
 
         found = status(self._open(), place_of(str(self._home.project), [os.fspath(path) for path in paths]))
         return Rows(TABLES["status"].names, map(cells, found.rows))
+
+    def impact(self, *paths: str | os.PathLike[str], code: bool = True) -> Impact:
+        """Return the commands to repeat if files change (`runs`), in an executable order, and the products (`steps`).
+
+        The dictionary is that of `provio impact --as json`. Without `code`, programs and scripts do not count. A
+        relative path is relative to the current folder. Raises NothingKnown if nothing is recorded of a file.
+        """
+        from provio.ask.impact import of
+        from provio.ask.target import Targets, find
+
+        reader, texts = self._open(), [os.fspath(path) for path in paths]
+        return of(Targets(reader, [find(reader, text, None, None) for text in texts], texts), code)
 
     def stats(self, *run: str) -> Figures:
         """Return the I/O statistics of these runs, or of all runs.

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NotRequired, TypedDict
+from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 from provio.ask import run_uses
 from provio.ask.document import Edge, Gap, Lineage, LineageDocument, command_line, targets
-from provio.ask.nodes import describe_with_programs
+from provio.ask.nodes import describe_with_programs, is_member
 from provio.ask.paths import Ways, made_from, order
 from provio.ask.redo import Redo, commands, is_cache, sort_after
 from provio.ask.stale import Names
 from provio.ask.walk import batches
 from provio.base.vocab import PROV
 from provio.store import Reader
+
+if TYPE_CHECKING:
+    from provio.ask.target import Targets
 
 LONGEST = 20  # programs in a pipeline
 
@@ -58,6 +61,22 @@ class Impact(TypedDict):
     gaps: list[Gap]
 
 
+def of(request: Targets, code: bool = True) -> Impact:
+    """Return the impact of a change of any version of the targets; without `code`, programs do not count."""
+    from provio.ask.earlier import all_versions
+    from provio.ask.filters import contracted
+    from provio.ask.lineage import Scope, lineage
+
+    reader, own = request.reader, {target.iri for target in request.targets}
+    pairs = zip(request.texts, request.targets, strict=True)
+    starts = [iri for text, target in pairs for iri in all_versions(reader, text, target)]
+    inside = any(map(is_member, own))
+    document = lineage(reader, request.targets, Scope(forward=True, inside=inside, code=code), starts)
+    if inside:
+        document = contracted(reader, document)
+    return impact(reader, document, {iri.partition("#")[0] if inside else iri for iri in own.union(starts)})
+
+
 def impact(reader: Reader, document: LineageDocument, starts: set[str]) -> Impact:
     """Return the products that must be made again if the `starts` of a forward document change."""
     plan = _Plan(reader, _with_makers(reader, document), starts)
@@ -70,20 +89,9 @@ def impact(reader: Reader, document: LineageDocument, starts: set[str]) -> Impac
         targets=targets(document),
         runs=commands(reader, steps),
         steps=steps,
-        leftOut=_without_scratch(reader, plan.left_out(steps)),
+        leftOut=plan.left_out(steps),
         gaps=document["gaps"],
     )
-
-
-def _without_scratch(reader: Reader, absent: list[LeftOut]) -> list[LeftOut]:
-    """Return the absent products without those that their own run removed: temporary files and journals."""
-    iris = {one["product"] for one in absent if one["reason"] == "gone"}
-    made, removed = (
-        {(version, run_uses.run_of(activity)) for version, activity in run_uses.pairs(reader, f"?v {tie} ?a", iris)}
-        for tie in ("prov:wasGeneratedBy", "prov:wasInvalidatedBy")
-    )
-    scratch = {version for version, _ in made & removed}
-    return [one for one in absent if one["product"] not in scratch]
 
 
 def _with_makers(reader: Reader, document: LineageDocument) -> LineageDocument:

@@ -50,6 +50,13 @@ def test_the_page_s_examples_run(recorded: Project, capsys: pytest.CaptureFixtur
     assert "cp in.csv out.csv" in capsys.readouterr().out
 
 
+@pytest.mark.integration
+def test_impact(recorded: Project) -> None:
+    """The commands to repeat, with their products."""
+    runs = [(run["command"], run["products"]) for run in provio.open().impact(recorded.path / "in.csv")["runs"]]
+    assert ("cp in.csv out.csv", [str(recorded.path / "out.csv")]) in runs
+
+
 def test_to_import_it_loads_nothing() -> None:
     code = "import provio, sys; assert not {'pyoxigraph', 'click', 'networkx', 'rdflib'} & sys.modules.keys()"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

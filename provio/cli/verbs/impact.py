@@ -36,25 +36,12 @@ def command(files: tuple[str, ...], form: str, fold: bool, steps: str, no_code: 
              provio impact filter.c --steps process
              provio impact WestSac.h5#/DataTimeChannel
     """
-    from provio.ask.earlier import all_versions
-    from provio.ask.filters import contracted
-    from provio.ask.impact import impact
-    from provio.ask.lineage import Scope, lineage
-    from provio.ask.nodes import is_member
+    from provio.ask.impact import of
     from provio.ask.target import Selection, find_targets
     from provio.render import impact as report
 
     request = find_targets(files, Selection(**which))
-    pairs = zip(request.texts, request.targets, strict=True)
-    starts = [iri for text, target in pairs for iri in all_versions(request.reader, text, target)]
-    inside = any(is_member(target.iri) for target in request.targets)
-    document = lineage(request.reader, request.targets, Scope(forward=True, inside=inside, code=not no_code), starts)
-    if inside:
-        document = contracted(request.reader, document)
-        starts = [iri.partition("#")[0] for iri in starts]
-    answer = impact(
-        request.reader, document, {target.iri.partition("#")[0] for target in request.targets} | set(starts)
-    )
+    answer = of(request, code=not no_code)
     if form == "json":
         terminal.out(report.as_json(answer))
     elif form in ("csv", "tsv"):
