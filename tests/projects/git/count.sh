@@ -1,0 +1,3 @@
+#!/bin/sh
+# Words of each chapter.
+wc -w chapters/*.txt > words.txt

@@ -1,0 +1,1 @@
+read_rats <- function(file) read.csv(file)

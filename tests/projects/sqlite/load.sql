@@ -1,0 +1,4 @@
+DROP TABLE IF EXISTS obs;
+CREATE TABLE obs (station TEXT, value REAL);
+.mode csv
+.import obs.csv obs
