@@ -89,9 +89,20 @@ def impact(reader: Reader, document: LineageDocument, starts: set[str]) -> Impac
         targets=targets(document),
         runs=commands(reader, steps),
         steps=steps,
-        leftOut=plan.left_out(steps),
+        leftOut=_without_scratch(reader, plan.left_out(steps)),
         gaps=document["gaps"],
     )
+
+
+def _without_scratch(reader: Reader, absent: list[LeftOut]) -> list[LeftOut]:
+    """Return the absent products without those that their own run removed: temporary files and journals."""
+    iris = {one["product"] for one in absent if one["reason"] == "gone"}
+    made, removed = (
+        {(version, run_uses.run_of(activity)) for version, activity in run_uses.pairs(reader, f"?v {tie} ?a", iris)}
+        for tie in ("prov:wasGeneratedBy", "prov:wasInvalidatedBy")
+    )
+    scratch = {version for version, _ in made & removed}
+    return [one for one in absent if one["product"] not in scratch]
 
 
 def _with_makers(reader: Reader, document: LineageDocument) -> LineageDocument:
