@@ -232,7 +232,7 @@ def new_project(home: Path) -> Project:
     folder = home / "project"
     (folder / ".provio").mkdir(parents=True, exist_ok=True)
     env = {name: value for name, value in os.environ.items() if not name.startswith(("PROVIO", "LD_PRELOAD", "XDG_"))}
-    return Project(folder, {**env, "HOME": str(home), "PROVIO_MERGE": "wait"})
+    return Project(folder, {**env, "HOME": str(home), "PROVIO_MERGE": "wait", "PROVIO_HASH": "off"})
 
 
 def give_away(folder: Path) -> None:

@@ -252,9 +252,9 @@ def _merge_pending(
         from provio.merge import hashing
         from provio.merge.runs import merge
 
-        hashing.begin(home)
         with time_limit.not_counted():
             outcome = merge(home, ended, lock=lock, wait=False, publish=publish, progress=note, settings=configured)
+        hashing.begin(home)
         for message in live.messages_of(outcome):
             report(message)
     except Busy:

@@ -29,6 +29,8 @@ The modules, in the order in which `conclude` uses them on the trace of a run or
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from provio.base.records import plain
 from provio.lineage import attributes, memory, unwatched
 from provio.lineage.channels import channels_of
@@ -72,6 +74,7 @@ class Known:
     alone: frozenset[str] = frozenset()
     exited: frozenset[str] = frozenset()
     shared: Shared | None = None
+    hasher: Callable[[Trace, Conclusions], None] | None = None
 
     @staticmethod
     def of(trace: Trace, identity: Identity, settings: Config) -> Known:
@@ -98,7 +101,7 @@ def conclude(
     conclusions = Conclusions(known.programs, clocks=Clocks(hosts.clock_uncertainty(trace.hosts)))
     ends, noise, shared, whole = known.ends, known.noise, known.shared or Shared(), trace
     conclusions.separate, conclusions.noise, conclusions.ends = shared.inodes, noise, ends
-    conclusions.exited = known.exited
+    conclusions.exited, conclusions.hasher = known.exited, known.hasher
     if whole.lone:
         read = whole.lone.moments
         conclusions.lone = {process.iri: read(process, noise.read) for process in whole.processes.values()}
@@ -137,7 +140,7 @@ def conclude_lone(part: Trace, others: dict[str, bool], identity: Identity, whol
     """Return the conclusions about lone files. `part` is the part of the trace that holds them, and `others` its
     openings whose files another opening describes (`trace.read.lone_files`); `whole` are the conclusions about the rest
     of the run, which receive the gaps."""
-    found = Conclusions(whole.programs, phases=whole.phases, clocks=whole.clocks)
+    found = Conclusions(whole.programs, phases=whole.phases, clocks=whole.clocks, hasher=whole.hasher)
     if whole.noise:
         gather_lone(part, identity, found, whole.noise, whole.ends)
     read = {identity.version(one.facts): others[one.iri] for one in part.openings() if one.iri in others}
@@ -154,6 +157,8 @@ def conclude_lone(part: Trace, others: dict[str, bool], identity: Identity, whol
 def hashed(trace: Trace, conclusions: Conclusions) -> None:
     """Set the SHA-256 of the versions for which it was computed after the run; add a gap where it could not be
     computed."""
+    if conclusions.hasher:
+        conclusions.hasher(trace, conclusions)
     for version in conclusions.described() if trace.hashes else ():
         found = trace.hashes.get(version.facts.key) if version.until == FOREVER else None
         version.sha256 = found.sha256 or None if found else None

@@ -4,7 +4,7 @@ since 1970."""
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from provio.base.records import field, frozen, plain
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from provio.lineage.code import Noise
     from provio.lineage.unwatched import Held
     from provio.trace.fast.lone_files import Moments
+    from provio.trace.run_facts import Trace
 
 # The kernel sets file times from a clock that may lag behind ours by one tick (1 to 10 ms, more under load).
 TICK = 20_000_000
@@ -340,6 +341,8 @@ class Conclusions:
     noise: Noise | None = None
     ends: Mapping[str, int] = field(default_factory=dict)
     exited: frozenset[str] = frozenset()  # the programs that ended with an exit code
+    # Computes the missing hashes of the described versions: adds them to `Trace.hashes`.
+    hasher: Callable[[Trace, Conclusions], None] | None = None
 
     def copy_iri(self, process: Process) -> str:
         """Return the IRI of the next copy that a process made."""

@@ -129,18 +129,20 @@ class Merger:
         """Return the ended runs that are not merged, except those for which a merge already failed."""
         from provio.settings import load
         from provio.store import pending
-        from provio.trace import liveness
+        from provio.trace import hash_requests, liveness
         from provio.trace.read import read_head
 
         self.settings = load.load(self.folders, forgive=lambda _: None)
         started, found = liveness.started_runs(), []
-        for folder in pending(self.home, self.settings):
+        requested = [run for run in hash_requests.requested(self.home) if hash_requests.is_limited(self.home, run)]
+        left = [folder for run in requested if (folder := self.home.runs / run).is_dir()]
+        for folder in dict.fromkeys([*pending(self.home, self.settings), *left]):
             if folder.name not in self.tried and not liveness.in_progress(folder, read_head(folder), started=started):
                 found.append(folder)
         return found
 
     def merge(self, folders: list[Path]) -> None:
-        """Merge runs; then start the computation of requested hashes and, if due, the archiving of runs."""
+        """Merge and hash runs; then start the process for the other hashes and, if due, the archiving of runs."""
         from provio.merge import archive_runs, hashing, notices
         from provio.merge.runs import merge
         from provio.store import served
@@ -148,7 +150,9 @@ class Merger:
         lock = Lock(self.home, wait=False)
         self.at_work = True
         try:
-            outcome = merge(self.home, folders, lock=lock, wait=False, settings=self.settings, between=PUBLISH)
+            outcome = merge(
+                self.home, folders, lock=lock, wait=False, settings=self.settings, between=PUBLISH, hashing=True
+            )
         finally:
             self.at_work = False
         for run, count in outcome.damaged.items():

@@ -17,6 +17,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from provio.base import turtle
 from provio.base.errors import Busy, NotAllowed
@@ -35,6 +36,9 @@ from provio.trace.declarations import Declarations
 from provio.trace.fast.compact_record import Packed
 from provio.trace.run_facts import Trace
 
+if TYPE_CHECKING:
+    from provio.merge.hasher import Hasher
+
 Locked = Callable[[], AbstractContextManager[object]]
 
 
@@ -44,7 +48,7 @@ class Partitions:
     `whole` has its processes only until the first partition is taken. `wide` are the hashes of the inodes that many
     processes used and at least one wrote, and `wide_accesses` all accesses to them; `common` are the inodes that
     several partitions read. `origins` has the origin of each process image (None: all are in the image's partition),
-    `after` the facts that were recorded after the run, by process and record.
+    `after` the facts that were recorded after the run, by process and record. `hasher` computes missing hashes.
     """
 
     def __init__(self, whole: Trace) -> None:
@@ -54,6 +58,7 @@ class Partitions:
         self.common = set[int]()
         self.origins: dict[str, Origin] | None = None
         self.after: dict[str, dict[str, Packed]] = {}
+        self.hasher: Hasher | None = None
 
     def each(self) -> Iterator[Trace]:
         """Yield the partitions."""
@@ -99,6 +104,7 @@ class _RunGraph:
         self.redaction = redact.Redaction(settings.redact_add, settings.redact_keep)
         self.known = Known.of(whole, self.identity, settings)
         self.known.origins, self.origins = partitions.origins, partitions.origins or {}
+        self.known.hasher = partitions.hasher
         self._shared()
         self.facts = Whole(whole)
         known = self.known.shared.out if self.known.shared else Conclusions({})
@@ -106,6 +112,7 @@ class _RunGraph:
             self.known.programs, versions=dict(known.versions), owners=known.owners, clocks=known.clocks
         )
         self.common.gaps += known.gaps
+        self.common.hasher = partitions.hasher
         self.wanted = {origin.process.iri for origin in self.origins.values()}
         self.starts: dict[str, array[int]] = {}  # process that is an origin → the starts of its phases
         self.ties: list[tuple[str, str]] = []  # (phase or copy with an origin in another partition, its image)
@@ -150,6 +157,8 @@ class _RunGraph:
         if self.locked:
             with contextlib.suppress(Busy, NotAllowed), self.locked():
                 post_run.write_settled(whole, self.host, self.settled, self.late)
+        if self.partitions.hasher:
+            self.partitions.hasher.finish(whole)
         self.prepared.index += intake.index_of(whole, self.settings)
 
     def _part(self, part: Trace) -> Iterator[str]:

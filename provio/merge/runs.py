@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from provio.base.records import field, plain, replace
 from provio.base.vocab import RUN_BASE, provio
@@ -26,9 +27,12 @@ from provio.settings.home import Home, is_shut
 from provio.settings.lock import Lock
 from provio.settings.schema import Config
 from provio.store import Writer, implied, open_writer, served, user_vocabulary, writing
-from provio.trace import collect, digests, failed_start, liveness, rank_end, run_source
+from provio.trace import collect, digests, failed_start, hash_requests, liveness, rank_end, run_source
 from provio.trace import read as traces
 from provio.trace.run_facts import Trace
+
+if TYPE_CHECKING:
+    from provio.merge.hasher import Hasher
 
 BEAT = 1.0  # seconds between two updates of the lock file's time
 BETWEEN = 60.0  # seconds between two publications of a long merge: at most this work is lost if it is killed
@@ -60,13 +64,15 @@ def merge(
     settings: Config | None = None,
     between: float = BETWEEN,
     own: Path | None = None,
+    hashing: bool = False,
 ) -> Outcome:
     """Merge run folders (all by default), except runs in progress in the embedded store.
 
     `known` is a trace that was read already, `lock` a lock that is held already, `own` the run that ends with this
     call. A lost store receives all runs in any case; `rebuild` builds a new store next to the present one until it is
-    complete. `publish` publishes even if nothing changed; a long merge publishes every `between` seconds. Raises
-    StoreError, and Busy unless `wait`.
+    complete. `publish` publishes even if nothing changed; a long merge publishes every `between` seconds.
+    With `hashing`, requested hashes are computed within the limits of `hash = auto`. Raises StoreError, and Busy unless
+    `wait`.
     """
     settings = settings or Config()
     home = served(home, settings)
@@ -78,7 +84,7 @@ def merge(
     )
     with home.closed(), open_writer(home, settings, wait, lock, rebuild) as store, _lock_heartbeat(home, not rebuild):
         work = Merge(home, store, settings, known, None if rebuild else between)
-        work.own = own or work.own
+        work.own, work.hashing = own or work.own, hashing
         if work.rules != home.marked_rules():
             home.unmark_rules()  # until all runs are merged by these
         work.outcome.damages += late
@@ -139,7 +145,7 @@ class Merge:
         kept: bool = True,
     ) -> None:  # fmt: skip
         self.home, self.store, self.settings, self.known, self.between = home, store, settings, known, between
-        self.kept, self.own = kept, Path()
+        self.kept, self.own, self.hashing = kept, Path(), False
         self.rules = run_source.rules(settings.conclusions)
         self.hashes = store.indexed(provio("contentHash"))
         self.across: tuple[cross_run.Runs, cross_run.Derived] | None = None
@@ -172,7 +178,9 @@ class Merge:
                 self.home.merging.write_text(job.folder.name, encoding="utf-8", errors="surrogateescape")
             with _garbage_kept():
                 known = self.known if self.known and self.known.folder == job.folder else None
-                self._one(job, merge_job.read(job, self.home, self.settings, known, kept=self.kept))
+                hasher = self._hasher(job.folder)
+                found = merge_job.read(job, self.home, self.settings, known, kept=self.kept, hasher=hasher)
+                self._one(job, found)
         self.home.merging.unlink(missing_ok=True)
         progress("")
 
@@ -197,6 +205,9 @@ class Merge:
                 self.outcome.in_progress += 1
                 self.home.unmark(folder)  # a mark of a deleted store
                 continue
+            if self._hashes(folder):
+                yield Job(folder, moment, None)
+                continue
             job = Job(folder, moment, self.hashes.get(bundle_iri(RUN_BASE + folder.name)))
             try:
                 noted = self.home.marked(folder)
@@ -207,6 +218,17 @@ class Merge:
                 self._faulty(job, merge_job.fault_of(error))
                 continue
             yield job
+
+    def _hashes(self, folder: Path) -> bool:
+        """Return whether this merge hashes a run: all its files would take too long while the store is locked."""
+        return self.hashing and hash_requests.is_limited(self.home, folder.name)
+
+    def _hasher(self, folder: Path) -> Hasher | None:
+        if not self._hashes(folder):
+            return None
+        from provio.merge.hasher import hasher_of  # slow to import
+
+        return hasher_of(self.home, folder)
 
     def _is_merged(self, job: Job) -> bool:
         if job.known is None:

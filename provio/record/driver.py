@@ -21,7 +21,7 @@ from provio.settings import load, record_classes, schema
 from provio.settings.home import share
 from provio.settings.lock import Lock
 from provio.system import ranks
-from provio.trace import environment, failed_start
+from provio.trace import environment, failed_start, hash_requests
 from provio.trace.recording import Detail, host_folder, note_end, prepare, write_run
 from provio.trace.redact import Redaction
 
@@ -79,6 +79,8 @@ def _start_recording(call: Call, arguments: list[bytes]) -> tuple[Recording | No
         if wide and not call.quiet:
             terminal.warn(wide)
         recording = prepared(arguments, settings)
+        with suppress(OSError):  # a full disk: the run has no hashes
+            hash_requests.request(recording.home, recording.run_id, settings.hash)
         if settings.capture_dir:
             say = (lambda _: None) if call.quiet else terminal.warn
             with failed_start.removed_on_failure(recording):
@@ -177,7 +179,7 @@ def _waiter_arguments(
 
     when = when_merged(call, settings)
     collects = settings.capture_dir and when != BACKGROUND
-    needs_python = when == WAIT or settings.hash or recording.home.shared or collects
+    needs_python = when == WAIT or settings.hash == hash_requests.ALL or recording.home.shared or collects
     mode = start.PYTHON if needs_python else start.MERGE if when == BACKGROUND else start.LEAVE
     word = "" if call.quiet else terminal.message_line(_pending(recording, when))
     return mode, word, (values(call), [str(folder) for folder in folders])
@@ -350,24 +352,14 @@ def _rank_contradictions(trace: Trace) -> str:
 
 
 def _hashed(recording: Recording, settings: Config, when: str) -> str:
-    """Start the hashing of a run's outputs in the background; return the message about it."""
-    if not _hashes(recording, settings):
-        return ""
-    from provio.merge import hashing
+    """Start the hashing of a run's files in the background; return the message about it."""
+    wants_all = settings.hash == hash_requests.ALL
+    # The background merge also hashes; a run that is left to a query is hashed after it.
+    if (when == WAIT or (when == ASK and wants_all)) and hash_requests.requested(recording.home):
+        from provio.merge import hashing
 
-    if settings.hash:
-        hashing.request(recording.home, recording.run_id)
-    if when != BACKGROUND:  # the background merge also hashes
         hashing.begin(recording.home, then_merge=when == WAIT)
-    return "; hashes follow" if settings.hash else ""
-
-
-def _hashes(recording: Recording, settings: Config) -> bool:
-    """Return whether hashes of this run or of others are pending, without an import of the module for that."""
-    try:
-        return settings.hash or any(name != "lock" for name in os.listdir(recording.home.path / "hashing"))
-    except OSError:
-        return False
+    return "; hashes follow" if wants_all else ""
 
 
 def _counted(trace: Trace) -> str:

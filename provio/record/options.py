@@ -43,7 +43,7 @@ OPTIONS = (
     Option("--include", "include", "Record files of this folder or glob alone.", True, True, "GLOB"),
     Option("--exclude", "exclude", "Record no files of this folder or glob.", True, True, "GLOB"),
     Option("--container", "container", "In a container of this image.", metavar="IMAGE"),
-    Option("--hash", "hashed", "SHA-256 of its outputs, computed after the run.", False, off="--no-hash"),
+    Option("--hash", "hashed", "SHA-256 of all its inputs and outputs, or of none.", False, off="--no-hash"),
     Option("--quiet", "quiet", "Print nothing on stderr.", False),
     Option("--no-merge", "no_merge", "Leave the run pending; the next query merges it.", False),
     Option("--strict", "strict", "Do not start the command (exit code 125) if it cannot be recorded.", False),

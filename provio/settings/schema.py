@@ -22,6 +22,7 @@ from provio.settings.types import (
     DOMAINS,
     FILES,
     FOLDERS,
+    HASH,
     HDF5,
     INTERPRETERS,
     MERGE,
@@ -106,11 +107,12 @@ class Config:
         "when an ended run is merged into the store: soon, by a background process; before `provio run` ends; or by "
         "the next query (docs/merge.md)",
     )
-    hash: bool = _row(
+    hash: str = _row(
         "hash",
-        BOOLEAN,
-        False,
-        "compute, after a run, the SHA-256 of its products and of inputs of unknown origin that may be copies of them",
+        HASH,
+        "auto",
+        "compute, after a run, the SHA-256 of its products and inputs, so that content decides and not times: within "
+        "limits, of all of them, or of none (docs/settings-howto.md); true means all, false off",
     )
     own_runs: bool = _row(
         "own_runs",

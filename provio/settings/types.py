@@ -352,4 +352,16 @@ STORES = Kind(
 
 DETAIL = choice("file", "op", "call")
 HDF5 = choice("auto", "h5py", "off")
+HASHES = ("auto", "all", "off")
+
+
+def _hash(value: object) -> str:
+    if isinstance(value, bool):
+        return "all" if value else "off"
+    if value in HASHES:
+        return str(value)
+    raise _wrong(value, "auto, all, off", HASHES)
+
+
+HASH = Kind("auto, all, off", _hash, lambda text: YES_OR_NO.get(text.strip().lower(), text))
 MERGE = choice("background", "wait", "ask")

@@ -10,22 +10,24 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 
+from provio.base.records import plain
 from provio.system import statx
 
 OUTPUT, INPUT = 64 << 20, 16 << 20  # bytes of a file that a run wrote, that it only read
+FILES = 2_000  # of a run: more would make the graph of a run with many small files larger and slower to merge
 BYTES, SECONDS = 1 << 30, 2.0  # of all files of a run, or of a query; seconds of CPU time
 NETWORK = statx.SHARED | frozenset("afs dvs gfs2 ocfs2 wekafs vboxsf fuse".split())
 
 
-@dataclass
+@plain()
 class Limits:
     """The rest that may be read: bytes, seconds of CPU time. `everything`: no limits, the user wants all hashes."""
 
     everything: bool = False
     volume: int = BYTES
+    files: int = FILES
     seconds: float = SECONDS
 
     def forbid(self, path: bytes, largest: int = OUTPUT) -> str:
@@ -39,7 +41,8 @@ class Limits:
             return "it has fewer blocks than its size"
         if _is_network(f"{os.major(found.st_dev)}:{os.minor(found.st_dev)}"):
             return "on a network file system"
-        return "" if found.st_size <= self.volume and self.seconds > 0 else "too much to read"
+        enough = found.st_size <= self.volume and self.seconds > 0 and self.files > 0
+        return "" if enough else "too much to read"
 
     @contextmanager
     def spend(self, size: int) -> Iterator[None]:

@@ -51,7 +51,7 @@ DEFAULTS = {
     "hdf5": "auto",
     "recognise": "on",
     "merge": "background",
-    "hash": False,
+    "hash": "auto",
     "own_runs": True,
     "capture_dir": "",
     "pack": True,
@@ -85,7 +85,7 @@ def test_each_layer_overrides_those_before_it(alone: Path, tmp_path: Path, monke
     monkeypatch.setenv("PROVIO_DETAIL", "op")
     monkeypatch.setenv("PROVIO_RECORD", "-stat")
     found = load([alone], {"hash": False, "name": None})
-    told = {"name": "u", "campaign": "p", "detail": "op", "record": {"list": True, "stat": False}, "hash": False}
+    told = {"name": "u", "campaign": "p", "detail": "op", "record": {"list": True, "stat": False}, "hash": "off"}
     assert values(found) == DEFAULTS | told
     assert dict(found.sources) == {
         "name": f"{user}:1",
@@ -157,7 +157,7 @@ KNOWN = "(provio config lists all)"
         ("[zzz]\nx = 1\n", f":1: no key 'zzz' {KNOWN}"),
         (
             'hash = "true"\n',
-            ":1: hash: 'true' is not allowed: did you mean true, without quotes? (allowed: true or false)",
+            ":1: hash: 'true' is not allowed (allowed: auto, all, off)",
         ),
         ('detail = "ops"\n', ":1: detail: 'ops' is not allowed: did you mean 'op'? (allowed: file, op, call)"),
         ("detail = true\n", ":1: detail: true is not allowed (allowed: file, op, call)"),
@@ -180,7 +180,7 @@ KNOWN = "(provio config lists all)"
             ":1: interpreters: R: value: 'g' is not allowed (allowed: a list of options, each beginning with - or +)",
         ),
         ("hash = true\nhash = = 1\n", ":2: not TOML: Invalid value"),
-        ("hash = 1\nhahs = 2\n", ":1: hash: 1 is not allowed (allowed: true or false) (and 1 more)"),
+        ("hash = 1\nhahs = 2\n", ":1: hash: 1 is not allowed (allowed: auto, all, off) (and 1 more)"),
     ],
 )
 def test_an_error_has_file_line_key_suggestion_and_allowed_values(alone: Path, text: str, said: str) -> None:

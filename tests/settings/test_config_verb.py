@@ -57,16 +57,17 @@ def test_errors_are_reported_and_the_other_values_shown(project: Project) -> Non
     file.write_text('detail = "ops"\nhash = true\n')
     done = project.provio("config", code=2)
     assert done.stderr.startswith(f"provio: {file}:1: detail: 'ops' is not allowed: did you mean 'op'?")
-    assert re.search(rf"(?m)^hash +true +{file}:2$", done.stdout)
+    assert re.search(rf"(?m)^hash +all +{file}:2$", done.stdout)
     file.write_text("exclude = 3\nhash = true\n")  # `provio run` would record nothing
     done = project.provio("config", code=2)
     assert done.stderr.startswith(f"provio: {file}:1: exclude: 3 is not allowed")
-    assert re.search(rf"(?m)^hash +true +{file}:2$", done.stdout)
+    assert re.search(rf"(?m)^hash +all +{file}:2$", done.stdout)
 
 
 @pytest.mark.integration
 def test_set_get_and_unset_keep_comments_and_layout(project: Project) -> None:
     """One line changes."""
+    del project.env["PROVIO_HASH"]
     file = project.path / "provio.toml"
     file.write_text('# ours\nname = "x"   # for now\n\n[noise]   # the site\nadd = ["/a"]\n')
     for key, value in (("hash", "yes"), ("noise.keep", "/b:c/*"), ("record.stat", "true"), ("name", "y z")):
@@ -105,7 +106,7 @@ def test_a_setting_of_the_user_is_private(project: Project) -> None:
     [
         ("hahs", "1", "no key 'hahs': did you mean 'hash'? (provio config lists all)"),
         ("noise", "x", "'noise' is a table, with the keys noise.add, noise.keep: name one of them"),
-        ("hash", "maybe", "hash: 'maybe' is not allowed (allowed: true or false)"),
+        ("hash", "maybe", "hash: 'maybe' is not allowed (allowed: auto, all, off)"),
         ("detail", "cal", "detail: 'cal' is not allowed: did you mean 'call'? (allowed: file, op, call)"),
         ("record.pip", "true", "no class 'pip': did you mean 'pipe'? (provio config lists all)"),
         ("record.pipe", "no", "record: pipe: 'no' is not allowed: did you mean false? (allowed: true or false)"),

@@ -47,7 +47,7 @@ def command(runs: tuple[str, ...], rebuild: bool, pack: bool, only_collect: bool
     note = terminal.steady_progress() if not quiet else lambda _: None
     settings = session.settings()
     hashing.finish(home, settings, lambda path: note(f"hashing {path}"))
-    outcome = merge(home, folders, rebuild=rebuild, progress=note, settings=settings)
+    outcome = merge(home, folders, rebuild=rebuild, progress=note, settings=settings, hashing=True)
     removal.finish(home, settings, note)
     for damage in outcome.damages:
         terminal.complain(f"damaged: {damage}")

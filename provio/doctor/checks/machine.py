@@ -66,7 +66,7 @@ def check_times(place: Place) -> Iterator[Finding]:
             yield note(
                 f"{folder}: file times are whole seconds: two contents of one size within {resolution // 10**9} s are "
                 "two versions within a run, but one version between runs",
-                "put files that are rewritten within a second on another file system, or set hash = true",
+                'put files that are rewritten within a second on another file system, or set hash = "all"',
             )
         else:
             yield ok(f"{folder}: file times have a resolution of {_time(resolution)} and advance by {_time(step)}")

@@ -1,9 +1,10 @@
 """Derive from equal SHA-256 hashes which versions, in all runs, have the same content.
 
-They are `prov:alternateOf` and `provio:sameContentAs` the first of them that was made. This is no tie of lineage:
-equal content can have different origins. But if no recorded program made a version, and exactly one earlier version
-with its content was made by one, the content comes from that version (`provio:contentFrom`); for several such
-versions there is a Gap. Empty files are ignored. A version with several hashes has had several contents: a Gap.
+They are `provio:sameContentAs` the first of them that was made. This is no tie of lineage: equal content can have
+different origins. But if no recorded program made a version, and exactly one earlier version with its content was made
+by one, the content comes from that version (`provio:contentFrom`, `prov:alternateOf`), unless the content is older;
+for several such versions there is a Gap. Contents of a few bytes are often equal by chance: they never come from
+another version. A version with several hashes has had several contents: a Gap.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from provio.store import Writer
 
 HASH = NS + "sha256"
 TIES = (PROV + "alternateOf", NS + "sameContentAs", NS + "contentFrom")
+TRIVIAL = 32  # bytes: a smaller content shows no origin
 COPIED = "~copied"
 REPLACED = "~replaced"  # suffix of a version's IRI: the Gap for another content with the same times and size
 
@@ -72,12 +74,19 @@ def _conclude(facts: Facts, versions: set[str]) -> list[str]:
     known.sort(key=lambda version: (version not in made, _times(version), version))
     for version in known[1:]:
         if known[0] not in _alternates(facts, version):  # such an alternate is a tie of lineage
-            first = f"<{known[0]}>"
-            graph.add(version, ("prov:alternateOf", first), ("sameContentAs", first))
-    for version in known:
+            graph.add(version, ("sameContentAs", f"<{known[0]}>"))
+    for version in known if _have_origin(known, made, retimed) else ():
         if version not in made | retimed:
             _origin(graph, version, sorted(one for one in made if _times(one)[1] < max(_times(version)[:2])))
     return graph.lines
+
+
+def _have_origin(known: list[str], made: set[str], retimed: set[str]) -> bool:
+    """Return whether versions of a content may come from one that was made: no other version is older than these (a
+    file that was touched after programs had copied it is no copy), and the content is not a trivial one."""
+    first = min((_times(version)[1] for version in made), default=0)
+    older = (version for version in known if version not in made | retimed and max(_times(version)[:2]) < first)
+    return bool(made) and _times(known[0])[2] >= TRIVIAL and next(older, None) is None
 
 
 def _origin(graph: Graph, version: str, earlier: list[str]) -> None:
