@@ -47,6 +47,8 @@ class Hasher:
         chosen = [version for version in conclusions.versions.values() if self._is_wanted(version, trace, made)]
         keys = {version.facts.key for version in conclusions.versions.values()}
         for version in sorted(chosen, key=lambda one: (one.iri not in made, one.facts.size)):
+            if self.limits.are_reached:
+                return
             subject = f"{trace.iri}/{self.host}/hash/{version.facts.inode}.{version.facts.mtime}"
             found = self._known(subject) or self._result(version, version.iri in made, keys)
             if found:

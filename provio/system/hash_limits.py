@@ -23,7 +23,7 @@ NETWORK = statx.SHARED | frozenset("afs dvs gfs2 ocfs2 wekafs vboxsf fuse".split
 
 @plain()
 class Limits:
-    """The rest that may be read: bytes, seconds of CPU time. `everything`: no limits, the user wants all hashes."""
+    """The rest that may be read: bytes, files, seconds of CPU time. `everything`: no limits."""
 
     everything: bool = False
     volume: int = BYTES
@@ -41,17 +41,22 @@ class Limits:
             return "it has fewer blocks than its size"
         if _is_network(f"{os.major(found.st_dev)}:{os.minor(found.st_dev)}"):
             return "on a network file system"
-        enough = found.st_size <= self.volume and self.seconds > 0 and self.files > 0
-        return "" if enough else "too much to read"
+        return "too much to read" if self.are_reached or found.st_size > self.volume else ""
+
+    @property
+    def are_reached(self) -> bool:
+        """Whether no file may be read any more."""
+        return not self.everything and (self.files <= 0 or self.seconds <= 0)
 
     @contextmanager
     def spend(self, size: int) -> Iterator[None]:
-        """Subtract the size of a file, and the CPU time of the block that reads it."""
+        """Subtract a file with its size, and the CPU time of the block that reads it."""
         start = time.thread_time()
         try:
             yield
         finally:
             self.volume -= size
+            self.files -= 1
             self.seconds -= time.thread_time() - start
 
 

@@ -23,13 +23,13 @@ from conftest import Project, in_memory
 from sparql_servers import Server
 
 from provio.ask.federated import Together
-from provio.merge import archive_runs, hashing
+from provio.merge import archive_runs
 from provio.merge.runs import merge
 from provio.settings.home import PACKED, Home
 from provio.settings.lock import Lock
 from provio.settings.schema import Config
 from provio.store import open_reader
-from provio.trace import run_source
+from provio.trace import hash_requests, run_source
 from provio.trace.digests import content_hash
 from provio.trace.read import read_head, read_run
 
@@ -241,7 +241,7 @@ def test_an_unfinished_run_is_not_archived(project: Project, how: str) -> None:
     if how == "a foreign file":
         (folder / "notes.txt").write_text("mine")
     if how == "a wish for hashes":
-        hashing.request(Home(project.path / ".provio"), folder.name)
+        hash_requests.request(Home(project.path / ".provio"), folder.name, "all")
     if how == "a change":
         merge(Home(project.path / ".provio"))
         victim = next(folder.glob("*/*.0.ttl"))

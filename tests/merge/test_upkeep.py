@@ -21,14 +21,14 @@ from lineage.story import START, Story, at, facts
 
 from provio.base.errors import Busy, ProvioError, StoreError
 from provio.base.records import replace
-from provio.merge import archive_runs, background, backup, hashing, removal
+from provio.merge import archive_runs, background, backup, hasher, hashing, removal
 from provio.merge.runs import merge
 from provio.settings.home import Home
 from provio.settings.lock import Lock, merger_address
 from provio.settings.schema import Config
 from provio.store import open_reader
 from provio.system import child, statx
-from provio.trace import environment, liveness, run_source
+from provio.trace import environment, hash_requests, liveness, run_source
 from provio.trace import read as traces
 from provio.trace.run_facts import Trace
 
@@ -180,7 +180,7 @@ def test_a_backup_is_all_of_the_record(home: Home, tmp_path: Path) -> None:
     assert archive_runs.archive(home, Config(), [folders[0]]) == 1
     captured = tmp_path / "memory" / folders[1].name
     shutil.copytree(folders[1] / "node", captured / "node")
-    hashing.request(home, folders[2].name)
+    hash_requests.request(home, folders[2].name, "all")
     os.mkfifo(folders[2] / "fifo")
     (folders[2] / "link").symlink_to("/none")
     (home.path / "removed").mkdir()
@@ -320,7 +320,9 @@ def test_hashes_of_files(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     def line(name: str, rest: str) -> str:
         one = found[name]
         subject = f"https://w3id.org/provio/run/{story.id}/node/hash/{one.inode}.{one.mtime}"
-        numbers = f":inode {one.inode} ; :birthNs {one.birth} ; :mtimeNs {one.mtime} ; :size 9"
+        numbers = (
+            f":inode {one.inode} ; :birthNs {one.birth} ; :mtimeNs {one.mtime} ; :size {10 if name == 'in22' else 9}"
+        )
         return f'<{subject}> :device "{one.device}" ; {numbers} ; {rest} .\n'
 
     def digest(name: str) -> str:
@@ -331,29 +333,30 @@ def test_hashes_of_files(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
 
     expected = {
         line("made", digest("made")), line("twice", digest("twice")), line("in1", digest("in1")),
+        line("in22", digest("in22")),
         line("known", f':sha256 "{"0" * 64}"'), line("fifo", gap("is no regular file")),
         line("changed", gap("changed before its SHA-256 was computed")), "@prefix : <https://w3id.org/provio/ns#> .\n",
     }  # fmt: skip
-    hashing.request(home, story.id)
+    hash_requests.request(home, story.id, "all")
     for other in (f"{RUN}7", "lock", "notes"):
-        (home.path / "hashing" / other).touch()
+        (home.path / "hashing" / other).write_text("all\n")
     progress = home.path / "hashing" / story.id
     begun = line("known", f':sha256 "{"0" * 64}"')
-    progress.write_text(begun + line("made", digest("made"))[:-3])
-    assert hashing.requested(home) == [story.id, f"{RUN}7"]
+    progress.write_text("all\n" + begun + line("made", digest("made"))[:-3])
+    assert hash_requests.requested(home) == [story.id, f"{RUN}7"]
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(hashing, "put", full)
+        patch.setattr(hasher, "put", full)
         assert hashing.finish(home, Config()) == []
-    assert hashing.requested(home) == [story.id]
-    assert set(progress.read_text().splitlines(keepends=True)) > {begun}
-    progress.write_text(begun + line("made", digest("made"))[:-3])
+    assert hash_requests.requested(home) == [story.id]
+    assert set(progress.read_text().splitlines(keepends=True)) > {"all\n", begun}
+    progress.write_text("all\n" + begun + line("made", digest("made"))[:-3])
     noted: list[str] = []
     assert hashing.finish(home, Config(), noted.append) == [story.id]
-    assert hashing.requested(home) == []
+    assert hash_requests.requested(home) == []
     hashes = story.folder / "node" / "hashes.ttl"
     assert set(hashes.read_text().splitlines(keepends=True)) == expected
     assert sorted(name.rpartition("/")[2] for name in noted) == [
@@ -361,29 +364,26 @@ def test_hashes_of_files(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
         "fifo",
         "gone",
         "in1",
+        "in22",
         "made",
         *["twice"] * 2,
     ]
     before = hashes.stat().st_ino
-    hashing.request(home, story.id)
+    hash_requests.request(home, story.id, "all")
     assert hashing.finish(home, Config()) == [story.id]
     assert hashes.stat().st_ino == before
     assert merge(home).damages == []
-    assert hashing._sizes(home, Config()) == {9}
 
     second = told(home, 2)
-    hashing.request(home, second.id)
-    monkeypatch.setattr(hashing, "put", full)
-    monkeypatch.setattr(hashing, "time", SimpleNamespace(time=lambda: run_source.start_time(RUN + "1") + 24 * 3600))
-    assert (hashing.finish(home, Config()), hashing.requested(home)) == ([], [])
+    hash_requests.request(home, second.id, "all")
+    assert (hashing.finish(home, Config()), hash_requests.requested(home)) == ([second.id], [])  # no file is there
 
-    def invalid(_: Path) -> Trace:
+    def invalid(*_: object, **__: object) -> Trace:
         raise ValueError
 
-    monkeypatch.setattr(hashing, "read_run", invalid)
-    monkeypatch.setattr(hashing, "time", SimpleNamespace(time=lambda: NOW))
-    hashing.request(home, second.id)
-    assert (hashing.finish(home, Config()), hashing.requested(home)) == ([], [])
+    monkeypatch.setattr(hashing, "read", invalid)
+    hash_requests.request(home, second.id, "all")
+    assert (hashing.finish(home, Config()), hash_requests.requested(home)) == ([], [])
 
 
 def test_the_memory_that_is_left(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -505,7 +505,7 @@ def test_the_processes_in_the_background(
         ("provio.merge.background", place, str(tmp_path), str(home.project), ("folder", "/")),
     ]
     first, second = told(home, 1), told(home, 2)
-    hashing.request(home, first.id)
+    hash_requests.request(home, first.id, "all")
     calls.clear()
     with hashing._lock(home, wait=False):
         hashing.begin(home)
@@ -514,8 +514,8 @@ def test_the_processes_in_the_background(
     hashing.begin(home, then_merge=False)
     assert calls[2:] == [("provio.merge.hashing", place), ("provio.merge.hashing", place, "--no-merge")]
     main(hashing, "--no-merge")
-    assert (hashing.requested(home), run_source.pending(home)) == ([], [first.folder, second.folder])
-    hashing.request(home, first.id)
+    assert (hash_requests.requested(home), run_source.pending(home)) == ([], [first.folder, second.folder])
+    hash_requests.request(home, first.id, "all")
     main(hashing)
     assert [home.marked(one.folder) for one in (first, second)] == ["", None]
 
