@@ -20,6 +20,7 @@ import pytest
 from compiled_cache import copy_made, of_the_shim
 from forked_queries import asked, usual
 from hypothesis import HealthCheck, settings
+from path_lengths import lengthen, lengthened
 from posix_trace import POSIX, PROGRAMS, Trace
 from sparql_servers import oxigraph as oxigraph
 from sparql_servers import virtuoso as virtuoso
@@ -155,6 +156,12 @@ class Project:
         return sorted((self.path / ".provio" / "runs").glob("*/*/*.ttl"))
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Give temporary folders 20 lengths, if that is wanted."""
+    lengthen(config._tmp_path_factory)  # type: ignore[attr-defined]
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """With several workers, each test waits for its turn: one that is marked `alone` has the machine to itself."""
@@ -216,7 +223,7 @@ def in_memory() -> Iterator[Path]:
     """Return a temporary folder in memory, if possible. A store syncs its files at each merge, and a test of many
     merges on a disk mostly waits for that: its module has the line `tmp_path = in_memory`."""
     with tempfile.TemporaryDirectory(prefix="provio-test-", dir=memory(), ignore_cleanup_errors=True) as folder:
-        yield Path(folder)
+        yield lengthened(Path(folder))
 
 
 @pytest.fixture
