@@ -44,7 +44,10 @@ class SavedAs(TypedDict):
 
 
 class Node(TypedDict):
-    """An entity, an activity or a program. `type` is the local name of the class; times are xsd:dateTime in UTC."""
+    """An entity, an activity or a program. `type` is the local name of the class; times are xsd:dateTime in UTC.
+
+    `command` is the command line as its user typed it, if the recorded one (`argv`) is another.
+    """
 
     iri: str
     type: str
@@ -57,6 +60,7 @@ class Node(TypedDict):
     via: NotRequired[Via]
     depth: NotRequired[int]
     argv: NotRequired[str]
+    command: NotRequired[str]
     cwd: NotRequired[str]
     host: NotRequired[str]
     pid: NotRequired[int]
@@ -119,6 +123,7 @@ class LineageDocument(TypedDict):
     are several. `only`: the answer is not the complete graph, but only its roots or the stale products. `paths`:
     paths from a target to its roots (forward: to the final products), as lists of nodes; `ways` is their number.
     `asOf`: the time of the answer if runs are in progress. `stale`: the reasons of each stale product.
+    `runs`: the command line of each run, encoded like `argv`; JSON does not contain it.
     `code`: there are no roots, but there are with `--code`. `limits`: why something may be stale that was not found.
     """
 
@@ -134,6 +139,7 @@ class LineageDocument(TypedDict):
     targets: NotRequired[list[str]]
     only: NotRequired[Literal["roots", "stale"]]
     code: NotRequired[bool]
+    runs: NotRequired[dict[str, str]]
     paths: NotRequired[list[list[str]]]
     ways: NotRequired[int]
     stale: NotRequired[list[Stale]]
@@ -175,8 +181,9 @@ def arguments(argv: str) -> list[str]:
 
 
 def command_line(node: Node) -> str:
-    """Return the command as typed in a shell; empty if none is known."""
-    return shlex.join(arguments(node["argv"])) if node.get("argv") else ""
+    """Return the command as its user typed it in a shell; empty if none is known."""
+    argv = node.get("command") or node.get("argv")
+    return shlex.join(arguments(argv)) if argv else ""
 
 
 def first_line(node: Node) -> str:

@@ -13,10 +13,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from provio.ask import failures, incomplete
+from provio.ask import failures, housekeeping, incomplete
 from provio.ask.document import AGENTS, Edge, Gap, LineageDocument, Node, Via
 from provio.ask.document import targets as targets_of
-from provio.ask.nodes import describe_with_programs, gaps, label, name_phases, noise, order
+from provio.ask.nodes import describe_with_programs, gaps, label, noise, order
+from provio.ask.started_as import name_activities
 from provio.ask.target import Target
 from provio.ask.walk import USED, WEIGHTS, Walk, follow
 from provio.base import terminal
@@ -112,6 +113,7 @@ class Found(NamedTuple):
     gaps: list[Gap]
     hidden: int
     control: int
+    runs: dict[str, str]
 
 
 def lineage(reader: Reader, targets: Sequence[Target], scope: Scope, others: Iterable[str] = ()) -> LineageDocument:
@@ -133,6 +135,8 @@ def lineage(reader: Reader, targets: Sequence[Target], scope: Scope, others: Ite
         direction="forward" if scope.forward else "backward",
     )
     failures.mark(reader, document["nodes"], document["edges"])
+    if found.runs:
+        document["runs"] = found.runs
     if len(targets) > 1:
         document["targets"] = list(dict.fromkeys(target.iri for target in targets))
     elif targets[0].changed:
@@ -189,7 +193,13 @@ def find(reader: Reader, targets: Sequence[Target], scope: Scope, others: Iterab
     leaves = {iri: node for iri, node in every.items() if STRENGTH.index(node["via"]) <= limit}
     weak = [iri for iri, node in every.items() if node["via"] == "control" and iri not in leaves]
     nodes, ran = describe_with_programs(reader, shown, shown & walk.activities, walk.known)
-    name_phases(nodes, ran)
+    if not scope.everything:
+        own = _own_files(walk, nodes, leaves) - set(starts)
+        if own:
+            hidden_nodes |= own
+            shown = _reached(starts, steps, shown - own)
+            nodes, ran = _only(nodes, ran, shown)
+    runs = name_activities(nodes, ran, walk.known)
     near = gaps(reader, shown, leaves)
     for node in nodes:
         node["via"] = "code" if node["iri"] in coded else STRENGTH[strengths[node["iri"]]]
@@ -204,9 +214,43 @@ def find(reader: Reader, targets: Sequence[Target], scope: Scope, others: Iterab
         leaf_edges=((one, USED, iri) for one in walk.leaves.keys() & shown for iri in walk.leaves[one]),
         programs=ran,
         gaps=near,
-        hidden=len(hidden_nodes & walk.entities.keys()),
+        hidden=len(hidden_nodes - walk.activities),
         control=len(tied - system) + len(weak),
+        runs=runs,
     )
+
+
+def _own_files(walk: Walk, nodes: list[Node], leaves: dict[str, Node]) -> set[str]:
+    """Return the files that programs keep for themselves, and remove those that are leaves."""
+    found = housekeeping.found(nodes, walk.edges)
+    used = ((activity, USED, iri) for activity, inputs in walk.leaves.items() for iri in inputs)
+    own = housekeeping.found([*leaves.values(), *(n for n in nodes if n["iri"] in walk.leaves)], used) if leaves else ()
+    for iri in own:
+        leaves.pop(iri, None)
+    return found.union(own)
+
+
+def _reached(starts: list[str], steps: list[tuple[str, str, int]], shown: set[str]) -> set[str]:
+    """Return those of the shown nodes that others of them still lead to."""
+    onward: dict[str, list[str]] = {}
+    for source, goal, _ in steps:
+        if source in shown and goal in shown:
+            onward.setdefault(source, []).append(goal)
+    found, waiting = set(starts) & shown, [iri for iri in starts if iri in shown]
+    while waiting:
+        new = [goal for goal in onward.get(waiting.pop(), ()) if goal not in found]
+        found.update(new)
+        waiting += new
+    return found
+
+
+def _only(
+    nodes: list[Node], ran: tuple[list[Node], list[Edge]], shown: set[str]
+) -> tuple[list[Node], tuple[list[Node], list[Edge]]]:
+    """Return the nodes that are shown, and the programs that these ran."""
+    edges = [edge for edge in ran[1] if edge["subject"] in shown]
+    agents = {edge["object"] for edge in edges}
+    return [node for node in nodes if node["iri"] in shown], ([one for one in ran[0] if one["iri"] in agents], edges)
 
 
 def _leaves(walk: Walk, strengths: dict[str, int]) -> dict[str, Node]:

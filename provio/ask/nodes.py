@@ -78,15 +78,6 @@ def describe_with_programs(
     return [node for node in nodes if node["iri"] in iris], (programs, edges)
 
 
-def name_phases(nodes: list[Node], programs: tuple[list[Node], list[Edge]]) -> None:
-    """Label each phase with the name of its program, and a phase of a Task with that of the Task."""
-    labels = {node["iri"]: node["label"] for node in programs[0] if node["type"] == "Program"}
-    names = {edge["subject"]: labels[edge["object"]] for edge in programs[1] if edge["object"] in labels}
-    for node in nodes:
-        if node["type"] != "Task" and "task" not in node:
-            node["label"] = names.get(node["iri"], node["label"])
-
-
 def describe(reader: Reader, iris: set[str], known: Nodes | None = None) -> list[Node]:
     """Return the nodes of these IRIs with their descriptive properties; `known` holds the properties that were read
     before."""

@@ -12,7 +12,8 @@ from typing import Any
 from provio.ask import run_uses
 from provio.ask.document import Edge, LineageDocument, Node
 from provio.ask.lineage import made_by_programs
-from provio.ask.nodes import describe_with_programs, gaps, is_member, name_phases, noise, order
+from provio.ask.nodes import describe_with_programs, gaps, is_member, noise, order
+from provio.ask.started_as import name_activities
 from provio.ask.walk import SPELT, Nodes, batches
 from provio.base.vocab import NS, PROV, RDF, RUN_BASE, local_name, most_specific
 from provio.lineage.identity import is_within_files
@@ -49,7 +50,7 @@ def document(reader: Reader, run: str, *, everything: bool = False) -> LineageDo
     files = {one for one in hidden if not is_within_files(one)}
     shown = {one for one in shown - hidden if one.partition("#")[0] not in hidden}
     nodes, ran = describe_with_programs(reader, shown, shown, known)
-    name_phases(nodes, ran)
+    name_activities(nodes, ran, known)
     return LineageDocument(
         target=iri,
         nodes=sorted(nodes, key=order) + ran[0],

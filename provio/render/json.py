@@ -29,7 +29,7 @@ def pieces(document: LineageDocument) -> Iterator[str]:
     edges = sorted({(edge["subject"], edge["predicate"], edge["object"]) for edge in document["edges"]})
     gaps = sorted(document["gaps"], key=lambda gap: (gap["about"], gap["iri"], gap["reason"]))
     lists = {"nodes": map(_ordered, nodes), "edges": map(_edge, edges), "gaps": iter(gaps)}
-    answer: dict[str, Any] = {key: value for key, value in document.items() if key not in lists}
+    answer: dict[str, Any] = {key: value for key, value in document.items() if key not in (*lists, "runs")}
     first = [key for key in ("target", "direction") if key in answer]
     yield "{\n" + "".join(f"  {_dump(key)}: {_dump(answer.pop(key))},\n" for key in first)
     for place, (key, items) in enumerate(lists.items()):

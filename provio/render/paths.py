@@ -11,33 +11,48 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from provio.ask.document import ACTIVITIES, Lineage, LineageDocument
+from provio.ask.housekeeping import between
 from provio.base.table import align
 from provio.base.text import plural, printable, shorter_path
 
 _MARKS = {"carriedFrom": "carried", "launchedBy": "control"}
 
 
-def render(document: LineageDocument, *, unicode: bool = True, folder: str | None = None) -> str:
+def render(document: LineageDocument, *, unicode: bool = True, folder: str | None = None, plain: bool = True) -> str:
     """Return a line for each path, and notes about omitted data; paths that differ only in phases of a process are one
-    line."""
-    lines = dict.fromkeys(_lines(document, unicode, folder))
+    line. `plain` leaves out plumbing (`provio.ask.works`)."""
+    lines = dict.fromkeys(_lines(document, unicode, folder, plain))
     return "".join(printable(line, unicode) + "\n" for line in [*lines, *_notes(document)])
 
 
-def table(document: LineageDocument, *, width: int | None, unicode: bool = True, folder: str | None = None) -> str:
+def table(
+    document: LineageDocument,
+    *,
+    width: int | None,
+    unicode: bool = True,
+    folder: str | None = None,
+    plain: bool = True,
+) -> str:
     """Return the paths as rows, each with its number of steps from file to file."""
     lineage = Lineage(document)
-    lines = _lines(document, unicode, folder)
-    steps = [sum(lineage.node[iri]["type"] not in ACTIVITIES for iri in way) - 1 for way in document["paths"]]
-    rows = [(str(place), str(steps[place - 1]), line) for place, line in enumerate(lines, start=1)]
+    lines = _lines(document, unicode, folder, plain)
+    omitted = between(lineage) if plain else set()
+    files = {iri for iri, node in lineage.node.items() if node["type"] not in ACTIVITIES} - omitted
+    steps = [sum(iri in files for iri in way) - 1 for way in document["paths"]]
+    numbered = dict.fromkeys(zip(map(str, steps), lines, strict=True))
+    rows = [(str(place), *row) for place, row in enumerate(numbered, start=1)]
     aligned = align(("way", "steps", "path"), rows, width=width, unicode=unicode, right={"way", "steps"})
     return aligned + "".join(printable(note, unicode) + "\n" for note in _notes(document))
 
 
-def _lines(document: LineageDocument, unicode: bool, folder: str | None) -> list[str]:
+def _lines(document: LineageDocument, unicode: bool, folder: str | None, plain: bool) -> list[str]:
     lineage = Lineage(document)
+    omitted = between(lineage) if plain else set()
     arrow = {"backward": ("←", "<-"), "forward": ("→", "->")}[document["direction"]][not unicode]
-    return [f" {arrow} ".join(_words(lineage, way, folder)) for way in document["paths"]]
+    return [
+        f" {arrow} ".join(_words(lineage, [iri for iri in way if iri not in omitted], folder))
+        for way in document["paths"]
+    ]
 
 
 def _notes(document: LineageDocument) -> list[str]:
@@ -76,7 +91,7 @@ def _programs(lineage: Lineage, run: list[str]) -> list[str]:
     for place, iri in enumerate(run):
         how = _how(lineage, run[place - 1], iri) if place else ""
         node = lineage.node[iri]
-        label = (node if "task" in node else lineage.program(iri) or node)["label"]
+        label = node["label"]
         process = node.get("task") or node.get("process", iri)
         if words and (process == last or (how != "control" and words[-1][0] == label)):
             words[-1] = label, max(how, words[-1][1], key=("", "carried", "control").index)

@@ -81,7 +81,9 @@ TABLES = {
         gap text the unobserved data
         stale text with --stale, the reason why it is stale
     """,
-        "the [lineage document](questions.md)",
+        "the [lineage document](questions.md), complete: pipes and temporary files, which forms for people "
+        "[draw through](lineage.md#how-answers-draw-lineage), are among its nodes. `command` of a process is the "
+        "command line as its user typed it, if the recorded one (`argv`) is another",
     ),
     "why": _table(
         """

@@ -17,10 +17,9 @@ Many files of a folder, without other facts to show, are one line (`provio.ask.f
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from typing import NamedTuple
 
 from provio.ask import fold
@@ -30,29 +29,17 @@ from provio.ask.document import (
     LineageDocument,
     Node,
     Stale,
-    command_line,
-    first_line,
     not_stale,
     saved_as,
     stale_reason,
-    targets,
 )
+from provio.ask.works import Words, Work
 from provio.base.text import duration, fit, moment, plural, shorter_path, size
-from provio.lineage.identity import is_earlier_phase
+from provio.render.steps import Step, Steps
 
 _COLOURS = {"file": "1", "program": "32", "faint": "2", "warning": "33", "bad": "31"}
 _LEAST_TEXT = 40
 _DEEPEST = 60
-_MANY = 20
-_Neighbours = Callable[..., list[str]]
-_VIA_ORDER = {"": 0, "shown": 1, "revised": 1, "same content": 2, "part": 3, "carried": 4, "control": 5, "code": 6}
-
-
-class Step(NamedTuple):
-    """A step from a node to the next one: its IRI, and the tie (`carried`, `control`, `revised` …; data: empty)."""
-
-    iri: str
-    how: str = ""
 
 
 class Line(NamedTuple):
@@ -87,13 +74,15 @@ def render(
     unicode: bool = True,
     folder: str | None = None,
     fold: bool = False,
+    plain: bool = True,
 ) -> str:
     """Return the tree as text that ends in a newline.
 
     `width` is the terminal's, in columns (None: nothing is cut); paths are shown relative to `folder` where that is
-    shorter; without `unicode` the text is ASCII. `fold` combines many files of a folder on one line.
+    shorter; without `unicode` the text is ASCII. `fold` combines many files of a folder on one
+    line. Without `plain`, pipes and other plumbing are shown (`provio.ask.works`).
     """
-    lines = list(_Tree(Lineage(document), unicode, folder, fold).lines(width))
+    lines = list(_Tree(document, unicode, folder, fold, plain).lines(width))
     room = width if width is not None else 1_000_000
     cut = [fit(line.text, line.facts, max(room - len(strokes), 20), unicode, line.path) for strokes, line in lines]
     page = []
@@ -108,25 +97,14 @@ def _dyed(text: str, style: str) -> str:
     return f"\x1b[{_COLOURS[style]}m{text}\x1b[0m" if style and text else text
 
 
-@dataclass
 class _Tree:
-    lineage: Lineage
-    unicode: bool
-    folder: str | None
-    fold: bool
-    shown: set[str] = field(default_factory=set)
-    passed: set[str] = field(default_factory=set)
-    below: dict[str, list[Step]] = field(default_factory=dict)
-
-    @cached_property
-    def targets(self) -> list[str]:
-        """The targets of the query."""
-        return targets(self.lineage.document)
-
-    @cached_property
-    def target_set(self) -> set[str]:
-        """The targets, for fast search."""
-        return set(self.targets)
+    def __init__(self, document: LineageDocument, unicode: bool, folder: str | None, fold: bool, plain: bool) -> None:
+        self.lineage = Lineage(document)
+        self.steps = Steps(self.lineage, plain)
+        self.unicode, self.folder, self.fold = unicode, folder, fold
+        self.shown = self.steps.shown
+        self.forward = self.steps.forward
+        self.target_set = self.steps.target_set
 
     @cached_property
     def stale(self) -> dict[str, list[Stale]]:
@@ -142,96 +120,151 @@ class _Tree:
         failed = (iri for iri, node in self.lineage.node.items() if "failed" in node)
         return {*self.target_set, *self.stale, *self.lineage.reasons, *failed}
 
-    def _objects(self, iri: str, *predicates: str) -> list[str]:
-        """Return the objects of a node by these predicates, each once."""
-        known = self.lineage.outgoing.get(iri, {})
-        return list(dict.fromkeys(end for name in predicates for end in known.get(name, ())))
-
-    def _subjects(self, iri: str, *predicates: str) -> list[str]:
-        """Return the subjects that point to a node by these predicates, each once."""
-        known = self.lineage.incoming.get(iri, {})
-        return list(dict.fromkeys(end for name in predicates for end in known.get(name, ())))
-
-    @property
-    def many(self) -> bool:
-        """Whether there are so many targets that carried inputs are shown only once."""
-        return len(self.target_set) > _MANY
-
-    @property
-    def forward(self) -> bool:
-        return self.lineage.document["direction"] == "forward"
-
     def lines(self, width: int | None) -> Iterator[tuple[str, Line]]:
         """Yield (strokes, line) for the answer: the tree, continued branches, gaps of other nodes, counts."""
         deepest = min(_DEEPEST, max((width or 1_000_000) - _LEAST_TEXT, 6))
-        roots = deque(Step(iri) for iri in self.targets)
+        roots = deque(self._groups([Step(iri) for iri in self.steps.roots()]))
+        first = True
         while roots:
-            yield from self._branch(roots.popleft(), deepest, roots)
-            if roots:
-                yield "", Line("")
+            group = [step for step in roots.popleft() if step.iri not in self.shown]
+            if group:
+                if not first:
+                    yield "", Line("")
+                yield from self._branch(group, deepest, roots)
+                first = False
         yield from (("", line) for line in self._closing())
 
-    def _branch(self, root: Step, deepest: int, later: deque[Step]) -> Iterator[tuple[str, Line]]:
+    def _branch(self, root: Sequence[Step], deepest: int, later: deque[Sequence[Step]]) -> Iterator[tuple[str, Line]]:
         pens = UNICODE if self.unicode else ASCII
-        stack: list[tuple[Sequence[Step], str, str]] = [([root], "", "")]
+        stack: list[tuple[Sequence[Step], str, str]] = [(root, "", "")]
         while stack:
-            (step, *others), first, rest = stack.pop()
-            if others:
-                yield first, self._folded([step, *others])
+            group, first, rest = stack.pop()
+            step = group[0]
+            new = [one for one in group if one.iri not in self.shown]
+            following = self._below(new) if new else []
+            if len(rest) >= deepest and following:
+                yield first, self._head(step, "below") if len(group) == 1 else self._folded(group, "below")
+                later.append(new)
                 continue
-            if len(rest) >= deepest and step.iri not in self.shown and self._next(step.iri):
-                yield first, self._head(step, "below")
-                later.append(Step(step.iri))
-                continue
-            again = step.iri in self.shown
-            following = [] if again else self._next(step.iri)
-            head, *more = self._about(step, again)
+            head, *more = self._about(step, not new) if len(group) == 1 else self._about_group(group, new)
             yield first, head
-            beside = rest + (pens.beside if following else "  ")
+            groups = self._groups(following) if following else []
+            beside = rest + (pens.beside if groups else "  ")
             yield from ((beside, line) for line in more)
-            groups = list(fold.fold(following, self._folder_of)) if self.fold else [[one] for one in following]
-            for place, group in reversed(list(enumerate(groups))):
+            for place, below in reversed(list(enumerate(groups))):
                 end = place == len(groups) - 1
-                stack.append((group, rest + (pens.last if end else pens.tee), rest + ("   " if end else pens.down)))
+                stack.append((below, rest + (pens.last if end else pens.tee), rest + ("   " if end else pens.down)))
 
-    def _folder_of(self, step: Step) -> tuple[str, bytes] | None:
-        """Return the tie and the folder of a file, or None if it has more facts to show than its name and size."""
+    def _below(self, steps: Sequence[Step]) -> list[Step]:
+        """Return the steps below several nodes that are one line."""
+        if len(steps) == 1:
+            return self.steps.next(steps[0].iri)
+        own = {step.iri for step in steps}
+        return self.steps.ordered((below for step in steps for below in self.steps.next(step.iri)), own)
+
+    def _groups(self, steps: Sequence[Step]) -> list[Sequence[Step]]:
+        return list(fold.fold(steps, self._fold_key)) if self.fold else [[one] for one in steps]
+
+    def _fold_key(self, step: Step) -> Hashable:
+        """Return the kind of a line; lines of one kind are combined. None if a node has facts of its own to show."""
         iri, node = step.iri, self.lineage.node[step.iri]
-        folder = fold.folder_of(node)
-        if folder is None or iri in self.noted or node.get("changed") or node.get("checkpoints") or self._next(iri):
+        if iri in self.noted - self.target_set or node.get("changed") or node.get("checkpoints"):
             return None
-        made = not self.forward and self._objects(iri, "wasGeneratedBy")
-        return None if made else (step.how, folder)
+        how = "" if step.how == "carried" else step.how
+        if node["type"] in ACTIVITIES:
+            return None if "task" in node or node["type"] == "Task" else (how, node["label"], node.get("run"))
+        folder = fold.folder_of(node)
+        if folder is None or (iri in self.target_set and "only" in self.lineage.document):
+            return None
+        if iri in self.shown:
+            return how, folder, "above"
+        below = self.steps.next(iri)
+        if self.forward:
+            users = {self.lineage.node[one.iri]["label"] for one in below if self.steps.is_activity(one.iri)}
+            return (how, folder, *sorted(users)) if bool(users) == bool(below) else None
+        makers = {self.lineage.node[one]["label"] for work in self.steps.made(iri) for one in work.start}
+        return (how, folder, *sorted(makers)) if makers or not below else None
 
-    def _folded(self, steps: Sequence[Step]) -> Line:
-        """Return the line for several files of one folder."""
-        self.shown.update(step.iri for step in steps)
+    def _folded(self, steps: Sequence[Step], where: str = "") -> Line:
+        """Return the line for several nodes: files of one folder, or processes of one program."""
         nodes = [self.lineage.node[step.iri] for step in steps]
+        carried = sum(step.how == "carried" for step in steps)
+        some = "carried" if carried == len(steps) else f"{carried:,} carried" if carried else steps[0].how
+        marks = [some, f"({where})" if where else ""]
+        if nodes[0]["type"] in ACTIVITIES:
+            timing = "" if where else _timing(nodes)
+            return Line(nodes[0]["label"], _style(steps[0], "program"), _joined([_times(len(nodes)), timing, *marks]))
         name = fold.folder_name(nodes[0]["path"], self.folder)
-        return Line(name, _style(steps[0], "file"), _joined([fold.facts(nodes), steps[0].how]), path=True)
+        return Line(name, _style(steps[0], "file"), _joined([fold.facts(nodes), *marks]), path=True)
+
+    def _about_group(self, steps: Sequence[Step], new: Sequence[Step]) -> list[Line]:
+        nodes = [self.lineage.node[step.iri] for step in steps]
+        above = not new and bool(self.steps.next(steps[0].iri) or self.steps.made(steps[0].iri))
+        head = self._folded(steps, "above" if above else "")
+        self.shown.update(step.iri for step in steps)
+        if nodes[0]["type"] in ACTIVITIES:
+            return [head, *self._commands([self.steps.used(step.iri) for step in new])]
+        works = [] if self.forward else [work for step in new for work in self.steps.made(step.iri)]
+        return [head, *(self._makers(works) if works else ())]
+
+    def _makers(self, works: Sequence[Work]) -> list[Line]:
+        """Return the lines of the works that made the files of one line."""
+        start = list(dict.fromkeys(iri for work in works for iri in work.start))
+        words = list(dict.fromkeys(self._words(work)[0] for work in works))
+        if all(iri in self.shown for iri in start):
+            return [Line(words[0].name, "program", "(above)")]
+        self.shown.update(start)
+        nodes = [self.lineage.node[iri] for iri in start]
+        started = {node.get("process", node["iri"]) for node in nodes if not self._is_worker(node)}
+        times = _times(len(started)) if len(started) > 1 else ""
+        facts = _joined([times, _timing(nodes)])
+        return [Line(words[0].name, "program", facts), *_command_lines(words[0].command), *self._notes(start)]
+
+    def _is_worker(self, node: Node) -> bool:
+        """Return whether a process is named like the run's program, which started it."""
+        return "command" in node or node.get("argv") == self.lineage.document.get("runs", {}).get(node.get("run", ""))
+
+    def _commands(self, works: Sequence[Work]) -> list[Line]:
+        self.shown.update(iri for work in works for iri in work.start)
+        return [line for work in works[:1] for line in _command_lines(self._words(work)[0].command)]
+
+    def _words(self, work: Work) -> list[Words]:
+        return self.steps.works.words(work, "→" if self.unicode else "->")
 
     def _about(self, step: Step, again: bool) -> list[Line]:
         node = self.lineage.node.get(step.iri)
         if node is None:
             return [Line(step.iri)]
         if again:
-            return [self._head(step, "above" if self._next(step.iri) else "")]
+            return [self._head(step, "above")]
         self.shown.add(step.iri)
-        lines = [self._head(step, ""), *(map(Line, saved_as(node)) if "checkpoints" in node else ())]
         if node["type"] in ACTIVITIES:
-            lines += _command(node)
-        elif not self.forward:
-            for maker in self._objects(step.iri, "wasGeneratedBy"):
-                lines += self._maker(maker)
+            work = self.steps.used(step.iri)
+            self.shown.update(work.start)
+            words = self._words(work)
+            commands = [line for one in words for line in _command_lines(one.command)]
+            return [self._head(step, "", work, words), *commands, *self._notes([step.iri, *work.activities])]
+        lines = [self._head(step, ""), *(map(Line, saved_as(node)) if "checkpoints" in node else ())]
+        for work in [] if self.forward else self.steps.made(step.iri):
+            lines += self._maker(work)
         return lines + self._warnings(node)
 
-    def _maker(self, iri: str) -> list[Line]:
-        """Return the lines of the process that made a file; if it was shown before, only its name."""
-        if iri in self.shown:
-            return [self._head(Step(iri), "above")]
-        self.shown.add(iri)
-        node = self.lineage.node[iri]
-        return [self._head(Step(iri), ""), *_command(node), *self._warnings(node)]
+    def _maker(self, work: Work) -> list[Line]:
+        """Return the lines of a work that made a file; if it was shown before, only its name."""
+        words = self._words(work)
+        first = Step(work.start[0])
+        if all(iri in self.shown for iri in work.start):
+            return [self._head(first, "above", work, words)]
+        self.shown.update(work.start)
+        heads = [self._head(first, "", work, [one]) for one in words]
+        lines = [line for head, one in zip(heads, words, strict=True) for line in (head, *_command_lines(one.command))]
+        return [*lines, *self._notes([*work.start, *work.plumbing, *work.activities])]
+
+    def _notes(self, iris: Iterable[str]) -> list[Line]:
+        """Return the notes of the nodes of a work."""
+        noted = [iri for iri in dict.fromkeys(iris) if iri in self.noted]
+        self.shown.update(noted)
+        return list(dict.fromkeys(line for iri in noted for line in self._warnings(self.lineage.node[iri])))
 
     def _warnings(self, node: Node) -> list[Line]:
         document = self.lineage.document
@@ -247,7 +280,7 @@ class _Tree:
             reasons = [*([changed] if changed else []), *reasons]
             if "only" in document:
                 return [*map(_warning, reasons), *self._nothing(node["iri"])]
-            if not self._next(node["iri"]) and not self._objects(node["iri"], "wasGeneratedBy"):
+            if not self.steps.next(node["iri"]) and (self.forward or not self.steps.made(node["iri"])):
                 return [*map(_warning, reasons), Line(f"no recorded {'use' if self.forward else 'origin'}", "faint")]
         return [_warning(reason) for reason in reasons]
 
@@ -259,23 +292,24 @@ class _Tree:
     def _nothing(self, iri: str) -> list[Line]:
         """Return a line for an empty answer to `--roots` or `--stale`."""
         document = self.lineage.document
-        if document.get("only") == "roots" and iri == self.targets[-1] and not self._next(iri):
+        if document.get("only") == "roots" and iri == self.steps.targets[-1] and not self.steps.next(iri):
             return [Line(_no_root(document), "faint")]
         if document.get("only") == "stale" and not document["stale"] and iri == document["target"]:
             return [Line(not_stale(document), "faint")]
         return []
 
-    def _head(self, step: Step, where: str) -> Line:
+    def _head(self, step: Step, where: str, work: Work | None = None, words: Sequence[Words] = ()) -> Line:
         node = self.lineage.node[step.iri]
         marks = [step.how, f"({where})" if where else ""]
         if node["type"] in ACTIVITIES:
+            acting = self._acting(work) if work else [node]
+            facts = [] if where else [_timing(acting)]
+            codes = [one["exitCode"] for one in acting if one.get("exitCode")]
+            ended = f"exit code {codes[0]}" if codes and not where else ""
             program = self.lineage.program(step.iri)
-            facts = [] if where else [_timing(node)]
-            ended = f"exit code {node['exitCode']}" if node.get("exitCode") and not where else ""
-            task = "task" in node
-            name = (node if task else program or node)["label"]
-            if task and program and not where:
+            if "task" in node and program and not where:
                 facts.insert(0, f"of {program['label']}")
+            name = ", ".join(one.name for one in words) or node["label"]
             return Line(name, _style(step, "program"), _joined([*facts, *marks, ended]), "bad" if ended else "faint")
         if node["type"] == "Program":
             marks.insert(0, "program")
@@ -285,107 +319,24 @@ class _Tree:
         name = shorter_path(node.get("path") or node["label"], self.folder)
         return Line(name, _style(step, "file"), _joined([*facts, *marks]), path="path" in node)
 
-    def _next(self, iri: str) -> list[Step]:
-        """Return the steps below a node, the strongest tie first, then by name."""
-        if iri not in self.below:
-            continues = iri in self.target_set or not self.lineage.is_end(iri, self.forward)
-            self.below[iri] = self._following(iri) if continues and iri in self.lineage.node else []
-        return self.below[iri]
-
-    def _following(self, iri: str) -> list[Step]:
-        activity = self.lineage.node[iri]["type"] in ACTIVITIES
-        ways = (self._outputs if activity else self._uses) if self.forward else self._origins
-        if self.lineage.document.get("only") == "roots":
-            ways = self._roots
-        best: dict[str, str] = {}
-        for step in ways(iri):
-            known = step.how == "same content" and step.iri in self.shown  # it is where one comes from
-            if step.iri != iri and not known:
-                before = best.setdefault(step.iri, step.how)
-                if before != step.how:
-                    best[step.iri] = min(before, step.how, key=lambda how: _VIA_ORDER.get(how, 9))
-        marked = [Step(one, how or self._weakest(one)) for one, how in best.items()]
-        return sorted(marked, key=lambda step: (_VIA_ORDER.get(step.how, 9), self._sort_name(step.iri), step.iri))
-
-    def _weakest(self, iri: str) -> str:
-        via = self.lineage.node[iri].get("via", "data")
-        return "" if via == "data" else via
-
-    def _sort_name(self, iri: str) -> tuple[str, str]:
-        node = self.lineage.node[iri]
-        return node.get("start", "") if node["type"] in ACTIVITIES else "", node.get("path") or node["label"]
-
-    def _roots(self, iri: str) -> Iterator[Step]:
-        """Yield all other nodes below the last target."""
-        if iri == self.targets[-1]:
-            yield from (Step(one) for one in self.lineage.node if one not in self.target_set)
-
-    def _origins(self, iri: str) -> Iterator[Step]:
-        """Yield the origins of a file: the inputs of its makers, and the versions whose content it kept. The inputs of
-        earlier phases of its maker are among its own."""
-        revised = self._objects(iri, "wasRevisionOf", "wasDerivedFrom")
-        earlier = [old for old in revised if is_earlier_phase(iri, old)]
-        makers = [activity for made in (iri, *earlier) for activity in self._objects(made, "wasGeneratedBy")]
-        start = [iri] if self.lineage.node[iri]["type"] in ACTIVITIES else makers
-        for how, activity in self._activities(start, self._objects):
-            yield from (Step(used, how) for used in self._objects(activity, "used"))
-            yield from (Step(program, "code") for program in self._objects(activity, "ran"))
-        shown = self._objects(iri, "mapsOnto")
-        yield from (Step(source, "shown") for source in shown)
-        excluded = {*shown, *earlier}
-        for old in revised:
-            if old not in excluded:
-                yield Step(old, "part" if old.startswith((iri + "#", iri + "/")) else "revised")
-        yield from (Step(first, "same content") for first in self._objects(iri, "contentFrom"))
-        yield from self._equal_content(iri)
-        yield from (Step(whole, "part") for whole in self._subjects(iri, "hadMember"))
-
-    def _uses(self, iri: str) -> Iterator[Step]:
-        """Yield the uses of a file: the activities that used it, and its revisions."""
-        yield from (Step(activity) for activity in self._subjects(iri, "used"))
-        yield from (Step(activity, "code") for activity in self._subjects(iri, "ran"))
-        shown = self._subjects(iri, "mapsOnto")
-        yield from (Step(virtual, "shown") for virtual in shown)
-        for new in self._subjects(iri, "wasRevisionOf", "wasDerivedFrom"):
-            if new not in shown:
-                yield Step(new, "as a whole" if iri.startswith(new + "#") else "revised")
-        yield from (Step(copy, "same content") for copy in self._subjects(iri, "contentFrom"))
-        yield from self._equal_content(iri)
-        yield from (Step(part, "part") for part in self._objects(iri, "hadMember"))
-
-    def _equal_content(self, iri: str) -> Iterable[Step]:
-        same = chain(self._objects(iri, "alternateOf"), self._subjects(iri, "alternateOf"))
-        return (Step(other, "same content") for other in same)
-
-    def _outputs(self, iri: str) -> Iterator[Step]:
-        """Yield the products of an activity: its own (data), of a later phase (carried), of launched ones (control)."""
-        for how, activity in self._activities([iri], self._subjects):
-            yield from (Step(made, how) for made in self._subjects(activity, "wasGeneratedBy"))
-
-    def _activities(self, start: list[str], neighbours: _Neighbours) -> Iterator[tuple[str, str]]:
-        """Yield (tie, activity) for all activities that may have passed on the data: itself, carried, control."""
-        seen = set(start)
-        waiting = deque(("", iri) for iri in start)
-        while waiting:
-            how, iri = waiting.popleft()
-            yield how, iri
-            for predicate, mark in (("continuedFrom", ""), ("carriedFrom", "carried"), ("launchedBy", "control")):
-                for other in neighbours(iri, predicate):
-                    if other not in seen and not (mark and other in self.passed):
-                        seen.add(other)
-                        waiting.append((max(how, mark, key=("", "carried", "control").index), other))
-        if self.many:
-            self.passed |= seen
+    def _acting(self, work: Work) -> list[Node]:
+        """Return the activities whose times are those of a work: of a single program those that the step leads to."""
+        if len(work.programs) > 1 or work.plumbing:
+            node = self.lineage.node
+            runs = {node[iri].get("run") for iri in work.start}
+            return [node[iri] for iri, tie in work.activities.items() if tie == 0 and node[iri].get("run") in runs]
+        return [self.lineage.node[iri] for iri in work.start]
 
     def _closing(self) -> Iterator[Line]:
         document = self.lineage.document
-        if self.passed:
+        if self.steps.passed:
             yield Line("carried inputs are shown only once (--as table shows all)", "faint")
         for gap in document["gaps"]:
             if gap["about"] not in self.shown:
                 yield _warning(f"{gap['reason']} ({gap['about']})")
-        if document["hidden"]:
-            yield Line(f"{plural(document['hidden'], 'system file')} hidden (--all)", "faint")
+        temporary = sum(self.lineage.node[iri]["type"] == "FileVersion" for iri in self.steps.works.plumbing)
+        if hidden := document["hidden"] + temporary:
+            yield Line(f"{plural(hidden, 'system file')} hidden (--all)", "faint")
         if document["control"]:
             kin = "descendant" if self.forward else "ancestor"
             yield Line(f"{plural(document['control'], f'control {kin}')} (--via control)", "faint")
@@ -408,17 +359,20 @@ def _joined(facts: Iterable[str]) -> str:
     return ", ".join(fact for fact in facts if fact)
 
 
-def _timing(node: Node) -> str:
-    if not node.get("start"):
+def _timing(nodes: Sequence[Node]) -> str:
+    """Return the time and the duration of activities, from the first start to the last end."""
+    starts = [node["start"] for node in nodes if node.get("start")]
+    if not starts:
         return ""
-    return _joined([moment(node["start"]), duration(node["start"], node.get("end", ""))])
+    return _joined([moment(min(starts)), duration(min(starts), max(node.get("end", "") for node in nodes))])
 
 
-def _command(node: Node) -> list[Line]:
-    if node.get("source"):
-        return [Line(f"> {first_line(node)}")]
-    command = command_line(node)
-    return [Line(f"$ {command}")] if command else []
+def _times(number: int) -> str:
+    return f"{number:,} times"
+
+
+def _command_lines(command: str) -> list[Line]:
+    return [Line(command)] if command else []
 
 
 def _warning(reason: str) -> Line:

@@ -7,7 +7,7 @@ import sys
 import pytest
 from conftest import Project
 
-from provio.lineage.code import rule_of, script_of
+from provio.lineage.interpreters import rule_of, script_of
 
 COMMANDS = {
     "python3 job.py in out": "/w/job.py",

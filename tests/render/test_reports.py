@@ -55,7 +55,7 @@ DIAMOND = """\
 |  `- /data/raw.csv
 `- /data/right.csv
    | split  (above)
-   `- /data/raw.csv
+   `- /data/raw.csv  (above)
 """
 
 CARRIED = """\

@@ -324,7 +324,7 @@ def walk_options(verb: Verb) -> Verb:
         click.option(
             "--code", is_flag=True, help="Show programs and scripts too, and the files that they were made from."
         ),
-        click.option("--all", "everything", is_flag=True, help="Show system files too."),
+        click.option("--all", "everything", is_flag=True, help="Show system files, pipes and temporary files too."),
         click.option("--until", multiple=True, metavar="GLOB", help="Show files that match, but do not follow them."),
         click.option("--via", type=VIA, default="carried", show_default=True, help=via),
         click.option("--depth", type=click.IntRange(min=1), help="Follow at most this many steps from file to file."),

@@ -73,6 +73,7 @@ def command(
 
     which = Selection(*(options.pop(name) for name in ("at", "run", "campaign", "name", "between")))
     request = find_targets(paths, which)
+    plain = not options["everything"]
     from provio.ask.lineage import answer
 
     document = answer(request, options, roots=roots, stale=stale, no_code=no_code)
@@ -83,18 +84,22 @@ def command(
     for text, target in zip(request.texts, request.targets, strict=True):
         if target.changed and form not in ("tree", "json"):
             terminal.warn(f"{text}: {target.changed}")
-    terminal.out(_shown(document, form, fold))
+    terminal.out(_shown(document, form, fold, plain))
     return request.unknown.exit_code if request.unknown else 0
 
 
-def _shown(document: LineageDocument, form: str, fold: bool) -> str | Iterator[str]:
+def _shown(document: LineageDocument, form: str, fold: bool, plain: bool) -> str | Iterator[str]:
     if "paths" in document and form in ("tree", "table"):
-        return _ways(document, form)
+        return _ways(document, form, plain)
+    if plain and form in ("table", "dot"):
+        from provio.ask.works import drawn
+
+        document = drawn(document)
     width, color, unicode, folder = terminal.width(), terminal.color(), terminal.unicode(), terminal.folder()
     if form == "tree":
         from provio.render import tree
 
-        return tree.render(document, width=width, color=color, unicode=unicode, folder=folder, fold=fold)
+        return tree.render(document, width=width, color=color, unicode=unicode, folder=folder, fold=fold, plain=plain)
     if form == "table":
         from provio.render import table
 
@@ -110,10 +115,10 @@ def _shown(document: LineageDocument, form: str, fold: bool) -> str | Iterator[s
     return {"dot": dot.render, "ttl": ttl.render}[form](document)
 
 
-def _ways(document: LineageDocument, form: str) -> str:
+def _ways(document: LineageDocument, form: str, plain: bool) -> str:
     from provio.render import paths as ways
 
     unicode, folder = terminal.unicode(), terminal.folder()
     if form == "tree":
-        return ways.render(document, unicode=unicode, folder=folder)
-    return ways.table(document, width=terminal.width(), unicode=unicode, folder=folder)
+        return ways.render(document, unicode=unicode, folder=folder, plain=plain)
+    return ways.table(document, width=terminal.width(), unicode=unicode, folder=folder, plain=plain)

@@ -63,6 +63,10 @@ def command(
     options["level"] = steps or options["level"]
     gc.disable()  # the process ends before a collection pays off
     drawn = (_of_files if _are_files(arguments) else _of_run)(arguments, {**options})
+    if not options["everything"]:
+        from provio.ask import works
+
+        drawn = drawn._replace(document=works.drawn(drawn.document))
     page, nodes = _page(drawn, options["level"], most).encode(), plural(len(drawn.document["nodes"]), "node")
     if output is None:
         _show_temporary(page, nodes)
@@ -79,6 +83,7 @@ def _page(drawn: Drawn, level: str | None, most: int) -> str:
     from provio.render import page
 
     document = drawn.document
+    document.pop("runs", None)
     whole_run.add_operations(drawn.reader, document, None if level == "io" else OPERATIONS)
     return page.render(document, drawn.title, level=level or _first_level(document), most=most)
 

@@ -1,0 +1,158 @@
+"""Files that programs keep for themselves: workflow engines, git, compilers, caches. The nodes of a lineage in; which
+of them are hidden, or drawn through, out.
+
+`RULES` is the one table of these files (docs/lineage.md, Housekeeping). A file that its reader or maker names on its
+command line is never hidden, if that is a program that a user starts.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterable, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from provio.ask.document import PIPES, Lineage, Node, arguments, targets
+from provio.base.vocab import NS, PROV
+from provio.lineage.helpers import is_helper
+
+
+class Rule(NamedTuple):
+    """Files whose paths match `paths`, if the command lines of all their recorded readers match `readers`.
+
+    Data pass `through` a temporary file from its maker to its reader; without, a file ends the lineage.
+    """
+
+    title: str
+    paths: str
+    readers: str = ""
+    through: bool = False
+
+
+RULES = (
+    Rule("Snakemake", r".*/\.snakemake/(?!shadow/|storage/).*"),
+    Rule("Nextflow", r".*/\.nextflow(/.*|\.log.*)|.*/work/[0-9a-f]{2}/[0-9a-f]{30}/\.(command\.\w+|exitcode)"),
+    Rule("DVC", r".*/\.dvc/(?!cache/).*"),
+    Rule("git", r".*/\.git/.*", readers=r"(\S*/)?git(-\S*)?( .*)?"),
+    Rule("caches", r".*/\.cache/.*"),
+    Rule(
+        "lists of fonts",
+        r".*/fontlist-v\d+\.json(\.matplotlib-lock)?|.*/(etc|share|cache|\.config)/fontconfig/.*|.*/fonts\.conf",
+    ),
+    Rule("translations", r".*/LC_MESSAGES/[^/]+\.mo|.*/locale-archive"),
+    Rule("ports of kernels", r".*/(kernel-|tmp)[\w-]+\.json", readers=r"\S+ (-m ipykernel|\S*/jupyter-)\S* .*"),
+    Rule("semaphores", r".*/shm/sem\..*"),
+    Rule(
+        "temporary files of compilers",
+        r".*/cc\w{6}\.(s|o|res|ii?|l[de]|lto\S*|ltrans\S*|debug\S*)",
+        readers=r"(\S*/)?(as|ld(\.\w+)?|collect2|cc1\w*|f951|lto1|lto-wrapper)( .*)?",
+        through=True,
+    ),
+    Rule("byte code", r".*/__pycache__/[^/]+\.pyc", through=True),
+    Rule("memory of joblib", r".*/joblib_memmapping_folder_.*", through=True),
+)
+# Attributes by which netCDF and HDF5 mark dimensions and their own version.
+ATTRIBUTES = frozenset(
+    "_NCProperties _Netcdf4Dimid _Netcdf4Coordinates _nc3_strict CLASS NAME DIMENSION_LIST REFERENCE_LIST "
+    "DIMENSION_LABELS".split()
+)
+# Parts of the names or of the folders of all these files: for most other files, they exclude the rules at once.
+_NAMES = (
+    ".command.",
+    ".exitcode",
+    ".nextflow",
+    "fontlist-",
+    "fonts.conf",
+    "locale-archive",
+    "kernel-",
+    "tmp",
+    "sem.",
+    "cc",
+)
+_FOLDERS = re.compile(
+    r"/(\.snakemake|\.nextflow|\.dvc|\.git|\.cache|__pycache__|fontconfig|LC_MESSAGES|joblib_memmapping_folder_[^/]*)/"
+)
+USES = frozenset((PROV + "used", NS + "ran"))
+
+
+def rule_of(path: str) -> Rule | None:
+    """Return the rule that a path matches, without regard to readers."""
+    folder, _, name = path.rpartition("/")
+    if not (name.startswith(_NAMES) or _is_marked(folder)):
+        return None
+    return next((rule for rule in RULES if re.fullmatch(rule.paths, path, re.DOTALL)), None)
+
+
+@lru_cache(maxsize=4096)
+def _is_marked(folder: str) -> bool:
+    return _FOLDERS.search(folder + "/") is not None
+
+
+def is_attribute(iri: str) -> bool:
+    """Return whether an attribute inside a file is one of netCDF's or HDF5's own."""
+    inside = iri.partition("#")[2]
+    return "@" in inside and inside.rpartition("@")[2] in ATTRIBUTES
+
+
+def found(nodes: Collection[Node], edges: Iterable[tuple[str, str, str]], through: bool = False) -> set[str]:
+    """Return the files among these nodes that are housekeeping: those that data pass through, or the others."""
+    files: dict[str, tuple[Node, Rule]] = {}
+    for node in nodes:
+        if node["type"] == "FileVersion" and "path" in node:
+            rule = rule_of(node["path"])
+            if rule and rule.through is through:
+                files[node["iri"]] = node, rule
+    own = set() if through else {node["iri"] for node in nodes if "@" in node["iri"] and is_attribute(node["iri"])}
+    if not files:
+        return own
+    readers: dict[str, set[str]] = {iri: set() for iri in files}
+    makers: dict[str, set[str]] = {iri: set() for iri in files}
+    for subject, predicate, object_ in edges:
+        if object_ in files and predicate in USES:
+            readers[object_].add(subject)
+        elif subject in files:
+            makers[subject].add(object_)
+    by_iri = {node["iri"]: node for node in nodes}
+    return own | {
+        iri
+        for iri, (node, rule) in files.items()
+        if _applies(rule, [by_iri[one] for one in readers[iri] if one in by_iri])
+        and not _is_named(node["path"], (by_iri[one] for one in readers[iri] | makers[iri] if one in by_iri))
+    }
+
+
+def _applies(rule: Rule, readers: Iterable[Node]) -> bool:
+    return all(re.fullmatch(rule.readers, one.get("argv", "")) for one in readers) if rule.readers else True
+
+
+def _is_named(path: str, activities: Iterable[Node]) -> bool:
+    """Return whether a program that a user starts names a file on its command line."""
+    for one in activities:
+        words = arguments(one["argv"]) if one.get("argv") else []
+        if not is_helper(words) and any(
+            os.path.normpath(os.path.join(one.get("cwd", ""), w)) == path for w in words[1:]
+        ):
+            return True
+    return False
+
+
+def between(lineage: Lineage) -> set[str]:
+    """Return the plumbing of a document: pipes, connections and shared memory without a name that its user knows, and
+    temporary files, whose origin (forward: or use) is in the document."""
+    document, forward = lineage.document, lineage.document["direction"] == "forward"
+    edges = ((edge["subject"], edge["predicate"], edge["object"]) for edge in document["edges"])
+    temporary = found(document["nodes"], edges, through=True)
+    kept = set(targets(document))
+    plumbing = set()
+    for iri, node in lineage.node.items():
+        if iri in kept or not (iri in temporary or (node["type"] in PIPES and not _is_fifo(node))):
+            continue
+        origins = ("wasGeneratedBy", "wasDerivedFrom", "contentFrom")
+        if forward or lineage.objects(iri, *origins) or lineage.objects(iri, "alternateOf"):
+            plumbing.add(iri)
+    return plumbing
+
+
+def _is_fifo(node: Mapping[str, object]) -> bool:
+    return node["type"] == "Pipe" and "path" in node
