@@ -221,6 +221,39 @@ class Store:
         reader = self._open()
         return Rows(("what", "value", "number"), runs.facts(reader, session.run_id(reader, run)))
 
+    def why(self, path: str | os.PathLike[str]) -> dict[str, Any]:
+        """Return the process that made a file, or FILE#/DATASET, as `provio why --as json` prints it.
+
+        Raises NothingKnown if no recorded process made it.
+        """
+        from provio.ask.target import find
+        from provio.ask.why import why
+
+        reader = self._open()
+        return {**why(reader, find(reader, os.fspath(path), None, None))}
+
+    def verify(self, *names: str | os.PathLike[str], contents: bool = False) -> Rows:
+        """Compare the files that runs wrote, or files, or (without arguments) all recorded files with the record.
+
+        Columns: state, path, word (a remark), run. With `contents`, files that seem unchanged are read, too.
+        """
+        from provio.ask.verify import Verifier, of_names
+
+        reader = self._open()
+        found = of_names(Verifier(reader, contents), [os.fspath(name) for name in names])
+        rows = ([one.state, os.fsdecode(one.path), one.word or None, one.run or None] for one in found)
+        return Rows(("state", "path", "word", "run"), rows)
+
+    def diff(self, first: str, second: str) -> Rows:
+        """Return the settings in which two runs differ: configuration, key, first, second (None: there is none)."""
+        from provio.ask import comparison, experiments
+
+        reader = self._open()
+        found = experiments.differing(reader, *((name, session.run_id(reader, name)) for name in (first, second)))
+        values = ([None if side is None else comparison.plain(side) for side in one[1:]] for _, one in found)
+        rows = ([name, one.key, *sides] for (name, one), sides in zip(found, values, strict=True))
+        return Rows(("configuration", "key", "first", "second"), rows)
+
     def status(self, *paths: str | os.PathLike[str]) -> Rows:
         """Return the state of the project's recorded files, or of these files and folders, and the commands whose last
         run failed.

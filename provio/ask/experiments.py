@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
-from provio.ask.comparison import Value, of_term, rank
+from provio.ask.comparison import Difference, Value, differences, of_term, rank
 from provio.ask.walk import batches
 from provio.base import turtle
 from provio.base.errors import NothingKnown
@@ -288,3 +288,20 @@ def _saved(reader: Reader, metrics: Iterable[Metric]) -> dict[str, str]:
         for iri in wanted.intersection(checkpoint.metrics):
             paths.setdefault(iri, checkpoint.path)
     return paths
+
+
+def differing(reader: Reader, *runs: tuple[str, str]) -> list[tuple[str, Difference]]:
+    """Return the settings in which two runs, each given by a name and its id, differ at their ends, with the name of
+    the configuration; if each run has one configuration, their names may differ."""
+    first, second = (of_run(reader, run) for _, run in runs)
+    for (name, _), side in zip(runs, (first, second), strict=True):
+        if not side:
+            raise NothingKnown(f"no configuration is recorded for run {name}: declare one with provio.configuration(…)")
+    if len(first) == len(second) == 1:
+        (name, one), other = next(iter(first.items())), next(iter(second.values()))
+        return [(name, found) for found in differences(one.settings, other.settings)]
+    found = []
+    for name in sorted(first.keys() | second.keys()):
+        sides = [side[name].settings if name in side else {} for side in (first, second)]
+        found += [(name, one) for one in differences(*sides)]
+    return found

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from urllib.parse import unquote_to_bytes
@@ -295,3 +295,19 @@ def _absent(one: Recorded, removal: Removal | None) -> tuple[str, str]:
     except OSError as error:
         return "unread", error.strerror or str(error)
     return "unread", "changed while it was compared"
+
+
+def of_names(verifier: Verifier, names: Sequence[str]) -> Iterator[Finding]:
+    """Yield the state of each file that the runs among `names` wrote, and of the files among them; without names, of
+    all expected files."""
+    from provio.ask import runs
+
+    if not names:
+        yield from verifier.everything()
+    for name in names:
+        is_file = os.path.lexists(name) or "/" in name
+        run = None if is_file else runs.find(verifier.reader, name)
+        if run:
+            yield from verifier.run(run)
+        else:
+            yield verifier.file(os.fsencode(name))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import json
 import os
 import re
 import subprocess
@@ -216,3 +217,31 @@ def test_a_user_s_program_is_typed(tmp_path: Path) -> None:
     program.write_text("import provio\nprovio.open(1).lineage('x', level='other')\n")
     done = subprocess.run(check, capture_output=True, text=True, timeout=300, check=False, cwd=tmp_path)
     assert done.stdout.count("[arg-type]") == 2
+
+
+@pytest.mark.integration
+def test_methods_answer_as_the_verbs_do(recorded: Project) -> None:
+    """`why`, `impact`, `verify`: as the verb of the same name prints JSON."""
+    store = provio.open()
+    for name, answer in (("why", store.why("out.csv")), ("impact", store.impact("in.csv"))):
+        target = "out.csv" if name == "why" else "in.csv"
+        assert json.loads(json.dumps(answer)) == json.loads(recorded.provio(name, target, "--json").stdout)
+    found = json.loads(recorded.provio("verify", "last", "--json").stdout)["files"]
+    assert [(row.state, row.path, row.run) for row in store.verify("last")] == [
+        (row["state"], row["path"], row["run"]) for row in found
+    ]
+    with pytest.raises(NothingKnown, match="no recorded process made"):
+        store.why("in.csv")
+    with pytest.raises(NothingKnown, match="no configuration is recorded for run last"):
+        store.diff("last", "last")
+
+
+@pytest.mark.integration
+def test_runs_with_configurations_are_compared(recorded: Project) -> None:
+    """`diff` returns the rows of the verb, with typed values."""
+    for rate in (0.1, 0.2):
+        program = f"import provio; provio.configuration({{'rate': {rate}, 'size': 8}})"
+        recorded.provio("run", "--quiet", "--", "python3", "-c", program)
+    (row,) = provio.open().diff("last~1", "last")
+    assert (row.key, row.first, row.second) == ("rate", 0.1, 0.2)
+    assert list(provio.open().diff("last", "last")) == []

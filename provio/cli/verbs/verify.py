@@ -6,7 +6,6 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
@@ -18,8 +17,6 @@ from provio.cli.verbs import FORMS, Form, stoppable, store_option
 
 if TYPE_CHECKING:
     from provio.ask.content import Progress
-    from provio.ask.verify import Finding, Verifier
-    from provio.store import Reader
 
 
 @click.command("verify", short_help="Compare files with the record.")
@@ -40,12 +37,12 @@ def command(arguments: tuple[str, ...], contents: bool, form: str) -> int:
     Example: provio verify last
     """
     from provio.ask import incomplete, runs
-    from provio.ask.verify import DIFFERENCES, Verifier
+    from provio.ask.verify import DIFFERENCES, Verifier, of_names
     from provio.render import findings
 
     files = [name for name in arguments if os.path.lexists(name) or "/" in name]
     reader = session.reader(files[0] if files else None)
-    found = list(_findings(reader, Verifier(reader, contents, _progress()), arguments, files))
+    found = list(of_names(Verifier(reader, contents, _progress()), arguments))
     width, unicode, folder = terminal.width(), terminal.unicode(), terminal.folder()
     terminal.out(findings.render(found, form, every=bool(files), width=width, unicode=unicode, folder=folder))
     for name in arguments if not found else ():
@@ -56,19 +53,6 @@ def command(arguments: tuple[str, ...], contents: bool, form: str) -> int:
     if arguments and states.total() == states["unknown"] > 0:
         return NotYet.exit_code if reader.as_of else NothingKnown.exit_code
     return 1 if DIFFERENCES & states.keys() else 0
-
-
-def _findings(reader: Reader, verifier: Verifier, arguments: tuple[str, ...], files: list[str]) -> Iterator[Finding]:
-    from provio.ask import runs
-
-    if not arguments:
-        yield from verifier.everything()
-    for name in arguments:
-        run = None if name in files else runs.find(reader, name)
-        if run:
-            yield from verifier.run(run)
-        else:
-            yield verifier.file(os.fsencode(name))
 
 
 def _progress() -> Progress:
