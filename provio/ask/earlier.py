@@ -11,6 +11,7 @@ from datetime import datetime
 from provio.ask import incomplete, run_uses
 from provio.ask.target import Target, files, is_iri
 from provio.base.errors import NothingKnown
+from provio.base.text import moment
 from provio.base.turtle import literal
 from provio.store import Reader
 
@@ -170,4 +171,4 @@ def _history(reader: Reader, text: str) -> tuple[list[VersionAtName], str | None
 
 
 def _utc(time: datetime) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S UTC")
+    return moment(time.isoformat())

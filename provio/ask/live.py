@@ -27,7 +27,7 @@ from urllib.parse import quote, unquote
 
 from provio.base.errors import Busy, StoreError
 from provio.base.records import frozen, plain
-from provio.base.text import plural, span
+from provio.base.text import moment, plural, span
 from provio.merge.runs import Merge, Outcome, update_vocabulary
 from provio.settings.home import Home
 from provio.settings.lock import Lock
@@ -101,7 +101,7 @@ def progress_note(folders: Iterable[Path]) -> tuple[str, frozenset[str]]:
 
 
 def _moment(runs: list[RunInProgress]) -> str:
-    now = datetime.now(UTC).strftime("%H:%M:%S UTC")
+    now = moment(datetime.now(UTC).isoformat())
     if len(runs) > 1 and not any(run.host for run in runs):
         return f"as of {now}, {plural(len(runs), 'run')} in progress"
     return f"as of {now}, " + ", ".join(

@@ -87,13 +87,19 @@ def of_path(reader: Rows, text: str) -> str:
 
 
 def _near(reader: Rows, name: str) -> list[str]:
-    """Return the recorded files most similar to a path: in its folder, or of the same name in other folders."""
+    """Return the recorded files most similar to a path, at most two: of the same name in other folders, then of a
+    similar name in its folder; if there are none, of a similar name below its folder."""
     folder, last = os.path.split(name)
-    siblings = {
-        os.path.basename(path): path for path in _below(reader, folder, MOST) if os.path.dirname(path) == folder
-    }
-    near = [siblings[found] for found in get_close_matches(last, siblings, n=2, cutoff=0.7)]
-    return [_relative(path) for path in near or _paths_ending_with(reader, last)]
+    below = _below(reader, folder, MOST)
+    same = _paths_ending_with(reader, last)
+    near = same + _similar(last, [path for path in below if os.path.dirname(path) == folder])
+    return [_relative(path) for path in list(dict.fromkeys(near or _similar(last, below)))[:2]]
+
+
+def _similar(last: str, paths: list[str]) -> list[str]:
+    """Return the paths with the names most similar to `last`."""
+    names = {os.path.basename(path): path for path in reversed(paths)}
+    return [names[found] for found in get_close_matches(last, names, n=2, cutoff=0.7)]
 
 
 def _below(reader: Rows, folder: str, most: int) -> list[str]:

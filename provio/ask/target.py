@@ -14,6 +14,7 @@ import click
 from provio.ask import session
 from provio.base import terminal
 from provio.base.errors import NothingKnown
+from provio.base.text import moment
 from provio.base.turtle import literal, path_iri
 from provio.lineage.identity import domain_segment, version_iri
 from provio.settings import load
@@ -152,7 +153,7 @@ def find_target(reader: Reader, text: str) -> Target:
             raise NothingKnown(f"the content of {_show(full)} is not recorded: {reason}")
         raise suggestions.nothing_known(reader, _show(full), suggestions.of_file(reader, full))
     word = "changed since it was recorded" if iri else "no longer there; recorded"
-    return Target(newest[0], f"{word} at {newest[1]}", full.decode("utf-8", "replace"))
+    return Target(newest[0], f"{word} at {moment(newest[1])}", full.decode("utf-8", "replace"))
 
 
 def _exists(reader: Reader, iri: str) -> bool:

@@ -15,6 +15,7 @@ from provio.ask.run_uses import run_of
 from provio.ask.target import Target
 from provio.ask.walk import Nodes
 from provio.base.errors import NothingKnown, NotYet
+from provio.base.text import moment
 from provio.base.vocab import PROV, local_name
 from provio.store import Reader
 
@@ -204,7 +205,7 @@ def _unmade(reader: Reader, target: Target, found: Found) -> str:
     used = " UNION ".join(f"{{ ?a {word} <{target.iri}> }}" for word in ("prov:used", "provio:usedAsNoise"))
     query = f"SELECT ?a ?start {{ {used} ?a prov:startedAtTime ?start }} ORDER BY ?start ?a LIMIT 1"
     for row in reader.rows(query):
-        when = f"{row['start'][:19].replace('T', ' ')} UTC"
+        when = moment(row["start"])
         run = local_name(RUN.findall(row["a"])[0])
         message += f": run {run} read it first at {when} (provio lineage --forward shows its products)"
     return message

@@ -1,7 +1,7 @@
 """Parses times as users write them.
 
-ISO 8601 (`2026-11-20T12:15`, with or without a zone), a date (the end of its day), a time of today, `now`, `today`,
-`yesterday`, `2 hours ago`. A time without a zone is local.
+ISO 8601 (`2026-11-20T12:15`, with or without a zone), the form of provio's own texts (`2026-11-20 12:15 UTC`), a date
+(the end of its day), a time of today, `now`, `today`, `yesterday`, `2 hours ago`. A time without a zone is local.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from datetime import UTC, datetime, timedelta
 
 AGO = re.compile(r"(\d+|an?|one) +(second|sec|minute|min|hour|day|week)s? +ago")
 UNITS = {"sec": "seconds", "min": "minutes"}
-EXAMPLES = "2026-11-20, 2026-11-20T12:15, 12:15, yesterday or '2 hours ago'"
+UTC_ENDING = re.compile(r"(?<=:\d\d) +UTC$", re.IGNORECASE)
+EXAMPLES = "2026-11-20, '2026-11-20 12:15 UTC', 12:15, yesterday or '2 hours ago'"
 
 
 def moment(text: str, now: datetime) -> datetime:
@@ -28,8 +29,9 @@ def moment(text: str, now: datetime) -> datetime:
     elif re.fullmatch(r"\d\d?:\d\d(:\d\d)?", word):
         found = _on(_local(now), datetime.strptime(word, "%H:%M:%S" if word.count(":") == 2 else "%H:%M"))
     else:
-        found = datetime.fromisoformat(text.strip())
-        found = _end_of_day(found) if re.fullmatch(r"[\dW-]+", text.strip()) else found
+        iso = UTC_ENDING.sub("+00:00", text.strip())
+        found = datetime.fromisoformat(iso)
+        found = _end_of_day(found) if re.fullmatch(r"[\dW-]+", iso) else found
     return found.astimezone(UTC)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from provio.ask.document import Lineage, LineageDocument, Node, local_name, stale_reason
 from provio.base.table import align
-from provio.base.text import plural, printable
+from provio.base.text import moment, plural, printable
 
 COLUMNS = ("type", "label", "via", "depth", "path", "run", "start")
 
@@ -54,5 +54,5 @@ def _place(node: Node) -> tuple[int, str, str, str]:
 def _cell(node: Node, column: str) -> str:
     value = str({**node}.get(column, ""))
     if column == "start" and value:
-        return value[:19] + "Z"
+        return moment(value)
     return local_name(value) if column == "run" else value

@@ -251,7 +251,7 @@ def test_parameters_of_the_maker_of_a_file(tmp_path: Path, shim: Path) -> None:
     answer = project.answer("why", "/data/model").splitlines()
     assert answer == [
         "/data/model  512 B, of 2026-11-20 12:31:40 UTC",
-        "! no longer there; recorded at 2026-11-20T12:31:40.005Z",
+        "! no longer there; recorded at 2026-11-20 12:31:40 UTC",
         "made by   train.py  (/usr/bin/train.py)",
         "command   train.py",
         "params    sampler, version 1: seed 7",

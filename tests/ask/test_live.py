@@ -99,7 +99,7 @@ def test_it_is_in_answers_and_not_in_the_store(waiting: Project) -> None:
     before = in_store(waiting)
     asked = waiting.provio("why", "b")
     assert "cat a" in asked.stdout and re.fullmatch(
-        r"as of \d\d:\d\d:\d\d UTC, run [0-9a-f]{8}-[0-9a-f]{4} is in progress\n", asked.stderr
+        r"as of \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC, run [0-9a-f]{8}-[0-9a-f]{4} is in progress\n", asked.stderr
     )
     assert waiting.data("b") == {"a"}
     assert waiting.provio("merge").stderr == "0 runs merged, 1 unchanged, 1 skipped because in progress\n"

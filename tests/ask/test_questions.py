@@ -76,6 +76,8 @@ NOW = datetime(2026, 11, 20, 12, 30, 15, tzinfo=UTC)
         ("2026-11-20 12:15:30.5", "2026-11-20T11:15:30.500000"),
         ("2026-11-20T12:15Z", "2026-11-20T12:15:00"),
         ("2026-11-20T12:15-05:00", "2026-11-20T17:15:00"),
+        ("2026-11-20 12:15 UTC", "2026-11-20T12:15:00"),
+        ("2026-11-20 12:15:30 utc", "2026-11-20T12:15:30"),
     ],
 )
 def test_times(monkeypatch: pytest.MonkeyPatch, text: str, found: str) -> None:
@@ -90,7 +92,18 @@ def test_times(monkeypatch: pytest.MonkeyPatch, text: str, found: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "soon", "25:00", "2026-13-01", "tomorrow ago", "-3 days ago", "9999999999 weeks ago"]
+    "text",
+    [
+        "",
+        "soon",
+        "25:00",
+        "12:15 UTC",
+        "2026-11-20 UTC",
+        "2026-13-01",
+        "tomorrow ago",
+        "-3 days ago",
+        "9999999999 weeks ago",
+    ],
 )
 def test_what_is_no_time(project: Project, text: str) -> None:
     """A bad time is a usage error with examples of correct times."""

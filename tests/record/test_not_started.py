@@ -1,4 +1,4 @@
-"""Commands that cannot be started: exit codes as of bash, which also runs each command, and the message with its hint."""
+"""Commands that cannot be started: exit codes as in bash, which runs each command too; the message with its hint."""
 
 from __future__ import annotations
 

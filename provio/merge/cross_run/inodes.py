@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from provio.base import turtle
 from provio.base.records import frozen, plain
+from provio.base.text import moment
 from provio.base.vocab import NS, RDF, RUN_BASE
 from provio.graph.lines import Graph
 from provio.lineage.identity import VERSION, earliest, without_task
@@ -97,8 +98,8 @@ def _unmade(facts: Facts, graph: Graph, version: Version, run_at: RunAt) -> None
     before, during = next(earlier, None), run_at(earliest(version.iri))
     reason = None
     if before is not None:
-        moment = turtle.instant_text(_mtime(before))
-        reason = f"changed after {moment} by something that was not seen: no recorded writer made this content"
+        when = moment(turtle.instant_text(_mtime(before)))
+        reason = f"changed after {when} by something that was not seen: no recorded writer made this content"
     elif _is_set_back(facts, version, retimed):
         reason = "its time or size was set back by something that was not seen: no recorded writer made this content"
     elif during:

@@ -69,7 +69,7 @@
     if (value < 1) return `${(value * 1000).toPrecision(3)} ms`;
     return value < 120 ? `${value.toFixed(1)} s` : value < 7200 ? `${(value / 60).toFixed(0)} min` : `${(value / 3600).toFixed(1)} h`;
   }
-  const moment = (value) => (value ? `${value.slice(0, 10)} ${value.slice(11, 19)}` : "");
+  const moment = (value) => (value ? `${value.slice(0, 10)} ${value.slice(11, 19)} UTC` : "");
 
   function table(columns, rows) {
     const head = make("tr", {}, ...columns.map(([name, kind]) => make("th", { scope: "col", class: kind || "" }, name)));
