@@ -120,7 +120,7 @@ def _similar(name: str) -> str:
     from difflib import get_close_matches
 
     folder, _, last = name.rpartition("/")
-    if folder and os.path.lexists(name):
+    if os.path.lexists(name) if folder else _in_path(os.fsencode(name)):
         return ""
     known: set[str] = set()
     for place in [folder or "/"] if "/" in name else os.get_exec_path():

@@ -1,4 +1,4 @@
-"""Commands that cannot be started: exit codes as in bash, which runs each command too; the message with its hint."""
+"""Commands that cannot be started: exit codes as of bash, which also runs each command, and the message with its hint."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from conftest import Project, provio_command
 LONG = "a" * 300
 FILES = r"""
 printf '#!/no/such\n' > interpreter; printf 'exit 3\n' > plain; : > empty; printf 'x\0y\n' > bytes
-printf '\x7fELFgarbage' > elf; mkdir folder path path/folder2; echo 1 > data; printf '#!/bin/sh\n' > script
+printf '\x7fELFgarbage' > elf; mkdir folder path path/folder2; echo 1 > data; printf '#!/bin/sh\n' > starter
 printf '#!%s/folder\n' "$PWD" > by_folder; printf '#!%s/interpreter\n' "$PWD" > by_script
 printf '#! \nexit 4\n' > blank
-chmod +x interpreter plain empty bytes elf by_folder by_script blank; cp script path/named; echo 'exit 5' > path/named5
+chmod +x interpreter plain empty bytes elf by_folder by_script blank; cp starter path/named; echo 'exit 5' > path/named5
 chmod +x path/named5; ln -s loop loop; ln -s nowhere dangling; : > program.py
 """
 ALIKE = [
-    ["./plain"], ["./empty"], ["./bytes"], ["./elf"], ["./folder"], ["./data"], ["./data/x"], ["./script"],
+    ["./plain"], ["./empty"], ["./bytes"], ["./elf"], ["./folder"], ["./data"], ["./data/x"], ["./starter"],
     ["./by_folder"], ["./blank"], ["no-such"], ["./no-such"], ["./loop"], ["./dangling"], [f"./{LONG}"], [LONG],
     ["named"], ["named5"], ["folder2"], [""], ["sh", "-c", "exit 255"], ["sh", "-c", "kill -KILL $$"],
     ["sh", "-c", "kill -TERM $$"], ["sh", "-c", "kill -PIPE $$"], ["sh", "-c", "kill -USR2 $$"],
@@ -34,9 +34,9 @@ HINTS = [
     (["./dangling"], "./dangling: no such file"),
     (["no-such"], "no-such: command not found"),
     (["named", "a"], "named: cannot be executed (Permission denied)"),
-    (["./scrpt", "1"], "./scrpt: no such file: did you mean provio run -- ./script 1?"),
-    (["script", "1"], "script: command not found: chmod +x ./script, then provio run -- ./script 1"),
-    (["./script"], "./script: cannot be executed (Permission denied): chmod +x ./script, then provio run -- ./script"),
+    (["./startr", "1"], "./startr: no such file: did you mean provio run -- ./starter 1?"),
+    (["starter", "1"], "starter: command not found: chmod +x ./starter, then provio run -- ./starter 1"),
+    (["./starter"], "./starter: cannot be executed (Permission denied): chmod +x ./starter, then provio run -- ./starter"),
     (["plain"], "plain: command not found: did you mean provio run -- ./plain?"),
     (["program.py", "-n", "2"], "program.py: command not found: did you mean provio run -- python3 program.py -n 2?"),
     (["data"], "data: command not found: did you mean provio lineage data?"),
