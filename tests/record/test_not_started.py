@@ -1,4 +1,4 @@
-"""Commands that cannot be started: exit codes as of bash, which also runs each command, and the message with its hint."""
+"""Commands that cannot be started: exit codes as in bash, which runs each command too; the message with its hint."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ HINTS = [
     (["named", "a"], "named: cannot be executed (Permission denied)"),
     (["./startr", "1"], "./startr: no such file: did you mean provio run -- ./starter 1?"),
     (["starter", "1"], "starter: command not found: chmod +x ./starter, then provio run -- ./starter 1"),
-    (["./starter"], "./starter: cannot be executed (Permission denied): chmod +x ./starter, then provio run -- ./starter"),
+    (["./starter"],
+     "./starter: cannot be executed (Permission denied): chmod +x ./starter, then provio run -- ./starter"),
     (["plain"], "plain: command not found: did you mean provio run -- ./plain?"),
     (["program.py", "-n", "2"], "program.py: command not found: did you mean provio run -- python3 program.py -n 2?"),
     (["data"], "data: command not found: did you mean provio lineage data?"),
