@@ -222,10 +222,14 @@ void access_attempted(struct thread *thread, struct object *object, uint64_t ser
     struct counters *counters = relaxed(object->hint[WRITING]);
     if (!counters_fit(counters, thread, serial, api)) counters = access_find(thread, object, serial, WRITING, api);
     if (counters != NULL && counters->attempted != NULL) {
-        // Usually it equals the count, in whose text the last digit is known. After a failed call it is larger by one.
-        bool by_one = counters->attempted[15] == counters->digits[15];
-        store_grown(counters->attempted, counters->values[COUNT] + 1, by_one);
-        if (detailed(DETAIL_FILE)) counters->attempted = NULL; // the first write is the only one that is counted
+        if (detailed(DETAIL_FILE)) { // its text has no count, and only the first write is counted
+            store_digits(counters->attempted, counters->values[COUNT] + 1);
+            counters->attempted = NULL;
+        } else {
+            // Usually it equals the count, in whose text the last digit is known. It is larger by one after a failure.
+            bool by_one = counters->attempted[15] == counters->digits[15];
+            store_grown(counters->attempted, counters->values[COUNT] + 1, by_one);
+        }
     }
     shim_leave(thread);
 }
