@@ -19,7 +19,7 @@ from provio.store import Writer
 
 HASH = NS + "sha256"
 TIES = (PROV + "alternateOf", NS + "sameContentAs", NS + "contentFrom")
-TRIVIAL = 32  # bytes: a smaller content shows no origin
+TRIVIAL = 16  # bytes: a smaller content shows no origin
 COPIED = "~copied"
 REPLACED = "~replaced"  # suffix of a version's IRI: the Gap for another content with the same times and size
 
