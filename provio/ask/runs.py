@@ -13,9 +13,8 @@ from provio.ask.document import command_line, first_line
 from provio.ask.nodes import configuration_summary, configuration_title
 from provio.ask.suggestions import STATED
 from provio.base.errors import NothingKnown
-from provio.base.text import cut_path, duration, moment, plural, printable, seconds, size
+from provio.base.text import cut_path, duration, moment, plural, printable, seconds, size, sortable
 from provio.base.vocab import RUN_BASE
-from provio.merge.cross_run.facts import nanoseconds
 from provio.store import Reader
 
 # The declarations of a run's programs: configurations, metrics and checkpoints as lines of text.
@@ -69,7 +68,7 @@ def _metrics(reader: Reader, run: str) -> dict[str, tuple[int, dict[str, str]]]:
     found: dict[str, tuple[int, dict[str, str]]] = {}
     for row in reader.rows(METRICS % run):
         count, last = found.get(row["name"], (0, row))
-        found[row["name"]] = count + 1, max(last, row, key=lambda one: nanoseconds(one["at"]))
+        found[row["name"]] = count + 1, max(last, row, key=lambda one: sortable(one["at"]))
     return found
 
 
