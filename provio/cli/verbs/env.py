@@ -50,15 +50,15 @@ def command(kind: str | None, ends: bool, quiet: bool, **flags: Any) -> int:
     elif shell.current_run() and not shell.run_has_ended():
         text, word = b"", f"this shell is already recorded, as run {(shell.current_run() or ('',))[0]}: nothing to do"
     else:
-        from provio.base.errors import CannotRecord, NotAllowed
+        from provio.base.errors import CannotRecord, NotAllowed, NothingKnown
         from provio.record.driver import prepared
 
-        wide = homes.warning(homes.recording())
-        if wide and not quiet:
-            terminal.warn(wide)
         try:
+            wide = homes.warning(homes.recording())
+            if wide and not quiet:
+                terminal.warn(wide)
             recording = prepared(shell.caller(), settings)
-        except CannotRecord as error:  # its exit code, 125, means that a command was not started
+        except (CannotRecord, NothingKnown) as error:  # the exit code 125 means that a command was not started
             raise NotAllowed(str(error)) from error
         text = shell.start_script(recording, kind)
         word = f"run {recording.run_id}: recording until this shell ends, or {_evaluated(kind, True)}"
