@@ -136,6 +136,7 @@ class Queries:
 def _cut(document: LineageDocument, most: int) -> dict[str, Any]:
     """Return the document with only the nodes nearest to its target, and their edges and gaps."""
     nodes = document["nodes"]
+    document.pop("runs", None)  # only for the tree
     if len(nodes) <= most:
         return {**document, "more": 0}
     kept = _nearest(document, most)
