@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from conftest import Project
 
 from provio.ask.filters import only_roots
+from provio.ask.housekeeping import rule_of
 from provio.ask.lineage import Scope, lineage
 from provio.ask.parameters import bound
 from provio.ask.queries import named
@@ -41,4 +42,6 @@ def versions(reader: Store, name: str, project: Project, file: str) -> set[str]:
     question = named(name)
     assert question
     found = execute(reader, bound(question, {"file": str(project.path / file)}, reader).text)
-    return {row["version"].value for row in found}  # type: ignore[union-attr, index]
+    # A query knows no housekeeping of programs (`.git/`): this is a rule for texts.
+    rows = [row for row in found if rule_of(row["path"].value) is None]  # type: ignore[union-attr, index]
+    return {row["version"].value for row in rows}

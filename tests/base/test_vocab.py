@@ -62,7 +62,8 @@ def test_every_property_has_a_domain_and_a_range(ontology: Graph) -> None:
 
 
 def test_every_property_between_things_is_under_one_of_prov(ontology: Graph) -> None:
-    for word in ontology.subjects(RDF.type, OWL.ObjectProperty):
+    """Except equal content, which may have different origins: PROV has no term for it."""
+    for word in set(ontology.subjects(RDF.type, OWL.ObjectProperty)) - {NS.sameContentAs}:
         (parent,) = ontology.objects(word, RDFS.subPropertyOf)
         assert parent.startswith(PROV), word
 

@@ -176,13 +176,13 @@ def test_table_is_as_expected():
         table.render(document, width=100, unicode=False)
         == """\
 type         label        via      depth  path               run  start
------------  -----------  -------  -----  -----------------  ---  --------------------
+-----------  -----------  -------  -----  -----------------  ---  -----------------------
 FileVersion  y            data         0  /data/y
 FileVersion  a            carried      1  /data/a
 FileVersion  b            data         1  /data/b
 FileVersion  y-yesterday  data         1  /data/y-yesterday
-Phase        worker                                               2026-11-20T08:00:00Z
-Phase        worker                                               2026-11-20T08:00:01Z
+Phase        worker                                               2026-11-20 08:00:00 UTC
+Phase        worker                                               2026-11-20 08:00:01 UTC
 Program      worker                       /home/ada/worker
 gap: coarse clock (https://w3id.org/provio/version/disk/125952084778965)
 gap: static program: its files were not seen (https://w3id.org/provio/run/0193/node07/99/)
