@@ -77,15 +77,15 @@ def _conclude(facts: Facts, versions: set[str]) -> list[str]:
             graph.add(version, ("sameContentAs", f"<{known[0]}>"))
     for version in known if _have_origin(known, made, retimed) else ():
         if version not in made | retimed:
-            _origin(graph, version, sorted(one for one in made if _times(one)[1] < max(_times(version)[:2])))
+            _origin(graph, version, sorted(one for one in made if _begin(one) < _begin(version)))
     return graph.lines
 
 
 def _have_origin(known: list[str], made: set[str], retimed: set[str]) -> bool:
     """Return whether versions of a content may come from one that was made: no other version is older than these (a
     file that was touched after programs had copied it is no copy), and the content is not a trivial one."""
-    first = min((_times(version)[1] for version in made), default=0)
-    older = (version for version in known if version not in made | retimed and max(_times(version)[:2]) < first)
+    first = min(map(_begin, made), default=0)
+    older = (version for version in known if version not in made | retimed and _begin(version) < first)
     return bool(made) and _times(known[0])[2] >= TRIVIAL and next(older, None) is None
 
 
@@ -104,6 +104,11 @@ def _times(version: str) -> tuple[int, int, int]:
     """Return the birth and modification time (ns since 1970) and the size (bytes) from a version's IRI."""
     _, birth, mtime, size = version.rpartition("/")[2].split(".")
     return int(birth), int(mtime), int(size)
+
+
+def _begin(version: str) -> int:
+    """Return the time (ns since 1970) since which a version exists, at the earliest: copies may keep an older one."""
+    return max(_times(version)[:2])
 
 
 def _made(facts: Facts, version: str) -> bool:
