@@ -42,6 +42,10 @@ def versions(reader: Store, name: str, project: Project, file: str) -> set[str]:
     question = named(name)
     assert question
     found = execute(reader, bound(question, {"file": str(project.path / file)}, reader).text)
-    # A query knows no housekeeping of programs (`.git/`): this is a rule for texts.
-    rows = [row for row in found if rule_of(row["path"].value) is None]  # type: ignore[union-attr, index]
-    return {row["version"].value for row in rows}
+    # A query knows no housekeeping of programs (`.git/index`): the verbs hide it.
+    return {row["version"].value for row in found if not _is_hidden(row["path"].value)}  # type: ignore[union-attr, index]
+
+
+def _is_hidden(path: str) -> bool:
+    rule = rule_of(path)
+    return rule is not None and not rule.through

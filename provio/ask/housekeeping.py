@@ -34,7 +34,8 @@ RULES = (
     Rule("Snakemake", r".*/\.snakemake/(?!shadow/|storage/).*"),
     Rule("Nextflow", r".*/\.nextflow(/.*|\.log.*)|.*/work/[0-9a-f]{2}/[0-9a-f]{30}/\.(command\.\w+|exitcode)"),
     Rule("DVC", r".*/\.dvc/(?!cache/).*"),
-    Rule("git", r".*/\.git/.*", readers=r"(\S*/)?git(-\S*)?( .*)?"),
+    Rule("git", r".*/\.git/(?!objects/).*", readers=r"(\S*/)?git(-\S*)?( .*)?"),
+    Rule("contents that git keeps", r".*/\.git/objects/.*", readers=r"(\S*/)?git(-\S*)?( .*)?", through=True),
     Rule("caches", r".*/\.cache/.*"),
     Rule(
         "lists of fonts",
