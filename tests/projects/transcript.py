@@ -23,9 +23,13 @@ import subprocess
 import sys
 import tempfile
 import termios
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+from provio.settings.home import Home
+from provio.trace.hash_requests import requested
 
 HERE = Path(__file__).parent
 PATH = f"{Path(sys.executable).parent}:/usr/bin:/bin"  # the programs are those of this environment and of the system
@@ -35,14 +39,16 @@ _VARYING = [
     (r"\b\d+ (s|min|h) ago\b|\bjust now\b", "AGO"),
     (r"\b[0-9a-f]{8}-[0-9a-f]{4}(-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})?\b", "RUN"),
     (r"\b\d+ system files?", "N system files"),
-    (r"\b\d+ same$", "N same"),
+    (r"\b\d+ same\b", "N same"),
     (r"^(in +)/.*", r"\1FOLDER"),
     (r"^(by +).*", r"\1USER"),
     (r"^(record .* runs?, )[^,]+,", r"\1SIZE,"),
+    (r"^(record .*, )\d+ pending", r"\g<1>0 pending"),  # hashes are merged after the answer, or before it
     (r"^(current +)\d+ files?", r"\1N files"),
     (r" +$", ""),
 ]
 _SIZE = r"\d[\d.,]* (B|kB|MB)"
+PATIENCE = 60  # seconds
 _QUESTION = re.compile(r"provio (?!run |kernel )")
 
 
@@ -100,8 +106,16 @@ class Project:
             if _QUESTION.match(command):
                 yield command, _narrow(wanted), normal(answer, self.page)
             else:
+                self.wait_for_hashes()
                 code = re.search(r"\(exit \d+\)\n$", answer)
                 assert (code[0].strip() if code else "") == wanted.strip(), f"{command}\n{answer}"
+
+    def wait_for_hashes(self) -> None:
+        """Wait until the files of the recorded runs are hashed, as they are before a person types the next command."""
+        home, end = Home(self.folder / ".provio"), time.monotonic() + PATIENCE
+        while runs := requested(home):
+            assert time.monotonic() < end, f"not hashed: {runs}"
+            time.sleep(0.05)
 
     def execute(self, command: str) -> str:
         """Return the output of a command, on a terminal and on stderr, and its exit code if it is not 0."""
