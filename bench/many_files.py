@@ -60,7 +60,7 @@ class Project:
     def __init__(self, folder: Path, provio: Path, program: Path) -> None:
         self.folder, self.provio, self.program = folder, provio, program
         self.record, self.pristine = folder / ".provio", folder / "pristine"
-        self.environment = plain_environment()
+        self.environment = plain_environment() | {"PROVIO_HASH": "off"}  # else a process goes on after a merge
         (folder / "files").mkdir()
         self.record.mkdir()
 
