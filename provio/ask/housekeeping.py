@@ -32,7 +32,7 @@ class Rule(NamedTuple):
 
 RULES = (
     Rule("Snakemake", r".*/\.snakemake/(?!shadow/|storage/).*"),
-    Rule("Nextflow", r".*/\.nextflow(/.*|\.log.*)|.*/work/[0-9a-f]{2}/[0-9a-f]{30}/\.(command\.\w+|exitcode)"),
+    Rule("Nextflow", r".*/\.nextflow(/.*|\.log.*)|.*/[0-9a-f]{2}/[0-9a-f]{30}/\.(command\.\w+|exitcode)"),
     Rule("DVC", r".*/\.dvc/(?!cache/).*"),
     Rule("git", r".*/\.git/(?!objects/).*", readers=r"(\S*/)?git(-\S*)?( .*)?"),
     Rule("contents that git keeps", r".*/\.git/objects/.*", readers=r"(\S*/)?git(-\S*)?( .*)?", through=True),

@@ -14,7 +14,7 @@ ANY = "python3 train.py"
 # For each rule: a file, and the command line of a reader, of a kind to which the rule applies.
 CASES = {
     "Snakemake": ("/w/.snakemake/metadata/Y291", ANY),
-    "Nextflow": (f"/w/work/3a/{'0' * 30}/.command.sh", ANY),
+    "Nextflow": (f"/w/tasks/3a/{'0' * 30}/.command.sh", ANY),
     "DVC": ("/w/.dvc/tmp/lock", ANY),
     "git": ("/w/.git/index", "/usr/bin/git switch main"),
     "contents that git keeps": ("/w/.git/objects/3f/ab", "/usr/bin/git switch main"),
