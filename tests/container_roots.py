@@ -11,6 +11,8 @@ import stat
 import subprocess
 import sys
 import tempfile
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -47,6 +49,17 @@ def debian(cache: Path) -> Path:
     return root
 
 
+def responds(mirror: str) -> bool:
+    """Return whether a server answers at an address, even with an error."""
+    try:
+        with urllib.request.urlopen(f"{mirror}/dists/stable/Release", timeout=30):
+            return True
+    except urllib.error.HTTPError as error:
+        return error.code not in (502, 503, 504)  # a proxy answers for a server that does not
+    except OSError:
+        return False
+
+
 def bootstrapped(root: Path, mirror: str = "http://deb.debian.org/debian") -> None:
     """Make a Debian root; without a mirror the test is skipped, any other error fails it."""
     call = ["unshare", "--mount", "--propagation=private"]  # its mounts in the root disappear with it in any case
@@ -58,7 +71,7 @@ def bootstrapped(root: Path, mirror: str = "http://deb.debian.org/debian") -> No
         if made.returncode == 0:
             return
         output = made.stdout + made.stderr
-    if "Failed getting release file" in output:
+    if "Failed getting release file" in output and not responds(mirror):
         pytest.skip(f"no mirror of Debian responds: {output[-200:]}")
     if "noexec or nodev" in output and not devices_work(root.parent):
         pytest.skip(f"no devices can be made here: {output[-200:]}")
@@ -120,8 +133,10 @@ def ordinary(project: Project, record_property: Callable[[str, object], None]) -
         pytest.skip("not installed: ch-run (apt-get install charliecloud)")
     if os.geteuid() != 0:
         pytest.skip("needs root, to become an ordinary user with a fixed id")
-    if subprocess.run([*as_user(), "unshare", "-Ur", "true"], capture_output=True, check=False).returncode:
+    namespace = subprocess.run([*as_user(), "unshare", "-Ur", "true"], capture_output=True, text=True, check=False)
+    if any(reason in namespace.stderr for reason in ("Operation not permitted", "No space left on device")):
         pytest.skip("needs user namespaces for ordinary users")
+    assert namespace.returncode == 0, namespace.stderr
     with tempfile.TemporaryDirectory(prefix="provio-ordinary-") as place:  # pytest's own folders are shut to others
         folder = Path(place) / "project"
         (folder / ".provio").mkdir(parents=True)

@@ -7,6 +7,9 @@ import re
 import shlex
 import shutil
 import subprocess
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -156,6 +159,13 @@ def test_a_root_is_skipped_only_without_a_mirror(tmp_path: Path, monkeypatch: py
         pytest.skip("needs debootstrap (apt-get install debootstrap), and root to call it")
     with pytest.raises(pytest.skip.Exception, match="no mirror of Debian responds"):
         bootstrapped(tmp_path / "root", "http://127.0.0.1:9/debian")
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    handler = partial(SimpleHTTPRequestHandler, directory=tmp_path)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as wrong:  # a server that has no Debian
+        threading.Thread(target=wrong.serve_forever, daemon=True).start()
+        with pytest.raises(pytest.fail.Exception, match="Failed getting release file"):
+            bootstrapped(tmp_path / "root", f"http://127.0.0.1:{wrong.server_port}/debian")
+        wrong.shutdown()
     program = tmp_path / "bin" / "debootstrap"
     program.parent.mkdir()
     program.write_text("#!/bin/sh\necho I: Retrieving Packages; echo E: Failure while unpacking mknod; exit 1\n")
