@@ -16,7 +16,7 @@ by its version (inode, times, size), under any name.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
@@ -139,11 +139,12 @@ class _Survey:
 
     def rows(self) -> Iterator[Row]:
         """Yield the state of each file."""
-        yield from self._known()
-        changed = {path: version for path, version in self.last.items() if self.there[path] and self._counts(path)}
-        changed = {path: version for path, version in changed.items() if not self._is_code_or_folder(path, version)}
-        self.contents.load(changed.values(), changed)
-        yield from (self._compared(path, version) for path, version in changed.items())
+        other = {path: version for path, version in self.last.items() if self.there[path] and self._counts(path)}
+        other = {path: version for path, version in other.items() if not self._is_code_or_folder(path, version)}
+        self.contents.load(other.values(), other)
+        same = {path: version for path, version in other.items() if self.contents.file(version, path).state == SAME}
+        yield from self._known({**self.recorded, **same})
+        yield from (self._compared(path, version) for path, version in other.items() if path not in same)
         yield from (
             self._absent(path, version)
             for path, version in self.missing.items()
@@ -165,16 +166,16 @@ class _Survey:
         is_module = _code_kind(path) and version not in self.origins.makers and path not in self.place.files
         return bool(is_module) or os.path.isdir(path)
 
-    def _known(self) -> Iterator[Row]:
-        """Yield the state of the files with a recorded version."""
+    def _known(self, versions: Mapping[bytes, str]) -> Iterator[Row]:
+        """Yield the state of the files whose content is that of a recorded version."""
         sources = Sources(self.reader, self.origins, self.contents, self.recorded)
         why: dict[str, list[Reason]] = {}
         if sources.may_differ():
-            wanted = {version for path, version in self.recorded.items() if self.place.contains(path)}
+            wanted = {version for path, version in versions.items() if self.place.contains(path)}
             order = reached(self.origins, sorted(wanted))
             sources.load(order)
             why = Staleness(self.origins, sources.now, sources.names).visit(order)
-        for path, version in self.recorded.items():
+        for path, version in versions.items():
             if self.place.contains(path) and self._counts(path):
                 yield self._state(path, version, why.get(version, []))
 
@@ -199,11 +200,9 @@ class _Survey:
         return name + kind + " (not compared by content)" * (not reason.sure), _changed_at(reason.now)
 
     def _compared(self, path: bytes, version: str) -> Row:
-        """Return the state of a file with another version than the last recorded one."""
+        """Return the state of a file with another version than the last recorded one, and not the same content."""
         found = self.contents.file(version, path)
         maker = next(iter(self.origins.makers.get(version, ())), "")
-        if found.state == SAME:
-            return self._state(path, version, [])
         now = self.there[path] or ""
         if found.state != CHANGED:
             return Row("unsure", path, f"not compared by content: {found.reason}", run_of(maker))

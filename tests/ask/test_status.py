@@ -87,10 +87,13 @@ def test_the_root_is_the_reason(figure: Project) -> None:
 
 @pytest.mark.integration
 def test_times_are_no_change(figure: Project) -> None:
-    """Of an output with a hash, `touch` and an identical copy change nothing; a change of a byte is found."""
+    """Of an output with a hash, `touch` and an identical copy change nothing; a change of a byte is found, and so is
+    one of a source of such an output."""
     figure.sh("touch mid1.txt; cp mid2.txt x; mv x mid2.txt")
     assert status(figure) == ["current   5 files", "record   3 runs, SIZE, 0 pending"]
-    figure.sh("echo Sum 1 > mid1.txt")
+    figure.sh("echo 33 > raw/S2.csv")
+    assert status(figure, "mid2.txt", code=1)[0] == "stale   mid2.txt   raw/S2.csv changed AGO"
+    figure.sh("echo 2 > raw/S2.csv; echo Sum 1 > mid1.txt")
     assert status(figure, code=1) == [
         "stale   fig1.png   mid1.txt changed AGO",
         "changed   mid1.txt   edited outside provio, TIME",
