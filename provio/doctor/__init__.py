@@ -21,10 +21,12 @@ LEVELS: tuple[Level, ...] = ("ok", "note", "problem")
 
 @frozen
 class Place:
-    """The `.provio` in which a run would be recorded, and the command to check, if one was given."""
+    """The `.provio` in which a run would be recorded, the command to check, if one was given, and whether to read the
+    whole record (`thorough`)."""
 
     home: Home
     command: Sequence[bytes] = ()
+    thorough: bool = False
 
     @property
     def folder(self) -> Path:

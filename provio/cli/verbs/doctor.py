@@ -1,4 +1,4 @@
-"""`provio doctor`: shows problems that would keep runs here, or a command, from being recorded, with remedies."""
+"""`provio doctor`: shows problems that keep runs, or a command, from being recorded, and damage, with remedies."""
 
 from __future__ import annotations
 
@@ -25,13 +25,15 @@ TINTS = {"ok": 32, "note": 33, "problem": 31}
     context_settings={"allow_interspersed_args": False},
 )
 @click.option("--as", "form", cls=Form, type=FORMS, default="table", show_default=True)
+@click.option("--record", is_flag=True, help="Read all runs and the whole store for damage: as long as a rebuild.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
-def command(form: str, command: tuple[str, ...]) -> int:
+def command(form: str, record: bool, command: tuple[str, ...]) -> int:
     """Check whether runs can be recorded here, and whether COMMAND can, which is not started: the shim, programs that
-    ignore preloads, file systems and their times, free space, settings, HDF5, MPI, batch jobs.
+    ignore preloads, file systems and their times, free space, settings, HDF5, MPI, batch jobs; and whether the record
+    is damaged.
 
-    Each line is ok, a note (worth knowing) or a problem (something is not recorded); the exit code is 1 if there is a
-    problem.
+    Each line is ok, a note (worth knowing) or a problem (something is not recorded, or is lost); the exit code is 1 if
+    there is a problem.
 
     \b
     Example: provio doctor
@@ -42,7 +44,8 @@ def command(form: str, command: tuple[str, ...]) -> int:
 
     note = terminal.progress()
     found = []
-    for finding in doctor.examine(doctor.Place(homes.recording(), [os.fsencode(word) for word in command])):
+    place = doctor.Place(homes.recording(), [os.fsencode(word) for word in command], record)
+    for finding in doctor.examine(place):
         note(f"checked: {finding.about}")
         found.append(finding)
     note("")

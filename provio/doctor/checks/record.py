@@ -11,10 +11,11 @@ from provio.ask import disk_usage
 from provio.base.errors import ConfigError, NothingKnown, ProvioError
 from provio.base.text import plural, size
 from provio.doctor import Finding, Place, check, note, ok, problem
-from provio.doctor.checks import machine
+from provio.doctor.checks import damage, machine
 from provio.merge import removal
 from provio.settings import home as homes
 from provio.settings import load, schema
+from provio.store import Damaged
 from provio.system import statx
 from provio.trace import run_source
 from provio.trace.recording import SAFE_FOR_MAPS
@@ -101,6 +102,9 @@ def check_store(place: Place) -> Iterator[Finding]:
     count = len(place.home.run_folders())
     try:
         pending = _pending(place)
+    except Damaged as error:
+        yield problem(str(error).rpartition(": ")[0], damage.REBUILD)
+        return
     except ProvioError as error:
         message, _, remedy = str(error).rpartition(": ")
         yield problem(message or remedy, remedy)

@@ -130,6 +130,17 @@ class OneGraphStore:
             for quad in store.quads_for_pattern(ox.NamedNode(iri), None, None, name)
         ]
 
+    def read_all(self) -> None:
+        """Read each statement through each order in which the store keeps it; raises RuntimeError for a damaged
+        block."""
+        for quad in self.store:
+            for place in (
+                (quad.subject, None, quad.object),
+                (None, quad.predicate, quad.object),
+                (quad.subject, quad.predicate, None, quad.graph_name),
+            ):
+                next(self.store.quads_for_pattern(*place), None)
+
     def dataset(self, graph: str | None, form: ox.RdfFormat) -> bytes:
         """Return the graph of one run, or all graphs with the index, as a document of quads."""
         return ox.serialize(implied.quads(self._all_quads(graph)), format=form, prefixes=PREFIXES) or b""
