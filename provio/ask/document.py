@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Final, Literal, NotRequired, TypedDict
 from urllib.parse import unquote
 
-from provio.base.text import shorter_path
+from provio.base.text import plural, shorter_path
 
 Via = Literal["data", "carried", "control", "code"]
 Direction = Literal["backward", "forward"]
@@ -270,6 +270,15 @@ def _each(edges: dict[str, list[str]] | None, predicates: tuple[str, ...]) -> li
 def targets(document: LineageDocument) -> list[str]:
     """Return the targets of the query: one IRI or several."""
     return document.get("targets", [document["target"]])
+
+
+def only_launched(document: LineageDocument) -> str:
+    """Return the number of the omitted control ancestors, or descendants, in words; empty if there are none."""
+    if not document["control"]:
+        return ""
+    if document["direction"] == "forward":
+        return f"{plural(document['control'], 'product')} of programs that these started"
+    return f"{plural(document['control'], 'input')} of the programs that started these"
 
 
 KINDS: Final = {"program": " (the program)", "module": " (a module)", "library": " (a library)"}

@@ -19,7 +19,8 @@ from provio.lineage.helpers import is_helper
 
 
 class Rule(NamedTuple):
-    """Files whose paths match `paths`, if the command lines of all their recorded readers match `readers`.
+    """Files whose paths match `paths`, if the command lines of all their recorded readers match `readers`. If `paths`
+    has a group `of`, only next to a file of this path.
 
     Data pass `through` a temporary file from its maker to its reader; without, a file ends the lineage.
     """
@@ -41,6 +42,7 @@ RULES = (
         "lists of fonts",
         r".*/fontlist-v\d+\.json(\.matplotlib-lock)?|.*/(etc|share|cache|\.config)/fontconfig/.*|.*/fonts\.conf",
     ),
+    Rule("IPython", r".*/\.ipython/profile_[^/]+/(startup/README|[^/]+\.sqlite|(db|log|pid|security)/.*)"),
     Rule("translations", r".*/LC_MESSAGES/[^/]+\.mo|.*/locale-archive"),
     Rule("ports of kernels", r".*/(kernel-|tmp)[\w-]+\.json", readers=r"\S+ (-m ipykernel|\S*/jupyter-)\S* .*"),
     Rule("semaphores", r".*/shm/sem\..*"),
@@ -52,6 +54,7 @@ RULES = (
     ),
     Rule("byte code", r".*/__pycache__/[^/]+\.pyc", through=True),
     Rule("memory of joblib", r".*/joblib_memmapping_folder_.*", through=True),
+    Rule("journals of databases", r"(?P<of>.*)(-(journal|wal|shm)|\.wal)", through=True),
 )
 # Attributes by which netCDF and HDF5 mark dimensions and their own version.
 ATTRIBUTES = frozenset(
@@ -71,8 +74,9 @@ _NAMES = (
     "sem.",
     "cc",
 )
+_ENDS = ("-journal", "-wal", "-shm", ".wal")
 _FOLDERS = re.compile(
-    r"/(\.snakemake|\.nextflow|\.dvc|\.git|\.cache|__pycache__|fontconfig|LC_MESSAGES|joblib_memmapping_folder_[^/]*)/"
+    r"/(\.snakemake|\.nextflow|\.dvc|\.git|\.cache|\.ipython|__pycache__|fontconfig|LC_MESSAGES|joblib_memmapping_folder_[^/]*)/"
 )
 USES = frozenset((PROV + "used", NS + "ran"))
 
@@ -80,7 +84,7 @@ USES = frozenset((PROV + "used", NS + "ran"))
 def rule_of(path: str) -> Rule | None:
     """Return the rule that a path matches, without regard to readers."""
     folder, _, name = path.rpartition("/")
-    if not (name.startswith(_NAMES) or _is_marked(folder)):
+    if not (name.startswith(_NAMES) or name.endswith(_ENDS) or _is_marked(folder)):
         return None
     return next((rule for rule in RULES if re.fullmatch(rule.paths, path, re.DOTALL)), None)
 
@@ -102,7 +106,7 @@ def found(nodes: Collection[Node], edges: Iterable[tuple[str, str, str]], throug
     for node in nodes:
         if node["type"] == "FileVersion" and "path" in node:
             rule = rule_of(node["path"])
-            if rule and rule.through is through:
+            if rule and rule.through is through and _is_beside(rule, node["path"], nodes):
                 files[node["iri"]] = node, rule
     own = set() if through else {node["iri"] for node in nodes if "@" in node["iri"] and is_attribute(node["iri"])}
     if not files:
@@ -125,6 +129,13 @@ def found(nodes: Collection[Node], edges: Iterable[tuple[str, str, str]], throug
 
 def _applies(rule: Rule, readers: Iterable[Node]) -> bool:
     return all(re.fullmatch(rule.readers, one.get("argv", "")) for one in readers) if rule.readers else True
+
+
+def _is_beside(rule: Rule, path: str, nodes: Iterable[Node]) -> bool:
+    """Return whether the file that a file of a rule belongs to is among the nodes, if the rule demands one."""
+    of = re.fullmatch(rule.paths, path, re.DOTALL)
+    owner = of.groupdict().get("of") if of else None
+    return owner is None or any(node.get("path") == owner for node in nodes)
 
 
 def _is_named(path: str, activities: Iterable[Node]) -> bool:

@@ -339,10 +339,12 @@ def answer(
 ) -> LineageDocument:
     """Return the document that answers the query; report the `--until` patterns without a match."""
     until = _until(request, options.pop("until"))
-    request, inside = leveled(request, options.pop("level"))
+    every, inside = leveled(request, options.pop("level"))
+    request = every if options.get("everything") else _without_own_attributes(every)
     shown = options.pop("code", False)
     scope = Scope(**options, code=shown or (stale and not no_code), until=until, inside=inside)
     document = lineage(request.reader, request.targets, scope, _earlier(request, scope) if stale else ())
+    document["hidden"] += len(every.targets) - len(request.targets)
     if request.reader.as_of:
         document["asOf"] = request.reader.as_of
     for pattern in until.unmatched if until else ():
@@ -403,6 +405,13 @@ def leveled(request: Targets, level: str | None) -> tuple[Targets, bool]:
         )
     ]
     return replace(request, texts=[text for text, _ in pairs], targets=[part for _, part in pairs]), inside
+
+
+def _without_own_attributes(request: Targets) -> Targets:
+    """Return the targets without netCDF's and HDF5's own attributes, except those that the user named."""
+    pairs = zip(request.texts, request.targets, strict=True)
+    kept = [(text, target) for text, target in pairs if "@" in text or not housekeeping.is_attribute(target.iri)]
+    return replace(request, texts=[text for text, _ in kept], targets=[one for _, one in kept]) if kept else request
 
 
 def _until(request: Targets, patterns: tuple[str, ...]) -> Until | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from provio.ask.document import ACTIVITIES, Lineage, LineageDocument
+from provio.ask.document import ACTIVITIES, Lineage, LineageDocument, only_launched
 from provio.ask.housekeeping import between
 from provio.base.table import align
 from provio.base.text import plural, printable, shorter_path
@@ -63,9 +63,8 @@ def _notes(document: LineageDocument) -> list[str]:
         lines.append(f"{left:,} more {'ways' if left > 1 else 'way'} (--most)")
     if document["hidden"]:
         lines.append(f"{plural(document['hidden'], 'system file')} hidden (--all)")
-    if document["control"]:
-        kin = "descendant" if document["direction"] == "forward" else "ancestor"
-        lines.append(f"{plural(document['control'], f'control {kin}')} (--via control)")
+    if started := only_launched(document):
+        lines.append(f"{started} (--via control)")
     return lines
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from provio.ask.document import Lineage, LineageDocument, Node, local_name, stale_reason
+from provio.ask.document import Lineage, LineageDocument, Node, local_name, only_launched, stale_reason
 from provio.base.table import align
 from provio.base.text import moment, plural, printable
 
@@ -21,8 +21,8 @@ def render(document: LineageDocument, *, width: int | None = 80, unicode: bool =
     notes += [f"stale: {_path(document, one['product'])} {stale_reason(one)}" for one in document.get("stale", ())]
     if document["hidden"]:
         notes.append(f"{plural(document['hidden'], 'system file')} hidden (--all)")
-    if document["control"]:
-        notes.append(f"{plural(document['control'], 'control ancestor')} (--via control)")
+    if started := only_launched(document):
+        notes.append(f"{started} (--via control)")
     table = align(COLUMNS, rows(document), width=width, unicode=unicode, right={"depth"})
     return table + "".join(printable(note, unicode) + "\n" for note in notes)
 

@@ -30,6 +30,7 @@ from provio.ask.document import (
     Node,
     Stale,
     not_stale,
+    only_launched,
     saved_as,
     stale_reason,
 )
@@ -337,9 +338,8 @@ class _Tree:
         temporary = sum(self.lineage.node[iri]["type"] == "FileVersion" for iri in self.steps.works.plumbing)
         if hidden := document["hidden"] + temporary:
             yield Line(f"{plural(hidden, 'system file')} hidden (--all)", "faint")
-        if document["control"]:
-            kin = "descendant" if self.forward else "ancestor"
-            yield Line(f"{plural(document['control'], f'control {kin}')} (--via control)", "faint")
+        if started := only_launched(document):
+            yield Line(f"{started} (--via control)", "faint")
 
 
 def _no_root(document: LineageDocument) -> str:

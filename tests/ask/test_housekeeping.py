@@ -20,12 +20,14 @@ CASES = {
     "contents that git keeps": ("/w/.git/objects/3f/ab", "/usr/bin/git switch main"),
     "caches": ("/home/ada/.cache/pip/x", ANY),
     "lists of fonts": ("/home/ada/.config/mpl/fontlist-v390.json", ANY),
+    "IPython": ("/home/ada/.ipython/profile_default/startup/README", ANY),
     "translations": ("/opt/x/share/locale/de/LC_MESSAGES/x.mo", ANY),
     "ports of kernels": ("/tmp/tmp8x_1.json", "python3 -m ipykernel_launcher -f /tmp/tmp8x_1.json"),
     "semaphores": ("/dev/shm/sem.loky-1", ANY),
     "temporary files of compilers": ("/tmp/ccO1ZOHO.s", "as --64 -o main.o /tmp/ccO1ZOHO.s"),
     "byte code": ("/w/__pycache__/style.cpython-311.pyc", ANY),
     "memory of joblib": ("/dev/shm/joblib_memmapping_folder_1_2/3.pkl", ANY),
+    "journals of databases": ("/w/out-journal", ANY),
 }
 OTHERS = [
     ("/w/.snakemake/shadow/tmp1/x.txt", ANY),
@@ -36,6 +38,9 @@ OTHERS = [
     ("/w/tmp/x.json", ANY),
     ("/w/cc/a.s", ANY),
     ("/w/raw/cache.csv", ANY),
+    ("/home/ada/.ipython/profile_default/startup/00-units.py", ANY),
+    ("/w/lab-journal", ANY),
+    ("/w/x.wal", ANY),
 ]
 
 

@@ -28,7 +28,7 @@ xcorr.h5  812.0 kB
       │ $ python3 tdms2h5.py /data/WestSac.bin /data/WestSac.h5
       └─ WestSac.bin  52.4 MB
 412 system files hidden (--all)
-1 control ancestor (--via control)
+1 input of the programs that started these (--via control)
 """
 
 FORWARD = """\

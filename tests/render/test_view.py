@@ -65,7 +65,8 @@ def test_page_says_what_the_document_says():
     page = render(document, "xcorr.h5")
     assert data_of(page, "nodes") == document["nodes"]
     assert data_of(page, "edges") == document["edges"]
-    for said in ("4 files", "3 processes", "3 programs", "412 system files hidden", "1 control ancestor not shown"):
+    started = "1 input of the programs that started these not shown"
+    for said in ("4 files", "3 processes", "3 programs", "412 system files hidden", started):
         assert f"<span>{said}</span>" in page
     assert Page(page).texts == {"title": "xcorr.h5 – provio", "bdi": "xcorr.h5"}
 

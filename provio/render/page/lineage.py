@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from jinja2 import Environment, FileSystemLoader
 
-from provio.ask.document import ACTIVITIES, AGENTS, PARTS, PIPES, LineageDocument, stale_reason
+from provio.ask.document import ACTIVITIES, AGENTS, PARTS, PIPES, LineageDocument, only_launched, stale_reason
 from provio.base.errors import ProvioError
 from provio.base.text import plural, printable
 from provio.render.page import compact
@@ -218,9 +218,8 @@ def _summary(document: LineageDocument, kinds: Counter[str]) -> list[str]:
         parts.append(plural(len(document["gaps"]), "gap"))
     if document["hidden"]:
         parts.append(f"{plural(document['hidden'], 'system file')} hidden")
-    if document["control"]:
-        kin = "descendant" if document["direction"] == "forward" else "ancestor"
-        parts.append(f"{plural(document['control'], f'control {kin}')} not shown")
+    if started := only_launched(document):
+        parts.append(f"{started} not shown")
     return parts
 
 
