@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from provio.store import Store as Open
 
 Via = Literal["data", "carried", "control"]
-Level = Literal["file", "dataset"]
+Level = Literal["folder", "file", "dataset"]
 RUN_COLUMNS = ("run", "start", "seconds", "end", "name", "campaign", "size", "files", "command")
 
 

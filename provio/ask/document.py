@@ -46,7 +46,8 @@ class SavedAs(TypedDict):
 class Node(TypedDict):
     """An entity, an activity or a program. `type` is the local name of the class; times are xsd:dateTime in UTC.
 
-    `command` is the command line as its user typed it, if the recorded one (`argv`) is another.
+    `command` is the command line as its user typed it, if the recorded one (`argv`) is another. `files` is the number
+    of files of a folder (`provio.ask.folders`), whose `size` is their sum.
     """
 
     iri: str
@@ -79,6 +80,7 @@ class Node(TypedDict):
     failed: NotRequired[str]
     version: NotRequired[int]
     checkpoints: NotRequired[list[SavedAs]]
+    files: NotRequired[int]
 
 
 class Edge(TypedDict):

@@ -59,4 +59,4 @@ def facts(nodes: Sequence[Node]) -> str:
 
 def count(files: int) -> str:
     """Return the number of files as text."""
-    return f"{files:,} files"
+    return f"{files:,} file" + "s" * (files != 1)

@@ -338,8 +338,20 @@ def answer(
     request: Targets, options: dict[str, Any], *, roots: bool, stale: bool, no_code: bool = False
 ) -> LineageDocument:
     """Return the document that answers the query; report the `--until` patterns without a match."""
+    level = options.pop("level")
+    if level != "folder":
+        return _answer(request, options, level, roots, stale, no_code)
+    from provio.ask.folders import folded
+
+    plain = not options["everything"]
+    return folded(_answer(request, options, "file", roots, stale, no_code), plain)
+
+
+def _answer(
+    request: Targets, options: dict[str, Any], level: str | None, roots: bool, stale: bool, no_code: bool
+) -> LineageDocument:
     until = _until(request, options.pop("until"))
-    every, inside = leveled(request, options.pop("level"))
+    every, inside = leveled(request, level)
     request = every if options.get("everything") else _without_own_attributes(every)
     shown = options.pop("code", False)
     scope = Scope(**options, code=shown or (stale and not no_code), until=until, inside=inside)

@@ -73,8 +73,17 @@ class Steps:
         if file not in self._made:
             makers = self.works.makers(file) if self.plain else self.lineage.objects(file, "wasGeneratedBy")
             starts = [makers] if self.plain else [[one] for one in makers]
+            if "files" in self.lineage.node[file]:
+                starts = self._by_name(makers)
             self._made[file] = [self._work(start) for start in starts if start]
         return self._made[file]
+
+    def _by_name(self, activities: list[str]) -> list[list[str]]:
+        """Return the makers of a folder, those of one name together."""
+        found: dict[str, list[str]] = {}
+        for activity in activities:
+            found.setdefault(self.lineage.node[activity]["label"], []).append(activity)
+        return list(found.values())
 
     def together(self, activity: str) -> list[str]:
         """Return the activities that one step leads to."""

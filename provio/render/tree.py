@@ -247,7 +247,7 @@ class _Tree:
             return [self._head(step, "", work, words), *commands, *self._notes([step.iri, *work.activities])]
         lines = [self._head(step, ""), *(map(Line, saved_as(node)) if "checkpoints" in node else ())]
         for work in [] if self.forward else self.steps.made(step.iri):
-            lines += self._maker(work)
+            lines += self._makers([work]) if "files" in node else self._maker(work)
         return lines + self._warnings(node)
 
     def _maker(self, work: Work) -> list[Line]:
@@ -318,6 +318,9 @@ class _Tree:
             marks.insert(0, node.get("kind") or node["type"].lower())
         facts = [size(node["size"])] if "size" in node and not where and "path" in node else []
         name = shorter_path(node.get("path") or node["label"], self.folder)
+        if "files" in node:
+            facts = [] if where else [fold.count(node["files"]), *facts]
+            name = fold.folder_name(f"{node['path'].rstrip('/')}/", self.folder)
         return Line(name, _style(step, "file"), _joined([*facts, *marks]), path="path" in node)
 
     def _acting(self, work: Work) -> list[Node]:

@@ -292,9 +292,9 @@ def lost_option(verb: Verb) -> Verb:
 
 
 def level_option(verb: Verb) -> Verb:
-    """Add `--level`: follow whole files, or the datasets and attributes inside them."""
-    text = "Follow whole files, or datasets inside them [default: dataset if FILE names one]."
-    return click.option("--level", type=Choice(["file", "dataset"]), help=text)(verb)
+    """Add `--level`: follow whole files, or the datasets and attributes inside them, or show folders of files."""
+    text = "Follow whole files, or datasets inside them [default: dataset if FILE names one]; or show each folder once."
+    return click.option("--level", type=Choice(["folder", "file", "dataset"]), help=text)(verb)
 
 
 def runs_options(verb: Verb) -> Verb:

@@ -62,11 +62,14 @@ def command(
              provio lineage fig3.h5 --code
              provio lineage fig3.h5#/stack
              provio lineage fig3.h5 --level dataset
+             provio lineage fig3.h5 --level folder
              provio lineage fig3.h5 --roots --via data
              provio lineage --forward WestSac.h5 --stale
     """
     if roots + stale + ways > 1:
         raise click.UsageError("--roots, --stale and --paths exclude each other: give one of them")
+    if ways and options["level"] == "folder":
+        raise click.UsageError("--paths lead from file to file: omit --level folder")
     if roots and options["forward"]:
         raise click.UsageError("--roots shows the sources of a file: omit --forward")
     from provio.ask.target import Selection, find_targets

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from provio.store import Reader
 
 OF_FILES = ("at", "run", "forward", "depth", "until", "roots", "stale")
-LEVELS = Choice(["file", "dataset", "process", "io"])  # process and io: aliases of --steps
+LEVELS = Choice(["folder", "file", "dataset", "process", "io"])  # process and io: aliases of --steps
 FOLDED = "Above this number, fold nodes by folder, program and rank."
 OPERATIONS = 5_000  # operations on files in a page, unless --level io requests more
 
@@ -39,7 +39,10 @@ class Drawn(NamedTuple):
 @click.argument("arguments", metavar="[FILE... | RUN]", nargs=-1)
 @click.option("-o", "--output", type=OutputFile(), help="The page to write [default: a temporary file, opened].")
 @click.option(
-    "--level", type=LEVELS, metavar="[file|dataset]", help="The level shown first; the page can switch [default: file]."
+    "--level",
+    type=LEVELS,
+    metavar="[folder|file|dataset]",
+    help="The level shown first; the page can switch [default: file]. folder: each folder once, and no other level.",
 )
 @click.option("--steps", type=Choice(["process", "io"]), help="Show processes first, or single operations on files.")
 @click.option("--max-nodes", "most", type=click.IntRange(min=20), default=1500, show_default=True, help=FOLDED)
@@ -84,6 +87,8 @@ def _page(drawn: Drawn, level: str | None, most: int) -> str:
 
     document = drawn.document
     document.pop("runs", None)
+    if level == "folder":
+        return page.render(document, drawn.title, most=most)
     whole_run.add_operations(drawn.reader, document, None if level == "io" else OPERATIONS)
     return page.render(document, drawn.title, level=level or _first_level(document), most=most)
 
@@ -136,9 +141,9 @@ def _of_files(arguments: tuple[str, ...], options: dict[str, Any]) -> Drawn:
     which = Selection(*(options.pop(name) for name in ("at", "run", "campaign", "name", "between")))
     roots, stale, level = options.pop("roots"), options.pop("stale"), options.pop("level")
     request = find_targets(arguments, which)
-    walked = level if level in (None, "dataset") else "file"
+    walked = level if level in (None, "dataset", "folder") else "file"
     document = answer(request, {**options, "level": walked}, roots=roots, stale=stale)
-    if not (roots or stale or options["until"]) and walked != "dataset" and _hold_objects(request):
+    if not (roots or stale or options["until"]) and walked not in ("dataset", "folder") and _hold_objects(request):
         inside = answer(request, {**options, "level": "dataset"}, roots=False, stale=False)
         document = _both(document, inside)
     return Drawn(
@@ -181,4 +186,8 @@ def _of_run(arguments: tuple[str, ...], options: dict[str, Any]) -> Drawn:
     if unused:
         raise click.UsageError(f"a run is drawn as a whole: omit {' and '.join(unused)}, or name files")
     document = whole_run.document(reader, run, everything=options["everything"])
+    if options["level"] == "folder":
+        from provio.ask.folders import folded
+
+        document = folded(document, plain=not options["everything"])
     return Drawn(document, runs.title(reader, run), 0, reader)
