@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
-from datetime import datetime
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import cast
+
+import click
 
 from provio.ask import fold as folding
 from provio.ask import run_uses
@@ -14,6 +17,7 @@ from provio.ask.nodes import configuration_summary, configuration_title
 from provio.ask.suggestions import STATED
 from provio.base.errors import NothingKnown
 from provio.base.text import cut_path, duration, moment, plural, printable, seconds, size, sortable
+from provio.base.times import Between
 from provio.base.vocab import RUN_BASE
 from provio.store import Reader
 
@@ -95,26 +99,44 @@ TITLES = {"configuration": "config", "checkpoint": "saved", "concluded": "merge"
 
 
 def chosen(
-    reader: Reader, campaign: str | None, name: str | None, between: tuple[datetime, datetime] | None = None
+    reader: Reader, campaign: str | None, name: str | None, between: Between | None = None, run: str | None = None
 ) -> list[str] | None:
     """Return the ids of the runs of a campaign, of a name, that started between two times, or of all of these; None
-    for all runs if nothing is given.
+    for all runs if nothing is given. Seconds in `between` count from the start of `run`.
 
     Raises NothingKnown if there is no such run.
     """
     wanted = {key: value for key, value in (("campaign", campaign), ("name", name)) if value is not None}
     if not wanted and not between:
         return None
-    found = [row for row in reader.rows(LISTING) if all(row.get(key) == value for key, value in wanted.items())]
+    every = list(reader.rows(LISTING))
+    period = _period(every, between, run) if between else None
+    found = [row for row in every if all(row.get(key) == value for key, value in wanted.items())]
     if not found:
         words = " and ".join(f"{key} {value!r}" for key, value in wanted.items())
         raise NothingKnown(f"no run has the {words} (provio runs lists them)")
-    if between:
-        found = [row for row in found if _started(row, *between)]
-    if not found and between:
-        first, last = (moment(time.isoformat()) for time in between)
+    if period:
+        found = [row for row in found if _started(row, *period)]
+    if not found and period:
+        first, last = (moment(time.isoformat()) for time in period)
         raise NothingKnown(f"no such run started between {first} and {last} (provio runs lists them)")
     return [row["run"] for row in found]
+
+
+def _period(rows: Iterable[dict[str, str]], between: Between, run: str | None) -> tuple[datetime, datetime]:
+    """Return two times, of which some may be seconds from the start of a run."""
+    if not any(isinstance(end, timedelta) for end in between):
+        return cast("tuple[datetime, datetime]", between)
+    if run is None:
+        raise click.UsageError(
+            "seconds in --between count from the start of a run: name it with --run, for a FILE, or give times"
+        )
+    start = next((row["start"] for row in rows if row["run"] == run and "start" in row), None)
+    if start is None:
+        raise NothingKnown(f"the start of run {run} is not recorded: give times to --between")
+    began = datetime.fromisoformat(start)
+    first, last = (began + end if isinstance(end, timedelta) else end for end in between)
+    return first, last
 
 
 def _started(row: dict[str, str], first: datetime, last: datetime) -> bool:

@@ -26,17 +26,19 @@ from provio.system.statx import Facts
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from provio.base.times import Between
+
 
 @dataclass(frozen=True)
 class Selection:
     """The selection of a version of a file (`at`, `run`), and of the runs to query (`campaign`, `name`; `between` two
-    times they started)."""
+    times they started, or seconds from the start of `run`)."""
 
     at: datetime | None = None
     run: str | None = None
     campaign: str | None = None
     name: str | None = None
-    between: tuple[datetime, datetime] | None = None
+    between: Between | None = None
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,9 @@ def graphs(store: Store, which: Selection) -> list[str] | None:
     from provio.base.vocab import RUN_BASE
     from provio.graph.lines import bundle_iri
 
-    return [bundle_iri(RUN_BASE + run) for run in runs.chosen(store, which.campaign, which.name, which.between) or ()]
+    run = None if which.run is None else session.run_id(store, which.run)
+    chosen = runs.chosen(store, which.campaign, which.name, which.between, run) or ()
+    return [bundle_iri(RUN_BASE + run) for run in chosen]
 
 
 def restrict(store: Store, which: Selection) -> Reader:

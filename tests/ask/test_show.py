@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+from datetime import datetime
 
 import pytest
 from conftest import Project
@@ -125,4 +127,32 @@ def test_runs_are_selected_and_sorted(project: Project) -> None:
     nothing = project.provio("stats", "--between", "2020-01-01", "2020-01-02", code=3).stderr
     assert nothing.startswith("provio: no such run started between ")
     assert project.provio("stats", "--between", starts[1], starts[1]).stdout.splitlines()[0].count("exit 3") <= 1
+    for verb in (["runs"], ["stats"], ["view", "last"], ["query", "gaps"]):
+        told = project.provio(*verb, "--between", "0", "60", code=2).stderr
+        assert (
+            "seconds in --between count from the start of a run: name it with --run, for a FILE, or give times" in told
+        )
+        assert told.count("\n") == 1
     assert "is no time" in project.provio("runs", "--between", "soon", "now", code=2).stderr
+
+
+@pytest.mark.integration
+def test_seconds_from_the_start_of_a_run(project: Project) -> None:
+    """With `--run`, `--between` takes seconds from its start, before or after it, also with a time."""
+    project.sh("echo a > a")
+    for command in ("cat a > b", "cat b > c", "cat c > d"):
+        project.watch("sh", "-c", command)
+    runs = json.loads(project.provio("runs", "--json").stdout)
+    first, middle, last = (datetime.fromisoformat(run["start"]).timestamp() for run in runs)
+
+    def files(*options: str) -> set[str]:
+        found = json.loads(project.provio("lineage", "c", "--run", runs[1]["run"], *options, "--json").stdout)
+        return {os.path.relpath(node["path"], project.path) for node in found["nodes"] if node["type"] == "FileVersion"}
+
+    assert files() == {"a", "b", "c"}
+    assert files("--between", "0", "0") == {"b", "c"}
+    assert files("--between", f"{first - middle - 0.001:.6f}", "0") == {"a", "b", "c"}
+    assert files("--forward") == {"c", "d"}
+    assert files("--forward", "--between", "0", f"{(last - middle) / 2:.6f}") == {"c"}
+    assert files("--forward", "--between", "0", "now") == {"c", "d"}
+    assert files("--forward", "--between", "20200101", f"{last - middle + 0.001:.6f}") == {"c", "d"}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, time
+from datetime import UTC, datetime, time, timedelta
 from functools import cache, wraps
 from importlib import import_module
 from typing import Any, TypeVar, cast
@@ -18,8 +18,11 @@ import click
 
 from provio import __version__
 from provio.base import terminal
+from provio.base.times import SECONDS
+from provio.base.times import Between as Between
 from provio.cli import words
 
+BETWEEN = "Only runs that started between these times; with --run also seconds from its start (-60)."
 EVERY_VERB = "provio.every_verb"  # in a context: its help lists all verbs
 
 
@@ -203,7 +206,21 @@ class Since(Time):
         return datetime.combine(local.date(), time.min).astimezone(UTC) if is_day else found
 
 
-Between = tuple[datetime, datetime]
+class Bound(click.ParamType):  # type: ignore[type-arg]
+    """An end of a period: a time, or seconds from the start of a run."""
+
+    name = "time"
+
+    def __init__(self, time: Time) -> None:
+        self.time = time
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime | timedelta:
+        """Return the time in UTC, or the seconds."""
+        if SECONDS.fullmatch(value):
+            return timedelta(seconds=float(value))
+        return self.time.convert(value, param, ctx)
+
+
 Verb = TypeVar("Verb", bound=Callable[..., Any])
 
 
@@ -299,9 +316,7 @@ def level_option(verb: Verb) -> Verb:
 
 def runs_options(verb: Verb) -> Verb:
     """Add `--campaign`, `--name` and `--between`, which select runs."""
-    between = click.option(
-        "--between", type=(Since(), Time()), metavar="T1 T2", help="Only runs that started between these times."
-    )
+    between = click.option("--between", type=(Bound(Since()), Bound(Time())), metavar="T1 T2", help=BETWEEN)
     verb = between(verb)
     campaign = click.option("--campaign", metavar="C", help="Only runs of this campaign.")
     return campaign(click.option("--name", metavar="N", help="Only runs with this name.")(verb))
