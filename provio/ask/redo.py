@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NotRequired, TypedDict, TypeVar
 
 from provio.ask import run_uses
 from provio.ask.document import arguments
+from provio.ask.started_as import KERNEL
 from provio.base.text import shorter_path
 from provio.base.vocab import NS, RUN_BASE, local_name
 from provio.store import Reader
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 Key = TypeVar("Key", str, tuple[str, str])
 SHELLS = frozenset("sh bash zsh dash ksh mksh fish csh tcsh".split())
 SERVERS = frozenset({"jupyter", "jupyter-lab", "jupyter-notebook", "jupyter-server", "jupyterhub"})
-KERNELS = ("provio/interceptors/kernel.py", "ipykernel_launcher")  # the end of a word of a kernel's command line
+KERNELS = (KERNEL, "ipykernel_launcher")  # the end of a word of a kernel's command line
 FACTS = [NS + name for name in "commandLine redirections name cwd cwdEncoded partOf".split()]
 INFORMED = "(provio:carriedFrom | provio:continuedFrom | provio:launchedBy)+"
 

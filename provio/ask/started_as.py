@@ -1,8 +1,8 @@
 """Programs as their user started them: recorded command lines in, short names and command lines out.
 
 `python3 plot.py a` is named `plot.py`, `python3 -m json.tool` so, and `python3 /env/bin/jupyter-nbconvert an.ipynb`
-`jupyter nbconvert an.ipynb`. A job of Snakemake is named by its rule. A helper (`provio.lineage.helpers`) is named
-like the program that started it.
+`jupyter nbconvert an.ipynb`. A job of Snakemake is named by its rule, a recorded kernel by its notebook. A helper
+(`provio.lineage.helpers`) is named like the program that started it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import dropwhile, pairwise
 from urllib.parse import quote
 
 from provio.ask.document import Edge, Node, arguments
@@ -21,6 +21,8 @@ from provio.lineage.interpreters import read_words, rule_of
 from provio.store import Reader
 
 OF_SNAKEMAKE = re.compile(r"(.*/)?\.snakemake/scripts/tmp[^/.]*\.")  # and the name of the rule's script
+KERNEL = "provio/interceptors/kernel.py"  # the end of a word of the command line of a recorded kernel
+_COPY = re.compile(r"(?<![^\s/])\S*/\.snakemake/scripts/tmp[^/.\s]*\.(?=\S)")  # the same, within the code of a shell
 MOST = 20  # programs that started each other, up to the first that is no helper
 
 
@@ -47,7 +49,8 @@ def name(argv: str, program: str) -> str:
 
 def _with_notebook(program: str, words: Sequence[str]) -> str:
     """Return the name of a program that executes a notebook, with that notebook."""
-    command = next((word for word in words[1:2] if program == "jupyter" and not word.startswith("-")), "")
+    after = dropwhile(lambda word: word.rpartition("/")[2] != program, words)
+    command = next((word for word in [*after][1:2] if program == "jupyter" and not word.startswith("-")), "")
     if not (command or program.startswith("jupyter-") or program == "papermill"):
         return program
     notebook = next((word.rpartition("/")[2] for word in words if word.endswith(".ipynb")), "")
@@ -71,9 +74,14 @@ def command(argv: str, run: str) -> str:
         after = words[words.index("--args") + 1 :] if "--args" in words else []
         return _quoted(["Rscript", script, *after]) if script else argv
     if "/.snakemake/scripts/tmp" in argv:
-        words = arguments(argv)
-        return _quoted([words[0].rpartition("/")[2], OF_SNAKEMAKE.sub("", words[1]), *words[2:]])
+        words = [_COPY.sub("", word) for word in arguments(argv)]
+        return _quoted([words[0].rpartition("/")[2], *words[1:]])
     return argv
+
+
+def is_kernel(argv: str) -> bool:
+    """Return whether this is the command line of a recorded kernel."""
+    return any(word.endswith(KERNEL) for word in argv.split(" ")[:3])
 
 
 def _quoted(words: Sequence[str]) -> str:
@@ -121,15 +129,24 @@ def name_activities(nodes: list[Node], programs: tuple[list[Node], list[Edge]], 
     starters = Starters(known)
     acting = [node for node in nodes if node["iri"] in names and node["type"] != "Task" and "task" not in node]
     typed = _command_lines(known.reader, {node["run"] for node in acting if "run" in node})
+    _add_notebooks(known, [node for node in nodes if "run" in node and is_kernel(node.get("argv", ""))])
     for node in acting:
         process = node.get("process", "")
         named = starters.process(process) if node.get("argv") else process
         argv = starters.argv(named) if named != process else node.get("argv", "")
-        node["label"] = name(argv, names[node["iri"]] if named == process else "")
+        node["label"] = node.get("notebook") or name(argv, names[node["iri"]] if named == process else "")
         own = command(argv, typed.get(node.get("run", ""), "")) if argv else ""
         if own != node.get("argv", ""):
             node["command"] = own
     return typed
+
+
+def _add_notebooks(known: Nodes, nodes: Iterable[Node]) -> None:
+    """Add the notebook of the activities of recorded kernels: the name of their runs."""
+    properties = known.of({node["run"] for node in nodes})
+    for node in nodes:
+        if of := properties[node["run"]].get(NS + "name"):
+            node["notebook"] = min(of)
 
 
 def _command_lines(reader: Reader, runs: Iterable[str]) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import NotRequired, TypedDict
 
-from provio.ask import incomplete, suggestions
+from provio.ask import incomplete, started_as, suggestions
 from provio.ask.document import PIPES, Gap, Node
 from provio.ask.failures import Failures
 from provio.ask.lineage import Found, Scope, find
@@ -28,6 +28,8 @@ NAMES = {name: name for name in (
 class Reason(TypedDict):
     """A process that made a version, or a part of it, with its circumstances.
 
+    `name` and `command` are those of the program as its user started it; of a helper (a worker, a kernel), those of the
+    program that started it, and `helper` is true. A cell has the name of its `notebook` and no command.
     `read` are its inputs, `carried` the inputs of earlier phases; `kept` are versions whose content the file kept;
     `launchedBy` are the processes that launched it, the nearest first, up to the run's command.
     """
@@ -39,6 +41,10 @@ class Reason(TypedDict):
     changed: NotRequired[str]
     failed: NotRequired[str]
     process: dict[str, str]
+    name: NotRequired[str]
+    command: NotRequired[str]
+    helper: NotRequired[bool]
+    notebook: NotRequired[bool]
     program: NotRequired[Node]
     task: NotRequired[Node]
     plan: NotRequired[Node]
@@ -91,6 +97,7 @@ def why(reader: Reader, target: Target) -> Reason:
     if target.changed:
         reason["changed"] = target.changed
     _agents(reader, reason, made[2])
+    _name(reader, reason, made[2])
     return reason
 
 
@@ -187,6 +194,27 @@ def _agents(reader: Reader, reason: Reason, process: str) -> None:
         ?u a provio:User ; provio:name ?name }}"""
     for row in reader.rows(query):
         reason["user"] = row["name"]
+
+
+def _name(reader: Reader, reason: Reason, process: str) -> None:
+    """Add the name and the command lines as the user started them. The program that a helper is named after did not
+    launch it."""
+    starters, run = started_as.Starters(Nodes(reader)), reason["run"]
+    named = starters.process(process)
+    argv = starters.argv(named)
+    if started_as.is_kernel(argv) and "name" in run:
+        reason["name"], reason["notebook"] = run["name"], True
+        return
+    own = reason["program"]["label"] if named == process and "program" in reason else ""
+    reason["name"] = started_as.name(argv, own)
+    typed = run.get("commandLine", "")
+    reason["command"] = started_as.command(argv, typed)
+    for one in reason["launchedBy"]:
+        one["command"] = started_as.command(one.get("argv", ""), typed)
+    if named != process:
+        reason["helper"] = True
+        above = reason["launchedBy"]
+        reason["launchedBy"] = [one for one in above if started_as.name(one.get("argv", ""), "") != reason["name"]]
 
 
 def _key_time(version: str) -> str:

@@ -83,7 +83,7 @@ TABLES = {
     """,
         "the [lineage document](questions.md), complete: pipes and temporary files, which forms for people "
         "[draw through](lineage.md#how-answers-draw-lineage), are among its nodes. `command` of a process is the "
-        "command line as its user typed it, if the recorded one (`argv`) is another",
+        "command line as its user typed it, if the recorded one (`argv`) is another, `notebook` the notebook of a cell",
     ),
     "why": _table(
         """

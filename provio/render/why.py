@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from provio.ask import fold as folding
-from provio.ask.document import LONGEST_LINE, arguments, command_line, local_name
+from provio.ask.document import LONGEST_LINE, PIPES, arguments, command_line, local_name
+from provio.ask.started_as import OF_SNAKEMAKE, is_kernel
 from provio.ask.walk import CONFIGURATION
 from provio.base.text import duration, moment, plural, printable, shorter_path, size
 from provio.render import records
@@ -39,7 +41,7 @@ def _rows(reason: Reason, folder: str | None, fold: bool) -> list[tuple[str, str
     return [
         *_task(reason),
         ("made by", _program(reason, folder)),
-        ("command", _command(process)),
+        ("command", "" if "notebook" in reason else _command({**process, "command": reason.get("command", "")})),
         *_list("params", _parameters(reason)),
         ("in", process.get("cwd", "")),
         ("when", _when(process)),
@@ -83,7 +85,8 @@ def _list(fact: str, values: list[str]) -> list[tuple[str, str]]:
 
 
 def _command(process: dict[str, str]) -> str:
-    return command_line({"iri": "", "type": "Process", "label": "", "argv": process.get("argv", "")})
+    typed = process.get("command") or process.get("argv", "")
+    return command_line({"iri": "", "type": "Process", "label": "", "argv": typed})
 
 
 def _task(reason: Reason) -> list[tuple[str, str]]:
@@ -105,11 +108,14 @@ def _source(lines: list[str]) -> list[str]:
 
 def _program(reason: Reason, folder: str | None) -> str:
     program, plan = reason.get("program"), reason.get("plan")
-    if not program:
-        return "an unknown program"
+    name = reason.get("name") or (program["label"] if program else "an unknown program")
+    if "notebook" in reason:
+        return f"{name}  (a notebook)"
+    if not program or "helper" in reason or OF_SNAKEMAKE.fullmatch(f"{program.get('path', '').removesuffix(name)}"):
+        return name
     facts = shorter_path(program.get("path", program["label"]), folder)
     version = f" of {moment(plan['modified'])}" if plan and "modified" in plan else ""
-    return f"{program['label']}  ({facts}{version})"
+    return f"{name}  ({facts}{version})"
 
 
 def _parameters(reason: Reason) -> list[str]:
@@ -141,6 +147,18 @@ def _file(node: Node, folder: str | None) -> str:
 def _files(reason: Reason, nodes: list[Node], folder: str | None, fold: bool) -> list[str]:
     """Return files, one per line; `fold` combines many files of a folder that have no gap."""
     nodes = [node for node in nodes if not node["iri"].startswith(CONFIGURATION)]
+    plumbing = Counter(node["label"] for node in nodes if node["type"] in PIPES and "path" not in node)
+    nodes = [node for node in nodes if node["type"] not in PIPES or "path" in node]
+    return [*_paths(reason, nodes, folder, fold), *map(_several, plumbing.items())]
+
+
+def _several(pipes: tuple[str, int]) -> str:
+    """Return the number of pipes or connections in words."""
+    label, number = pipes
+    return f"a {label}" if number == 1 else plural(number, label, "memory" if label == "memory" else "")
+
+
+def _paths(reason: Reason, nodes: list[Node], folder: str | None, fold: bool) -> list[str]:
     if not fold:
         return [_file(node, folder) for node in nodes]
     noted = {gap["about"] for gap in reason["gaps"]}
@@ -156,5 +174,5 @@ def _run(run: dict[str, str]) -> str:
     words += [f"({run['name']})"] if "name" in run else []
     words += [f"of campaign {run['campaign']}"] if "campaign" in run else []
     command: Any = run.get("commandLine", "")
-    shown = _command({"argv": command}) if arguments(command) != [""] else ""
+    shown = _command({"argv": command}) if arguments(command) != [""] and not is_kernel(command) else ""
     return " ".join(words) + (f": {shown}" if shown else "")

@@ -30,6 +30,7 @@ NAMES = [
     ("python3 /w/.snakemake/scripts/tmp4_9x4hmw.count.py", "tmp4_9x4hmw.count.py", "count.py"),
     ("python3 /env/bin/jupyter-nbconvert --execute an.ipynb", "jupyter-nbconvert", "jupyter nbconvert an.ipynb"),
     ("jupyter nbconvert --execute an.ipynb", "jupyter", "jupyter nbconvert an.ipynb"),
+    ("python3 /env/bin/jupyter nbconvert --execute an.ipynb", "jupyter", "jupyter nbconvert an.ipynb"),
     ("python3 /env/bin/papermill in.ipynb out.ipynb", "papermill", "papermill in.ipynb"),
     ("mylang run.ml", "run.ml", "run.ml"),
     ("python3 .", "__main__.py", "python3"),
