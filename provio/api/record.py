@@ -210,16 +210,29 @@ class Store:
         found = runs.listing(self._open())
         return Rows(RUN_COLUMNS, ([row.get(name) for name in RUN_COLUMNS] for row in found))
 
-    def show(self, run: str = "last") -> Rows:
-        """Return the recorded facts of a run, given by its id, a prefix of the id, its name, or `last`.
+    def show(self, run: str | os.PathLike[str] = "last") -> Rows:
+        """Return the recorded facts of a run, Task, file, or object inside a file, looked up as by `provio show`.
 
-        The rows have the columns `what`, `value`, `number` (the pid of a process, the bytes of a file). Raises
-        NothingKnown if there is no such run.
+        A run is given by its id, a prefix of the id, its name, or `last`. The rows have the columns `what`, `value`,
+        `number` (the pid of a process, the bytes of a file); those of a file are the rows of `provio why`. Raises
+        NothingKnown if there is no such thing, or no recorded process made the file.
         """
-        from provio.ask import runs
+        from provio.ask import runs, tasks, things
+        from provio.ask.nodes import is_member
 
         reader = self._open()
-        return Rows(("what", "value", "number"), runs.facts(reader, session.run_id(reader, run)))
+        one = things.named(reader, os.fspath(run))
+        columns = ("what", "value", "number")
+        if one.run:
+            return Rows(columns, runs.facts(reader, one.run))
+        if one.file is None:
+            return Rows(columns, tasks.facts(reader, one.task))
+        if is_member(one.file.iri):
+            return Rows(columns, things.facts(reader, one.file))
+        from provio.ask.why import why
+        from provio.render.why import cells
+
+        return Rows(columns, ([what, value, None] for what, value in cells(why(reader, one.file))))
 
     def why(self, path: str | os.PathLike[str]) -> dict[str, Any]:
         """Return the process that made a file, or FILE#/DATASET, as `provio why --as json` prints it.

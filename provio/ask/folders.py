@@ -9,11 +9,12 @@ that forms for people can draw through it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from urllib.parse import quote_from_bytes
 
 from provio.ask import fold
 from provio.ask.document import Edge, Lineage, LineageDocument, Node, Via, targets
 from provio.ask.housekeeping import between
+from provio.base.turtle import path_iri
+from provio.lineage.identity import VERSION
 
 _ORDER: tuple[Via, ...] = ("data", "carried", "control", "code")
 
@@ -26,7 +27,7 @@ def folded(document: LineageDocument, plain: bool = True) -> LineageDocument:
     for node in document["nodes"]:
         folder = fold.folder_of(node)
         if folder is not None and node["iri"] not in plumbing:
-            iri = "file://" + quote_from_bytes(folder) + "/"
+            iri = f"file://{_domain(node['iri'])}{path_iri(folder)}/"
             files.setdefault(iri, []).append(node)
             place[node["iri"]] = iri
     nodes = {iri: _folder(iri, known) for iri, known in files.items()}
@@ -51,6 +52,12 @@ def folded(document: LineageDocument, plain: bool = True) -> LineageDocument:
             for one in document["stale"]
         ]
     return made
+
+
+def _domain(version: str) -> str:
+    """Return the file system of a version, as the names of its files have it."""
+    found = VERSION.match(version)
+    return found["domain"].rpartition("/")[2] if found else ""
 
 
 def _edges(edges: Iterable[Edge], place: dict[str, str]) -> list[Edge]:

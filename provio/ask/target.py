@@ -66,11 +66,7 @@ def find_targets(paths: Sequence[str], which: Selection = Selection()) -> Target
         raise click.UsageError("--at and --run both select a version: give one of them")
     if not paths:
         raise click.UsageError("no file given")
-    if len(paths) > 1 and session.are_separate(paths):
-        raise click.UsageError(
-            "these files are in different projects, each with its own .provio: query one at a time, or name the others "
-            "in the setting stores"
-        )
+    check_project(paths)
     store = session.reader(paths[0])
     confined = restrict(store, which)
     run = None if which.run is None else session.run_id(store, which.run)
@@ -89,6 +85,15 @@ def find_targets(paths: Sequence[str], which: Selection = Selection()) -> Target
 
         raise suggestions.nothing_known(store, "any of these files")
     return Targets(confined, targets, texts, unknown)
+
+
+def check_project(paths: Sequence[str]) -> None:
+    """Raise UsageError for files of projects that are not queried together."""
+    if len(paths) > 1 and session.are_separate(paths):
+        raise click.UsageError(
+            "these files are in different projects, each with its own .provio: query one at a time, or name the others "
+            "in the setting stores"
+        )
 
 
 def find(reader: Reader, path: str, at: datetime | None, run: str | None) -> Target:

@@ -1,12 +1,16 @@
-"""RDF documents of one run or of all runs, for `provio export`: one function per format. In: a store. Out: bytes."""
+"""RDF documents for `provio export`: of one run, of all runs, or of the lineage of files. In: a store. Out: bytes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 
+import pyoxigraph as ox
 from pyoxigraph import RdfFormat
 
-from provio.store import Store
+from provio.ask.document import LineageDocument
+from provio.base.algorithms import batched
+from provio.base.vocab import PREFIXES, PROV, RDF
+from provio.store import Store, implied
 
 
 def nquads(store: Store, graph: str | None) -> bytes:
@@ -24,4 +28,38 @@ def ttl(store: Store, graph: str | None) -> bytes:
     return store.triples(graph, RdfFormat.TURTLE)
 
 
+def lineage(store: Store, document: LineageDocument, form: str) -> bytes:
+    """Return the statements of the record about the nodes of a lineage, their files, processes and runs, and its edges,
+    in a form of `FORMATS`. They are in the default graph, as they may come from several runs. Statements about other
+    nodes are omitted."""
+    found = {"nquads": RdfFormat.N_QUADS, "trig": RdfFormat.TRIG, "ttl": RdfFormat.TURTLE}[form]
+    statements = dict.fromkeys(quad.triple for quad in implied.quads(_stated(store, document)))
+    return ox.serialize(statements, format=found, prefixes={**PREFIXES}) or b""
+
+
+def _stated(store: Store, document: LineageDocument) -> Iterator[ox.Quad]:
+    nodes = {node["iri"] for node in document["nodes"]} | {gap["iri"] for gap in document["gaps"]}
+    nodes |= {iri for node in document["nodes"] for iri in (node.get("process"), node.get("run")) if iri}
+    found = list(_about(store, nodes))
+    names = {o.value for _, p, o in found if p == NAMED and isinstance(o, ox.NamedNode)}  # the files of the versions
+    found += _about(store, names - nodes)
+    nodes |= names
+    for triple in found:
+        inside = not isinstance(triple.object, ox.NamedNode) or triple.object.value in nodes
+        if inside or triple.predicate.value == RDF + "type":
+            yield ox.Quad(*triple)
+    for edge in document["edges"]:
+        yield ox.Quad(*(ox.NamedNode(edge[end]) for end in ("subject", "predicate", "object")))
+
+
+def _about(store: Store, nodes: Iterable[str]) -> Iterator[ox.Triple]:
+    """Yield the statements about nodes."""
+    for some in batched(sorted(nodes), TOGETHER):
+        values = " ".join(f"<{iri}>" for iri in some)
+        answer = store.query(f"CONSTRUCT {{ ?s ?p ?o }} WHERE {{ VALUES ?s {{ {values} }} ?s ?p ?o }}")
+        yield from answer if isinstance(answer, ox.QueryTriples) else ()
+
+
+NAMED = ox.NamedNode(PROV + "specializationOf")
+TOGETHER = 500  # nodes of one query
 FORMATS: dict[str, Callable[[Store, str | None], bytes]] = {"nquads": nquads, "trig": trig, "ttl": ttl}

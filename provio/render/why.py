@@ -59,13 +59,18 @@ def _rows(reason: Reason, folder: str | None, fold: bool) -> list[tuple[str, str
 
 
 def for_programs(reason: Reason, form: str) -> str:
-    """Return the same by the columns of the table `why`, as CSV or TSV."""
+    """Return the same as CSV or TSV."""
+    return records.render("why", cells(reason), form)
+
+
+def cells(reason: Reason) -> list[tuple[str, str]]:
+    """Return the same by the columns of the table `why`."""
     rows = [("path", reason["path"])]
     rows += [("changed", reason["changed"])] if "changed" in reason else []
     rows += [("gap", gap) for gap in _gaps(reason)]
     for fact, value in _rows(reason, None, fold=False):
         rows += [(fact or rows[-1][0], value)] if value else []
-    return records.render("why", rows, form)
+    return rows
 
 
 def as_json(reason: Reason) -> str:

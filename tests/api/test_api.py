@@ -127,7 +127,7 @@ def test_errors_name_the_remedy(recorded: Project, tmp_path: Path) -> None:
     store = provio.open()
     for error, words, ask in (
         (NothingKnown, "nothing is recorded of", lambda: store.lineage("nowhere")),
-        (NothingKnown, "no run 'nosuch'", lambda: store.show("nosuch")),
+        (NothingKnown, "no run, task or file 'nosuch'", lambda: store.show("nosuch")),
         (NothingKnown, "no .provio", lambda: _elsewhere(tmp_path)),
         (NothingKnown, "no .provio in /nowhere/at/all or above", lambda: provio.open("/nowhere/at/all")),
         (BadQuery, "not SPARQL", lambda: store.query("SELECT {")),
