@@ -22,6 +22,7 @@ def lengthened(folder: Path) -> Path:
     test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0]  # without "(setup)"
     longer = folder / ("p" * LENGTHS[zlib.crc32(test.encode()) % len(LENGTHS)])
     longer.mkdir()
+    folder.chmod(0o711)  # tests let other users enter the new one
     return longer
 
 
