@@ -6,15 +6,16 @@ In: a lineage document (`provio.ask.document`). Out: nodes and edges with their 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import networkx as nx
 
 from provio.ask.document import Lineage as Indexed
 from provio.ask.document import targets
+from provio.base.common_names import completed
 
 if TYPE_CHECKING:
-    from provio.ask.document import LineageDocument
+    from provio.ask.document import LineageDocument, Node
 
 
 class Lineage(nx.DiGraph):  # type: ignore[misc,unused-ignore]
@@ -29,8 +30,9 @@ class Lineage(nx.DiGraph):  # type: ignore[misc,unused-ignore]
     @classmethod
     def of(cls, document: LineageDocument) -> Lineage:
         """Return a lineage document as a graph."""
-        made = cls(document=document)
-        for node in document["nodes"]:
+        nodes = [cast("Node", completed(node)) for node in document["nodes"]]
+        made = cls(document={**document, "nodes": nodes})
+        for node in nodes:
             made.add_node(node["iri"], **{key: value for key, value in node.items() if key != "iri"})
         for edge in Indexed(document).drawn_edges():
             made.add_edge(edge["subject"], edge["object"], predicate=edge["predicate"])

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast, get_args
 from provio.api.rows import Rows, value
 from provio.ask import session
 from provio.base import errors
+from provio.base.common_names import all_completed
 from provio.base.errors import BadQuery, ConfigError, NothingKnown, ProvioError, TimedOut
 from provio.settings import home as homes
 
@@ -243,7 +244,7 @@ class Store:
         from provio.ask.why import why
 
         reader = self._open()
-        return {**why(reader, find(reader, os.fspath(path), None, None))}
+        return all_completed({**why(reader, find(reader, os.fspath(path), None, None))})  # type: ignore[no-any-return]
 
     def verify(self, *names: str | os.PathLike[str], contents: bool = False) -> Rows:
         """Compare the files that runs wrote, or files, or (without arguments) all recorded files with the record.

@@ -10,6 +10,7 @@ from typing import Any
 
 from provio.ask.document import LineageDocument, Node
 from provio.base.algorithms import batched
+from provio.base.common_names import all_completed, completed
 
 ITEMS = 1_000  # in a piece
 _encode = json.JSONEncoder(ensure_ascii=True).encode
@@ -40,11 +41,11 @@ def pieces(document: LineageDocument) -> Iterator[str]:
 
 def dumped(answer: Mapping[str, Any]) -> str:
     """Return another answer as JSON, in the order of its keys, ending in a newline."""
-    return json.dumps(_whole(answer), ensure_ascii=True, indent=2) + "\n"
+    return json.dumps(_whole(all_completed(answer)), ensure_ascii=True, indent=2) + "\n"
 
 
 def _ordered(node: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: node[key] for key in _in_order(tuple(node))}
+    return completed({key: node[key] for key in _in_order(tuple(node))})
 
 
 @cache

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from provio.base import common_names
 from provio.base.records import frozen
 from provio.base.table import align
 from provio.base.text import printable
@@ -56,7 +57,7 @@ TABLES = {
         run text its id
         start time its start
         seconds number its duration
-        end text `exit CODE`, `signal NUMBER`, `ended` of one without either, or `not seen`
+        end text `exit CODE`, `signal NUMBER`, `ended` of one without either, `not seen`; the time in a later release
         name text its name
         campaign text its campaign
         size integer bytes that its files take on the disk
@@ -202,7 +203,9 @@ def render(
     held: list[list[Value]] = [list(row) for row in rows]
     header: list[Value] = [*names]
     if form == "json":
-        body = ",\n".join(" " + json.dumps(dict(zip(names, row, strict=True)), ensure_ascii=True) for row in held)
+        name = table if isinstance(table, str) else ""
+        items = (common_names.completed(dict(zip(names, row, strict=True)), name) for row in held)
+        body = ",\n".join(" " + json.dumps(item, ensure_ascii=True) for item in items)
         return f"[\n{body}\n]\n" if body else "[]\n"
     if form == "csv":
         fields = ((terms.csv_field(_harmless(cell)) for cell in row) for row in [header, *held])
@@ -244,6 +247,11 @@ Made by `python -m provio.render.records`. Every verb that prints rows has `--as
 The columns of `json`, `csv` and `tsv` are stable: names and types stay, a new column comes last. A `value` may have any type; a `time` is ISO 8601 in UTC, for
 files and processes with the recorded digits. Control characters are escaped in every form (`\\x1b`).
 
+JSON answers have common names for a `start`, `end`, `run`, `path`, `seconds` and `bytes`. Where the first release has
+another name, both are there, the common one last: `size` and `bytes` (also of nodes in `lineage` and `why`),
+`nanoseconds` and `seconds` (`stats`), others below. `end` of `runs` will be the time of the end in a later release, and
+`exit CODE` only in `state`.
+
 `provio query` prints results as SPARQL 1.1 defines them: JSON (`head`, `results`), CSV and TSV of terms, with the same
 protection for spreadsheets. The columns are those of the `SELECT` of the query ([queries.md](queries.md)).
 """  # noqa: E501
@@ -257,7 +265,9 @@ def page() -> str:
 def _section(name: str, table: Table) -> str:
     document = f"`--as json` is {table.document}.\n\n" if table.document else ""
     rows = "".join(f"| `{one.name}` | {one.kind} | {one.content} |\n" for one in table.columns)
-    return f"\n## {name}\n\n{document}| column | type | |\n|---|---|---|\n{rows}"
+    more = [f"`{one}` (= `{earlier}`)" for earlier, one in common_names.added(tuple(table.names), name)]
+    also = f"\nJSON has also {' and '.join(more)}.\n" if more else ""
+    return f"\n## {name}\n\n{document}| column | type | |\n|---|---|---|\n{rows}{also}"
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provio.base.common_names import completed
 from provio.base.text import plural
 from provio.settings.record_classes import SWITCHES, left_out
 from provio.stats.activity import Activity, Recorded, Run
@@ -79,7 +80,7 @@ class Figures:
         """Return the rows of `provio stats --by … --as json` as dictionaries."""
         from provio.stats import tally
 
-        return tally.rows(self, ways or ("operation",))
+        return [completed(row) for row in tally.rows(self, ways or ("operation",))]
 
 
 def figures(reader: Reader, times: bool = False, home: Home | None = None) -> Figures:

@@ -162,7 +162,7 @@ def of_objects(asker: Asker) -> Answers:
 def of_runs(asker: Asker) -> Answers:
     """The list of runs, and each of them."""
     (_, said, _), *_ = asker.each([("runs", "--as", "json")])
-    yield "runs.json", _dumped([{**one, "size": "…"} for one in json.loads(said)])
+    yield "runs.json", _dumped([{**one, "size": "…", "bytes": "…"} for one in json.loads(said)])
     yield "show.txt", asker.text(("show", run) for run in IDS)
     yield "show.json", asker.json(("show", run) for run in IDS)
 

@@ -14,6 +14,7 @@ import pytest
 from conftest import Project, new_project
 from synthetic_traces import Run
 
+from provio.base.common_names import added, all_completed
 from provio.cli import verbs
 from provio.render.records import TABLES, page, render
 from provio.settings.home import Home
@@ -94,7 +95,7 @@ def test_json_is_a_list_of_rows(recorded: Project, name: str) -> None:
     rows = json.loads(asked(recorded, name, "json"))
     assert rows
     for row in rows:
-        assert [*row] == TABLES[name].names
+        assert [*row] == TABLES[name].names + [common for _, common in added(tuple(TABLES[name].names), name)]
         for column in TABLES[name].columns:
             value = row[column.name]
             assert value is None or isinstance(value, PYTHON[column.kind])
@@ -132,3 +133,26 @@ def test_values_keep_their_place() -> None:
     assert cells[1:] == [["'=x", "a\tb\nc\\", "-1"], ['"q", r', "\\x1b[31m\\u202e", ""]]
     assert [tuple(row.values()) for row in json.loads(render("show", rows, "json"))] == rows
     assert render("show", [], "json") == "[]\n"
+
+
+@pytest.mark.integration
+def test_common_names_of_keys(project: Project) -> None:
+    """The key of the first release and the common one have the same value; a key that a user chose is not repeated."""
+    project.sh("echo a > a")
+    project.watch("sh", "-c", "cat a > b; exit 3", code=3)
+
+    def answer(*arguments: str) -> Any:
+        return json.loads(project.provio(*arguments, "--as", "json", code=None).stdout)
+
+    (run,) = answer("runs")
+    assert run["bytes"] == run["size"] > 0
+    assert run["state"] == run["end"] == "exit 3"
+    nodes = [node for node in answer("lineage", "b")["nodes"] if "size" in node]
+    assert [node["bytes"] for node in nodes] == [node["size"] for node in nodes] == [2, 2]
+    made = answer("why", "b")
+    assert made["bytes"] == made["size"] == made["read"][0]["bytes"] == 2
+    row = answer("stats", "--by", "layer")[0]
+    assert row["seconds"] == row["nanoseconds"] / 1e9
+    assert all_completed({"iri": "x", "settings": {"size": 3}, "size": None}) == {
+        "iri": "x", "settings": {"size": 3}, "size": None, "bytes": None,
+    }  # fmt: skip
