@@ -142,7 +142,7 @@ def find_target(reader: Reader, text: str) -> Target:
     """Return the version that `text` (a path, or an IRI) names; raises NothingKnown if it is not recorded.
 
     A path names its current content. If that is not recorded, the target is the newest recorded version of that name,
-    with a remark.
+    with a remark unless its content is the same.
     """
     if is_iri(text):
         return _known_iri(reader, text)
@@ -161,8 +161,20 @@ def find_target(reader: Reader, text: str) -> Target:
         if reason := _gap_of(reader, full):
             raise NothingKnown(f"the content of {_show(full)} is not recorded: {reason}")
         raise suggestions.nothing_known(reader, _show(full), suggestions.of_file(reader, full))
-    word = "changed since it was recorded" if iri else "no longer there; recorded"
-    return Target(newest[0], f"{word} at {moment(newest[1])}", full.decode("utf-8", "replace"))
+    return Target(newest[0], _remark(reader, newest[0], path, moment(newest[1])), full.decode("utf-8", "replace"))
+
+
+def _remark(reader: Reader, version: str, path: bytes, time: str) -> str | None:
+    """Return the remark on a file that is not the version that was recorded last; None if the content is the same."""
+    from provio.ask.content import CHANGED, MISSING, NOT_COMPARED, UNKNOWN, Contents
+
+    found = Contents(reader).file(version, path)
+    remarks = {
+        CHANGED: f"changed since it was recorded at {time}",
+        UNKNOWN: f"{NOT_COMPARED} since {time}: {found.reason}",
+        MISSING: f"no longer there; recorded at {time}",
+    }
+    return remarks.get(found.state)
 
 
 def _exists(reader: Reader, iri: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,25 @@ def test_the_content_decides_and_not_the_times(files: Files) -> None:
         "empty": Compared("same", "both are empty"),
         "plain": NO_HASH,
     }
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize(
+    ("name", "text", "note"),
+    [
+        ("touched", "touched\n", ""),
+        ("empty", "", ""),
+        ("changed", "CHANGED\n", "! changed since it was recorded at TIME"),
+        ("plain", "x\n", "! not compared by content since TIME: no SHA-256 is recorded"),
+        ("plain", "longer\n", "! changed since it was recorded at TIME"),
+    ],
+)
+def test_the_note_about_a_target(files: Files, project: Project, name: str, text: str, note: str) -> None:
+    """`why` and `lineage` note another content, not other times; and that a content was not compared."""
+    (files.folder / name).write_text(text)
+    for verb in ("why", "lineage"):
+        answer = re.sub(r"\d{4}-\d\d-\d\d [\d:]{8} UTC", "TIME", project.provio(verb, name).stdout)
+        assert [line.strip() for line in answer.splitlines() if "!" in line] == [note] * bool(note)
 
 
 @pytest.mark.integration

@@ -242,6 +242,31 @@ def test_stale_products_are_those_of_lineage(project: Project) -> None:
 
 
 @pytest.mark.integration
+def test_content_decides_about_stale_products(project: Project) -> None:
+    """Neither a touch nor a repeated step with the same result; a file that was not hashed was not compared."""
+    for name in ("same", "other", "plain", "longer", "again"):
+        (project.path / name).write_text(name)
+    (project.path / "empty").touch()
+
+    def run(script: str, option: str = "--hash") -> None:
+        project.provio("run", "--quiet", option, "--", "bash", "-c", script)
+
+    run("cat same > of-same; cat other > of-other; cat empty > of-empty; cat again > step; cat step > last")
+    run("cat plain > of-plain; cat longer > of-longer", "--no-hash")
+    project.sh("touch same empty plain; echo OTHE > other; echo > longer")
+    run("cat same empty; cat again > step")  # the present versions are recorded
+    run("cat other; cat plain longer", "--no-hash")
+    run("cat other")
+    lines = project.provio("query", "stale-products", "--as", "csv").stdout.replace(f"{project.path}/", "").splitlines()
+    assert [[line.split(",")[column] for column in (0, 1, 4)] for line in lines] == [
+        ["product", "input", "content"],
+        ["of-longer", "longer", "changed"],
+        ["of-other", "other", "changed"],
+        ["of-plain", "plain", "not compared by content"],
+    ]
+
+
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["io-by-file", "io-timeline", "slowest", "small-io"])
 def test_a_name_that_is_not_utf_8_counts(project: Project, name: str) -> None:
     """As the graph has it, encoded."""
