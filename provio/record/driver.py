@@ -79,8 +79,6 @@ def _start_recording(call: Call, arguments: list[bytes]) -> tuple[Recording | No
         if wide and not call.quiet:
             terminal.warn(wide)
         recording = prepared(arguments, settings)
-        with suppress(OSError):  # a full disk: the run has no hashes
-            hash_requests.request(recording.home, recording.run_id, settings.hash)
         if settings.capture_dir:
             say = (lambda _: None) if call.quiet else terminal.warn
             with failed_start.removed_on_failure(recording):
@@ -219,11 +217,15 @@ def _recreate_folder(recording: Recording, end: End) -> str:
 
 def prepared(arguments: list[bytes], settings: Config, home: Home | None = None, shared: bool = False) -> Recording:
     """Return a new run for a command line, recorded by the settings, in `home` or the `.provio` found from the current
-    folder; a run `shared` by ranks starts when it is announced to them."""
+    folder; a run `shared` by ranks starts when it is announced to them, with its request for hashes."""
     detailed = Detail(settings.detail, record_classes.changes(settings.record), _limits(settings))
     redaction = Redaction(settings.redact_add, settings.redact_keep)
     names = settings.name or None, detailed, settings.campaign or None
-    return prepare(arguments, *names, redaction, settings.hdf5, settings.domains, home, settings.recognise, shared)
+    recording = prepare(arguments, *names, redaction, settings.hdf5, settings.domains, home, settings.recognise, shared)
+    if not shared:
+        with suppress(OSError):  # a full disk: the run has no hashes
+            hash_requests.request(recording.home, recording.run_id, settings.hash)
+    return recording
 
 
 def _limits(settings: Config) -> tuple[str, ...]:

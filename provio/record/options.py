@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from provio.base.records import frozen
 from provio.settings.record_classes import SWITCHES
+from provio.settings.types import HASHES
 
 CLASSES = tuple(SWITCHES)
 
@@ -16,7 +17,8 @@ CLASSES = tuple(SWITCHES)
 class Option:
     """An option: its name, the attribute of a `Call` that it sets, and its help text.
 
-    It has a value if `takes`; it may be repeated if `many`; `off` is the name of the opposite option.
+    It has a value if `takes`; it may be repeated if `many`; `off` is the name of the opposite option. A value is one of
+    the `choices`, if there are some; an option with choices that does not take a value may have one as `--hash=auto`.
     """
 
     written: str
@@ -43,7 +45,14 @@ OPTIONS = (
     Option("--include", "include", "Record files of this folder or glob alone.", True, True, "GLOB"),
     Option("--exclude", "exclude", "Record no files of this folder or glob.", True, True, "GLOB"),
     Option("--container", "container", "In a container of this image.", metavar="IMAGE"),
-    Option("--hash", "hashed", "SHA-256 of all its inputs and outputs, or of none.", False, off="--no-hash"),
+    Option(
+        "--hash",
+        "hashed",
+        "SHA-256 of all its inputs and outputs, or of none; --hash=auto: within limits.",
+        False,
+        choices=HASHES,
+        off="--no-hash",
+    ),
     Option("--quiet", "quiet", "Print nothing on stderr.", False),
     Option("--no-merge", "no_merge", "Leave the run pending; the next query merges it.", False),
     Option("--strict", "strict", "Do not start the command (exit code 125) if it cannot be recorded.", False),
@@ -64,7 +73,7 @@ class Call:
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     container: str | None = None
-    hashed: bool | None = None
+    hashed: bool | str | None = None
     quiet: bool = False
     no_merge: bool = False
     strict: bool = False
@@ -78,14 +87,15 @@ def read(words: list[str]) -> Call | None:
         word, equals, value = words[at].partition("=")
         option = WRITTEN.get(word)
         at += 1
-        if option is None or (equals and not option.takes):
+        if option is None or (equals and not option.takes and (not option.choices or word == option.off)):
             return None
         if option.takes and not equals:
             value = words[at] if at < len(words) else "-"
             at += 1
-        if option.takes and (value.startswith("-") or (option.choices and value not in option.choices)):
+        has_value = option.takes or equals
+        if has_value and (value.startswith("-") or (option.choices and value not in option.choices)):
             return None
-        given = value if option.takes else word == option.written
+        given = value if has_value else word == option.written
         found[option.sets] = (*found.get(option.sets, ()), given) if option.many else given  # type: ignore[misc]
     command = tuple(words[at + (words[at : at + 1] == ["--"]) :])
     return Call(command, **found) if command else None  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from provio.base import terminal
-from provio.cli.verbs.run import declared
+from provio.cli.verbs.run import RecordingCommand, declared
 from provio.record.options import OPTIONS, Call
 
 SHARED = {"--name", "--campaign", "--detail", "--record", "--no-record", "--include", "--exclude", "--hash", "--quiet",
@@ -50,7 +50,7 @@ def _mode(mode: str, short: str, text: str) -> None:
     ]
     shared = [declared(option) for option in OPTIONS if option.written in SHARED]
     command.add_command(
-        click.Command(
+        RecordingCommand(
             mode,
             short_help=short,
             help=text,

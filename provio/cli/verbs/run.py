@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from provio.cli.verbs import Choice
-from provio.record.options import CLASSES, OPTIONS, Call, Option
+from provio.record.options import CLASSES, OPTIONS, WRITTEN, Call, Option
 from provio.settings.record_classes import SEE
 
 
@@ -23,6 +23,31 @@ def declared(option: Option) -> click.Option:
     kind = Choice(option.choices, SEE if option.choices is CLASSES else "") if option.choices else None
     declared = [option.written, option.sets]
     return click.Option(declared, type=kind, multiple=option.many, metavar=option.metavar, help=option.help)
+
+
+class RecordingCommand(click.Command):
+    """A command with the options of `provio run`. click has options either with or without a value: this class accepts
+    a value after `=` of those without one that have choices (`--hash=auto`)."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the values after `=`, then the other options; the last one of `--hash`, `--no-hash` decides."""
+        options = {name: one for one in self.params if isinstance(one, click.Option) for name in one.opts}
+        with_values = {one.written: one for one in OPTIONS if one.choices and not one.takes}
+        given: dict[str, str] = {}
+        kept: list[str] = []
+        at = 0
+        while at < len(args) and args[at].startswith("-") and args[at] != "--":
+            name, equals, value = args[at].partition("=")
+            end = at + (2 if name in options and not options[name].is_flag and not equals else 1)
+            if equals and name in with_values:
+                given[with_values[name].sets] = Choice(with_values[name].choices).convert(value, options[name], ctx)
+            else:
+                kept += args[at:end]
+                given.pop(WRITTEN[name].sets if name in WRITTEN else "", "")
+            at = end
+        rest = super().parse_args(ctx, kept + args[at:])
+        ctx.params |= given
+        return rest
 
 
 def _carried_out(**given: Any) -> int:
@@ -38,7 +63,7 @@ def _carried_out(**given: Any) -> int:
     return run.exec_in(call) if call.container is not None else ranks.run_command(call)
 
 
-command = click.Command(
+command = RecordingCommand(
     "run",
     short_help="Run and record a command.",
     context_settings={"allow_interspersed_args": False},
