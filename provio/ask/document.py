@@ -12,7 +12,9 @@ from collections.abc import Iterable
 from typing import Final, Literal, NotRequired, TypedDict
 from urllib.parse import unquote
 
-from provio.base.text import plural, shorter_path
+from provio.base.text import ago, plural, shorter_path
+from provio.base.turtle import instant_text
+from provio.lineage.identity import VERSION, earliest
 
 Via = Literal["data", "carried", "control", "code"]
 Direction = Literal["backward", "forward"]
@@ -288,12 +290,23 @@ def only_launched(document: LineageDocument) -> str:
 KINDS: Final = {"program": " (the program)", "module": " (a module)", "library": " (a library)"}
 
 
-def stale_reason(one: Stale, folder: str | None = None) -> str:
-    """Return the reason why a product is stale, as text."""
-    name = shorter_path(one["path"], folder) + (KINDS[one["code"]] if "code" in one else "")
+def stale_reason(one: Stale, folder: str | None = None, now: str = "") -> str:
+    """Return the reason why a product is stale, as text; with `now` (xsd:dateTime), how long ago the input changed."""
+    name = input_name(one["path"], one.get("code", ""), "content" not in one, folder)
     if one["reason"] == "stale":
         return f"{name} is stale"
-    return f"{name} has changed since" + (" (not compared by content)" if "content" in one else "")
+    time = changed_at(one.get("present")) if now else ""
+    return f"{name} changed {ago(time, now)}" if time else f"{name} has changed since"
+
+
+def input_name(path: str, code: str, compared: bool, folder: str | None) -> str:
+    """Return the name of a changed input, with its kind if it is code, and whether its content was not compared."""
+    return shorter_path(path, folder) + KINDS.get(code, "") + " (not compared by content)" * (not compared)
+
+
+def changed_at(version: str | None) -> str:
+    """Return the earliest time at which a version can have come to its place, as xsd:dateTime; empty if unknown."""
+    return instant_text(earliest(version)) if version and VERSION.match(version) else ""
 
 
 EDITED: Final = "changed after "  # the start of the gap of a file that was edited between two runs

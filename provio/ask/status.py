@@ -22,14 +22,13 @@ from typing import NamedTuple
 
 from provio.ask import incomplete, suggestions, verify
 from provio.ask.content import CHANGED, SAME, Contents
-from provio.ask.document import KINDS
+from provio.ask.document import changed_at, input_name
 from provio.ask.failures import Failures
 from provio.ask.origins import Origins, Reason, Staleness, process_of, reached, run_of
 from provio.ask.recorded_names import last_versions, paths_below, remaining_names
 from provio.ask.sources import HOUSEKEEPING, Sources
 from provio.ask.stale import MODULES
 from provio.ask.target import current_versions, domain_of
-from provio.base.text import shorter_path
 from provio.base.turtle import instant_text
 from provio.lineage.identity import BASE, VERSION, earliest
 from provio.store import Reader
@@ -195,9 +194,9 @@ class _Survey:
     @lru_cache  # noqa: B019  the survey is made once
     def _change(self, reason: Reason) -> tuple[str, str]:
         """Return the name of a source, and the time when it changed."""
-        name = shorter_path(reason.path.decode("utf-8", "replace"), self.place.near)
-        kind = KINDS["program"] if reason.code else KINDS.get(_code_kind(reason.path), "")
-        return name + kind + " (not compared by content)" * (not reason.sure), _changed_at(reason.now)
+        code = "program" if reason.code else _code_kind(reason.path)
+        name = input_name(reason.path.decode("utf-8", "replace"), code, reason.sure, self.place.near)
+        return name, changed_at(reason.now)
 
     def _compared(self, path: bytes, version: str) -> Row:
         """Return the state of a file with another version than the last recorded one, and not the same content."""
@@ -208,7 +207,7 @@ class _Survey:
             return Row("unsure", path, f"not compared by content: {found.reason}", run_of(maker))
         gaps = incomplete.of_origin(self._gaps, now)
         reason = gaps[0]["reason"] if gaps else "edited outside provio"
-        return Row("changed", path, reason, run_of(maker), _changed_at(now))
+        return Row("changed", path, reason, run_of(maker), changed_at(now))
 
     @cached_property
     def _gaps(self) -> list[dict[str, str]]:
@@ -231,12 +230,6 @@ def _code_kind(path: bytes) -> str:
     """Return `module` or `library` for the name of code that programs load; empty for another file."""
     suffix = os.path.splitext(os.fsdecode(path).rstrip("0123456789."))[1]
     return "" if suffix not in MODULES else "library" if suffix == ".so" else "module"
-
-
-def _changed_at(version: str | None) -> str:
-    """Return the earliest time at which a version can have come to its place, as xsd:dateTime."""
-    found = VERSION.match(version or "")
-    return instant_text(earliest(version or "")) if found else ""
 
 
 def _renamed(folders: Iterable[bytes], versions: Iterable[str]) -> dict[bytes, str]:

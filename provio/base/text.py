@@ -143,6 +143,15 @@ def duration(start: str, end: str) -> str:
     return "" if took is None else span(took)
 
 
+def ago(time: str, now: str) -> str:
+    """Return the time between two xsd:dateTime in its largest unit, `2 h ago`; `0 s ago` if `time` is not before."""
+    passed = max(0, int(seconds(time, now) or 0))
+    for length, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
+        if passed >= length:
+            return f"{passed // length} {unit} ago"
+    return f"{passed} s ago"
+
+
 def span(took: float) -> str:
     """Format a number of seconds: `12 ms`, `3.2 s`, `2 min 5 s`, `1 h 2 min`."""
     if took < 0.9995:

@@ -17,14 +17,13 @@ from urllib.parse import quote_from_bytes
 from provio.ask import fold as folding
 from provio.ask.status import Row, Status
 from provio.base.records import frozen
-from provio.base.text import columns, cut_end, cut_path, plural, printable, seconds, shorter_path, size
+from provio.base.text import ago, columns, cut_end, cut_path, plural, printable, shorter_path, size
 from provio.base.turtle import PATH_SAFE
 from provio.render import records
 
 MOST = 25  # lines
 SHORT = 13  # characters of a run's id
 WIDE = 15  # columns of a thing, with the space after it; a longer one takes more
-UNITS = ((86_400, "d"), (3600, "h"), (60, "min"), (0, "s"))
 
 Line = tuple[str, str, str]  # state, thing, reason
 
@@ -95,14 +94,7 @@ def _reason(row: Row, moment: str) -> str:
         return row.reason
     if row.state == "changed":
         return f"{row.reason}, {row.time[:16].replace('T', ' ')} UTC"
-    return f"{row.reason}{',' * (row.state == 'failed')} {_ago(row.time, moment)}"
-
-
-def _ago(time: str, moment: str) -> str:
-    """Return the time that has passed since a time, in its largest unit."""
-    passed = max(0, int(seconds(time, moment) or 0))
-    least, unit = next(one for one in UNITS if passed >= one[0])
-    return f"{passed // max(least, 1)} {unit} ago"
+    return f"{row.reason}{',' * (row.state == 'failed')} {ago(row.time, moment)}"
 
 
 def _last(found: Status, taken: Taken, current: int) -> Iterator[Line]:

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import NamedTuple
 
@@ -41,6 +42,7 @@ from provio.render.steps import Step, Steps
 _COLOURS = {"file": "1", "program": "32", "faint": "2", "warning": "33", "bad": "31"}
 _LEAST_TEXT = 40
 _DEEPEST = 60
+STALE = "stale: "
 
 
 class Line(NamedTuple):
@@ -103,6 +105,7 @@ class _Tree:
         self.lineage = Lineage(document)
         self.steps = Steps(self.lineage, plain)
         self.unicode, self.folder, self.fold = unicode, folder, fold
+        self.now = datetime.now(UTC).isoformat()
         self.shown = self.steps.shown
         self.forward = self.steps.forward
         self.target_set = self.steps.target_set
@@ -288,7 +291,9 @@ class _Tree:
     def _stale(self, iri: str) -> list[str]:
         """Return the reasons why a product is stale."""
         found = self.stale.get(iri, ())
-        return [f"stale: {reason}" for reason in dict.fromkeys(stale_reason(one, self.folder) for one in found)]
+        return [
+            f"{STALE}{reason}" for reason in dict.fromkeys(stale_reason(one, self.folder, self.now) for one in found)
+        ]
 
     def _nothing(self, iri: str) -> list[Line]:
         """Return a line for an empty answer to `--roots` or `--stale`."""
@@ -379,4 +384,4 @@ def _command_lines(command: str) -> list[Line]:
 
 
 def _warning(reason: str) -> Line:
-    return Line(f"! {reason}", "warning")
+    return Line(f"! {reason}", "warning", path=reason.startswith(STALE))

@@ -89,7 +89,7 @@ def test_roots_stale_and_paths(steps: Project) -> None:
     )
     steps.sh("echo more >> raw/1.csv")
     stale = steps.answer("lineage", "out/fig.txt", "--stale", "--level", "folder")
-    assert "! stale: raw/1.csv has changed since" in stale
+    assert "! stale: raw/1.csv changed " in stale
     assert (
         "omit --level folder" in steps.provio("lineage", "out/fig.txt", "--paths", "--level", "folder", code=2).stderr
     )

@@ -57,7 +57,8 @@ def answers(folder: Path) -> dict[str, str]:
 
 def _asked(folder: Path, env: dict[str, str], arguments: tuple[str, ...]) -> tuple[str, int]:
     done = asked(arguments, folder, env)
-    return (done.stdout + done.stderr).replace(str(folder), "…"), done.returncode
+    text = (done.stdout + done.stderr).replace(str(folder), "…")
+    return re.sub(r" changed \d+ \w+ ago$", " changed … ago", text, flags=re.MULTILINE), done.returncode
 
 
 class Asker:
