@@ -38,6 +38,7 @@ class Origins:
         self.before = _edges(reader, "?s provio:carriedFrom ?o")
         for later, earlier in _edges(reader, "?s provio:continuedFrom ?o").items():
             self.before.setdefault(later, []).extend(earlier)
+        self.launched = _edges(reader, "?s provio:launchedBy ?o")
         self.kept = _edges(reader, "?s prov:wasDerivedFrom ?o")
         for version, earlier in _edges(reader, "?s provio:contentFrom ?o").items():
             self.kept.setdefault(version, []).extend(earlier)
@@ -70,7 +71,9 @@ class Origins:
 
     def onward(self, node: str) -> Iterator[str]:
         """Yield the nodes to which lineage leads from a file or an activity."""
-        for edges in (self.makers, self.used, self.ran, self.before, self.kept, self.other_keys):
+        for edges in (
+            self.makers, self.used, self.ran, self.before, self.launched, self.kept, self.other_keys
+        ):  # fmt: skip
             yield from edges.get(node, ())
 
     def runs(self) -> set[str]:
@@ -119,11 +122,16 @@ class Now(NamedTuple):
 
 
 class Staleness:
-    """The reasons of stale versions. `now` is the state of a file that a run used, `paths` are the names of files."""
+    """The reasons of stale versions. `now` is the state of a file that a run used, `paths` are the names of files.
+
+    `code` are the reasons of an activity by its program, and by the programs and scripts that led to it: the script
+    that started a program is a reason for the products of that program.
+    """
 
     def __init__(self, origins: Origins, now: Callable[[str, str], Now], paths: Mapping[str, set[bytes]]) -> None:
         self.origins, self.now, self.paths = origins, now, paths
         self.why: dict[str, list[Reason]] = {}
+        self.code: dict[str, list[Reason]] = {}
 
     def visit(self, order: Iterable[str]) -> dict[str, list[Reason]]:
         """Return the reasons of each stale version and activity among the nodes from `reached`."""
@@ -134,13 +142,20 @@ class Staleness:
         return self.why
 
     def _of_activity(self, node: str) -> list[Reason]:
-        found: dict[Reason, None] = {}
-        for code, edges in ((True, self.origins.ran), (False, self.origins.used)):
-            for source in edges.get(node, ()):
-                found.update(dict.fromkeys(self._of_source(source, run_of(node), code)))
-        for earlier in self.origins.before.get(node, ()):
+        run, before = run_of(node), self.origins.before.get(node, ())
+        code = {
+            reason: None for one in self.origins.ran.get(node, ()) for reason in self._of_source(one, run, code=True)
+        }
+        for other in (*before, *self.origins.launched.get(node, ())):
+            code.update(dict.fromkeys(self.code.get(other, ())))
+        if code:
+            self.code[node] = _first(code)
+        found = dict(code)
+        for source in self.origins.used.get(node, ()):
+            found.update(dict.fromkeys(self._of_source(source, run, code=False)))
+        for earlier in before:
             found.update(dict.fromkeys(self.why.get(earlier, ())))
-        return sorted(found, key=lambda one: (not one.sure, not one.code, one.path))[:MOST]
+        return _first(found)
 
     def _of_version(self, node: str) -> list[Reason]:
         found: dict[Reason, None] = {}
@@ -164,6 +179,11 @@ class Staleness:
         if reason.path in self.paths.get(node, ()) or own & self.origins.processes(reason.now):
             return self.why.get(reason.source, [])
         return [reason]
+
+
+def _first(reasons: Iterable[Reason]) -> list[Reason]:
+    """Return the first MOST reasons: certain ones, then those by code, by path."""
+    return sorted(reasons, key=lambda one: (not one.sure, not one.code, one.path))[:MOST]
 
 
 def run_of(activity: str) -> str:

@@ -86,6 +86,24 @@ def test_the_root_is_the_reason(figure: Project) -> None:
 
 
 @pytest.mark.integration
+def test_a_script_that_starts_the_makers(project: Project) -> None:
+    """A script is a reason for the files that its programs made, and for their products, as in `lineage --stale`."""
+    project.sh("echo 1 > in; echo 'cat list > seen; cp in out' > make.sh; echo a > list")
+    project.provio("run", "--hash", "--quiet", "--", "sh", "make.sh")
+    project.provio("run", "--hash", "--quiet", "--", "cp", "out", "last")
+    assert status(project) == ["current   5 files", "record   2 runs, SIZE, 0 pending"]
+    project.sh("echo '#' >> make.sh")
+    assert status(project, code=1) == [
+        "stale   last   make.sh (the program) changed AGO",
+        "stale   out   make.sh (the program) changed AGO",
+        "stale   seen   make.sh (the program) changed AGO",
+        "current   2 files",
+        "record   2 runs, SIZE, 0 pending",
+    ]
+    assert project.provio("lineage", "last", "--stale").stdout.count("make.sh (the program) changed") == 1
+
+
+@pytest.mark.integration
 def test_times_are_no_change(figure: Project) -> None:
     """Of an output with a hash, `touch` and an identical copy change nothing; a change of a byte is found, and so is
     one of a source of such an output."""
