@@ -1,0 +1,106 @@
+"""All verbs agree about each product of a project with all kinds of changes; the SHA-256 sums of its files decide."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Project
+
+STEPS = {  # product: (its inputs, the script that makes it)
+    "of-touched": (["touched"], "cat touched > of-touched"),
+    "of-rewritten": (["rewritten"], "cat rewritten > of-rewritten"),
+    "of-changed": (["changed"], "cat changed > of-changed"),
+    "of-program": (["kept", "program.sh"], "sh program.sh"),
+    "of-deleted": (["deleted"], "cat deleted > of-deleted"),
+    "edited": (["kept"], "cat kept > edited"),
+    "touched-product": (["changed"], "cat changed > touched-product"),
+    "of-failed": (["kept"], "cat kept > of-failed; exit 3"),
+    "of-plain": (["plain"], "cat plain > of-plain"),
+    "next-stale": (["of-changed", "of-touched"], "cat of-changed of-touched > next-stale"),
+    "next-current": (["of-touched", "of-rewritten"], "cat of-touched of-rewritten > next-current"),
+}
+FAILED, PLAIN = "of-failed", "of-plain"
+
+
+def sums(folder: Path) -> dict[str, str]:
+    """The SHA-256 of each file of a folder, by its name."""
+    return {one.name: hashlib.sha256(one.read_bytes()).hexdigest() for one in folder.iterdir() if one.is_file()}
+
+
+def answer(project: Project, *arguments: str, code: int | None = None) -> Any:
+    return json.loads(project.provio(*arguments, "--as", "json", code=code).stdout)
+
+
+@pytest.mark.slow
+def test_all_verbs_agree_about_each_product(project: Project) -> None:
+    """Touched, rewritten, changed, deleted, edited; a program; a step that failed; a file without a hash."""
+    folder = project.path
+    for name in ("touched", "rewritten", "changed", "kept", "deleted", "plain"):
+        (folder / name).write_text(f"{name} 1\n")
+    (folder / "program.sh").write_text("cat kept > of-program\n")
+    for product, (_, script) in STEPS.items():
+        option, code = "--no-hash" if product == PLAIN else "--hash", 3 if product == FAILED else 0
+        project.provio("run", "--quiet", option, "--", "bash", "-c", script, code=code)
+    project.provio("merge", "--quiet")
+    before = sums(folder)
+
+    (folder / "rewritten").write_text((folder / "rewritten").read_text())
+    (folder / "changed").write_text("changed 2\n")  # the same size
+    (folder / "program.sh").write_text("cat  kept > of-program\n")
+    (folder / "deleted").unlink()
+    (folder / "edited").write_text("edited by hand\n")
+    for name in ("touched", "touched-product", "plain"):
+        os.utime(folder / name)
+    now = sums(folder)
+
+    def differs(name: str) -> bool:
+        return name in now and before[name] != now[name]
+
+    def is_stale(product: str) -> bool:
+        inputs = STEPS[product][0] if product in STEPS else []
+        return any(differs(one) or is_stale(one) for one in inputs)
+
+    stale = {product for product in STEPS if is_stale(product)}
+    assert stale == {"of-changed", "of-program", "touched-product", "next-stale"}
+    edited = {product for product in STEPS if differs(product)}
+    assert edited == {"edited"}
+
+    wanted = {one: "stale" if one in stale else "changed" if one in edited else "current" for one in STEPS}
+    wanted |= {FAILED: "failed", PLAIN: "stale"}  # not compared by content
+    rows = {os.path.basename(row["path"]): row for row in answer(project, "status")["files"] if row["path"]}
+    assert {product: rows[product]["state"] for product in STEPS} == wanted
+    compared = {one for one in STEPS if "not compared by content" in (rows[one]["reason"] or "")}
+    assert compared == {PLAIN}
+
+    document = answer(project, "lineage", *STEPS, "--stale", code=0)
+    names = {node["iri"]: os.path.basename(node.get("path", "")) for node in document["nodes"]}
+    reasons = {names[one["product"]]: one for one in document["stale"]}
+    assert reasons.keys() & STEPS.keys() == stale | {PLAIN}
+    assert {one for one, reason in reasons.items() if "content" in reason} == {PLAIN}
+
+    redo = project.provio("impact", "changed", "program.sh", "plain").stdout
+    makes = {word.rstrip(",") for line in redo.splitlines() if "makes " in line for word in line.split()[1:]}
+    assert makes & STEPS.keys() == stale | {PLAIN}
+
+    states = {os.path.basename(row["path"]): row for row in answer(project, "verify")["files"]}
+    for name in before:
+        state = "missing" if name not in now else "changed" if differs(name) else "same"
+        found = "same" if states[name]["state"] == "touched" else states[name]["state"]
+        assert (name, found) == (name, "changed" if name == "plain" else state)
+    assert states["plain"]["word"].startswith("not compared by content")
+
+    for product in STEPS:
+        for verb in ("why", "lineage"):
+            assert ("changed since" in project.provio(verb, product).stdout) == (product in edited)
+
+    project.provio("run", "--quiet", "--hash", "--", "cat", "touched", "rewritten", "changed")
+    project.provio("run", "--quiet", "--no-hash", "--", "cat", "plain")
+    found = answer(project, "query", "stale-products")["results"]["bindings"]
+    listed = {os.path.basename(row["product"]["value"]): row["content"]["value"] for row in found}
+    data = stale - {"of-program"}  # a program's new version is recorded when it runs
+    assert listed == dict.fromkeys(data, "changed") | {PLAIN: "not compared by content"}
