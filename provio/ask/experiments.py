@@ -230,6 +230,7 @@ def _integer(text: str | None) -> int | None:
 # Configurations ranked by a metric: a reader and the metric's name in, the best value under each configuration out.
 
 
+NO_METRIC = "no metric is recorded: declare one with provio.metric(NAME, VALUE)"
 LOWER_IS_BETTER = re.compile(r"(?i)(^|[^a-z])(loss|error|err|mse|rmse|mae|perplexity|ppl|nll|divergence)($|[^a-z])")
 
 
@@ -254,7 +255,7 @@ def found(reader: Reader, name: str, low: bool) -> list[Best]:
     if not every:
         names = metric_names(reader)
         if not names:
-            raise NothingKnown("no metric is recorded: declare one with provio.metric(NAME, VALUE)")
+            raise NothingKnown(NO_METRIC)
         raise NothingKnown(f"no metric {name!r} is recorded{among(name, names, 'provio query metrics-of-run lists')}")
     uses = configuration_uses(reader)
     known = all_configurations(reader, (use.configuration for use in uses))
@@ -296,7 +297,7 @@ def differing(reader: Reader, *runs: tuple[str, str]) -> list[tuple[str, Differe
     first, second = (of_run(reader, run) for _, run in runs)
     for (name, _), side in zip(runs, (first, second), strict=True):
         if not side:
-            raise NothingKnown(f"no configuration is recorded for run {name}: declare one with provio.configuration(…)")
+            raise NothingKnown(f"run {name} recorded no configuration: declare one with provio.configuration(…)")
     if len(first) == len(second) == 1:
         (name, one), other = next(iter(first.items())), next(iter(second.values()))
         return [(name, found) for found in differences(one.settings, other.settings)]

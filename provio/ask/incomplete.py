@@ -22,7 +22,7 @@ from provio.system import statx
 from provio.trace.hosts import UNCOLLECTED
 
 Row = dict[str, str]
-RECORD = "run the command that makes or reads it under provio (provio run -- COMMAND)"
+RECORD = "record its use (provio run -- COMMAND)"
 LOST = ("/gap", "/g1", "/damage", "/lost", "/unbegun", UNCOLLECTED)  # IRIs of gaps about traces that are not there
 NO_DATA = frozenset({"ldconfig", "fusermount", "fusermount3", "unix_chkpwd"})  # programs that open no files of users
 SECOND = 1_000_000_000  # ns

@@ -70,7 +70,7 @@ def _object(reader: Reader, target: Target, path: str, inside: str) -> Target:
     names = sorted(_member_names(known, target.iri))
     shown = f"{path}#{inside}".encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     if not names:
-        why = f"of the file no object is (provio lineage {path} knows it){gap}"
+        why = f"no object in the file is recorded{gap}"
         raise suggestions.nothing_known(known.reader, shown, why)
     near = list(dict.fromkeys([*get_close_matches(inside, names, NEAR, 0.5), *names]))[:NEAR]
     raise suggestions.nothing_known(known.reader, shown, f"of the file are {', '.join(near)}{_more(names, near)}{gap}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -27,7 +28,7 @@ def find(question: str, folders: Sequence[str] = ()) -> Question:
     """Return a query from a file (`-` is standard input), by its name (`folders`: the user's own), or from its text."""
     if question == "-":
         return queries.of_text(Path("/dev/stdin").read_text(encoding="utf-8"))
-    if re.match(rf"\s*(#|({FIRST})\b)", question, re.IGNORECASE) or "{" in question:
+    if re.match(rf"\s*(#|({FIRST})\b)", question, re.IGNORECASE) or "{" in question or _is_text(question):
         return queries.of_text(question)
     if not question.strip():
         raise BadQuery("no query: give SPARQL, a file with it, or - (provio query --help)")
@@ -37,11 +38,16 @@ def find(question: str, folders: Sequence[str] = ()) -> Question:
     try:
         return queries.of_text(Path(question).read_text(encoding="utf-8"), path=Path(question))
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not UTF-8 text"
         near = suggestion(question, [one.name for one in queries.questions(folders)])
-        problem = "neither SPARQL, nor the name of a query (provio query --list), nor a readable file"
-        line = f"no query {question}{near} (provio query --list)" if near else f"{question}: {problem} ({reason})"
-        raise BadQuery(line) from error
+        if not near and os.path.lexists(question):
+            reason = getattr(error, "strerror", None) or "not UTF-8 text"
+            raise BadQuery(f"the query in {question} cannot be read: {reason}") from error
+        raise BadQuery(f"no query {'' if near else 'or file '}{question}{near} (provio query --list)") from error
+
+
+def _is_text(question: str) -> bool:
+    """Return whether several words, which are no name of a query, are no name of a file either."""
+    return len(question.split()) > 1 and not os.path.lexists(question)
 
 
 def execute(reader: Store, sparql: str, graphs: Sequence[str] | None = None, *, service: bool = False) -> Answer:
@@ -108,6 +114,6 @@ def reading(sparql: str = "") -> Iterator[None]:
         from provio.store.sparql_errors import explained
 
         reason = str(error) if isinstance(error, Refused) else explained(sparql, str(error))
-        raise BadQuery(f"not SPARQL: {reason} (provio query --help)") from error
+        raise BadQuery(f"not SPARQL: {reason}") from error
     except (ValueError, OSError, RuntimeError) as error:
         raise BadQuery(f"the query failed: {error}") from error

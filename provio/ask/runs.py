@@ -13,6 +13,7 @@ import click
 from provio.ask import fold as folding
 from provio.ask import run_uses
 from provio.ask.document import command_line, first_line
+from provio.ask.incomplete import Rows
 from provio.ask.nodes import configuration_summary, configuration_title
 from provio.ask.suggestions import STATED
 from provio.base.errors import NothingKnown
@@ -119,7 +120,7 @@ def chosen(
         found = [row for row in found if _started(row, *period)]
     if not found and period:
         first, last = (moment(time.isoformat()) for time in period)
-        raise NothingKnown(f"no such run started between {first} and {last} (provio runs lists them)")
+        raise NothingKnown(f"no such run started between {first} and {last}")
     return [row["run"] for row in found]
 
 
@@ -210,7 +211,7 @@ def counted_back(name: str, ids: Sequence[str]) -> str | None:
     return ids[-1 - back] if ids else None
 
 
-def find(reader: Reader, name: str, start: bool = True) -> str | None:
+def find(reader: Rows, name: str, start: bool = True) -> str | None:
     """Return the id of the run that `name` refers to: `last`, `last~1`, an id, a prefix of one (unless not `start`),
     or the name of a run (the newest)."""
     rows = list(reader.rows(LISTING))

@@ -6,7 +6,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
+from glob import has_magic, iglob
 from pathlib import PurePath
 
 from provio.ask import incomplete
@@ -17,6 +18,7 @@ from provio.base.vocab import NS
 from provio.settings.types import suggestion
 
 MOST = 100_000  # paths that are compared
+UNEXPANDED = "it is a pattern: write it without quotes"
 STATED = "/(gap|g1|unwatched|e[0-9]+)$"  # endings of the IRIs of gaps that the traces state themselves
 
 
@@ -40,15 +42,28 @@ def of_file(reader: Rows, path: bytes) -> str:
     if os.path.isdir(path):
         inside = _below(reader, name, 1)
         if inside:
-            return f"it is a folder: name files in it, such as {_relative(inside[0])}"
-        return f"it is a folder, and none of its files is recorded: {_reason(reader, path)}"
+            return f"it is a folder: name files, such as {relative(inside[0])}"
+        why = incomplete.of_file(incomplete.gaps(reader), path)
+        return "it is a folder; none of its files is recorded" + (f": {why}" if why else "")
     if os.path.lexists(path):
         return _reason(reader, path)
     near = _near(reader, name)
-    if not near:
-        return f"there is no such file; {_reason(reader, path)}"
     why = incomplete.of_file(incomplete.gaps(reader), path)
-    return f"did you mean {', or '.join(near)}?" + (f" Or {why}" if why else "")
+    if near:
+        return f"did you mean {', or '.join(near)}?" + (f" Or {why}" if why else "")
+    return f"{_missing(reader, name)}{f'; {why}' if why else ''}"
+
+
+def _missing(reader: Rows, name: str) -> str:
+    """Return why there is no file of this name: it is a pattern, or the name of a run."""
+    from provio.ask import runs
+
+    if has_magic(name):
+        return UNEXPANDED if next(iglob(name), None) else "no file matches this pattern"
+    last = os.path.basename(name)
+    if os.path.abspath(last) == name and runs.find(reader, last, start=False):
+        return f"it is the name of a run: provio show {last}"
+    return "there is no such file"
 
 
 def _reason(reader: Rows, path: bytes) -> str:
@@ -93,13 +108,21 @@ def _near(reader: Rows, name: str) -> list[str]:
     below = _below(reader, folder, MOST)
     same = _paths_ending_with(reader, last)
     near = same + _similar(last, [path for path in below if os.path.dirname(path) == folder])
-    return [_relative(path) for path in list(dict.fromkeys(near or _similar(last, below)))[:2]]
+    return [relative(path) for path in list(dict.fromkeys(near or _similar(last, below)))[:2]]
 
 
 def _similar(last: str, paths: list[str]) -> list[str]:
-    """Return the paths with the names most similar to `last`."""
+    """Return the paths with the names most similar to `last`, at most two."""
     names = {os.path.basename(path): path for path in reversed(paths)}
-    return [names[found] for found in get_close_matches(last, names, n=2, cutoff=0.7)]
+    near = get_close_matches(last, names, n=8, cutoff=0.7)
+    return [names[found] for found in near if _is_near(os.path.splitext(last)[0], os.path.splitext(found)[0])][:2]
+
+
+def _is_near(stem: str, other: str) -> bool:
+    """Return whether two names without their suffixes are similar: a common suffix makes whole names similar."""
+    matcher = SequenceMatcher(None, stem, other, autojunk=False)
+    common = sum(block.size for block in matcher.get_matching_blocks())
+    return matcher.ratio() >= 0.7 or common >= max(len(stem), len(other)) - 1 > 0
 
 
 def _below(reader: Rows, folder: str, most: int) -> list[str]:
@@ -115,10 +138,10 @@ def _paths_ending_with(reader: Rows, last: str) -> list[str]:
     return [row["path"] for row in reader.rows(query)]
 
 
-def _relative(path: str) -> str:
-    """Return a path relative to the current folder if it is in it."""
+def relative(path: str) -> str:
+    """Return a path relative to the current folder if it is inside it."""
     try:
         here = os.getcwd()
     except FileNotFoundError:
         return path
-    return os.path.relpath(path, here) if PurePath(path).is_relative_to(here) else path
+    return os.path.relpath(path, here) if path != here and PurePath(path).is_relative_to(here) else path

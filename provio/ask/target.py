@@ -90,10 +90,7 @@ def find_targets(paths: Sequence[str], which: Selection = Selection()) -> Target
 def check_project(paths: Sequence[str]) -> None:
     """Raise UsageError for files of projects that are not queried together."""
     if len(paths) > 1 and session.are_separate(paths):
-        raise click.UsageError(
-            "these files are in different projects, each with its own .provio: query one at a time, or name the others "
-            "in the setting stores"
-        )
+        raise click.UsageError("these files are in different records: use one at a time (or set stores)")
 
 
 def find(reader: Reader, path: str, at: datetime | None, run: str | None) -> Target:
@@ -158,9 +155,10 @@ def find_target(reader: Reader, text: str) -> Target:
     if newest is None:
         from provio.ask import suggestions
 
+        shown = suggestions.relative(_show(full))
         if reason := _gap_of(reader, full):
-            raise NothingKnown(f"the content of {_show(full)} is not recorded: {reason}")
-        raise suggestions.nothing_known(reader, _show(full), suggestions.of_file(reader, full))
+            raise NothingKnown(f"the content of {shown} is not recorded: {reason}")
+        raise suggestions.nothing_known(reader, shown, suggestions.of_file(reader, full))
     return Target(newest[0], _remark(reader, newest[0], path, moment(newest[1])), full.decode("utf-8", "replace"))
 
 

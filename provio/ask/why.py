@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from datetime import UTC, datetime
 from typing import NotRequired, TypedDict
 
@@ -10,12 +11,11 @@ from provio.ask.document import PIPES, Gap, Node
 from provio.ask.failures import Failures
 from provio.ask.lineage import Found, Scope, find
 from provio.ask.member_origins import Origins
-from provio.ask.nodes import RUN, describe, is_member
+from provio.ask.nodes import describe, is_member
 from provio.ask.run_uses import run_of
 from provio.ask.target import Target
 from provio.ask.walk import Nodes
 from provio.base.errors import NothingKnown, NotYet
-from provio.base.text import moment
 from provio.base.vocab import PROV, local_name
 from provio.store import Reader
 
@@ -225,15 +225,12 @@ def _key_time(version: str) -> str:
 
 
 def _unmade(reader: Reader, target: Target, found: Found) -> str:
-    """Return a message about a version without a recorded maker: the reason, or its first user."""
-    name = target.path or target.iri
+    """Return a message about a version without a recorded maker: the reason, or the query for its uses."""
+    name = suggestions.relative(target.path) if target.path else target.iri
     message = f"no recorded process made {name}"
     if gaps := found.gaps or incomplete.of_origin(incomplete.gaps(reader), target.iri):
         return f"{message}: {gaps[0]['reason']}"
     used = " UNION ".join(f"{{ ?a {word} <{target.iri}> }}" for word in ("prov:used", "provio:usedAsNoise"))
-    query = f"SELECT ?a ?start {{ {used} ?a prov:startedAtTime ?start }} ORDER BY ?start ?a LIMIT 1"
-    for row in reader.rows(query):
-        when = moment(row["start"])
-        run = local_name(RUN.findall(row["a"])[0])
-        message += f": run {run} read it first at {when} (provio lineage --forward shows its products)"
-    return message
+    if next(iter(reader.rows(f"SELECT ?a {{ {used} }} LIMIT 1")), None) is None:
+        return message
+    return f"{message}; its uses: provio lineage --forward {shlex.quote(name)}"

@@ -135,6 +135,9 @@ def write(output: str, data: bytes) -> None:
     try:
         Path(output).write_bytes(data)
     except OSError as error:
+        folder = os.path.dirname(output)
+        if folder and not os.path.exists(folder):
+            raise ProvioError(f"cannot write {output}: there is no folder {folder}: create it") from error
         raise ProvioError(f"cannot write {output} ({error.strerror}): name another file with -o") from error
 
 

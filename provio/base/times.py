@@ -14,7 +14,7 @@ UNITS = {"sec": "seconds", "min": "minutes"}
 UTC_ENDING = re.compile(r"(?<=:\d\d) +UTC$", re.IGNORECASE)
 SECONDS = re.compile(r"(?!\d{8}$)-?\d+(\.\d+)?")  # from the start of a run; eight digits are a date
 Between = tuple[datetime | timedelta, datetime | timedelta]  # two times, or seconds from the start of a run
-EXAMPLES = "2026-11-20, '2026-11-20 12:15 UTC', 12:15, yesterday or '2 hours ago'"
+EXAMPLES = "12:15, yesterday, '2 hours ago', '2026-11-20 12:15'"
 
 
 def moment(text: str, now: datetime) -> datetime:

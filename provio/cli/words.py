@@ -74,7 +74,10 @@ def suggestion_for(name: str, rest: Sequence[str], known: Sequence[str]) -> str:
     """Return a clause with the call that a word in place of a verb probably means, or an empty string."""
     from provio.settings.types import suggestion
 
-    program = _recording(name, rest) if shutil.which(name) else ""
+    words = name.split() or [name]  # a quoted command line is one word
+    program = _recording(words[0], [*words[1:], *rest]) if shutil.which(words[0]) else ""
+    if len(words) > 1 and words[0] in (*known, *ALIASES):
+        return f": did you mean provio {shlex.join([*words, *rest])}?"
     if call := SYNONYMS.get(name.lower().lstrip("-")):
         return f": did you mean provio {call}?" + (f" To record the program: {program}" if program else "")
     near = suggestion(name, [*known, *ALIASES])

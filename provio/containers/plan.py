@@ -6,6 +6,7 @@ Errors in any of them are raised here, before there is a run.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -143,6 +144,8 @@ def _known(runtime: Runtime, name: str, form: str) -> Known:
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError):
         return Known(name)
+    if done.returncode and re.search("cannot connect to|trying to connect to", done.stderr, re.IGNORECASE):
+        raise ProvioError(f"{runtime.program} cannot connect to its daemon: start it, or ask for access to it")
     return image.of_inspection(name, done.stdout)
 
 

@@ -38,6 +38,8 @@ def failure(program: bytes, error: OSError) -> tuple[str, int]:
     """Return why a command was not started, and the exit code of a shell in that case."""
     name = program.decode("utf-8", "backslashreplace")
     place = program if b"/" in program else _in_path(program)
+    if not name:
+        return "the name of the command is empty", NOT_FOUND
     if not place:
         return f"{name}: command not found", NOT_FOUND
     if error.errno == errno.ENOENT:
@@ -46,7 +48,7 @@ def failure(program: bytes, error: OSError) -> tuple[str, int]:
     if os.path.isdir(place):
         return f"{name}: is a folder, not a program", NOT_EXECUTABLE
     why = ": it is damaged, or built for another machine" if error.errno == errno.ENOEXEC else ""
-    return f"{name}: cannot be executed ({error.strerror}){why}", NOT_EXECUTABLE
+    return f"{name}: {error.strerror}{why}", NOT_EXECUTABLE
 
 
 def _in_path(name: bytes) -> bytes:
@@ -71,8 +73,12 @@ def hint(command: Sequence[bytes]) -> str:
     """Return a clause that states the call that was probably meant; empty if that is unknown."""
     words = [os.fsdecode(word) for word in command]
     name = words[0]
+    if name == "--" and len(words) > 1:
+        return f": did you mean provio run -- {_line(words[1:])}?"
+    if "--" in words and not os.path.lexists(name):
+        return ": only options may stand before -- (provio run --help)"
     if name in BUILTINS or name == ".":
-        return f", because it is built into the shell: provio run -- bash -c {shlex.quote(_line(words))}"
+        return f" outside a shell: provio run -- bash -c {shlex.quote(_line(words))}"
     if os.path.isfile(name) and not os.access(name, os.X_OK) and _start(name).startswith(b"#!"):
         path = name if "/" in name else f"./{name}"
         return f": chmod +x {shlex.quote(path)}, then provio run -- {_line([path, *words[1:]])}"

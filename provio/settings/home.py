@@ -155,9 +155,7 @@ def find(target: Path | None = None) -> Home:
         return Home(Path(named).absolute())
     found = (target and _nearest(target)) or _nearest(current())
     if not found:
-        raise NothingKnown(
-            "no .provio here or above: record something first (provio run -- COMMAND), or set PROVIO_HOME"
-        )
+        raise NothingKnown("no .provio here or above: use provio run -- COMMAND, or set PROVIO_HOME")
     return _owned(found)
 
 

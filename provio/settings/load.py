@@ -96,7 +96,8 @@ def load(
         try:
             value = _checked(found, values)
         except ValueError as error:
-            wrong.append(f"{found.where_wrong()}: {key.name}: {error}")
+            option = found.where.startswith("--")
+            wrong.append(f"{found.where if option else f'{found.where_wrong()}: {key.name}'}: {error}")
             continue
         values[FIELDS[key.name]] = key.kind.over(values.get(FIELDS[key.name]), value)
         sources[key.name] = found.where
@@ -104,7 +105,7 @@ def load(
             sources.update({f"{key.name}.{part}": found.where_of(part) for part in value})
     if wrong:
         line = wrong[0] + (f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else "")
-        kept_out = not shown and any(re.search(rf": ({'|'.join(KEEP_OUT)}): ", line) for line in wrong)
+        kept_out = not shown and any(re.search(rf"(^--|: )({'|'.join(KEEP_OUT)}): ", line) for line in wrong)
         if forgive is None or kept_out:
             raise ConfigError(line)
         forgive(line)
@@ -195,7 +196,7 @@ def _layers(folders: Iterable[Path], flags: Mapping[str, object], wrong: list[st
     yield from _environment(wrong)
     for name, value in flags.items():
         if value is not None:
-            yield _Found(KEYS[name], value, "--" + name)
+            yield _Found(KEYS[name], value, "--" + name.replace("_", "-"))
 
 
 def _environment(wrong: list[str]) -> Iterator[_Found]:

@@ -17,7 +17,7 @@ from provio.base.records import frozen
 LONGEST = 1e9  # seconds: thirty years
 FACTORS = {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
 SIZES = re.compile(r"0|\d{1,9}(\.\d{1,3})? ?[kMGT]B", re.IGNORECASE)
-SIZE_ALLOWED = "a size such as 4 GB or 500 MB, 0 for no limit"
+SIZE_ALLOWED = "a size such as 4 GB, 0 for no limit"
 LIBRARIES = "on, off, or a list of libraries, - before each to leave out"
 LIST = 60  # columns: a longer list hides the error in a message
 YES_OR_NO = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
@@ -75,12 +75,13 @@ def suggestion(word: str, words: Iterable[str]) -> str:
 
 
 def among(word: str, words: Iterable[str], see: str = "") -> str:
-    """Return a clause with the most similar of `words` and all of them, or if they are many, where to see them
-    (`see`)."""
+    """Return a clause with the most similar of `words`, or all if none is similar; of many words, the most similar and
+    where to see all (`see`)."""
     words = list(words)
-    known = f"known: {', '.join(words)}"
-    listed = known if len(known) <= LIST else f"{see} all" * bool(see)
-    return suggestion(word, words) + f" ({listed})" * bool(listed)
+    near, known = suggestion(word, words), f"known: {', '.join(words)}"
+    if len(known) <= LIST:
+        return near or f" ({known})" * bool(words)
+    return near + f" ({see} all)" * bool(see)
 
 
 def _wrong(value: object, allowed: str, words: Iterable[str] = ()) -> ValueError:

@@ -49,7 +49,7 @@ def explained(text: str, message: str) -> str:
     stated = re.search(r"(?:^|, |one of )([A-Z][A-Za-z]+(?: [a-zA-Z]+){2,})", found[3])
     end = _offset(text, int(found[1]), int(found[2]))
     near = _near(text, end)
-    unexpected = f"unexpected {near!r}" if near else "the query ends too early, or a part of it is not allowed"
+    unexpected = f"unexpected {near!r}" if near else "ends too early, or a part is not allowed"
     return f"{_place(text, end)}: {stated[1] if stated else unexpected}"
 
 
@@ -63,8 +63,8 @@ def _undeclared(text: str) -> Problem | None:
                 declared.add(prefix)
             elif prefix not in declared:
                 add = f"PREFIX {prefix}: <{KNOWN.get(prefix, '…')}>"
-                known = ", ".join(sorted(declared))
-                return found.start(), f"prefix {prefix}: is not declared (declared: {known}): start with {add}"
+                near = suggestion(prefix, declared) or f": add {add}"
+                return found.start(), f"prefix {prefix}: is unknown{near}"
         before = found[0]
     return None
 
@@ -80,7 +80,7 @@ def _wrong_token(text: str) -> Problem | None:
         if found.lastgroup == "word" and before.upper() == "PREFIX":
             return found.start(), f"a prefix ends with a colon: PREFIX {_cut(found[0])}: <…>"
         if found.lastgroup == "word" and found[0].upper() not in WORDS:
-            return found.start(), f"{_cut(found[0])} is no word of SPARQL{suggestion(found[0].upper()[:MOST], WORDS)}"
+            return found.start(), f"{_cut(found[0])} is no word{suggestion(found[0].upper()[:MOST], WORDS)}"
         before = found[0]
     return None
 

@@ -92,7 +92,7 @@ def test_the_table_shows_what_differs(told: Project) -> None:
     shown = told.provio("best", "loss").stdout
     assert "lr = 0.01; train.batch_size = 256" in shown and "seed" not in shown
     refused = told.provio("best", "acuracy", code=3).stderr
-    assert refused == "provio: no metric 'acuracy' is recorded: did you mean 'accuracy'? (known: accuracy, loss)\n"
+    assert refused == "provio: no metric 'acuracy' is recorded: did you mean 'accuracy'?\n"
     assert "(known: accuracy, loss)" in told.provio("best", code=2).stderr
 
 

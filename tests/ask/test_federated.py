@@ -154,7 +154,7 @@ def test_files_of_both_are_one_answer(two: tuple[Project, Project]) -> None:
     """Files of records that are queried together may be targets of one query, others may not."""
     one, second = two
     assert len(second.provio("lineage", "c", "../one/b", "--as", "json").stdout) > 0
-    assert "different projects" in one.provio("lineage", "b", "../two/c", code=2).stderr
+    assert "different records" in one.provio("lineage", "b", "../two/c", code=2).stderr
 
 
 @pytest.mark.integration

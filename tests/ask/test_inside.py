@@ -317,7 +317,7 @@ def test_what_is_not_recorded_is_said(folder: Folder) -> None:
     process = made(folder).run()
     process.plain(folder.file("plain.txt"), "w").write()
     assert "of the file are /b, " in folder.ask("lineage", "out.h5#/c", code=3).stderr
-    assert "of the file no object is" in folder.ask("lineage", "plain.txt#/c", code=3).stderr
+    assert "no object in the file is recorded" in folder.ask("lineage", "plain.txt#/c", code=3).stderr
     assert "nothing is recorded of" in folder.ask("lineage", "gone.h5#/c", code=3).stderr
 
 

@@ -108,7 +108,7 @@ def test_times(monkeypatch: pytest.MonkeyPatch, text: str, found: str) -> None:
 def test_what_is_no_time(project: Project, text: str) -> None:
     """A bad time is a usage error with examples of correct times."""
     done = project.provio("lineage", "x", "--at", text, code=2)
-    assert done.stderr.startswith("provio: Invalid value for '--at': ")
+    assert done.stderr.startswith("provio: --at: ")
     assert "use 2026-11-20," in done.stderr
     assert done.stderr.count("\n") == 1
 
@@ -296,7 +296,7 @@ def test_several_targets(pipeline: Project) -> None:
     assert [nodes[iri]["depth"] for iri in document["targets"]] == [0, 0]
     done = pipeline.provio("lineage", "b", "nope", "k", "--as", "json", code=3)
     assert json.loads(done.stdout) == document
-    assert done.stderr.startswith(f"provio: nothing is recorded of {pipeline.path}/nope: ")
+    assert done.stderr.startswith("provio: nothing is recorded of nope: ")
     assert "targets" not in pipeline.lineage("b")
     lines = pipeline.provio("lineage", "b", "k").stdout.splitlines()
     assert [lines[0], lines[3:]] == ["b  2 B", ["└─ a  2 B", "", "k  2 B", "  no recorded origin"]]
@@ -565,14 +565,10 @@ def test_why_with_more_to_say(project: Project) -> None:
 
 
 def test_why_nobody_made_it(pipeline: Project) -> None:
-    """A file that no recorded program made: exit 3, and its first reader."""
+    """A file that no recorded program made: exit 3, and the query for its uses."""
     done = pipeline.provio("why", "k", code=3)
     assert done.stdout == ""
-    said = (
-        rf"provio: no recorded process made {re.escape(str(pipeline.path))}/k: "
-        r"run \S+ read it first at \S+ \S+ UTC \(provio lineage --forward shows its products\)\n"
-    )
-    assert re.fullmatch(said, done.stderr)
+    assert done.stderr == "provio: no recorded process made k; its uses: provio lineage --forward k\n"
     assert "nothing is recorded of" in pipeline.provio("why", "nope", code=3).stderr
 
 

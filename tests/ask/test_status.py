@@ -193,7 +193,7 @@ def test_removed_and_renamed_files(figure: Project) -> None:
 def test_files_that_are_not_recorded(figure: Project) -> None:
     """Exit code 3 if nothing is known of any of the files, and none of a folder; otherwise a row for each."""
     figure.sh("echo > new; mkdir empty")
-    advice = "run the command that makes or reads it under provio (provio run -- COMMAND)"
+    advice = "record its use (provio run -- COMMAND)"
     new = f"unknown   new   nothing is recorded of it: {advice}"
     record = "record   3 runs, SIZE, 0 pending"
     assert status(figure, "new", code=3) == [new, record]

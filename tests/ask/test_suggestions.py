@@ -19,5 +19,7 @@ def test_the_same_name_in_another_folder_comes_first(project: Project) -> None:
         ("tabel.csv", "out/deep/table.csv"),
     ):
         stderr = project.provio("lineage", name, code=3).stderr
-        assert stderr == f"{NOTHING}{project.path / name}: did you mean {near}?\n"
+        assert stderr == f"{NOTHING}{name}: did you mean {near}?\n"
+    # A common suffix alone is no similarity.
+    assert project.provio("lineage", "nothing.png", code=3).stderr == f"{NOTHING}nothing.png: there is no such file\n"
     assert "there is no such file" in project.provio("lineage", "quite-another", code=3).stderr

@@ -9,7 +9,7 @@ import pytest
 from conftest import Project
 
 pytestmark = pytest.mark.integration
-RECORD = "run the command that makes or reads it under provio (provio run -- COMMAND)"
+RECORD = "record its use (provio run -- COMMAND)"
 
 
 def run_name(project: Project) -> str:
@@ -19,7 +19,7 @@ def run_name(project: Project) -> str:
 
 def messages(project: Project, file: str) -> set[str]:
     """The messages of all verbs about a file that no run knows, without the file's name."""
-    start = f"provio: nothing is recorded of {project.path}/{file}: "
+    start = f"provio: nothing is recorded of {file}: "
     found = set()
     for verb in ("lineage", "why", "impact"):
         answer = project.provio(verb, file, code=3).stderr

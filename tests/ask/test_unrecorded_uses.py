@@ -10,7 +10,7 @@ from conftest import Project
 pytestmark = pytest.mark.integration
 SORT = "/usr/bin/sort was started without the preload, which the program before it took out"
 REASON = f"({SORT}: its reads and writes are not recorded)"
-RECORD = "run the command that makes or reads it under provio (provio run -- COMMAND)"
+RECORD = "record its use (provio run -- COMMAND)"
 
 
 @pytest.fixture
@@ -30,13 +30,13 @@ def test_each_verb_about_a_file_that_no_run_knows(project: Project, runs: list[s
     project.sh("echo 1 > other; touch -d '1 hour ago' other; mv other unknown")
     named = f"run {runs[0]} may have read it: not all of it could be recorded {REASON}: provio query gaps {runs[0]}"
     expected = {"a": f"{named}; else {RECORD}", "gone": f"there is no such file; {named}; else {RECORD}"}
-    expected |= {"after": RECORD, "unknown": RECORD, "missing": f"there is no such file; {RECORD}"}
+    expected |= {"after": RECORD, "unknown": RECORD, "missing": "there is no such file"}
     for file, reason in expected.items():
         for verb in (["lineage"], ["lineage", "--forward"], ["lineage", "--forward", "--stale"], ["why"], ["impact"]):
             answer = project.provio(*verb, file, code=3).stderr.strip()
-            assert answer == f"provio: nothing is recorded of {project.path}/{file}: {reason}", (verb, file)
+            assert answer == f"provio: nothing is recorded of {file}: {reason}", (verb, file)
         (found,) = json.loads(project.provio("verify", file, "--as", "json", code=3).stdout)["files"]
-        known = reason.removeprefix("there is no such file; ")
+        known = reason.removeprefix("there is no such file").removeprefix("; ") or RECORD
         assert found["word"] == "nothing is recorded of it" + ("" if known == RECORD else f": {known}"), file
 
 

@@ -38,15 +38,15 @@ def recorded(project: Project) -> Project:
     [
         (["config", "set", "zzz", "1"], "no key 'zzz' (provio config lists all)"),
         (["config", "set", "record", "zzz"], "record: 'zzz' is not allowed (provio config lists all)"),
-        (["stats", "--by", "fil"], "'--by': 'fil' is not allowed: did you mean 'file'? (see provio stats --help)"),
-        (["runs", "--as", "cvs"], "'--as': 'cvs' is not allowed (known: table, json, csv, tsv)"),
+        (["stats", "--by", "fil"], "--by: 'fil' is not allowed: did you mean 'file'?"),
+        (["runs", "--as", "cvs"], "--as: 'cvs' is not allowed (known: table, json, csv, tsv)"),
         (
             ["export", "--as", "nquad"],
-            "'--as': 'nquad' is not allowed: did you mean 'nquads'? (known: nquads, trig, ttl)",
+            "--as: 'nquad' is not allowed: did you mean 'nquads'?",
         ),
         (
             ["run", "--record", "lst", "true"],
-            "'--record': 'lst' is not allowed: did you mean 'list'? (provio config lists all)",
+            "--record: 'lst' is not allowed: did you mean 'list'? (provio config lists all)",
         ),
     ],
 )
@@ -55,7 +55,7 @@ def test_of_many_words_a_complaint_names_the_nearest_and_where_all_are(
 ) -> None:
     """The message lists the allowed words only if there are few."""
     done = project.provio(*arguments, code=125 if arguments[0] == "run" else 2)
-    assert done.stderr.removeprefix("provio: ").removeprefix("Invalid value for ").startswith(said)
+    assert done.stderr.removeprefix("provio: ").startswith(said)
     assert len(done.stderr) < 160
 
 
@@ -272,7 +272,7 @@ def test_nothing_of_the_project_is_left_after_rm(recorded: Project) -> None:
     """The record is one folder: without it, nothing is known."""
     shutil.rmtree(recorded.path / ".provio")
     assert complaint(recorded.provio("lineage", "b", code=3)) == (
-        "provio: no .provio here or above: record something first (provio run -- COMMAND), or set PROVIO_HOME\n"
+        "provio: no .provio here or above: use provio run -- COMMAND, or set PROVIO_HOME\n"
     )
 
 

@@ -29,15 +29,15 @@ MISSING = [["./interpreter"], ["./by_script"], ["./loaderless"]]
 HINTS = [
     (["./interpreter"], "./interpreter: /no/such, which it requests, does not exist"),
     (["./loaderless"], "./loaderless: /no/such.so, which it requests, does not exist"),
-    (["./bytes"], "./bytes: cannot be executed (Exec format error): it is damaged, or built for another machine"),
+    (["./bytes"], "./bytes: Exec format error: it is damaged, or built for another machine"),
     (["./folder"], "./folder: is a folder, not a program"),
     (["./dangling"], "./dangling: no such file"),
     (["no-such"], "no-such: command not found"),
-    (["named", "a"], "named: cannot be executed (Permission denied)"),
+    (["named", "a"], "named: Permission denied"),
     (["./startr", "1"], "./startr: no such file: did you mean provio run -- ./starter 1?"),
     (["starter", "1"], "starter: command not found: chmod +x ./starter, then provio run -- ./starter 1"),
     (["./starter"],
-     "./starter: cannot be executed (Permission denied): chmod +x ./starter, then provio run -- ./starter"),
+     "./starter: Permission denied: chmod +x ./starter, then provio run -- ./starter"),
     (["plain"], "plain: command not found: did you mean provio run -- ./plain?"),
     (["program.py", "-n", "2"], "program.py: command not found: did you mean provio run -- python3 program.py -n 2?"),
     (["data"], "data: command not found: did you mean provio lineage data?"),
@@ -47,8 +47,8 @@ HINTS = [
     (["cat a > b"], "cat a > b: command not found: did you mean provio run -- sh -c 'cat a > b'?"),
     (["N=4", "./plain"], "N=4: command not found: did you mean provio run -- env N=4 ./plain?"),
     (["cd", "a b"],
-     """cd: command not found, because it is built into the shell: provio run -- bash -c 'cd '"'"'a b'"'"''"""),
-    ([".", "setup"], ".: command not found, because it is built into the shell: provio run -- bash -c '. setup'"),
+     """cd: command not found outside a shell: provio run -- bash -c 'cd '"'"'a b'"'"''"""),
+    ([".", "setup"], ".: command not found outside a shell: provio run -- bash -c '. setup'"),
 ]  # fmt: skip
 
 

@@ -217,7 +217,7 @@ def test_a_run_among_files_and_a_page_without_a_name_are_wrong_calls(project: Pr
     run = project.provio("runs", "--as", "tsv").stdout.splitlines()[1].split("\t")[0].strip('"')
     for what in (["last", "b"], ["b", "last"], [run, "b"]):
         said = project.provio("view", *what, "-o", "page.html", code=2).stderr
-        assert "a run cannot be drawn with files: name" in said and not (project.path / "page.html").exists()
+        assert "a run is drawn without files: omit them" in said and not (project.path / "page.html").exists()
     project.watch("cp", "b", "last")
     project.provio("view", "b", "last", "-o", "page.html")
     for verb in ("view", "stats", "export"):

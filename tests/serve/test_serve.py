@@ -117,7 +117,7 @@ def test_queries_use_implied_classes_of_prov(site: Site) -> None:
         ("SELECT * { SERVICE <http://127.0.0.1:1/x> { ?s ?p ?o } }", 403, "SERVICE is rejected"),
         ("SELECT * { SERV\\u0049CE <http://127.0.0.1:1/x> { ?s ?p ?o } }", 403, "SERVICE is rejected"),
         ("SELECT * {", 400, "not SPARQL: line 1, column 10: { is not closed\n"),
-        ("SELECT *\n{ ?s ?p ?o . foo:b }", 400, "line 2, column 14: prefix foo: is not declared ("),
+        ("SELECT *\n{ ?s ?p ?o . foo:b }", 400, "line 2, column 14: prefix foo: is unknown: add PREFIX"),
     ],
 )
 def test_only_reading_is_answered(site: Site, sparql: str, status: int, said: str) -> None:

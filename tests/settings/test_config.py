@@ -173,7 +173,7 @@ KNOWN = "(provio config lists all)"
         ("noise.add = [3]\n", ":1: noise.add: 3 is not allowed (allowed: a list of folders or globs)"),
         (
             '[interpreters.R]\nvalues = ["-g"]\n',
-            ":1: interpreters: R: no key 'values': did you mean 'value'? (known: value, no-script, script)",
+            ":1: interpreters: R: no key 'values': did you mean 'value'?",
         ),
         (
             '[interpreters.R]\nvalue = ["g"]\n',

@@ -390,13 +390,12 @@ def test_a_file_without_a_record_because_of_a_full_disk_has_a_gap(project: Proje
         project.run("sort in > out")
     (run,) = (project.path / ".provio" / "runs").iterdir()
     gap = f"not all of run {run.name} could be recorded (no space left on the trace's file system): "
-    gap += f"provio query gaps {run.name}; else run the command that makes or reads it under provio "
-    gap += "(provio run -- COMMAND)\n"
+    gap += f"provio query gaps {run.name}; else record its use (provio run -- COMMAND)\n"
     for verb in ("lineage", "why", "impact"):
         said = project.provio(verb, "out", code=3).stderr
-        assert said == f"provio: nothing is recorded of {project.path}/out: when it was last changed {gap}", verb
+        assert said == f"provio: nothing is recorded of out: when it was last changed {gap}", verb
         said = project.provio(verb, "old", code=3).stderr
-        may = f"provio: nothing is recorded of {project.path}/old: run {run.name} may have read it: not all "
+        may = f"provio: nothing is recorded of old: run {run.name} may have read it: not all "
         assert said.startswith(f"{may}of it could be recorded (no space left on the trace's file system)"), verb
     for question in ("who-wrote", "users-of-file"):
         said = project.provio("query", question, "out").stderr

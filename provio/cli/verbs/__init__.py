@@ -17,7 +17,7 @@ from typing import Any, TypeVar, cast
 import click
 
 from provio import __version__
-from provio.base import terminal
+from provio.base import terminal, times
 from provio.base.times import SECONDS
 from provio.base.times import Between as Between
 from provio.cli import words
@@ -120,7 +120,9 @@ def call(arguments: list[str]) -> Any:
     except click.exceptions.Abort:
         return 130
     except click.ClickException as error:
-        terminal.complain(*_message(error))
+        from provio.cli import wrong_call
+
+        terminal.complain(*wrong_call.explained(error, arguments, hidden=Form.ALIASES))
         return 125 if _starts_command(arguments) else error.exit_code
 
 
@@ -131,19 +133,32 @@ def _starts_command(arguments: list[str]) -> bool:
     return arguments[:1] == ["run"] or (arguments[:1] == ["container"] and arguments[1:2] in [[mode] for mode in MODES])
 
 
-def _message(error: click.ClickException) -> tuple[str, str]:
-    """Return the error in a call, and a hint to its help."""
-    context: click.Context | None = getattr(error, "ctx", None)
-    hint = f" (see {context.command_path} --help)" if context else ""
-    if context and type(error).__name__ == "NoArgsIsHelpError" and isinstance(context.command, click.Group):
-        return f"{context.command_path}: add {', or '.join(context.command.list_commands(context))}", hint
-    if isinstance(error, click.NoSuchOption) and error.possibilities:
-        near = [option for option in error.possibilities if option not in Form.ALIASES]
-        error = click.NoSuchOption(error.option_name, possibilities=near or None, ctx=context)
-    return error.format_message(), hint
-
-
 # Shared options.
+
+
+class Count(click.IntRange):
+    """A whole number, of `min` or more."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(f"{value!r} is no whole number from {self.min:,}", param, ctx)
+
+
+class Seconds(click.FloatRange):
+    """A number of seconds, 0 or more."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(f"{value!r} is no number of seconds", param, ctx)
 
 
 class Choice(click.Choice):  # type: ignore[type-arg]
@@ -184,15 +199,14 @@ class Time(click.ParamType):  # type: ignore[type-arg]
     """A point in time, parsed by `provio.base.times`."""
 
     name = "time"
+    examples = times.EXAMPLES
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
         """Return the time in UTC."""
-        from provio.base import times
-
         try:
             return times.moment(value, datetime.now(UTC))
         except (ValueError, OverflowError):
-            self.fail(f"{value!r} is no time: use {times.EXAMPLES}", param, ctx)
+            self.fail(f"{value!r} is no time: use {self.examples}", param, ctx)
 
 
 class Since(Time):
@@ -231,9 +245,11 @@ class OutputFile(click.Path):
         super().__init__(dir_okay=False)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the name; reject an empty one."""
+        """Return the name; reject an empty one, and a folder."""
         if not value:
             self.fail("the file name is empty: give a name", param, ctx)
+        if os.path.isdir(value):
+            self.fail(f"{value} is a folder: use a file, such as {os.path.join(value, 'FILE')}", param, ctx)
         return super().convert(value, param, ctx)
 
 
@@ -253,7 +269,7 @@ def stoppable(verb: Callable[..., int]) -> Callable[..., int]:
         return verb(**options) if code is None else code
 
     text = "Stop after SECONDS without a result (exit code 124); 0, the default: never."
-    return click.option("--timeout", type=float, metavar="SECONDS", help=text)(memory_option(with_limits))
+    return click.option("--timeout", type=Seconds(), metavar="SECONDS", help=text)(memory_option(with_limits))
 
 
 def memory_option(verb: Callable[..., int]) -> Callable[..., int]:
@@ -314,9 +330,19 @@ def level_option(verb: Verb) -> Verb:
     return click.option("--level", type=Choice(["folder", "file", "dataset"]), help=text)(verb)
 
 
+def _in_order(_context: click.Context, _param: click.Parameter, value: Between | None) -> Between | None:
+    first, last = value or (None, None)
+    is_late = isinstance(first, datetime) and isinstance(last, datetime) and first > last
+    if is_late or (isinstance(first, timedelta) and isinstance(last, timedelta) and first > last):
+        raise click.BadParameter("the second time is before the first")
+    return value
+
+
 def runs_options(verb: Verb) -> Verb:
     """Add `--campaign`, `--name` and `--between`, which select runs."""
-    between = click.option("--between", type=(Bound(Since()), Bound(Time())), metavar="T1 T2", help=BETWEEN)
+    between = click.option(
+        "--between", type=(Bound(Since()), Bound(Time())), metavar="T1 T2", callback=_in_order, help=BETWEEN
+    )
     verb = between(verb)
     campaign = click.option("--campaign", metavar="C", help="Only runs of this campaign.")
     return campaign(click.option("--name", metavar="N", help="Only runs with this name.")(verb))
@@ -342,7 +368,7 @@ def walk_options(verb: Verb) -> Verb:
         click.option("--all", "everything", is_flag=True, help="Show system files, pipes and temporary files too."),
         click.option("--until", multiple=True, metavar="GLOB", help="Show files that match, but do not follow them."),
         click.option("--via", type=VIA, default="carried", show_default=True, help=via),
-        click.option("--depth", type=click.IntRange(min=1), help="Follow at most this many steps from file to file."),
+        click.option("--depth", type=Count(min=1), help="Follow at most this many steps from file to file."),
         click.option("--forward", is_flag=True, help="Show the files made from FILE instead of its sources."),
     ):
         verb = option(verb)

@@ -8,17 +8,18 @@ import re
 import click
 
 from provio.base import terminal
+from provio.cli.verbs import Choice, Count
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 OPTIONS = {"modules": "module"}  # parameters whose name differs from the option
 
 
 @click.command("batch", short_help="Print a job script that records a command.")
-@click.argument("system", type=click.Choice(["slurm", "pbs", "lsf"]))
+@click.argument("system", type=Choice(["slurm", "pbs", "lsf"]))
 @click.option("--name", default="", help="The name of the job and of the run.")
 @click.option("--campaign", default="", help="The campaign that the run belongs to.")
-@click.option("--nodes", type=click.IntRange(1), default=1, show_default=True, help="The number of hosts.")
-@click.option("--tasks", type=click.IntRange(1), default=1, show_default=True, help="The number of ranks of COMMAND.")
+@click.option("--nodes", type=Count(1), default=1, show_default=True, help="The number of hosts.")
+@click.option("--tasks", type=Count(1), default=1, show_default=True, help="The number of ranks of COMMAND.")
 @click.option(
     "--time", "time_limit", default="", metavar="LIMIT", help="The time limit, in the syntax of the batch system."
 )

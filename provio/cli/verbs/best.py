@@ -8,7 +8,8 @@ import click
 
 from provio.ask import session
 from provio.base import terminal
-from provio.cli.verbs import FORMS, Between, Form, runs_options, stoppable, store_option
+from provio.base.errors import NothingKnown
+from provio.cli.verbs import FORMS, Between, Count, Form, runs_options, stoppable, store_option
 
 if TYPE_CHECKING:
     from provio.ask.experiments import Best
@@ -22,7 +23,7 @@ SHOWN = 13  # characters of a run's id
 @click.argument("metric", required=False)
 @click.option("--max", "low", flag_value=False, type=bool, default=None, help="The highest value is the best.")
 @click.option("--min", "low", flag_value=True, type=bool, help="The lowest value is the best [default of losses].")
-@click.option("--limit", type=click.IntRange(min=0), help="At most this many rows; 0: all [default: 20 in a table].")
+@click.option("--limit", type=Count(min=0), help="At most this many rows; 0: all [default: 20 in a table].")
 @click.option("--as", "form", cls=Form, type=FORMS, default="table", show_default=True)
 @runs_options
 @store_option
@@ -54,6 +55,8 @@ def command(
     reader = restrict(store, Selection(campaign=campaign, name=name, between=between))
     if metric is None:
         known = experiments.metric_names(reader)
+        if not known:
+            raise NothingKnown(experiments.NO_METRIC)
         raise click.UsageError(f"no metric: name one{among('', known, 'provio query metrics-of-run lists')}")
     low = experiments.lowest(metric) if low is None else low
     found = experiments.found(reader, metric, low)

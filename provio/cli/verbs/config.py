@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,7 +26,21 @@ def _scope(verb: Callable[..., Any]) -> Callable[..., Any]:
     )
 
 
-@click.group("config", short_help="Show and change settings.", invoke_without_command=True)
+class Settings(click.Group):
+    """The verb's own verbs; for a setting in place of one, the error is the call that reads or sets it."""
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[Any, Any, list[str]]:
+        """Return the called verb; raise UsageError for a setting."""
+        key, _, value = args[0].partition("=")
+        with contextlib.suppress(ConfigError):
+            if args[0] not in self.commands and edit.named(key):
+                words = [key, *filter(None, [value]), *args[1:]]
+                call = f"{ctx.command_path} {'get' if len(words) == 1 else 'set'} {shlex.join(words)}"
+                raise click.UsageError(f"{args[0]!r} is a setting: did you mean {call}?", ctx)
+        return super().resolve_command(ctx, args)
+
+
+@click.group("config", cls=Settings, short_help="Show and change settings.", invoke_without_command=True)
 @click.option("--as", "form", cls=Form, type=FORMS, default="table", show_default=True)
 @click.pass_context
 def command(context: click.Context, form: str) -> int:

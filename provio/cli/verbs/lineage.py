@@ -9,6 +9,7 @@ import click
 from provio.base import terminal
 from provio.cli.verbs import (
     Choice,
+    Count,
     Form,
     code_option,
     fold_option,
@@ -33,9 +34,7 @@ LINEAGE_FORMS = Choice(["tree", "table", "json", "csv", "tsv", "dot", "ttl"])
 @level_option
 @code_option
 @click.option("--paths", "ways", is_flag=True, help="Each path from the file to a source, one per line.")
-@click.option(
-    "--most", type=click.IntRange(min=1), default=MOST_PATHS, show_default=True, help="At most this many --paths."
-)
+@click.option("--most", type=Count(min=1), default=MOST_PATHS, show_default=True, help="At most this many --paths.")
 @click.option("--as", "form", cls=Form, type=LINEAGE_FORMS, default="tree", show_default=True)
 @fold_option
 @store_option

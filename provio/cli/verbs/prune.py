@@ -26,6 +26,7 @@ class Before(Time):
     """A point in time, given as an age or a time; a date means its start."""
 
     name = "age"
+    examples = "30d, 12h or 2026-11-20"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
         """Return the time in UTC."""

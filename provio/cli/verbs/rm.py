@@ -40,7 +40,7 @@ def command(runs: tuple[str, ...], before: datetime | None, dry_run: bool, yes: 
              provio rm --older-than 30d --dry-run
     """
     if bool(runs) == bool(before):
-        raise click.UsageError("name RUNS, or give --older-than AGE (30d, 12h, 2026-11-20): one of them")
+        raise click.UsageError("name RUNS, or give --older-than AGE (30d, 2026-11-20)")
     if before:
         return remove_old(before, dry_run, yes, lost, fast)
     from provio.ask import federated

@@ -9,7 +9,7 @@ import click
 
 from provio.ask import session
 from provio.base import terminal
-from provio.cli.verbs import FORMS, Between, Choice, Form, runs_options, stoppable, store_option
+from provio.cli.verbs import FORMS, Between, Choice, Count, Form, runs_options, stoppable, store_option
 from provio.trace import run_source
 
 MOST = 100  # runs shown on a terminal
@@ -26,9 +26,7 @@ TITLES = {"size": "record", "files": "in files"}  # not those that a run wrote
 
 @click.command("runs", short_help="List the recorded runs.")
 @click.option("--as", "form", cls=Form, type=FORMS, default="table", show_default=True)
-@click.option(
-    "--limit", type=click.IntRange(min=1), help="Only the last rows [default: 100 on a terminal, otherwise all]."
-)
+@click.option("--limit", type=Count(min=1), help="Only the last rows [default: 100 on a terminal, otherwise all].")
 @click.option("--sort", type=Choice(COLUMNS), help="Sort by this column, the largest value last [default: start].")
 @click.option("--status", type=Choice([*STATUS]), help="Only runs that ended so.")
 @runs_options

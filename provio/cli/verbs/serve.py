@@ -11,7 +11,7 @@ from provio.ask import session
 from provio.base import terminal
 from provio.base.errors import ProvioError
 from provio.base.records import replace
-from provio.cli.verbs import memory_option
+from provio.cli.verbs import Seconds, memory_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +27,7 @@ SECONDS = 60.0
 @click.option("--token", type=click.Path(dir_okay=False), metavar="FILE",
               help="Require the token in FILE (created if missing); or set PROVIO_TOKEN.")  # fmt: skip
 @click.option("--open", "opened", is_flag=True, help="Open the page in a browser.")
-@click.option("--timeout", "longest", type=click.FloatRange(min=0), metavar="SECONDS",
+@click.option("--timeout", "longest", type=Seconds(), metavar="SECONDS",
               help="Time limit of a query; 0: none [default: the setting, or 60].")  # fmt: skip
 @memory_option
 def command(bind: str, token: str | None, opened: bool, longest: float | None, max_memory: str | None) -> int:

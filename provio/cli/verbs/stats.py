@@ -10,7 +10,7 @@ import click
 from provio.ask import session
 from provio.base import terminal
 from provio.base.errors import NothingKnown
-from provio.cli.verbs import FORMS, Between, Choice, Form, OutputFile, runs_options, stoppable, store_option
+from provio.cli.verbs import FORMS, Between, Choice, Count, Form, OutputFile, runs_options, stoppable, store_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +36,7 @@ LIMIT, OF_A_RULE = 20, 2  # rows of a table, findings of one rule
 )
 @click.option("--sort", type=Choice(["time", "calls", "bytes", "errors", "name"]), default="time",
               show_default=True, help="Sort by this.")  # fmt: skip
-@click.option("--limit", type=click.IntRange(min=0), help="At most this many rows; 0: all [default: 20 in a table].")
+@click.option("--limit", type=Count(min=0), help="At most this many rows; 0: all [default: 20 in a table].")
 @click.option("--all", "every", is_flag=True, help="All runs together, instead of the last.")
 @click.option("--across", "across", is_flag=True, help="Compare these runs: mean, deviation, outliers.")
 @click.option("-o", "--output", type=OutputFile(), help="Write an HTML page, with a time line.")

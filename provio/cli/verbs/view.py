@@ -13,7 +13,7 @@ from provio.ask import session
 from provio.base import terminal
 from provio.base.errors import NothingKnown
 from provio.base.text import plural
-from provio.cli.verbs import Choice, OutputFile, stoppable, store_option, walk_options
+from provio.cli.verbs import Choice, Count, OutputFile, stoppable, store_option, walk_options
 
 if TYPE_CHECKING:
     from provio.ask.document import LineageDocument
@@ -45,7 +45,7 @@ class Drawn(NamedTuple):
     help="The level shown first; the page can switch [default: file]. folder: each folder once, and no other level.",
 )
 @click.option("--steps", type=Choice(["process", "io"]), help="Show processes first, or single operations on files.")
-@click.option("--max-nodes", "most", type=click.IntRange(min=20), default=1500, show_default=True, help=FOLDED)
+@click.option("--max-nodes", "most", type=Count(min=20), default=1500, show_default=True, help=FOLDED)
 @click.option("--open", "show", is_flag=True, help="Open the page in a browser.")
 @walk_options
 @store_option
@@ -128,9 +128,7 @@ def _are_files(arguments: tuple[str, ...]) -> bool:
 
     for name in arguments if len(arguments) > 1 else ():
         if (LAST.fullmatch(name) or RUN_ID.fullmatch(name)) and not os.path.lexists(name):
-            raise click.UsageError(
-                f"a run cannot be drawn with files: name {name} alone, or only files (./{name} is a file)"
-            )
+            raise click.UsageError(f"a run is drawn without files: omit them, or name the file ./{name}")
     return len(arguments) > 1 or any("/" in name or "#" in name or os.path.lexists(name) for name in arguments)
 
 

@@ -37,7 +37,7 @@ def command(word: str | None, kind: str | None, own: bool, form: str) -> int:
         below = vocabulary_list.below(every, word)
         if not below:
             near = suggestion(word, [one.local for one in every])
-            raise NothingKnown(f"no word {word!r}{near}: provio vocab lists all")
+            raise NothingKnown(f"no word {word!r}{near} (provio vocab lists all)")
         found = [one for one in found if one.word in below]
     if not found and own:
         raise NothingKnown("you have no words of your own: name Turtle files in the setting ontology (provio config)")

@@ -99,7 +99,7 @@ def form_of(image: str) -> str:
     if os.path.exists(image):
         return _of_file(image)
     if image.startswith(("/", "./", "../")) or image.endswith((".sif", ".sqfs", ".sqsh")):
-        raise ProvioError(f"there is no image {image}: give a file, a folder, docker://NAME or the name of one")
+        raise ProvioError(f"there is no image {image}: give a file, a folder, a name or docker://NAME")
     return NAME
 
 

@@ -181,7 +181,7 @@ class StoreReader(OneGraphStore):
             recorded = len(home.run_folders())
             if recorded:
                 raise NothingKnown(f"{recorded} recorded in {home.path}, none merged: provio merge shows the reason")
-            raise NothingKnown(f"nothing is recorded in {home.path} yet: record something (provio run -- COMMAND)")
+            raise NothingKnown(f"nothing is recorded in {home.path} yet: use provio run -- COMMAND")
         name, fd = held
         self.release = partial(snapshots.release, home, name, fd)
         folder, shown = home.kept, home.snapshots / name
