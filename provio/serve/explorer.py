@@ -82,7 +82,6 @@ class Queries:
     def statistics(self, request: Request) -> dict[str, Any]:
         """Return the facts of a run, and its I/O by operation, by file, and bottlenecks."""
         from provio.stats import figures
-        from provio.stats.tally import rows
 
         run = self._run(request["run"])
         facts = runs.facts(self.store, run)
@@ -91,8 +90,8 @@ class Queries:
             "run": run,
             "facts": [fact for fact in facts if fact[2] is None],
             "files": {key: [fact for fact in facts if fact[0] == key][:ROWS] for key in ("wrote", "read")},
-            "operations": rows(found, ("operation",))[:ROWS],
-            "slow": rows(found, ("bottleneck",))[:ROWS],
+            "operations": found.rows("operation")[:ROWS],
+            "slow": found.rows("bottleneck")[:ROWS],
             "unknown": found.unknown(),
         }
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
+from provio.base.common_names import all_completed
 from provio.base.errors import NothingKnown, ProvioError, TimedOut, TooMuchMemory
 from provio.render.page import lineage
 from provio.serve.access import Guard
@@ -210,7 +211,7 @@ def _content(text: str, suffix: str) -> Reply:
 
 
 def _json(answer: Any) -> Reply:
-    content = json.dumps(answer, ensure_ascii=False).encode("utf-8", "replace")
+    content = json.dumps(all_completed(answer), ensure_ascii=False).encode("utf-8", "replace")
     return Reply(200, [("Content-Type", "application/json"), ("Content-Length", str(len(content)))], [content])
 
 
