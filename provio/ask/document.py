@@ -309,7 +309,7 @@ def changed_at(version: str | None) -> str:
     return instant_text(earliest(version)) if version and VERSION.match(version) else ""
 
 
-EDITED: Final = "changed after "  # the start of the gap of a file that was edited between two runs
+EDITED: Final = "edited outside provio"  # the start of the gap of a file that was edited between two runs
 
 
 def not_stale(document: LineageDocument) -> str:

@@ -22,13 +22,15 @@ class Rule(NamedTuple):
     """Files whose paths match `paths`, if the command lines of all their recorded readers match `readers`. If `paths`
     has a group `of`, only next to a file of this path.
 
-    Data pass `through` a temporary file from its maker to its reader; without, a file ends the lineage.
+    Data pass `through` a temporary file from its maker to its reader; without, a file ends the lineage. So does one of
+    `imported` files, if no recorded program made it.
     """
 
     title: str
     paths: str
     readers: str = ""
     through: bool = False
+    imported: bool = False
 
 
 RULES = (
@@ -36,7 +38,13 @@ RULES = (
     Rule("Nextflow", r".*/\.nextflow(/.*|\.log.*)|.*/[0-9a-f]{2}/[0-9a-f]{30}/\.(command\.\w+|exitcode)"),
     Rule("DVC", r".*/\.dvc/(?!cache/).*"),
     Rule("git", r".*/\.git/(?!objects/).*", readers=r"(\S*/)?git(-\S*)?( .*)?"),
-    Rule("contents that git keeps", r".*/\.git/objects/.*", readers=r"(\S*/)?git(-\S*)?( .*)?", through=True),
+    Rule(
+        "contents that git keeps",
+        r".*/\.git/objects/.*",
+        readers=r"(\S*/)?git(-\S*)?( .*)?",
+        through=True,
+        imported=True,
+    ),
     Rule("caches", r".*/\.cache/.*"),
     Rule(
         "lists of fonts",
@@ -106,7 +114,7 @@ def found(nodes: Collection[Node], edges: Iterable[tuple[str, str, str]], throug
     for node in nodes:
         if node["type"] == "FileVersion" and "path" in node:
             rule = rule_of(node["path"])
-            if rule and rule.through is through and _is_beside(rule, node["path"], nodes):
+            if rule and (rule.through is through or rule.imported) and _is_beside(rule, node["path"], nodes):
                 files[node["iri"]] = node, rule
     own = set() if through else {node["iri"] for node in nodes if "@" in node["iri"] and is_attribute(node["iri"])}
     if not files:
@@ -122,7 +130,8 @@ def found(nodes: Collection[Node], edges: Iterable[tuple[str, str, str]], throug
     return own | {
         iri
         for iri, (node, rule) in files.items()
-        if _applies(rule, [by_iri[one] for one in readers[iri] if one in by_iri])
+        if (rule.through is through or not makers[iri])
+        and _applies(rule, [by_iri[one] for one in readers[iri] if one in by_iri])
         and not _is_named(node["path"], (by_iri[one] for one in readers[iri] | makers[iri] if one in by_iri))
     }
 

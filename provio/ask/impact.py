@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 from provio.ask import run_uses
 from provio.ask.document import Edge, Gap, Lineage, LineageDocument, command_line, targets
+from provio.ask.housekeeping import rule_of
 from provio.ask.nodes import describe_with_programs, is_member
 from provio.ask.paths import Ways, made_from, order
 from provio.ask.redo import Redo, commands, is_cache, sort_after
@@ -95,14 +96,14 @@ def impact(reader: Reader, document: LineageDocument, starts: set[str]) -> Impac
 
 
 def _without_scratch(reader: Reader, absent: list[LeftOut]) -> list[LeftOut]:
-    """Return the absent products without those that their own run removed: temporary files and journals."""
+    """Return the absent products without temporary files: those that their own run removed, and housekeeping."""
     iris = {one["product"] for one in absent if one["reason"] == "gone"}
     made, removed = (
         {(version, run_uses.run_of(activity)) for version, activity in run_uses.pairs(reader, f"?v {tie} ?a", iris)}
         for tie in ("prov:wasGeneratedBy", "prov:wasInvalidatedBy")
     )
     scratch = {version for version, _ in made & removed}
-    return [one for one in absent if one["product"] not in scratch]
+    return [one for one in absent if one["product"] not in scratch and rule_of(one["path"]) is None]
 
 
 def _with_makers(reader: Reader, document: LineageDocument) -> LineageDocument:

@@ -14,14 +14,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from provio.ask import failures, housekeeping, incomplete
-from provio.ask.document import AGENTS, Edge, Gap, LineageDocument, Node, Via
+from provio.ask.document import AGENTS, PIPES, Edge, Gap, LineageDocument, Node, Via
 from provio.ask.document import targets as targets_of
 from provio.ask.nodes import describe_with_programs, gaps, label, noise, order
 from provio.ask.started_as import name_activities
 from provio.ask.target import Target
-from provio.ask.walk import USED, WEIGHTS, Walk, follow
+from provio.ask.walk import USED, WEIGHTS, Nodes, Walk, follow
 from provio.base import terminal
-from provio.base.vocab import PROV, local_name
+from provio.base.vocab import PROV, RDF, local_name
 from provio.store import Reader
 
 if TYPE_CHECKING:
@@ -215,9 +215,15 @@ def find(reader: Reader, targets: Sequence[Target], scope: Scope, others: Iterab
         programs=ran,
         gaps=near,
         hidden=len(hidden_nodes - walk.activities),
-        control=len(tied - system) + len(weak),
+        control=len(tied - system - _plumbing(walk.known, tied)) + len(weak),
         runs=runs,
     )
+
+
+def _plumbing(known: Nodes, entities: set[str]) -> set[str]:
+    """Return the pipes, connections and shared memory among entities: they are no files."""
+    properties = known.of(entities)
+    return {iri for iri in entities if {*map(local_name, properties[iri].get(RDF + "type", ()))} & PIPES}
 
 
 def _own_files(walk: Walk, nodes: list[Node], leaves: dict[str, Node]) -> set[str]:

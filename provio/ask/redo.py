@@ -118,8 +118,8 @@ def typed(words: Sequence[str], streams: Sequence[str], cwd: str | None) -> list
 
 
 def is_cache(path: str) -> bool:
-    """Return whether a path is that of a compiled module, which Python makes again by itself."""
-    return path.endswith((".pyc", ".pyo")) or "/__pycache__/" in path
+    """Return whether a path is that of a compiled module, or of content that git keeps: no user makes it again."""
+    return path.endswith((".pyc", ".pyo")) or "/__pycache__/" in path or "/.git/objects/" in path
 
 
 def sort_after(needs: dict[Key, list[Key]]) -> list[Key]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from provio.ask import run_uses
 from provio.ask.content import CHANGED, MISSING, SAME, UNKNOWN, Contents
-from provio.ask.document import ACTIVITIES, Lineage, LineageDocument, Stale, targets
+from provio.ask.document import ACTIVITIES, EDITED, Lineage, LineageDocument, Stale, targets
 from provio.ask.nodes import PHASE
 from provio.ask.paths import Ways, made_from, order
 from provio.ask.redo import is_cache
@@ -130,14 +130,17 @@ class Names:
 def only_stale(
     reader: Reader, document: LineageDocument, code: bool = True, limits: Iterable[str] = ()
 ) -> LineageDocument:
-    """Return the document with only the stale products, their inputs, and the paths from there to the targets, and with
-    all gaps: an input that was not observed may have changed. Without `code`, changed programs are reasons, but neither
-    they nor their origins are shown. `limits` are why something may be stale that the document does not contain."""
+    """Return the document with only the stale products, their inputs, and the paths from there to the targets.
+
+    It has all gaps, except those of omitted files that the user edited: an input that was not observed may have
+    changed. Without `code`, changed programs are reasons, but only stale ones are shown with their origins. `limits`
+    are why something may be stale that the document does not contain.
+    """
     finder = Finder(reader, Lineage(document))
     stale = finder.find()
     if not code and document["direction"] == "backward":
         stale = _without_code(stale, targets(document))
-    kept = {iri for one in stale for iri in (one["product"], *(() if "code" in one and not code else (one["input"],)))}
+    kept = {iri for one in stale for iri in (one["product"], *((one["input"],) if code or _leads_on(one) else ()))}
     kept |= {maker for one in stale for maker in finder.lineage.objects(one["product"], "wasGeneratedBy")}
     kept = finder.between(kept) | set(targets(document))
     programs = {
@@ -151,6 +154,7 @@ def only_stale(
         **document,
         "nodes": [node for node in document["nodes"] if node["iri"] in kept],
         "edges": [edge for edge in document["edges"] if edge["subject"] in kept and edge["object"] in kept],
+        "gaps": [gap for gap in document["gaps"] if gap["about"] in kept or not gap["reason"].startswith(EDITED)],
         "only": "stale",
         "stale": stale,
     }
@@ -167,8 +171,13 @@ def _without_code(stale: list[Stale], starts: Iterable[str]) -> list[Stale]:
     for one in reversed(stale):
         if one["product"] in shown:
             found.insert(0, one)
-            shown |= set() if "code" in one else {one["input"]}
+            shown |= {one["input"]} if _leads_on(one) else set()
     return found
+
+
+def _leads_on(one: Stale) -> bool:
+    """Return whether an answer without code shows an input: data, or a program that is itself stale."""
+    return "code" not in one or one["reason"] == "stale"
 
 
 class Finder:

@@ -68,7 +68,7 @@ def command(argv: str, run: str) -> str:
     rest = typed[2:] if typed[0] == "jupyter" else typed[1:]
     if argv != run and rest and argv.endswith(" " + " ".join(rest)) and name(argv, "") == name(run, ""):
         return run
-    if "/bin/exec/R " in argv:
+    if "/bin/exec/R " in argv or "/lib/R/bin/R " in argv:
         words = arguments(argv)
         script = next((word[7:] for word in words if word.startswith("--file=")), "")
         after = words[words.index("--args") + 1 :] if "--args" in words else []

@@ -268,7 +268,7 @@ class Verifier:
         if now == one.version and found.state != CHANGED:
             return "same", not_compared
         if found.state == SAME:
-            return "touched", "its times or its place differ, its content does not"
+            return "touched", "same content, other times or place"
         if not _is_here(one):
             return "elsewhere", "another file of this name is here"
         return "changed", self._by(one) or not_compared or found.reason * (found.reason == NOT_REGULAR)

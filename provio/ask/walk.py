@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice, product
 
-from provio.ask.document import Node
+from provio.ask.document import PIPES, Node, local_name
+from provio.ask.housekeeping import rule_of
 from provio.base.turtle import instant_text
 from provio.base.vocab import NS, PROV, RDF, RDFS
 from provio.lineage.identity import BASE, is_within_files
@@ -212,9 +213,10 @@ def follow(
 ) -> Walk:
     """Follow the graph from entities, level by level: entity → activity → (earlier activities) → entities.
 
-    `depth` limits the steps from content to content. `ends` returns those of the newly found entities beyond which the
-    walk does not go. `code` also follows the programs that processes ran. `ways_of` determines the steps from entities;
-    the default follows files. `everything` also goes beyond the replies of the system's programs.
+    `depth` limits the steps from file to file; plumbing (a pipe, byte code) and its other end are in one step. `ends`
+    returns those of the newly found entities beyond which the walk does not go. `code` also follows the programs that
+    processes ran. `ways_of` determines the steps from entities; the default follows files. `everything` also goes
+    beyond the replies of the system's programs.
     """
     # Activities may have very many inputs: they are read with the activity only if all are needed.
     walk = Walk(list(starts), forward, known=Nodes(reader, () if ways_of else (USED,)))
@@ -222,8 +224,8 @@ def follow(
     ways = (ways_of or Ways)(reader, walk)
     walk.entities.update(dict.fromkeys(walk.starts, 0))
     frontier = list(walk.starts)
-    while frontier and (depth is None or walk.level < depth):
-        walk.level += 1
+    while frontier and (depth is None or walk.level < depth or (frontier := _plumbing(walk, frontier))):
+        walk.level += depth is None or walk.level < depth
         activities, direct = set[str](), set[str]()
         while frontier:
             count = len(walk.edges)
@@ -253,6 +255,17 @@ def _new(
     walk.entities.update(dict.fromkeys(new, depth))
     stopped = (ends(new) if ends else set()) | (set() if everything else _answers(walk, new))
     return [iri for iri in new if iri not in stopped]
+
+
+def _plumbing(walk: Walk, frontier: list[str]) -> list[str]:
+    """Return the pipes and connections without a name, and the temporary files."""
+    known, found = walk.known.of(frontier), []
+    for iri in frontier:
+        path = min(known[iri].get(NS + "path", ("",)))
+        rule = rule_of(path)
+        if rule.through if rule else not path and {*map(local_name, known[iri].get(RDF + "type", ()))} & PIPES:
+            found.append(iri)
+    return found
 
 
 def _same_content(edges: Iterable[tuple[str, str, str]]) -> set[str]:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import NotRequired, TypedDict
 
 from provio.ask import incomplete, started_as, suggestions
-from provio.ask.document import PIPES, Gap, Node
+from provio.ask.document import PIPES, Edge, Gap, Lineage, LineageDocument, Node
 from provio.ask.failures import Failures
 from provio.ask.lineage import Found, Scope, find
 from provio.ask.member_origins import Origins
@@ -15,6 +15,7 @@ from provio.ask.nodes import describe, is_member
 from provio.ask.run_uses import run_of
 from provio.ask.target import Target
 from provio.ask.walk import Nodes
+from provio.ask.works import TIES, Works
 from provio.base.errors import NothingKnown, NotYet
 from provio.base.vocab import PROV, local_name
 from provio.store import Reader
@@ -76,7 +77,7 @@ def why(reader: Reader, target: Target) -> Reason:
     if not {"exitCode", "signal"} & process.keys() and all(one.get("pid") == process.get("pid") for one in launchers):
         # Only provio waited for it: its exit code is that of the run.
         process |= {name: run[name] for name in ("exitCode", "signal") if name in run}
-    inputs = _inputs(found, made[0])
+    inputs = _inputs(found, made)
     reason = Reason(
         target=target.iri, path=target.path or own.get("path") or own["label"], process=process, run=run,
         read=inputs["read"], carried=inputs["carried"], kept=inputs["kept"], hidden=found.hidden,
@@ -136,20 +137,33 @@ def _facts(reader: Reader, iri: str) -> dict[str, str]:
     return facts
 
 
-def _inputs(found: Found, made: str) -> dict[str, list[Node]]:
-    """Return the inputs of a version's maker, those of its earlier phases, and the kept versions, sorted by name."""
-    read = {object_ for _, predicate, object_ in found.edges if predicate == PROV + "used"}
-    revised = {object_ for subject, word, object_ in found.edges if (subject, word) == (made, PROV + "wasRevisionOf")}
-    kept = {iri for iri in revised if not iri.startswith(made + "~")}
+def _inputs(found: Found, made: tuple[str, str, str]) -> dict[str, list[Node]]:
+    """Return the inputs of a version's maker, also those through pipes, those of its earlier phases, and the kept
+    versions, sorted by name."""
+    version, activity, _ = made
+    revised = {end for subject, word, end in found.edges if (subject, word) == (version, PROV + "wasRevisionOf")}
+    kept = {iri for iri in revised if not iri.startswith(version + "~")}
+    ties = {iri: TIES.index(node["via"].replace("data", "")) for iri, node in found.leaves.items()}
+    ties.update(_ends(found, version, activity))
     nodes = [*found.leaves.values(), *(node for node in found.nodes if node.get("depth") == 1)]
     nodes.sort(key=lambda node: (node.get("path") or node["label"], node["iri"]))
     nodes.sort(key=lambda node: node["type"] in PIPES)
-    used = [node for node in nodes if node["iri"] in found.leaves or node["iri"] in read]
     return {
-        "read": [node for node in used if node.get("via") == "data"],
-        "carried": [node for node in used if node.get("via") == "carried"],
+        "read": [node for node in nodes if ties.get(node["iri"]) == 0],
+        "carried": [node for node in nodes if ties.get(node["iri"], 0) > 0],
         "kept": [node for node in nodes if node["iri"] in kept],
     }
+
+
+def _ends(found: Found, version: str, activity: str) -> dict[str, int]:
+    """Return the inputs of a version's maker, each with its tie (`provio.ask.works`)."""
+    edges = [Edge(subject=s, predicate=p, object=o) for s, p, o in found.edges]
+    document = LineageDocument(
+        target=version, nodes=found.nodes, edges=edges, gaps=[], hidden=0, control=0, direction="backward"
+    )
+    works = Works(Lineage(document))
+    makers = works.makers(version)
+    return works.of(makers if activity in makers else [activity]).ends
 
 
 def _launchers(reader: Reader, activity: str, process: str) -> list[dict[str, str]]:

@@ -38,7 +38,8 @@ class Words(NamedTuple):
 class Work:
     """Activities that worked together and the files at their ends (backward: used, forward: made), each with its tie.
 
-    `direct` are the ends that also other ties than plumbing lead to; `plumbing` is between the activities. `programs`
+    `direct` are the ends that also other ties than plumbing lead to, `pooled` those of other processes of the same
+    program; `plumbing` is between the activities. `programs`
     are the first activities of each program, `pipes` lead from one program to the next in the direction of the search;
     both are in the order of the search.
     """
@@ -47,6 +48,7 @@ class Work:
     activities: dict[str, int] = field(default_factory=dict)
     ends: dict[str, int] = field(default_factory=dict)
     direct: set[str] = field(default_factory=set)
+    pooled: set[str] = field(default_factory=set)
     plumbing: dict[str, None] = field(default_factory=dict)
     programs: list[str] = field(default_factory=list)
     pipes: dict[tuple[int, int], None] = field(default_factory=dict)
@@ -116,8 +118,20 @@ class Works:
                             queues[max(tie, weight)].append((other, program, piped))
                 for end in self._add_ends(iri, tie, piped, work):
                     joined = self.lineage.node[end]["type"] in PIPES and tie < TIES.index("control")
-                    queue.extend(self._next(self.beyond(end), program, work, numbers if joined else None))
+                    for one in self._next(self.beyond(end), program, work, numbers if joined else None):
+                        queues[max(tie, self._is_message(iri, one[0]))].append(one)
+        if not any(work.ends[end] == 0 for end in work.direct):  # it only collected the results of its pool
+            carried = (end for end in work.pooled - work.direct if TIES[work.ends[end]] == "carried")
+            work.ends.update(dict.fromkeys(carried, 0))
         return work
+
+    def _is_message(self, activity: str, other: str) -> bool:
+        """Return whether a pipe is between processes of one program, and its reader also used files itself. All
+        data from the pipe are then carried, like all that the program had read before."""
+        reader = other if self.forward else activity
+        if self.program(activity) != self.program(other):
+            return False
+        return any(used not in self.plumbing for used in self.lineage.objects(reader, "used"))
 
     def _add_ends(self, activity: str, tie: int, piped: bool, work: Work) -> list[str]:
         """Add the files of an activity, and return its plumbing that is new."""
@@ -127,6 +141,8 @@ class Works:
                 work.ends.setdefault(end, tie)
                 if not piped:
                     work.direct.add(end)
+                elif self.program(activity) == self.program(work.start[0]):
+                    work.pooled.add(end)
             elif end not in work.plumbing:
                 work.plumbing[end] = None
                 new.append(end)

@@ -20,7 +20,7 @@ FOLDERS = ("notices", "notices/printed")
 MOST = 3  # lines about runs that a verb prints
 SHORT = 18  # characters of a run's id
 GAP = f" <{RDF}type> <{NS}Gap> "
-EDITED = f'~untracked> <{NS}reason> "changed after '  # a file that the user edited between runs: no news
+EDITED = f'~untracked> <{NS}reason> "edited outside provio'  # a file that the user edited between runs: no news
 STATED = re.compile(r"/(gap|g1|unwatched|e[0-9]+|damage)>$")  # endings of gaps that the line at the end of a run counts
 
 

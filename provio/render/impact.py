@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from provio.ask import fold as folding
-from provio.ask.document import local_name
+from provio.ask.document import EDITED, local_name
 from provio.base.table import align
 from provio.base.text import plural, printable, shorter_path
 from provio.render import redo as commands
@@ -65,10 +65,21 @@ def _notes(impact: Impact, folder: str | None, fold: bool, unicode: bool) -> lis
     ]
     if not impact["steps"]:
         notes.insert(0, NOTHING_RECORDED if impact["gaps"] else NOTHING)
-    reasons = list(dict.fromkeys(gap["reason"] for gap in impact["gaps"]))
+    reasons = list(dict.fromkeys(_gaps(impact, folder)))
     notes += [f"! {reason}" for reason in reasons[:MOST]]
     notes += [f"! {plural(len(reasons) - MOST, 'other gap')} (--as json)"] if len(reasons) > MOST else []
     return [printable(note, unicode) for note in notes]
+
+
+def _gaps(impact: Impact, folder: str | None) -> Iterator[str]:
+    """Yield the reasons of gaps; of files that the user edited only those that are not of the query, with names."""
+    names = {one["product"]: shorter_path(one["path"], folder) for one in (*impact["steps"], *impact["leftOut"])}
+    for gap in impact["gaps"]:
+        edited = gap["reason"].startswith(EDITED)
+        if not edited or not impact["steps"]:
+            yield gap["reason"]
+        elif gap["about"] not in impact["targets"]:
+            yield f"{names[gap['about']]}: {gap['reason']}" if gap["about"] in names else gap["reason"]
 
 
 def _groups(steps: list[Step], fold: bool) -> Iterator[Sequence[Step]]:

@@ -162,9 +162,15 @@ class Steps:
             works = [work for state in states for work in self.made(state)]
         for work in works:
             known = self._behind(work)
-            yield from (Step(used, TIES[tie]) for used, tie in work.ends.items() if used not in known)
+            yield from (Step(used, self._how(iri, used, tie)) for used, tie in work.ends.items() if used not in known)
             ran = ((one, tie) for one in work.activities for tie in self.lineage.objects(one, "ran"))
             yield from (Step(program, "code") for _, program in ran)
+
+    def _how(self, iri: str, used: str, tie: int) -> str:
+        """Return the tie of a source; an earlier version of the file itself is revised."""
+        path = self.lineage.node[iri].get("path")
+        is_earlier = path is not None and self.lineage.node[used].get("path") == path and not self.is_activity(iri)
+        return "revised" if is_earlier else TIES[tie]
 
     def _behind(self, work: Work) -> set[str]:
         """Return the sources that only messages tie to the maker, and that are sources of its other sources: a worker

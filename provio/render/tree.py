@@ -174,7 +174,7 @@ class _Tree:
         iri, node = step.iri, self.lineage.node[step.iri]
         if iri in self.noted - self.target_set or node.get("changed") or node.get("checkpoints"):
             return None
-        how = "" if step.how == "carried" else step.how
+        how = step.how
         if node["type"] in ACTIVITIES:
             return None if "task" in node or node["type"] == "Task" else (how, node["label"], node.get("run"))
         folder = fold.folder_of(node)
@@ -289,8 +289,12 @@ class _Tree:
         return [_warning(reason) for reason in reasons]
 
     def _stale(self, iri: str) -> list[str]:
-        """Return the reasons why a product is stale."""
+        """Return the reasons why a product is stale, except those that a stale source of it has, too."""
         found = self.stale.get(iri, ())
+        if self.steps.plain and not self.forward:
+            near = {step.iri for step in self.steps.next(iri)}
+            of_sources = {two["input"] for one in found for two in self.stale.get(one["input"], ())}
+            found = [one for one in found if "code" in one or one["input"] in near or one["input"] not in of_sources]
         return [
             f"{STALE}{reason}" for reason in dict.fromkeys(stale_reason(one, self.folder, self.now) for one in found)
         ]

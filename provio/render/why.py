@@ -53,7 +53,7 @@ def _rows(reason: Reason, folder: str | None, fold: bool) -> list[tuple[str, str
         *_list("kept", [_file(node, folder) for node in reason["kept"]]),
         ("hidden", plural(reason["hidden"], "system file") if reason["hidden"] else ""),
         *_list("with", [f"{_command(other)}, which wrote a part of it" for other in reason["contributors"]]),
-        *_list("launched", [_command(one) for one in reason["launchedBy"]]),
+        *_list("launched", _launched(reason)),
         ("run", _run(run)),
     ]  # fmt: skip
 
@@ -92,6 +92,12 @@ def _list(fact: str, values: list[str]) -> list[tuple[str, str]]:
 def _command(process: dict[str, str]) -> str:
     typed = process.get("command") or process.get("argv", "")
     return command_line({"iri": "", "type": "Process", "label": "", "argv": typed})
+
+
+def _launched(reason: Reason) -> list[str]:
+    """Return the command lines of the programs that led to the process, each once."""
+    own = _command({**reason["process"], "command": reason.get("command", "")})
+    return [line for line in dict.fromkeys(map(_command, reason["launchedBy"])) if line != own]
 
 
 def _task(reason: Reason) -> list[tuple[str, str]]:

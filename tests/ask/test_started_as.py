@@ -68,6 +68,8 @@ def test_commands_that_other_programs_wrote() -> None:
     """Those of Rscript and Snakemake are written as a user would write them."""
     r = encoded("/usr/lib/R/bin/exec/R --no-echo --no-restore --file=fit.R --args a 'b c'")
     assert arguments(started_as.command(r, "")) == ["Rscript", "fit.R", "a", "b c"]
+    wrapper = encoded("/bin/bash /usr/lib/R/bin/R --no-echo --no-restore --file=fit.R")
+    assert arguments(started_as.command(wrapper, "")) == ["Rscript", "fit.R"]
     job = encoded("/usr/bin/python3 /w/.snakemake/scripts/tmp4_9x4hmw.count.py")
     assert arguments(started_as.command(job, "")) == ["python3", "count.py"]
 

@@ -28,7 +28,7 @@ def runs(project: Project) -> list[str]:
 
 
 SAME = ("same", "")
-TOUCHED = ("touched", "its times or its place differ, its content does not")
+TOUCHED = ("touched", "same content, other times or place")
 
 
 @pytest.fixture

@@ -116,6 +116,22 @@ def test_workers_are_the_program_that_started_them() -> None:
     assert len(shown(answer).splitlines()) == 15
 
 
+def test_messages_of_a_pool_are_carried() -> None:
+    """A worker that read a file itself carries the files of the other worker; the parent, which read none, made its
+    file from those of both. Between two programs, a pipe is data."""
+    a, b, sum_b, table = file("/d/a", 1), file("/d/b", 1), file("/d/sum_b", 0), file("/d/table", 0)
+    first, parent, second = (process(number, "python3", "python3 pool.py") for number in (1, 2, 3))
+    results, request, more = pipe(1), pipe(2), pipe(3)
+    nodes = [a, b, first, parent, second, results, request, more]
+    edges = [*flow(a, first, results, parent, request, second, more, parent), edge(second, "used", b)]
+    worker = document(sum_b, [sum_b, *nodes], [*edges, edge(sum_b, "wasGeneratedBy", second)])
+    assert shown(worker).splitlines()[3:] == ["├─ b", "└─ a  carried"]
+    both = document(table, [table, *nodes], [*edges, edge(table, "wasGeneratedBy", parent)])
+    assert shown(both).splitlines()[3:] == ["├─ a", "└─ b"]
+    second["argv"] = "python3 other.py"
+    assert shown(worker).splitlines()[-2:] == ["├─ a", "└─ b"]
+
+
 def test_repeated_steps_are_one_line() -> None:
     """Many files that one program made, each from a file of one folder; a file that all used is there once."""
     gather, out, common = process(1, "cat", "cat mid/*"), file("/d/all", 0, size=9), file("/d/k", 2, size=1)

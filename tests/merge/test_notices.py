@@ -35,7 +35,7 @@ def test_gaps_that_a_trace_states_are_not_counted() -> None:
 
 def test_a_file_that_the_user_edited_is_no_news() -> None:
     gap = f"<v~untracked> <{RDF}type> <{NS}Gap> .\n<v~untracked> <{NS}reason> "
-    assert notices.concluded(gap + '"changed after 2026-11-20T12:15:00Z by something that was not seen" .\n') == 0
+    assert notices.concluded(gap + '"edited outside provio, 2026-11-20 12:15:00 UTC" .\n') == 0
     assert notices.concluded(gap + '"made while run R went on, by something that was not seen" .\n') == 1
 
 

@@ -95,11 +95,10 @@ def _unmade(facts: Facts, graph: Graph, version: Version, run_at: RunAt) -> None
         retimed += [later for later in dict.fromkeys(found) if later not in retimed]
     others = (iri for iri in facts.store.versions.earlier(version.iri) if iri not in retimed)
     earlier = (iri for iri in others if not _follows(facts, iri, version))
-    before, during = next(earlier, None), run_at(earliest(version.iri))
+    during = run_at(earliest(version.iri))
     reason = None
-    if before is not None:
-        when = moment(turtle.instant_text(_mtime(before)))
-        reason = f"changed after {when} by something that was not seen: no recorded writer made this content"
+    if next(earlier, None) is not None:
+        reason = f"edited outside provio, {moment(turtle.instant_text(earliest(version.iri)))}"
     elif _is_set_back(facts, version, retimed):
         reason = "its time or size was set back by something that was not seen: no recorded writer made this content"
     elif during:
