@@ -7,8 +7,8 @@ columns; the lines below it are its answer. Answers of `provio` are compared, bu
 commands, which must only succeed. A command whose exit code is not 0 has the line `(exit N)` at its end.
 
 Facts that differ each time are compared as words: TIME, DURATION, AGO, SIZE (of the files that have it on the page),
-RUN (the id of a run), FOLDER and USER (of `why`), N (a number of files or of connections that the machine determines).
-In lines that start with a word, columns are compared with two spaces between them.
+RUN (the id of a run), FOLDER, USER and COMMIT (of `why`), N (a number of files or of connections that the machine
+determines). In lines that start with a word, columns are compared with two spaces between them.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ _VARYING = [
     (r"^(in +)/.*", r"\1FOLDER"),
     (r"^(by +).*", r"\1USER"),
     (r"\b(a|\d+) sockets?\b", "N sockets"),
+    (r"^(git +)[0-9a-f]{40}$", r"\1COMMIT"),
     (r"^(record .* runs?, )[^,]+,", r"\1SIZE,"),
     (r"^(record .*, )\d+ pending", r"\g<1>0 pending"),  # hashes are merged after the answer, or before it
     (r"^(current +)\d+ files?", r"\1N files"),
