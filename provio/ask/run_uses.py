@@ -114,6 +114,24 @@ def names(reader: Reader, versions: Iterable[str]) -> Names:
     return found
 
 
+def files_of_runs(reader: Reader, ids: Iterable[str]) -> tuple[int, list[str]]:
+    """Return the number of files that these runs read or made as data, and the paths of those of which a version has no
+    recorded SHA-256, sorted."""
+    tie = "{ ?a prov:used ?v } UNION { ?v prov:wasGeneratedBy ?a }"
+    hashed: dict[str, bool] = {}
+    for run in ids:
+        query = f"SELECT DISTINCT ?v ?hash {{ {of_run(run)} {tie} OPTIONAL {{ ?v provio:sha256 ?hash }} }}"
+        hashed |= {
+            row["v"]: "hash" in row for row in reader.rows(query) if "/version/" in row["v"] and "#" not in row["v"]
+        }
+    known = names(reader, hashed)
+    paths = {
+        version: {os.fsdecode(path_of(known.paths[file])) for file in files} for version, files in known.files.items()
+    }
+    without = {path for version, own in paths.items() if not hashed[version] for path in own}
+    return len(set().union(*paths.values())), sorted(without)
+
+
 def all_names(reader: Reader) -> Names:
     """Return the names of all versions; each property is read separately, because every run states all of them."""
     found = Names({}, {}, {}, {})

@@ -189,7 +189,12 @@ def test_in_what_two_runs_differ(told: Project) -> None:
         {"configuration": "args", "key": "lr", "first": 0.001, "second": 0.01},
         {"configuration": "args", "key": "train.batch_size", "first": 9, "second": 256},
     ]
-    assert told.provio("diff", "train1", "train1").stdout == "no setting differs\n"
+    same = told.provio("diff", "train1", "train1")
+    assert same.stdout == "no setting differs\n"
+    assert same.stderr.splitlines() == [
+        "compared: settings; not compared: results, programs, environment, times, content of files",
+        "not compared by content: 1 file, 1 without a SHA-256 (/data/ckpt/1.pt)",
+    ]
     assert [row["second"] for row in rows(told, "diff", "train2", "sweep", code=1) if row["key"] == "lr"] == [0.2]
     assert "run silent recorded no configuration" in told.provio("diff", "train1", "silent", code=3).stderr
 
