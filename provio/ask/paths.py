@@ -26,6 +26,7 @@ class Ways:
         self.lineage = lineage
         self.forward = lineage.document["direction"] == "forward"
         self.same = _same(lineage)
+        self.control = any(node.get("via") == "control" for node in lineage.node.values())
         self._alive = _alive(self._from_activity, lineage)
         self._known: Onward = {}
 
@@ -135,17 +136,20 @@ def made_from(ways: Ways, product: str) -> list[tuple[str, str | None]]:
     """Return the file versions that a product was made from, directly or through pipes, each with the run that used
     it; with code also the programs that ran.
 
-    These include the earlier version whose content a product kept.
+    These include the earlier version whose content a product kept. A process that launched another gives it only
+    programs, unless the document contains control.
     """
     lineage = ways.lineage
     found: dict[tuple[str, str | None], None] = {}
-    waiting = [product, *ways.same.get(product, ())]
+    waiting = [(one, True) for one in (product, *ways.same.get(product, ()))]
     seen = set(waiting)
-    for iri in waiting:  # grows during the loop
+    for iri, whole in waiting:  # grows during the loop
         node = lineage.node[iri]
+        above: list[str] = []
         if node["type"] in ACTIVITIES:
-            following = lineage.objects(iri, "continuedFrom", "carriedFrom", "launchedBy")
-            for used in lineage.objects(iri, "used", "ran"):
+            following = lineage.objects(iri, "continuedFrom", "carriedFrom")
+            above = lineage.objects(iri, "launchedBy")
+            for used in lineage.objects(iri, *(("used", "ran") if whole else ("ran",))):
                 if lineage.node[used]["type"] == "FileVersion":
                     found[used, node.get("run")] = None
                 else:
@@ -156,8 +160,9 @@ def made_from(ways: Ways, product: str) -> list[tuple[str, str | None]]:
             if node["type"] != "FileVersion":  # a state that another run made
                 following += lineage.objects(iri, "contentFrom")
             found.update(((old, run), None) for old in lineage.objects(iri, "wasRevisionOf", "wasDerivedFrom"))
-        waiting += [one for one in following if one not in seen]
-        seen.update(following)
+        states = [(one, whole) for one in following] + [(one, whole and ways.control) for one in above]
+        waiting += [state for state in states if state not in seen]
+        seen.update(states)
     return list(found)
 
 

@@ -22,6 +22,7 @@ FILE = BASE + "version/"
 HOUSEKEEPING = re.compile(
     rb"/(\.git|\.hg|\.svn|\.snakemake|\.nextflow|\.dvc|\.cache|\.ipynb_checkpoints|__pycache__)/|\.py[co]$"
 )
+SCRIPT_COPIES = re.compile(rb"/\.snakemake/scripts/tmp")  # the code of Snakemake's jobs, made from the user's scripts
 
 
 class Sources:
@@ -58,7 +59,7 @@ class Sources:
 
     def now(self, source: str, run: str) -> Now:
         """Return the state of a source that a run used."""
-        if any(map(HOUSEKEEPING.search, self.names.get(source, ()))):
+        if any(HOUSEKEEPING.search(name) and not SCRIPT_COPIES.search(name) for name in self.names.get(source, ())):
             return Now("ended")
         if source not in self.known.known:
             return Now("present" if source in self.names else "missing")

@@ -64,6 +64,7 @@ class Works:
         self._onward = lineage.subjects if self.forward else lineage.objects
         self._ends, self._through = ("wasGeneratedBy", "used") if self.forward else ("used", "wasGeneratedBy")
         self._beyond: dict[str, list[str]] = {}
+        self.control = any(node.get("via") == "control" for node in lineage.node.values())
 
     def makers(self, file: str) -> list[str]:
         """Return the activities that made a file and the states of it that are one with it."""
@@ -82,6 +83,16 @@ class Works:
                 if other not in found and (is_earlier_phase(iri, other) or (self.plain and self._is_one(iri, other))):
                     found[other] = None
                     waiting.append(other)
+        return found
+
+    def same_states(self, file: str) -> dict[str, None]:
+        """Return a file and its states that differ only in their times."""
+        found, waiting = {file: None}, [file]
+        while waiting:
+            iri = waiting.pop()
+            new = [one for one in self._same_content(iri) if one not in found and self._is_one(iri, one)]
+            found.update(dict.fromkeys(new))
+            waiting += new
         return found
 
     def _same_content(self, iri: str) -> list[str]:
@@ -116,6 +127,8 @@ class Works:
                     for other in self._onward(iri, predicate):
                         if not (weight and passed and other in passed):
                             queues[max(tie, weight)].append((other, program, piped))
+                if tie == TIES.index("control") and not self.control:
+                    continue  # it is there for its code
                 for end in self._add_ends(iri, tie, piped, work):
                     joined = self.lineage.node[end]["type"] in PIPES and tie < TIES.index("control")
                     for one in self._next(self.beyond(end), program, work, numbers if joined else None):

@@ -19,6 +19,8 @@ from provio.trace.run_facts import Trace
 
 PROT_READ, PROT_WRITE = 1, 2
 STAMP_MAPS = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs"})  # here, a store through a map changes the mtime
+SCRIPT_COPY = pattern(rb".*/\.snakemake/scripts/tmp[^/.]*\.([^/]+)", re.DOTALL)
+WORKFLOW = pattern(rb"(.*/)?(Snakefile[^/]*|[^/]+\.(smk|ya?ml))", re.DOTALL)
 COMPILED = pattern(rb"(.*/)__pycache__/([^/.]+)\.[^/]*\.pyc(\.\d+)?", re.DOTALL)
 BY_NAME = frozenset({"SetTimes", "GetAttribute"})
 HANDS_ON = frozenset({"Fork", "Spawn", "Exec"})
@@ -209,9 +211,10 @@ class _Collector:
             truncated, final, opening, tuple(self.identity.version(copy.source.facts) for copy in copies),
             bool(copies) and not own, bool(shared), clock_error=self.clock_error, content=content,
         )  # fmt: skip
-        source = self._compiled_from(opening) if own else None
-        if source:
-            span.sources, span.copied_only, span.by_the_way = [self.identity.version(source.facts)], True, True
+        sources = self._code_of(opening) if own else []
+        if sources:
+            span.sources = list(dict.fromkeys(self.identity.version(one.facts) for one in sources))
+            span.copied_only = span.by_the_way = True
         self._add(span, opening)
 
     def _end(self, opening: Opening, shared: list[Event]) -> tuple[int, Facts | None]:
@@ -243,11 +246,20 @@ class _Collector:
             self.out.gaps.append((opening.iri + "~stored", opening.process.iri, reason))
         return max(life + TICK, changed)
 
-    def _compiled_from(self, opening: Opening) -> Opening | None:
-        """Return the Python source of a compiled file in `__pycache__`, which comes from it alone, regardless of
-        other inputs."""
-        match = COMPILED.fullmatch(opening.path or b"")
-        return self.sources.get(match[1] + match[2] + b".py") if match else None
+    def _code_of(self, opening: Opening) -> list[Opening]:
+        """Return the sources of a file of code, which comes from them alone, regardless of other inputs: the Python
+        source of a compiled file in `__pycache__`; of Snakemake's copy of a script all scripts of this name, and the
+        files of the workflow."""
+        path = opening.path or b""
+        if match := COMPILED.fullmatch(path):
+            source = self.sources.get(match[1] + match[2] + b".py")
+            return [source] if source else []
+        if not (match := SCRIPT_COPY.fullmatch(path)):
+            return []
+        name = b"/" + match[1]
+        read = [one for one in opening.process.openings if one.kind == "FileVersion" and one.path and not one.writable]
+        code = [one for one in read if (one.path or b"").endswith(name)]
+        return code and [*code, *(o for o in read if WORKFLOW.fullmatch(o.path or b"") and not self.noise(o))]
 
     def _stored_nothing(self, opening: Opening, final: Facts | None) -> bool:
         """Return whether a file's mtime is unchanged on a file system where a store through a map would have changed

@@ -180,7 +180,12 @@ class Steps:
         return {step.iri for end in work.direct for step in self.next(end)} - work.direct
 
     def _uses(self, iri: str) -> Iterator[Step]:
-        """Yield the uses of a file: the works that used it, and its revisions."""
+        """Yield the uses of a file, with those of the same content with other times: the works that used it, and its
+        revisions."""
+        states = self.works.same_states(iri) if self.plain else {iri: None}
+        yield from (step for state in states for step in self._uses_of(state) if step.iri not in states)
+
+    def _uses_of(self, iri: str) -> Iterator[Step]:
         lineage = self.lineage
         for predicate, how in (("used", ""), ("ran", "code")):
             yield from (Step(activity, how) for activity in self._by_program(lineage.subjects(iri, predicate)))
@@ -200,11 +205,20 @@ class Steps:
             found.setdefault(self.works.program(activity), []).append(activity)
         for same in found.values():
             self._together.setdefault(same[0], same)
-        return [same[0] for same in found.values()]
+        first = [same[0] for same in found.values()]
+        if not (self.plain and self.forward):
+            return first
+        node = self.lineage.node  # of a run with products, processes without one are omitted
+        runs = {node[one].get("run") for one in first if self.next(one)}
+        return [one for one in first if self.next(one) or node[one].get("run") not in runs]
 
     def _equal_content(self, iri: str) -> Iterable[str]:
         return chain(self.lineage.objects(iri, "alternateOf"), self.lineage.subjects(iri, "alternateOf"))
 
     def _outputs(self, iri: str) -> Iterator[Step]:
-        """Yield the products of an activity: its own (data), of a later phase (carried), of launched ones (control)."""
-        yield from (Step(made, TIES[tie]) for made, tie in self.used(iri).ends.items())
+        """Yield the products of an activity: its own (data), of a later phase (carried), of launched ones (control).
+
+        A checkpoint is stated on the line of its file."""
+        ends = self.used(iri).ends
+        saved = {one["iri"] for end in ends for one in self.lineage.node[end].get("checkpoints", ())}
+        yield from (Step(made, TIES[tie]) for made, tie in ends.items() if not (self.plain and made in saved))

@@ -178,6 +178,36 @@ def test_a_module_is_only_a_reason(project: Project) -> None:
     ]
 
 
+ENGINE = """import os, subprocess, sys
+for sample in "AB":
+    code = open(f"raw/{sample}").read() and open("count.py").read()
+    copy = os.path.abspath(f".snakemake/scripts/tmp{sample}_1.count.py")
+    with open(copy, "w") as out:
+        out.write(code)
+    subprocess.run([sys.executable, copy, f"raw/{sample}", f"out/{sample}"], check=True)
+    os.remove(copy)
+"""
+
+
+@pytest.mark.integration
+def test_scripts_that_an_engine_copies(project: Project) -> None:
+    """A job of Snakemake is stale because of its data and of its script, not because of the data of other jobs, which
+    the engine read before it wrote the copy of the script."""
+    project.sh("mkdir -p raw out .snakemake/scripts; echo 1 > raw/A; echo 2 > raw/B")
+    (project.path / "engine.py").write_text(ENGINE, encoding="utf-8")
+    (project.path / "count.py").write_text("import sys\nopen(sys.argv[2], 'w').write(open(sys.argv[1]).read() * 2)\n")
+    project.provio("run", "--hash", "--quiet", "--", sys.executable, "engine.py")
+    project.sh("echo 11 > raw/A")
+    assert status(project, "out", code=1)[:2] == ["stale   out/A   raw/A changed AGO", "current   1 file"]
+    lines = project.provio("lineage", "out/B", "--stale").stdout.splitlines()
+    assert lines[1] == "  nothing is stale: every file that it was made from is as it was"
+    project.sh("echo 1 > raw/A; echo '#' >> count.py")
+    assert status(project, "out", code=1)[:2] == [
+        "stale   out/A   count.py (a module) changed AGO",
+        "stale   out/B   count.py (a module) changed AGO",
+    ]
+
+
 @pytest.mark.integration
 def test_removed_and_renamed_files(figure: Project) -> None:
     """A file that was removed is missing, unless a recorded program removed it; a renamed one is known."""
