@@ -127,8 +127,6 @@ class Works:
                     for other in self._onward(iri, predicate):
                         if not (weight and passed and other in passed):
                             queues[max(tie, weight)].append((other, program, piped))
-                if tie == TIES.index("control") and not self.control:
-                    continue  # it is there for its code
                 for end in self._add_ends(iri, tie, piped, work):
                     joined = self.lineage.node[end]["type"] in PIPES and tie < TIES.index("control")
                     for one in self._next(self.beyond(end), program, work, numbers if joined else None):
@@ -148,6 +146,8 @@ class Works:
 
     def _add_ends(self, activity: str, tie: int, piped: bool, work: Work) -> list[str]:
         """Add the files of an activity, and return its plumbing that is new."""
+        if tie == TIES.index("control") and not self.control:
+            return []  # the activity is there for its code
         new = []
         for end in self._onward(activity, self._ends):
             if end not in self.plumbing:
