@@ -96,11 +96,13 @@ class Edge(TypedDict):
 
 
 class Gap(TypedDict):
-    """Something that could not be observed: the affected resource and the reason."""
+    """Something that could not be observed: the affected resource and the reason; `path` of a file that the document
+    does not contain."""
 
     iri: str
     about: str
     reason: str
+    path: NotRequired[str]
 
 
 class Stale(TypedDict):
@@ -309,7 +311,8 @@ def changed_at(version: str | None) -> str:
     return instant_text(earliest(version)) if version and VERSION.match(version) else ""
 
 
-EDITED: Final = "edited outside provio"  # the start of the gap of a file that was edited between two runs
+EDITED: Final = "edited outside provio"  # the start of the gap of a source that was edited between two runs
+EDITED_PRODUCT: Final = "made by a run, then changed outside provio"  # the same of a product
 
 
 def not_stale(document: LineageDocument) -> str:

@@ -8,14 +8,15 @@ from __future__ import annotations
 import os
 import re
 from bisect import bisect_left
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from urllib.parse import unquote, unquote_to_bytes
 
-from provio.ask.document import PIPES, Edge, Gap, Node
+from provio.ask import run_uses
+from provio.ask.document import EDITED, EDITED_PRODUCT, PIPES, Edge, Gap, Node
 from provio.ask.walk import CONFIGURATION, NOISE, Nodes, Properties
 from provio.base.turtle import path_iri
 from provio.base.vocab import NS, PROV, RDF, class_name, local_name
-from provio.lineage.identity import without_task
+from provio.lineage.identity import earliest, without_task
 from provio.store import Reader
 
 SHOWN = 8  # settings
@@ -208,7 +209,8 @@ def noise(
 def gaps(reader: Reader, shown: set[str], leaves: Container[str] = ()) -> list[Gap]:
     """Return the gaps about anything shown, or about the process or run to which it belongs.
 
-    `leaves` are complete versions, which are shown, too.
+    `leaves` are complete versions, which are shown, too. If a file was edited that a recorded program had made, the
+    reason states this.
     """
     query = """SELECT DISTINCT ?gap ?about ?reason {
         ?gap a provio:Gap ; provio:about ?about ; provio:reason ?reason }"""
@@ -222,7 +224,27 @@ def gaps(reader: Reader, shown: set[str], leaves: Container[str] = ()) -> list[G
         near = near or _first_below(known, row["about"] + "#")
         if near:
             gaps.append(Gap(iri=row["gap"], about=near, reason=row["reason"]))
+    edited = [gap for gap in gaps if gap["reason"].startswith(EDITED)]
+    products = _made_before(reader, {gap["about"] for gap in edited})
+    for gap in edited:
+        if gap["about"] in products:
+            gap["reason"] = gap["reason"].replace(EDITED, EDITED_PRODUCT)
     return sorted(gaps, key=lambda gap: gap["iri"])
+
+
+def replaced(reader: Reader, files: Mapping[str, str]) -> Iterator[Gap]:
+    """Yield a gap for each of some versions (with their paths) that have no recorded origin, but whose file a recorded
+    program had made before."""
+    origins = "?v prov:wasGeneratedBy|prov:alternateOf|prov:wasRevisionOf|provio:contentFrom ?a"
+    products = _made_before(reader, files)
+    for one in sorted(products - {version for version, _ in run_uses.pairs(reader, origins, products)}):
+        yield Gap(iri=f"{one}~untracked", about=one, reason=EDITED_PRODUCT, path=files[one])
+
+
+def _made_before(reader: Reader, versions: Iterable[str]) -> set[str]:
+    """Return those of some versions whose file a recorded program had made earlier."""
+    others = "?v prov:specializationOf ?f . ?a prov:specializationOf ?f ; prov:wasGeneratedBy ?maker"
+    return {one for one, other in run_uses.pairs(reader, others, versions) if earliest(other) < earliest(one)}
 
 
 def _first_below(known: list[str], folder: str) -> str | None:

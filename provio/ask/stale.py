@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 from provio.ask import run_uses
 from provio.ask.content import CHANGED, MISSING, SAME, UNKNOWN, Contents
-from provio.ask.document import ACTIVITIES, EDITED, Lineage, LineageDocument, Stale, targets
-from provio.ask.nodes import PHASE
+from provio.ask.document import ACTIVITIES, EDITED, Gap, Lineage, LineageDocument, Stale, targets
+from provio.ask.nodes import PHASE, replaced
 from provio.ask.paths import Ways, made_from, order
 from provio.ask.redo import is_cache
 from provio.ask.target import domain_of
@@ -154,7 +154,7 @@ def only_stale(
         **document,
         "nodes": [node for node in document["nodes"] if node["iri"] in kept],
         "edges": [edge for edge in document["edges"] if edge["subject"] in kept and edge["object"] in kept],
-        "gaps": [gap for gap in document["gaps"] if gap["about"] in kept or not gap["reason"].startswith(EDITED)],
+        "gaps": list(finder.gaps(kept)),
         "only": "stale",
         "stale": stale,
     }
@@ -308,6 +308,19 @@ class Finder:
                 return SAME, now
             return self.contents.versions(source, now).state, now
         return (SAME, now) if self.names.same(source, now) else (self.contents.file(source, path).state, now)
+
+    def gaps(self, kept: Container[str]) -> Iterator[Gap]:
+        """Yield the gaps, except of omitted sources that the user edited; of other omitted files with their paths."""
+        for gap in self.lineage.document["gaps"]:
+            path = self.lineage.node[gap["about"]].get("path") if gap["about"] in self.lineage.node else None
+            if gap["about"] in kept or path is None:
+                yield gap
+            elif not gap["reason"].startswith(EDITED):
+                yield {**gap, "path": path}
+        node, stated = self.lineage.node, {gap["about"] for gap in self.lineage.document["gaps"]}
+        files = {iri: one["path"] for iri, one in node.items() if one["type"] == "FileVersion" and "path" in one}
+        unmade = {iri: path for iri, path in files.items() if not self.lineage.objects(iri, "wasGeneratedBy")}
+        yield from (gap for gap in replaced(self.names.reader, unmade) if gap["about"] not in stated)
 
     def limits(self) -> list[str]:
         """Return why something may be stale that was not found."""

@@ -2,7 +2,7 @@
 whose last run failed.
 
 stale       made from content that is not there any more, or by a program that has changed since
-changed     another content, which no run recorded
+changed     another content, which no run recorded; or a product that no recorded program changed last
 failed      made by a command that failed; or a command without files, whose last run failed
 unsure      other times than recorded, and the content could not be compared
 missing     no file, and no recorded program removed it
@@ -24,6 +24,7 @@ from provio.ask import incomplete, suggestions, verify
 from provio.ask.content import CHANGED, SAME, Contents
 from provio.ask.document import changed_at, input_name
 from provio.ask.failures import Failures
+from provio.ask.nodes import replaced
 from provio.ask.origins import Origins, Reason, Staleness, process_of, reached, run_of
 from provio.ask.recorded_names import last_versions, paths_below, remaining_names
 from provio.ask.sources import HOUSEKEEPING, Sources
@@ -184,7 +185,22 @@ class _Survey:
         failure = self.failures.of(run, process_of(maker)) if maker else ""
         if failure:
             return Row("failed", path, failure, run, self.failures.time(run))
-        return self._stale(path, run, reasons[0]) if reasons else Row("current", path, "", run)
+        if reasons:
+            return self._stale(path, run, reasons[0])
+        if version in self._replaced:
+            return Row("changed", path, "edited outside provio", "", changed_at(version))
+        return Row("current", path, "", run)
+
+    @cached_property
+    def _replaced(self) -> set[str]:
+        """The present products that a recorded program had made, but that were replaced since by something that was not
+        recorded."""
+        made = self.origins.makers
+        if made.keys() <= self.present:
+            return set()
+        files = {now: os.fsdecode(path) for path, now in self.recorded.items() if self.place.contains(path)}
+        unmade = {version: path for version, path in files.items() if version not in made}
+        return {gap["about"] for gap in replaced(self.reader, unmade)}
 
     def _stale(self, path: bytes, run: str, reason: Reason) -> Row:
         """Return the state of a file with a source that has changed: one that cannot be compared counts as changed."""

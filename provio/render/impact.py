@@ -73,12 +73,11 @@ def _notes(impact: Impact, folder: str | None, fold: bool, unicode: bool) -> lis
 
 def _gaps(impact: Impact, folder: str | None) -> Iterator[str]:
     """Yield the reasons of gaps; of files that the user edited only those that are not of the query, with names."""
-    names = {one["product"]: shorter_path(one["path"], folder) for one in (*impact["steps"], *impact["leftOut"])}
+    named = (*impact["steps"], *impact["leftOut"])
+    names = {one["product"]: shorter_path(one["path"], folder) for one in named}
+    names |= {gap["about"]: shorter_path(gap["path"], folder) for gap in impact["gaps"] if "path" in gap}
     for gap in impact["gaps"]:
-        edited = gap["reason"].startswith(EDITED)
-        if not edited or not impact["steps"]:
-            yield gap["reason"]
-        elif gap["about"] not in impact["targets"]:
+        if not gap["reason"].startswith(EDITED) or not impact["steps"] or gap["about"] not in impact["targets"]:
             yield f"{names[gap['about']]}: {gap['reason']}" if gap["about"] in names else gap["reason"]
 
 

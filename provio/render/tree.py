@@ -346,7 +346,8 @@ class _Tree:
             yield Line("carried inputs are shown only once (--as table shows all)", "faint")
         for gap in document["gaps"]:
             if gap["about"] not in self.shown:
-                yield _warning(f"{gap['reason']} ({gap['about']})")
+                file = shorter_path(gap["path"], self.folder) if "path" in gap else ""
+                yield _warning(f"{file}: {gap['reason']}" if file else f"{gap['reason']} ({gap['about']})")
         temporary = sum(self.lineage.node[iri]["type"] == "FileVersion" for iri in self.steps.works.plumbing)
         if hidden := document["hidden"] + temporary:
             yield Line(f"{plural(hidden, 'system file')} hidden (--all)", "faint")

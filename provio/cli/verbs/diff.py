@@ -36,7 +36,7 @@ def command(first: str, second: str, form: str) -> int:
     else:
         terminal.out("no setting differs\n")
     if form == "table":
-        terminal.note("compared: settings; not compared: results, programs, environment, times, content of files")
+        terminal.note("only settings are compared, not results, programs, environment, times or files")
         paths, without = run_uses.files_of_runs(store, ids)
         if paths:
             more = f" and {plural(len(without) - 1, 'other')}" if without[1:] else ""
