@@ -1,4 +1,4 @@
-"""Finds and controls the background merges of a `.provio`."""
+"""Finds and controls the background merges of a `.provio`, and the processes that hash its files."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from pathlib import Path
 from provio.settings.lock import merger_address
 
 MODULE = "provio.merge.background"
+HASHING = "provio.merge.hashing"
 
 
-def mergers(record: Path) -> list[int]:
-    """Return the background merges of a record."""
+def mergers(record: Path, module: str = MODULE) -> list[int]:
+    """Return the background merges of a record, or the processes of another module."""
     found = []
     for entry in Path("/proc").iterdir():
         try:
             words = (entry / "cmdline").read_bytes().split(b"\0") if entry.name.isdigit() else []
         except OSError:
             continue
-        if MODULE.encode() in words and os.fsencode(record) in words:
+        if module.encode() in words and os.fsencode(record) in words:
             found.append(int(entry.name))
     return found
 

@@ -192,7 +192,7 @@ def test_in_what_two_runs_differ(told: Project) -> None:
     same = told.provio("diff", "train1", "train1")
     assert same.stdout == "no setting differs\n"
     assert same.stderr.splitlines() == [
-        "compared: settings; not compared: results, programs, environment, times, content of files",
+        "only settings are compared, not results, programs, environment, times or files",
         "not compared by content: 1 file, 1 without a SHA-256 (/data/ckpt/1.pt)",
     ]
     assert [row["second"] for row in rows(told, "diff", "train2", "sweep", code=1) if row["key"] == "lr"] == [0.2]

@@ -1,6 +1,6 @@
 """A page of a project: the commands that a user types there, and the wanted answers of provio.
 
-    python tests/projects/transcript.py shell        (the page with the present answers)
+    PYTHONPATH=tests python tests/projects/transcript.py shell        (the page with the present answers)
 
 A line `$ command` in an indented block is executed by bash in a copy of the project's folder, on a terminal of 80
 columns; the lines below it are its answer. Answers of `provio` are compared, but not those of `provio run` and of other
@@ -28,6 +28,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from background_merges import HASHING, hurry, mergers
+
 from provio.settings.home import Home
 from provio.trace.hash_requests import requested
 
@@ -51,7 +53,7 @@ _VARYING = [
     (r" +$", ""),
 ]
 _SIZE = r"\d[\d.,]* (B|kB|MB)"
-PATIENCE = 60  # seconds
+PATIENCE = 300  # seconds
 _QUESTION = re.compile(r"provio (?!run |kernel )")
 
 
@@ -118,6 +120,8 @@ class Project:
         home, end = Home(self.folder / ".provio"), time.monotonic() + PATIENCE
         while runs := requested(home):
             assert time.monotonic() < end, f"not hashed: {runs}"
+            for process in mergers(home.path, HASHING):
+                hurry(process)
             time.sleep(0.05)
 
     def execute(self, command: str) -> str:
