@@ -73,7 +73,7 @@ def check(about: str) -> Callable[[Check], Check]:
     return register
 
 
-def checks() -> list[tuple[str, Check]]:
+def all_checks() -> list[tuple[str, Check]]:
     """Return the subject and the function of each check, sorted by the function's name."""
     for path in Path(__file__).with_name("checks").glob("[!_]*.py"):
         import_module(f"{__name__}.checks.{path.stem}")
@@ -82,7 +82,7 @@ def checks() -> list[tuple[str, Check]]:
 
 def examine(place: Place) -> Iterator[Finding]:
     """Yield the findings of all checks; a check that fails yields a note with the reason."""
-    for about, function in checks():
+    for about, function in all_checks():
         try:
             for found in function(place):
                 yield Finding(found.level, found.message, found.remedy, about)

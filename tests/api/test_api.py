@@ -232,7 +232,7 @@ def test_methods_answer_as_the_verbs_do(recorded: Project) -> None:
     ]
     with pytest.raises(NothingKnown, match="no recorded process made"):
         store.why("in.csv")
-    with pytest.raises(NothingKnown, match="no configuration is recorded for run last"):
+    with pytest.raises(NothingKnown, match="run last recorded no configuration"):
         store.diff("last", "last")
 
 

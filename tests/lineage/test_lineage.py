@@ -72,7 +72,7 @@ def test_an_unobserved_change_before_the_time_is_set(project: Project) -> None:
     project.sh("echo changed > a")
     project.run("touch -d 2020-01-02 a; cat a > y")
     assert project.lineage("x")["gaps"] == []
-    assert ["by something that was not seen" in gap["reason"] for gap in project.lineage("y")["gaps"]] == [True]
+    assert [gap["reason"].partition(",")[0] for gap in project.lineage("y")["gaps"]] == ["edited outside provio"]
 
 
 @pytest.mark.integration
