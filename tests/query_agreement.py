@@ -48,4 +48,4 @@ def versions(reader: Store, name: str, project: Project, file: str) -> set[str]:
 
 def _is_hidden(path: str) -> bool:
     rule = rule_of(path)
-    return rule is not None and not rule.through
+    return rule is not None and (rule.imported or not rule.through)
