@@ -8,10 +8,10 @@ that forms for people can draw through it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from provio.ask import fold
-from provio.ask.document import Edge, Lineage, LineageDocument, Node, Via, targets
+from provio.ask.document import Edge, Gap, Lineage, LineageDocument, Node, Via, targets
 from provio.ask.housekeeping import between
 from provio.base.turtle import path_iri
 from provio.lineage.identity import VERSION
@@ -31,6 +31,7 @@ def folded(document: LineageDocument, plain: bool = True) -> LineageDocument:
             files.setdefault(iri, []).append(node)
             place[node["iri"]] = iri
     nodes = {iri: _folder(iri, known) for iri, known in files.items()}
+    labels = {node["iri"]: node["label"] for node in document["nodes"]}
     kept = [nodes[iri] for iri in files]
     kept += [node for node in document["nodes"] if node["iri"] not in place]
     made: LineageDocument = {
@@ -38,7 +39,7 @@ def folded(document: LineageDocument, plain: bool = True) -> LineageDocument:
         "target": place.get(document["target"], document["target"]),
         "nodes": kept,
         "edges": _edges(document["edges"], place),
-        "gaps": [{**gap, "about": place.get(gap["about"], gap["about"])} for gap in document["gaps"]],
+        "gaps": [_gap(gap, place, labels) for gap in document["gaps"]],
     }
     if "targets" in document:
         made["targets"] = list(dict.fromkeys(place.get(iri, iri) for iri in targets(document)))
@@ -52,6 +53,12 @@ def folded(document: LineageDocument, plain: bool = True) -> LineageDocument:
             for one in document["stale"]
         ]
     return made
+
+
+def _gap(gap: Gap, place: Mapping[str, str], labels: Mapping[str, str]) -> Gap:
+    """Return a gap about the folder of a file, with the file's name."""
+    about = gap["about"]
+    return {**gap, "about": place[about], "reason": f"{labels[about]}: {gap['reason']}"} if about in place else gap
 
 
 def _domain(version: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -111,10 +111,11 @@ def is_attribute(iri: str) -> bool:
 def found(nodes: Collection[Node], edges: Iterable[tuple[str, str, str]], through: bool = False) -> set[str]:
     """Return the files among these nodes that are housekeeping: those that data pass through, or the others."""
     files: dict[str, tuple[Node, Rule]] = {}
+    paths = {node.get("path") for node in nodes}
     for node in nodes:
         if node["type"] == "FileVersion" and "path" in node:
             rule = rule_of(node["path"])
-            if rule and (rule.through is through or rule.imported) and _is_beside(rule, node["path"], nodes):
+            if rule and (rule.through is through or rule.imported) and _is_beside(rule, node["path"], paths):
                 files[node["iri"]] = node, rule
     own = set() if through else {node["iri"] for node in nodes if "@" in node["iri"] and is_attribute(node["iri"])}
     if not files:
@@ -140,11 +141,11 @@ def _applies(rule: Rule, readers: Iterable[Node]) -> bool:
     return all(re.fullmatch(rule.readers, one.get("argv", "")) for one in readers) if rule.readers else True
 
 
-def _is_beside(rule: Rule, path: str, nodes: Iterable[Node]) -> bool:
-    """Return whether the file that a file of a rule belongs to is among the nodes, if the rule demands one."""
+def _is_beside(rule: Rule, path: str, paths: Container[str | None]) -> bool:
+    """Return whether the file that a file of a rule belongs to is among some paths, if the rule demands one."""
     of = re.fullmatch(rule.paths, path, re.DOTALL)
     owner = of.groupdict().get("of") if of else None
-    return owner is None or any(node.get("path") == owner for node in nodes)
+    return owner is None or owner in paths
 
 
 def _is_named(path: str, activities: Iterable[Node]) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NotRequired, TypedDict
 from provio.ask import run_uses
 from provio.ask.document import Edge, Gap, Lineage, LineageDocument, command_line, targets
 from provio.ask.housekeeping import rule_of
-from provio.ask.nodes import describe_with_programs, gaps, is_member, replaced
+from provio.ask.nodes import describe_with_programs, edited_product, gaps, is_member, replaced
 from provio.ask.paths import Ways, made_from, order
 from provio.ask.redo import Redo, commands, is_cache, sort_after
 from provio.ask.stale import Names
@@ -221,7 +221,11 @@ class _Plan:
             gap["path"] = now[gap["about"]]
         yield from found
         known = {gap["about"] for gap in found} | self.lineage.node.keys()
-        yield from replaced(self.names.reader, {one: path for one, path in now.items() if one not in known})
+        other = {one: path for one, path in now.items() if one not in known}
+        yield from replaced(self.names.reader, other)
+        recorded = {one for one, _ in run_uses.pairs(self.names.reader, "?v prov:specializationOf ?a", other)}
+        for one in sorted(other.keys() - recorded):
+            yield edited_product(one, other[one])
 
     def left_out(self, steps: list[Step]) -> list[LeftOut]:
         """Return the absent products for which no step makes a file of that path."""

@@ -22,6 +22,8 @@ from provio.store import Reader
 SHOWN = 8  # settings
 MOST_SETTINGS = 200  # settings that are read: to sort a very large number takes a store long
 WIDTH = 80  # columns
+# ?a is a version of the file of ?v that a recorded program made.
+MADE_TOO = "?v prov:specializationOf ?f . ?a prov:specializationOf ?f ; prov:wasGeneratedBy ?maker"
 TERMINAL = "/terminal."  # in the name of a connection: an end is a terminal (interceptors/posix/terminal.c)
 SETTINGS = """SELECT DISTINCT ?name ?value { <%s> prov:hadMember ?s . ?s provio:name ?name ; provio:value ?value }
     LIMIT %d"""
@@ -233,18 +235,22 @@ def gaps(reader: Reader, shown: set[str], leaves: Container[str] = ()) -> list[G
 
 
 def replaced(reader: Reader, files: Mapping[str, str]) -> Iterator[Gap]:
-    """Yield a gap for each of some versions (with their paths) that have no recorded origin, but whose file a recorded
-    program had made before."""
+    """Yield a gap for each of some present versions (with their paths) that have no recorded origin, but whose file a
+    recorded program had made: something else put them in its place."""
     origins = "?v prov:wasGeneratedBy|prov:alternateOf|prov:wasRevisionOf|provio:contentFrom ?a"
-    products = _made_before(reader, files)
+    products = {one for one, _ in run_uses.pairs(reader, MADE_TOO, files)}
     for one in sorted(products - {version for version, _ in run_uses.pairs(reader, origins, products)}):
-        yield Gap(iri=f"{one}~untracked", about=one, reason=EDITED_PRODUCT, path=files[one])
+        yield edited_product(one, files[one])
+
+
+def edited_product(version: str, path: str) -> Gap:
+    """Return the gap of a version that came into the place of a product in an unrecorded way."""
+    return Gap(iri=f"{version}~untracked", about=version, reason=EDITED_PRODUCT, path=path)
 
 
 def _made_before(reader: Reader, versions: Iterable[str]) -> set[str]:
     """Return those of some versions whose file a recorded program had made earlier."""
-    others = "?v prov:specializationOf ?f . ?a prov:specializationOf ?f ; prov:wasGeneratedBy ?maker"
-    return {one for one, other in run_uses.pairs(reader, others, versions) if earliest(other) < earliest(one)}
+    return {one for one, other in run_uses.pairs(reader, MADE_TOO, versions) if earliest(other) < earliest(one)}
 
 
 def _first_below(known: list[str], folder: str) -> str | None:

@@ -136,7 +136,10 @@ def _period(rows: Iterable[dict[str, str]], between: Between, run: str | None) -
     if start is None:
         raise NothingKnown(f"the start of run {run} is not recorded: give times to --between")
     began = datetime.fromisoformat(start)
-    first, last = (began + end if isinstance(end, timedelta) else end for end in between)
+    try:
+        first, last = (began + end if isinstance(end, timedelta) else end for end in between)
+    except OverflowError as error:
+        raise click.UsageError("--between: so many seconds from the start of the run are no time") from error
     return first, last
 
 

@@ -319,8 +319,13 @@ class Finder:
                 yield {**gap, "path": path}
         node, stated = self.lineage.node, {gap["about"] for gap in self.lineage.document["gaps"]}
         files = {iri: one["path"] for iri, one in node.items() if one["type"] == "FileVersion" and "path" in one}
-        unmade = {iri: path for iri, path in files.items() if not self.lineage.objects(iri, "wasGeneratedBy")}
-        yield from (gap for gap in replaced(self.names.reader, unmade) if gap["about"] not in stated)
+        now = {
+            iri: self.names.current(os.fsencode(path)) or iri
+            for iri, path in files.items()
+            if iri not in stated and not self.lineage.objects(iri, "wasGeneratedBy") and self.names.is_there(iri)
+        }
+        made = {one for one, _ in run_uses.pairs(self.names.reader, "?v prov:wasGeneratedBy ?a", {*now.values()})}
+        yield from replaced(self.names.reader, {iri: files[iri] for iri in now if now[iri] not in made})
 
     def limits(self) -> list[str]:
         """Return why something may be stale that was not found."""

@@ -122,6 +122,7 @@ class _Survey:
         for path, version in _renamed(place.folders, self.missing.values()).items():
             self.there[path] = self.recorded[path] = version
         self.present = {*self.recorded.values()}
+        self.known = self.recorded
 
     def _missing(self) -> list[bytes]:
         """Return the paths without a file that no recorded program removed or renamed."""
@@ -143,7 +144,8 @@ class _Survey:
         other = {path: version for path, version in other.items() if not self._is_code_or_folder(path, version)}
         self.contents.load(other.values(), other)
         same = {path: version for path, version in other.items() if self.contents.file(version, path).state == SAME}
-        yield from self._known({**self.recorded, **same})
+        self.known = {**self.recorded, **same}
+        yield from self._known(self.known)
         yield from (self._compared(path, version) for path, version in other.items() if path not in same)
         yield from (
             self._absent(path, version)
@@ -196,9 +198,9 @@ class _Survey:
         """The present products that a recorded program had made, but that were replaced since by something that was not
         recorded."""
         made = self.origins.makers
-        if made.keys() <= self.present:
+        if made.keys() <= {*self.known.values()}:
             return set()
-        files = {now: os.fsdecode(path) for path, now in self.recorded.items() if self.place.contains(path)}
+        files = {version: os.fsdecode(path) for path, version in self.known.items() if self.place.contains(path)}
         unmade = {version: path for version, path in files.items() if version not in made}
         return {gap["about"] for gap in replaced(self.reader, unmade)}
 

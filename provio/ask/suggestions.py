@@ -58,7 +58,7 @@ def _missing(reader: Rows, name: str) -> str:
     """Return why there is no file of this name: it is a pattern, or the name of a run."""
     from provio.ask import runs
 
-    if has_magic(name):
+    if has_magic(os.path.basename(name)):
         return UNEXPANDED if next(iglob(name), None) else "no file matches this pattern"
     last = os.path.basename(name)
     if os.path.abspath(last) == name and runs.find(reader, last, start=False):

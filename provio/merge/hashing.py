@@ -63,15 +63,28 @@ def main() -> None:
     settings = load.load(homes.project_folders(home.project), forgive=lambda _: None)
     os.chdir("/")
     tried: set[str] = set()
-    while set(requested(home)) - tried:
+    while set(_ended(home)) - tried:
         try:
             with home.closed(), _lock(home, wait=False):
-                tried |= set(requested(home))
+                tried |= set(_ended(home))
                 done = _execute(home, settings)
         except BlockingIOError:
             return
         if done and then_merge:
             merge(home, [home.runs / run for run in done], settings=settings)
+
+
+def _ended(home: Home) -> list[str]:
+    """Return the ids of the runs with requests that are not in progress, oldest first: a run that ends starts the
+    process again, or it is found by the process that is running."""
+    return [run for run in requested(home) if not _in_progress(home.runs / run)]
+
+
+def _in_progress(folder: Path) -> bool:
+    try:
+        return folder.is_dir() and liveness.seems_in_progress(folder, read_head(folder))
+    except (OSError, ProvioError):
+        return False  # `_execute` decides
 
 
 @contextlib.contextmanager
@@ -90,14 +103,12 @@ def _execute(
     home: Home, settings: schema.Config, note: Callable[[str], None] = lambda _: None, limited: bool = True
 ) -> list[str]:
     done = []
-    for run_id in requested(home):
+    for run_id in _ended(home):
         if not limited and is_limited(home, run_id):
             continue
         folder, request = home.runs / run_id, place(home, run_id)
         with contextlib.suppress(OSError):  # for example a full disk: the request stays
             try:
-                if folder.is_dir() and liveness.seems_in_progress(folder, read_head(folder)):
-                    continue
                 if folder.is_dir():
                     _hash_run(home, folder, settings, note)
                     done.append(run_id)

@@ -75,7 +75,7 @@ def hint(command: Sequence[bytes]) -> str:
     name = words[0]
     if name == "--" and len(words) > 1:
         return f": did you mean provio run -- {_line(words[1:])}?"
-    if "--" in words and not os.path.lexists(name):
+    if words[1:2] == ["--"] and not os.path.lexists(name):
         return ": only options may stand before -- (provio run --help)"
     if name in BUILTINS or name == ".":
         return f" outside a shell: provio run -- bash -c {shlex.quote(_line(words))}"

@@ -294,6 +294,7 @@ class _Tree:
         if self.steps.plain and not self.forward:
             near = {step.iri for step in self.steps.next(iri)}
             of_sources = {two["input"] for one in found for two in self.stale.get(one["input"], ())}
+            near.add(iri)  # a folder: its files may come from each other
             found = [one for one in found if "code" in one or one["input"] in near or one["input"] not in of_sources]
         return [
             f"{STALE}{reason}" for reason in dict.fromkeys(stale_reason(one, self.folder, self.now) for one in found)

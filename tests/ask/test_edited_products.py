@@ -46,3 +46,26 @@ def test_an_edited_source_is_no_gap_of_staleness(project: Project) -> None:
     project.provio("run", "--quiet", "--", "sh", "-c", "cat a > b")
     assert "nothing is stale" in project.provio("lineage", "b", "--stale").stdout
     assert project.provio("status").stdout.startswith("current ")
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("edit", ["mv older b", "cp -p older b", "echo 2 > b; touch b"])
+def test_a_product_with_other_times(project: Project, edit: str) -> None:
+    """Times older than those of the product, as of a backup, do not hide that it was replaced."""
+    project.sh("echo 9 > older; touch -d 2020-01-02 older")
+    made(project, edit)
+    assert "nothing is stale" not in project.provio("lineage", "c", "--stale").stdout
+    assert project.provio("status", "b", code=1).stdout.startswith("changed ")
+    project.sh("touch b")
+    assert not project.provio("status", "b", code=1).stdout.startswith("current ")
+
+
+@pytest.mark.integration
+def test_an_edited_product_that_no_run_read(project: Project) -> None:
+    """`impact` does not state that nothing was made from the source."""
+    (project.path / "a").write_text("1\n")
+    project.provio("run", "--quiet", "--", "sh", "-c", "cat a > b")
+    project.sh("echo 2 >> b")
+    impact = project.provio("impact", "a").stdout
+    assert impact.startswith("nothing that is there is recorded as made from it, but not everything was recorded\n")
+    assert f"! b: {GAP}\n" in impact

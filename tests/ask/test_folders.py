@@ -112,3 +112,15 @@ def test_notes_of_files_stay_with_their_folder() -> None:
     }  # fmt: skip
     assert [one["about"] for one in found["gaps"]] == ["file:///d/a/"]
     assert len(found["edges"]) == 2
+
+
+@pytest.mark.integration
+def test_reasons_in_one_folder(project: Project) -> None:
+    """A stale file whose source is in the same folder has its reason, and a gap has the name of its file."""
+    project.sh("echo 1 > a")
+    project.provio("run", "--quiet", "--", "sh", "-c", "cat a > b")
+    project.sh("echo 2 >> a")
+    assert "! stale: a changed" in project.provio("lineage", "b", "--stale", "--level", "folder").stdout
+    project.sh("echo 3 >> b")
+    project.provio("run", "--quiet", "--", "sh", "-c", "cat b > c")
+    assert "! b: made by a run, then changed outside" in project.provio("lineage", "c", "--level", "folder").stdout

@@ -231,7 +231,10 @@ class Bound(click.ParamType):  # type: ignore[type-arg]
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime | timedelta:
         """Return the time in UTC, or the seconds."""
         if SECONDS.fullmatch(value):
-            return timedelta(seconds=float(value))
+            try:
+                return timedelta(seconds=float(value))
+            except OverflowError:
+                self.fail("so many seconds are no time")
         return self.time.convert(value, param, ctx)
 
 
