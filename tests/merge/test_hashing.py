@@ -10,13 +10,17 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+from background_merges import HASHING, hurry, mergers
+from concurrent_runs import start, wait_for
 from conftest import Project, in_memory, provio_command
 
 from provio.merge import hashing
 from provio.settings.home import Home
 from provio.settings.schema import Config
+from provio.system import child
 from provio.trace.hash_requests import request
 
 tmp_path = in_memory
@@ -40,10 +44,12 @@ def notes(project: Project) -> list[str]:
 
 
 def wait_for_hashes(project: Project) -> None:
-    """Wait at most a minute for the background process and its merge, for which no query waits."""
-    deadline = time.monotonic() + 60
+    """Wait for the background process and its merge, for which no query waits."""
+    deadline = time.monotonic() + 300
     while notes(project):
         assert time.monotonic() < deadline
+        for process in mergers(project.path / ".provio", HASHING):
+            hurry(process)
         time.sleep(0.05)
     project.provio("merge")
 
@@ -365,3 +371,32 @@ def test_the_files_of_a_large_run_are_hashed_in_its_partitions(project: Project)
     script += "from provio.cli.main import main; sys.argv = ['provio', 'merge', '--quiet']; main()"
     subprocess.run([sys.executable, "-c", script], cwd=project.path, env=project.env, check=True, timeout=100)
     assert hashes(project) == {name: digest(project.path / name) for name in ("in", "out1", "out2", "out3")}
+
+
+@pytest.mark.integration
+def test_a_run_that_ends_while_others_are_hashed(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It starts no process, because one is running: that one hashes it too."""
+    home = Home(project.path / ".provio")
+    project.provio("run", "--hash=auto", "--quiet", "--no-merge", "--", "sh", "-c", "echo 1 > first")
+    waiting = start(
+        project, "sh", "-c", "echo > ready; while ! test -e go; do sleep 0.01; done; echo 2 > second",
+        PROVIO_HASH="auto", PROVIO_MERGE="wait",
+    )  # fmt: skip
+    wait_for(project.path / "ready")
+    assert len(notes(project)) == 2
+    execute = hashing._execute
+
+    def until_the_run_ended(*arguments: Any) -> list[str]:
+        done = execute(*arguments)
+        (project.path / "go").touch()
+        assert waiting.wait(timeout=120) == 0
+        return done
+
+    monkeypatch.setattr(hashing, "_execute", until_the_run_ended)
+    monkeypatch.setattr(child, "give_way", lambda: None)
+    monkeypatch.setattr(os, "chdir", lambda _: None)
+    monkeypatch.setattr(sys, "argv", ["", str(home.path)])
+    hashing.main()
+    assert notes(project) == []
+    project.provio("merge", "--quiet")
+    assert hashes(project) == {name: digest(project.path / name) for name in ("ready", "first", "second")}
