@@ -168,18 +168,19 @@ for name in sys.argv[1:]:
 
 
 def test_long_path(trace: Trace, work: Path) -> None:
-    """A path of almost 4,096 bytes is recorded in full, though no single call could take its absolute form."""
-    part, room = "d" * 199, 4095 - len(os.fsencode(work)) - len("/leaf")
-    depth = room // 200
+    """A path of 4,095 bytes is recorded in full, though no single call could take its absolute form."""
+    part, most = "d" * 199, 4095  # PATH_MAX without the zero at the end
+    depth = (most - len(os.fsencode(work)) - 2) // 200
+    leaf = "l" * (most - len(os.fsencode(work)) - depth * 200 - 1)
     code = f"""
 import os
 for i in range({depth}):
     os.mkdir({part!r}); os.chdir({part!r})
-os.close(os.open('leaf', os.O_CREAT | os.O_WRONLY))
+os.close(os.open({leaf!r}, os.O_CREAT | os.O_WRONLY))
 """
     trace.run(sys.executable, "-c", code, cwd=work, check=True)
-    expected = os.fsencode(work) + b"".join(b"/" + part.encode() for _ in range(depth)) + b"/leaf"
-    assert len(expected) > 3895
+    expected = os.fsencode(work) + b"".join(b"/" + part.encode() for _ in range(depth)) + b"/" + leaf.encode()
+    assert len(expected) == most
     found = {name_of(one) for one in trace.facts().values()}
     assert expected in found
     subprocess.run(["rm", "-rf", work], check=True)
