@@ -259,14 +259,18 @@ class Store:
         return Rows(("state", "path", "word", "run"), rows)
 
     def diff(self, first: str, second: str) -> Rows:
-        """Return the settings in which two runs differ: configuration, key, first, second (None: there is none)."""
+        """Return the settings in which two runs differ: configuration, key, first, second (None: there is none).
+
+        Only settings are compared: `notes` of the rows are the lines that state this, with the number of files.
+        """
         from provio.ask import comparison, experiments
 
         reader = self._open()
-        found = experiments.differing(reader, *((name, session.run_id(reader, name)) for name in (first, second)))
+        ids = [session.run_id(reader, name) for name in (first, second)]
+        found = experiments.differing(reader, *zip((first, second), ids, strict=True))
         values = ([None if side is None else comparison.plain(side) for side in one[1:]] for _, one in found)
         rows = ([name, one.key, *sides] for (name, one), sides in zip(found, values, strict=True))
-        return Rows(("configuration", "key", "first", "second"), rows)
+        return Rows(("configuration", "key", "first", "second"), rows, experiments.not_compared(reader, ids))
 
     def status(self, *paths: str | os.PathLike[str]) -> Rows:
         """Return the state of the project's recorded files, or of these files and folders, and the commands whose last

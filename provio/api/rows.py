@@ -113,10 +113,11 @@ class Row:
 
 
 class Rows(Sequence[Row]):
-    """The rows of a result in order; `columns` are the names of the columns. A notebook displays them as a table."""
+    """The rows of a result in order; `columns` are the names of the columns, `notes` lines about the limits of
+    the answer. A notebook displays them as a table."""
 
-    def __init__(self, columns: Iterable[str], rows: Iterable[Iterable[Value]]) -> None:
-        self.columns = tuple(columns)
+    def __init__(self, columns: Iterable[str], rows: Iterable[Iterable[Value]], notes: Iterable[str] = ()) -> None:
+        self.columns, self.notes = tuple(columns), tuple(notes)
         self._rows = [Row(self.columns, tuple(row)) for row in rows]
 
     @overload
@@ -124,7 +125,7 @@ class Rows(Sequence[Row]):
     @overload
     def __getitem__(self, key: slice) -> Rows: ...
     def __getitem__(self, key: int | slice) -> Row | Rows:
-        return Rows(self.columns, self._rows[key]) if isinstance(key, slice) else self._rows[key]
+        return Rows(self.columns, self._rows[key], self.notes) if isinstance(key, slice) else self._rows[key]
 
     def __len__(self) -> int:
         return len(self._rows)

@@ -12,10 +12,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
+from provio.ask import run_uses
 from provio.ask.comparison import Difference, Value, differences, of_term, rank
 from provio.ask.walk import batches
 from provio.base import turtle
 from provio.base.errors import NothingKnown
+from provio.base.text import plural
 from provio.base.vocab import RUN_BASE
 from provio.settings.types import among
 from provio.store import Reader
@@ -305,4 +307,15 @@ def differing(reader: Reader, *runs: tuple[str, str]) -> list[tuple[str, Differe
     for name in sorted(first.keys() | second.keys()):
         sides = [side[name].settings if name in side else {} for side in (first, second)]
         found += [(name, one) for one in differences(*sides)]
+    return found
+
+
+def not_compared(reader: Reader, ids: Iterable[str]) -> list[str]:
+    """Return lines of text about the data of these runs that `differing` does not compare."""
+    found = ["only settings are compared, not results, programs, environment, times or files"]
+    paths, without = run_uses.files_of_runs(reader, ids)
+    if paths:
+        more = f" and {plural(len(without) - 1, 'other')}" if without[1:] else ""
+        named = f" ({without[0]}{more})" if without else ""
+        found.append(f"not compared by content: {plural(paths, 'file')}, {len(without):,} without a SHA-256{named}")
     return found

@@ -244,4 +244,7 @@ def test_runs_with_configurations_are_compared(recorded: Project) -> None:
         recorded.provio("run", "--quiet", "--", "python3", "-c", program)
     (row,) = provio.open().diff("last~1", "last")
     assert (row.key, row.first, row.second) == ("rate", 0.1, 0.2)
-    assert list(provio.open().diff("last", "last")) == []
+    same = provio.open().diff("last", "last")
+    assert list(same) == []
+    assert same.notes[0] == "only settings are compared, not results, programs, environment, times or files"
+    assert same[:0].notes == same.notes

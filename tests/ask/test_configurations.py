@@ -189,12 +189,17 @@ def test_in_what_two_runs_differ(told: Project) -> None:
         {"configuration": "args", "key": "lr", "first": 0.001, "second": 0.01},
         {"configuration": "args", "key": "train.batch_size", "first": 9, "second": 256},
     ]
-    same = told.provio("diff", "train1", "train1")
-    assert same.stdout == "no setting differs\n"
-    assert same.stderr.splitlines() == [
-        "only settings are compared, not results, programs, environment, times or files",
-        "not compared by content: 1 file, 1 without a SHA-256 (/data/ckpt/1.pt)",
-    ]
+    for form, empty in (
+        ("table", "no setting differs\n"),
+        ("json", "[]\n"),
+        ("csv", "configuration,key,first,second\n"),
+    ):
+        same = told.provio("diff", "train1", "train1", "--as", form)
+        assert same.stdout == empty
+        assert same.stderr.splitlines() == [
+            "only settings are compared, not results, programs, environment, times or files",
+            "not compared by content: 1 file, 1 without a SHA-256 (/data/ckpt/1.pt)",
+        ]
     assert [row["second"] for row in rows(told, "diff", "train2", "sweep", code=1) if row["key"] == "lr"] == [0.2]
     assert "run silent recorded no configuration" in told.provio("diff", "train1", "silent", code=3).stderr
 

@@ -19,11 +19,10 @@ def command(first: str, second: str, form: str) -> int:
     """List the settings in which two runs differ, each as it was at its end, the first RUN's value before the second's.
 
     A RUN is `last`, `last~1`, an id, the start of an id, or a name. Numbers are compared as numbers: 256 is 256.0.
-    Exit code 1 on a difference. Nothing else is compared: with a table, lines on the standard error state this.
+    Exit code 1 on a difference. Nothing else is compared: lines on the standard error state this.
     Example: provio diff last~1 last
     """
-    from provio.ask import comparison, experiments, run_uses
-    from provio.base.text import plural
+    from provio.ask import comparison, experiments
     from provio.render import records
 
     store = session.reader(None)
@@ -35,13 +34,6 @@ def command(first: str, second: str, form: str) -> int:
         terminal.out(records.render("diff", rows, form, width=terminal.width(), unicode=terminal.unicode()))
     else:
         terminal.out("no setting differs\n")
-    if form == "table":
-        terminal.note("only settings are compared, not results, programs, environment, times or files")
-        paths, without = run_uses.files_of_runs(store, ids)
-        if paths:
-            more = f" and {plural(len(without) - 1, 'other')}" if without[1:] else ""
-            named = f" ({without[0]}{more})" if without else ""
-            terminal.note(
-                f"not compared by content: {plural(paths, 'file')}, {len(without):,} without a SHA-256{named}"
-            )
+    for line in experiments.not_compared(store, ids):
+        terminal.note(line)
     return 1 if found else 0
