@@ -7,6 +7,7 @@ read once, and each activity is visited once: it keeps at most MOST reasons, and
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import NamedTuple
 
 from provio.ask.nodes import PHASE
@@ -132,6 +133,8 @@ class Staleness:
         self.origins, self.now, self.paths = origins, now, paths
         self.why: dict[str, list[Reason]] = {}
         self.code: dict[str, list[Reason]] = {}
+        self.of_replaced: dict[str, list[Reason]] = {}  # the reasons of files that an activity read and replaced
+        self.inputs: dict[str, set[bytes]] = {}
 
     def visit(self, order: Iterable[str]) -> dict[str, list[Reason]]:
         """Return the reasons of each stale version and activity among the nodes from `reached`."""
@@ -150,21 +153,31 @@ class Staleness:
             code.update(dict.fromkeys(self.code.get(other, ())))
         if code:
             self.code[node] = _first(code)
-        found = dict(code)
+        found, of_replaced = dict(code), dict[Reason, None]()
         for source in self.origins.used.get(node, ()):
-            found.update(dict.fromkeys(self._of_source(source, run, code=False)))
+            if self._replaces(node, source):
+                of_replaced.update(dict.fromkeys(self.why.get(source, ())))
+            else:
+                found.update(dict.fromkeys(self._of_source(source, run, code=False)))
         for earlier in before:
             found.update(dict.fromkeys(self.why.get(earlier, ())))
+            of_replaced.update(dict.fromkeys(self.of_replaced.get(earlier, ())))
+        if of_replaced:
+            self.of_replaced[node] = self._not_read_again([node], of_replaced)
         return _first(found)
 
     def _of_version(self, node: str) -> list[Reason]:
         found: dict[Reason, None] = {}
         run = next(map(run_of, self.origins.makers.get(node, ())), "")
         for key in (node, *self.origins.other_keys.get(node, ())):
-            for maker in self.origins.makers.get(key, ()):
+            makers = self.origins.makers.get(key, ())
+            for maker in makers:
                 found.update(dict.fromkeys(self.why.get(maker, ())))
+                found.update(dict.fromkeys(self._not_read_again(makers, self.of_replaced.get(maker, ()))))
             for source in self.origins.kept.get(key, ()):
-                found.update(dict.fromkeys(self._of_source(source, run, code=False)))
+                own = self.paths.get(source, set()) & self.paths.get(node, set())
+                reasons = self._of_own(node, source) if own else self._of_source(source, run, code=False)
+                found.update(dict.fromkeys(reasons))
         return [one for reason in found for one in self._without_own(node, reason)][:MOST]
 
     def _of_source(self, source: str, run: str, code: bool) -> list[Reason]:
@@ -175,10 +188,61 @@ class Staleness:
 
     def _without_own(self, node: str, reason: Reason) -> list[Reason]:
         """Return the reason; of a file that the product, or its process, replaced itself, the reasons of that file."""
-        own = self.origins.processes(node) & self.origins.processes(reason.source)
-        if reason.path in self.paths.get(node, ()) or own & self.origins.processes(reason.now):
-            return self.why.get(reason.source, [])
-        return [reason]
+        own = self.origins.processes(node) & self.origins.processes(reason.now)
+        return self._of_own(node, reason.source) if own or reason.path in self.paths.get(node, ()) else [reason]
+
+    def _of_own(self, node: str, source: str) -> list[Reason]:
+        """Return the reasons of an earlier version of a product. A process that did not read it kept its content."""
+        found, own = self.why.get(source, []), self.origins.processes(node)
+        read = own & (self.origins.processes(source) | self._readers.get(source, set()))
+        return self._not_read_again(self.origins.makers.get(node, ()), found) if read else found
+
+    def _replaces(self, activity: str, source: str) -> bool:
+        """Return whether the process of an activity replaced a file that it had read."""
+        process, state = PHASE.sub("", activity), self.now(source, run_of(activity))
+        if state.state in ("changed", "unsure"):
+            keys = (state.version, *self.origins.other_keys.get(state.version, ()))
+            return any(process in self.origins.processes(key) for key in keys)
+        return bool(self.paths.get(source, set()) & self._made.get(process, set()))
+
+    def _not_read_again(self, activities: Iterable[str], reasons: Iterable[Reason]) -> list[Reason]:
+        """Return the reasons without the files that these activities read with their present content."""
+        return [one for one in reasons if not any(one.path in self._present_inputs(each) for each in activities)]
+
+    def _present_inputs(self, activity: str) -> set[bytes]:
+        """Return the paths whose present content an activity read, directly or through pipes and missing files."""
+        if activity not in self.inputs:
+            found, waiting, seen = self.inputs.setdefault(activity, set()), [activity], {activity}
+            for one in waiting:  # grows during the loop
+                new = [*self.origins.makers.get(one, ()), *self.origins.before.get(one, ())]
+                for source in (*self.origins.used.get(one, ()), *self.origins.ran.get(one, ())):
+                    state = self.now(source, run_of(one)).state
+                    if state == "present":
+                        found |= self.paths.get(source, set())
+                    elif state == "missing":
+                        new.append(source)
+                waiting += [other for other in dict.fromkeys(new) if other not in seen]
+                seen.update(new)
+        return self.inputs[activity]
+
+    @cached_property
+    def _made(self) -> dict[str, set[bytes]]:
+        """The paths of the files that each process made."""
+        found: dict[str, set[bytes]] = {}
+        for version, paths in self.paths.items():
+            for process in self.origins.processes(version):
+                found.setdefault(process, set()).update(paths)
+        return found
+
+    @cached_property
+    def _readers(self) -> dict[str, set[str]]:
+        """The processes that read each earlier version of a product."""
+        earlier = {source for sources in self.origins.kept.values() for source in sources}
+        found: dict[str, set[str]] = {}
+        for activity, sources in self.origins.used.items():
+            for source in earlier.intersection(sources):
+                found.setdefault(source, set()).add(PHASE.sub("", activity))
+        return found
 
 
 def _first(reasons: Iterable[Reason]) -> list[Reason]:

@@ -2,8 +2,8 @@
 
 A product is stale if one of its inputs (data, programs, modules) has another content now, or if it was made from a
 stale product. For pipes and missing intermediate files, their own inputs are compared. A file that the product itself
-replaced (an append, an update in place) is not compared. Programs and modules of the system do not make a product
-stale, but the answer names them.
+replaced (an append, an update in place) is not compared, nor are those of its inputs that the process read again with
+their present content. Programs and modules of the system do not make a product stale, but the answer names them.
 """
 
 from __future__ import annotations
@@ -193,6 +193,7 @@ class Finder:
         self.contents = self.names.contents
         self.others: dict[str, list[Stale]] = within.others if within else {}
         self.reasons: dict[str, list[Stale]] = {}
+        self.inputs: dict[str, set[str]] = {}
         self.unseen: dict[str, dict[str, None]] = {"gone": {}, "elsewhere": {}}
 
     def find(self) -> list[Stale]:
@@ -227,11 +228,11 @@ class Finder:
         name = self.names.used_as(source, run)
         cached = self._is_cache(source) and self.lineage.objects(source, "wasGeneratedBy")
         state, now = self._state(product, source, name) if name and not cached else (MISSING, None)
-        own = self._processes(product) & self._processes(source)
-        if now and state in (CHANGED, UNKNOWN) and not (own and own & self._processes(now)):
+        replaced = bool(now and self._processes(product) & self._processes(now))
+        if now and state in (CHANGED, UNKNOWN) and not replaced:
             return [self._changed(product, source, name[1] if name else b"", state, now)]
-        if state != SAME:  # its own inputs decide; also if a process read and replaced its own output
-            return list(self._inherited(product, source))
+        if state != SAME:  # its own inputs decide; also if the process that made the product replaced this file
+            return list(self._inherited(product, source, replaced or self._has_read(product, source)))
         path = self.lineage.node[source].get("path", "")
         found = Stale(product=product, input=source, path=path, reason="stale")
         return [self._kind(found)] if self._present_is_stale(source, now) else []
@@ -281,15 +282,37 @@ class Finder:
             makers = [maker for _, maker in run_uses.pairs(self.names.reader, "?v prov:wasGeneratedBy ?a", [version])]
         return {PHASE.sub("", maker) for maker in makers if PHASE.search(maker)}
 
-    def _inherited(self, product: str, source: str) -> Iterator[Stale]:
+    def _inherited(self, product: str, source: str, read: bool) -> Iterator[Stale]:
         """Yield the reasons of an input for its product, with those of a file instead of the file that the product
-        itself replaced."""
-        own = {path.decode("utf-8", "replace") for _, path in self.names.known.get(product, ())}
+        itself replaced. If the process had `read` that file, the inputs that it read again are no reasons."""
+        own = self._paths(product)
         for one in self.why(source):
             if one["reason"] == "changed" and one["path"] in own:
-                yield from self._inherited(product, one["input"])
-            else:
+                yield from self._inherited(product, one["input"], self._has_read(product, one["input"]))
+            elif not (read and one["path"] in self._present_inputs(product)):
                 yield {**one, "product": product}
+
+    def _paths(self, version: str) -> set[str]:
+        return {path.decode("utf-8", "replace") for _, path in self.names.known.get(version, ())}
+
+    def _has_read(self, product: str, source: str) -> bool:
+        """Return whether a process read an earlier version of its product. If it did not, it kept its content."""
+        readers = {PHASE.sub("", one) for one in self.lineage.subjects(source, "used")} | self._processes(source)
+        return bool(self._processes(product) & readers and self._paths(product) & self._paths(source))
+
+    def _present_inputs(self, product: str) -> set[str]:
+        """Return the paths whose present content is an input of a product, directly or through missing files."""
+        if product not in self.inputs:
+            found, waiting = self.inputs.setdefault(product, set()), [product]
+            for one in waiting:  # grows during the loop
+                for source, run in made_from(self.ways, one):
+                    name = self.names.used_as(source, run)
+                    state = self._state(one, source, name)[0] if name else MISSING
+                    if name and state == SAME:
+                        found.add(name[1].decode("utf-8", "replace"))
+                    elif state == MISSING and source not in waiting:
+                        waiting.append(source)
+        return self.inputs[product]
 
     def _state(self, product: str, source: str, name: tuple[str, bytes]) -> tuple[str, str | None]:
         """Return the state of an input at its name (`provio.ask.content`), and the present version there."""

@@ -104,3 +104,58 @@ def test_all_verbs_agree_about_each_product(project: Project) -> None:
     listed = {os.path.basename(row["product"]["value"]): row["content"]["value"] for row in found}
     data = stale - {"of-program"}  # a program's new version is recorded when it runs
     assert listed == dict.fromkeys(data, "changed") | {PLAIN: "not compared by content"}
+
+
+LOAD = """
+import os, sys
+*inputs, database, report = sys.argv[1:]
+with open(database, "r+" if os.path.exists(database) else "w+") as file:
+    file.read()
+    content = "".join(open(one).read() for one in inputs)
+    file.seek(0)
+    file.truncate()
+    file.write(content)
+with open(report, "w") as file:
+    file.write(content)
+"""
+
+
+@pytest.mark.integration
+def test_a_file_that_its_program_updates(project: Project) -> None:
+    """The earlier version is no reason for an input that the program read again; other inputs of it are. A program that
+    only appends keeps its earlier lines, with all their inputs."""
+    folder = project.path
+
+    def load(*inputs: str) -> None:
+        project.provio("run", "--quiet", "--", "python3", "-c", LOAD, *inputs, "database", "report")
+
+    def stale() -> dict[str, set[str]]:
+        """The inputs because of which each product is stale; both verbs give the same."""
+        rows = [row for row in answer(project, "status")["files"] if row["state"] == "stale"]
+        listed = {os.path.basename(row["path"]): row["reason"].split()[0] for row in rows}
+        found: dict[str, set[str]] = {}
+        for name in ("database", "report", "log"):
+            document = answer(project, "lineage", name, "--stale")
+            targets = {node["iri"] for node in document["nodes"] if node.get("depth") == 0}
+            own = [one for one in document["stale"] if one["product"] in targets]
+            if own:
+                found[name] = {os.path.basename(one["path"]) for one in own}
+        assert listed.keys() == found.keys()
+        assert all(reason in found[name] for name, reason in listed.items())
+        return found
+
+    (folder / "first").write_text("1\n")
+    (folder / "second").write_text("2\n")
+    load("first", "second")
+    project.provio("run", "--quiet", "--", "bash", "-c", "read line < first; echo $line >> log")
+    assert stale() == {}
+    (folder / "first").write_text("10\n")
+    (folder / "second").write_text("20\n")
+    assert stale() == {"database": {"first", "second"}, "report": {"first", "second"}, "log": {"first"}}
+    load("first")
+    assert stale() == {"database": {"second"}, "report": {"second"}, "log": {"first"}}
+    load("first", "second")
+    project.provio("run", "--quiet", "--", "bash", "-c", "read line < first; echo $line >> log")
+    assert stale() == {"log": {"first"}}
+    (folder / "first").write_text("100\n")
+    assert stale() == {"database": {"first"}, "report": {"first"}, "log": {"first"}}
