@@ -2,7 +2,8 @@
 last run failed.
 
 A file may be incomplete if the process that made it failed, or the command of its run. A later success of the same
-command in the same folder ends this: it made the file again, or found it complete (`make` after an error).
+command in the same folder ends this: it made the file again, or found it complete (`make` after an error). The end of
+a recorded kernel by SIGTERM, from its client, is no failure, unless a cell was in progress.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from collections.abc import Container, Iterable, Iterator
 from provio.ask import run_uses
 from provio.ask.document import Edge, Node, arguments, command_line
 from provio.ask.runs import LISTING
+from provio.ask.started_as import is_kernel
 from provio.ask.walk import GENERATED
 from provio.base.vocab import RUN_BASE
 from provio.store import Reader
 
 SHORT = 13  # characters of a run's id
 FOUND_NOTHING = frozenset({"grep", "egrep", "fgrep", "rg", "diff", "cmp", "test", "["})  # programs whose answer is 1
-SIGPIPE = "13"
+SIGPIPE, SIGTERM = "13", "15"
 NOT_STARTED = frozenset({"exit 126", "exit 127"})
 NOT_SEEN = "its end was not seen"
 
@@ -116,7 +118,23 @@ def _ends(reader: Reader) -> dict[str, str]:
     """Return how each failed run and process ended: `exit 3` or `signal 9`. To lose the reader of a pipe is no
     failure."""
     codes = reader.table("SELECT ?p ?c { ?p provio:exitCode ?c FILTER(?c != 0) }")
-    signals = reader.table("SELECT ?p ?s { ?p provio:signal ?s }")
+    signals = dict(reader.table("SELECT ?p ?s { ?p provio:signal ?s }"))
+    ended = _ended_kernels(reader, [one for one, number in signals.items() if number == SIGTERM])
     return {one: f"exit {code}" for one, code in codes} | {
-        one: f"signal {number}" for one, number in signals if number != SIGPIPE
+        one: f"signal {number}" for one, number in signals.items() if number != SIGPIPE and one not in ended
     }
+
+
+def _ended_kernels(reader: Reader, terminated: Iterable[str]) -> set[str]:
+    """Return those of some runs and processes that were recorded kernels, and in which no cell was in progress."""
+    kernels = {
+        one
+        for values in run_uses.values("p", terminated)
+        for one, argv in reader.table(f"SELECT ?p ?argv {{ {values} ?p provio:commandLine|provio:argv ?argv }}")
+        if is_kernel(argv)
+    }
+    if not kernels:
+        return kernels
+    cells = "?t a provio:Task ; provio:kind 'cell' FILTER NOT EXISTS { ?t provio:status ?s }"
+    in_progress = {run_uses.run_of(cell) for (cell,) in reader.table(f"SELECT DISTINCT ?t {{ {cells} }}")}
+    return {one for one in kernels if run_uses.run_of(one) not in in_progress}

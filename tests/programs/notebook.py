@@ -1,6 +1,7 @@
 """`notebook.py KERNEL CELL…`: executes the cells of a notebook with nbclient, and prints the output of each.
 
-The cells `%restart`, `%interrupt:FILE:CODE` (after CODE has written FILE) and `%kill` are actions on the kernel.
+The cells `%restart`, `%interrupt:FILE:CODE` (after CODE has written FILE), `%kill`, `%end` (SIGTERM) and
+`%end:FILE:CODE` are actions on the kernel.
 """
 
 import asyncio
@@ -12,12 +13,17 @@ import nbformat
 from nbclient import NotebookClient
 
 
-async def interrupted(client: NotebookClient, file: str, code: str) -> None:
-    cell = nbformat.v4.new_code_cell(code)
+async def begun(client: NotebookClient, cell: nbformat.NotebookNode, file: str) -> "asyncio.Future[object]":
     client.nb.cells.append(cell)
     running = asyncio.ensure_future(client.async_execute_cell(cell, len(client.nb.cells) - 1))
     while not running.done() and not (os.path.exists(file) and os.path.getsize(file)):
         await asyncio.sleep(0.01)
+    return running
+
+
+async def interrupted(client: NotebookClient, file: str, code: str) -> None:
+    cell = nbformat.v4.new_code_cell(code)
+    running = await begun(client, cell, file)
     await client.km.interrupt_kernel()
     await running
     told(cell)
@@ -46,6 +52,15 @@ async def main(kernel: str, cells: list[str]) -> None:
             elif code.startswith("%interrupt:"):
                 _, file, text = code.split(":", 2)
                 await interrupted(client, file, text)
+            elif code.startswith("%end"):
+                _, file, text = (code + "::").split(":", 2)
+                running = (
+                    await begun(client, nbformat.v4.new_code_cell(text.removesuffix("::")), file) if file else None
+                )
+                await client.km.signal_kernel(signal.SIGTERM)
+                if running:
+                    running.cancel()
+                return
             elif code == "%kill":
                 await client.km.signal_kernel(signal.SIGKILL)
                 return

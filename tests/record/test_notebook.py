@@ -123,6 +123,20 @@ def test_a_restart_is_another_run_and_a_kill_loses_nothing(jupyter: Project, not
 
 
 @pytest.mark.slow
+def test_the_end_of_a_kernel_by_its_client_is_no_failure(jupyter: Project, notebook: Notebook) -> None:
+    """SIGTERM between cells ends a session; during a cell, the files of that kernel may be incomplete."""
+    notebook("open('complete', 'w').write('1')", "%end")
+    notebook("open('early', 'w').write('2')", "%end:part:import time; open('part', 'w').write('3'); time.sleep(600)")
+    ends = jupyter.rows("SELECT ?signal { ?r a provio:Run ; provio:signal ?signal }")
+    assert ends == 2 * [{"signal": "15"}]
+    rows = json.loads(jupyter.provio("status", "--json", code=1).stdout)["files"]
+    states = {Path(row["path"]).name: row["state"] for row in rows}
+    assert states == {"complete": "current", "early": "failed", "part": "failed"}
+    assert "failed" not in json.loads(jupyter.provio("why", "complete", "--json").stdout)
+    assert json.loads(jupyter.provio("why", "part", "--json").stdout)["failed"] == "signal 15"
+
+
+@pytest.mark.slow
 def test_kernels_are_listed_and_removed(jupyter: Project) -> None:
     folder = Path(jupyter.env["JUPYTER_PATH"]) / "kernels" / "recorded"
     spec = json.loads((folder / "kernel.json").read_text())
