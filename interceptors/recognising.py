@@ -9,7 +9,7 @@ it imports no module that is not loaded already, and therefore has no annotation
 
 import posix
 import sys
-from _thread import _local
+from _thread import _local, allocate_lock
 
 PLACE = []  # the folder of the interceptors
 ALIKE = {"pytorch_lightning": "lightning", "tensorboardX": "tensorboard"}  # handled by the file of another library
@@ -94,16 +94,17 @@ def _reraise_from_program(error):
     _run("python/guard")["reraise_from_program"](error)
 
 
-def follow(owners, name, report):
+def follow(owners, name, report=None, task=None):
     """Wrap a function or method of one owner or several, so that `report` is called after each successful call.
 
-    `report` gets the module `declarations`, the result, and the arguments of the call.
+    `report` gets the module `declarations`, the result, and the arguments of the call. `task` gets the arguments, and
+    returns the name and the kind of a Task: then each call is this Task, and `report` is not called.
     """
     owners = owners if isinstance(owners, tuple) else (owners,)
     original = getattr(owners[0], name, None)
     if original is None or hasattr(original, "provio"):
         return
-    wrapped = _wrapped(original, report)
+    wrapped = _wrapped(original, report) if task is None else _within(original, task)
     for owner in owners:
         if getattr(owner, name, None) is original:
             setattr(owner, name, wrapped)
@@ -133,6 +134,29 @@ def _wrapped(original, report):
 
     _update_wrapper(wrapped, original)
     return wrapped
+
+
+def _within(original, task):
+    def wrapped(*arguments, **keywords):
+        with _activity(task, arguments, keywords):
+            try:
+                return original(*arguments, **keywords)
+            except BaseException as error:
+                error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next  # as in `_wrapped`
+                raise
+
+    _update_wrapper(wrapped, original)
+    return wrapped
+
+
+def _activity(task, arguments, keywords):
+    """Return the Task of a call, to be entered; a lock, which does nothing, if it cannot be declared."""
+    try:
+        with _silent():
+            return sys.modules["_provio.python.declarations"].activity(*task(*arguments, **keywords))
+    except Exception as error:
+        _reraise_from_program(error)
+        return allocate_lock()
 
 
 def _update_wrapper(function, original):

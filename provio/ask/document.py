@@ -48,9 +48,9 @@ class SavedAs(TypedDict):
 class Node(TypedDict):
     """An entity, an activity or a program. `type` is the local name of the class; times are xsd:dateTime in UTC.
 
-    `command` is the command line as its user typed it, if the recorded one (`argv`) is another; `notebook` is the
-    notebook of a cell, and of its kernel. `files` is the number of files of a folder (`provio.ask.folders`), whose
-    `size` is their sum.
+    `command` is the command line as its user typed it, if the recorded one (`argv`) is another; `rule` is the rule of
+    Snakemake whose job it belongs to; `notebook` is the notebook of a cell, and of its kernel. `files` is the number of
+    files of a folder (`provio.ask.folders`), whose `size` is their sum.
     """
 
     iri: str
@@ -65,6 +65,7 @@ class Node(TypedDict):
     depth: NotRequired[int]
     argv: NotRequired[str]
     command: NotRequired[str]
+    rule: NotRequired[str]
     notebook: NotRequired[str]
     cwd: NotRequired[str]
     host: NotRequired[str]

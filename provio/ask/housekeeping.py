@@ -34,7 +34,7 @@ class Rule(NamedTuple):
 
 
 RULES = (
-    Rule("Snakemake", r".*/\.snakemake/(?!shadow/|storage/).*"),
+    Rule("Snakemake", r".*/\.snakemake/(?!shadow/|storage/).*|.*/[0-9a-f]{32}-pulp\.(mps|sol)"),
     Rule("Nextflow", r".*/\.nextflow(/.*|\.log.*)|.*/[0-9a-f]{2}/[0-9a-f]{30}/\.(command\.\w+|exitcode)"),
     Rule("DVC", r".*/\.dvc/(?!cache/).*"),
     Rule("git", r".*/\.git/(?!objects/).*", readers=r"(\S*/)?git(-\S*)?( .*)?"),
@@ -82,7 +82,7 @@ _NAMES = (
     "sem.",
     "cc",
 )
-_ENDS = ("-journal", "-wal", "-shm", ".wal")
+_ENDS = ("-journal", "-wal", "-shm", ".wal", "-pulp.mps", "-pulp.sol")
 _FOLDERS = re.compile(
     r"/(\.snakemake|\.nextflow|\.dvc|\.git|\.cache|\.ipython|__pycache__|fontconfig|LC_MESSAGES|joblib_memmapping_folder_[^/]*)/"
 )

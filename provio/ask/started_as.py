@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from provio.ask.document import Edge, Node, arguments
 from provio.ask.walk import Nodes, batches
-from provio.base.vocab import NS
+from provio.base.vocab import NS, RDFS
 from provio.lineage.helpers import is_helper
 from provio.lineage.interpreters import read_words, rule_of
 from provio.store import Reader
@@ -23,6 +23,8 @@ from provio.store import Reader
 OF_SNAKEMAKE = re.compile(r"(.*/)?\.snakemake/scripts/tmp[^/.]*\.")  # and the name of the rule's script
 KERNEL = "provio/interceptors/kernel.py"  # the end of a word of the command line of a recorded kernel
 _COPY = re.compile(r"(?<![^\s/])\S*/\.snakemake/scripts/tmp[^/.\s]*\.(?=\S)")  # the same, within the code of a shell
+LABEL = RDFS + "label"
+_JOB = re.compile(r"-m(%20| )snakemake(%20| ).*--target-jobs")  # a command line that Snakemake made for a job
 MOST = 20  # programs that started each other, up to the first that is no helper
 
 
@@ -76,7 +78,7 @@ def command(argv: str, run: str) -> str:
     if "/.snakemake/scripts/tmp" in argv:
         words = [_COPY.sub("", word) for word in arguments(argv)]
         return _quoted([words[0].rpartition("/")[2], *words[1:]])
-    return argv
+    return run if _JOB.search(argv) else argv
 
 
 def is_kernel(argv: str) -> bool:
@@ -112,6 +114,22 @@ class Starters:
         """Return the recorded command line of a process."""
         return min(self.known.of([iri])[iri].get(NS + "argv", ("",)))
 
+    def rules(self, processes: Iterable[str]) -> dict[str, str]:
+        """Return the rule of each process that a job of Snakemake started: that is a Task of Snakemake's process."""
+        lowest = {process: process for process in processes}
+        found: dict[str, str] = {}
+        for _ in range(MOST):
+            properties = self.known.of({*lowest.values()})
+            for process, one in lowest.items():
+                if "rule" in properties[one].get(NS + "kind", ()):
+                    found[process] = min(properties[one].get(LABEL, ("",)))
+            self.known.of({one + "phase/0" for one in lowest.values()})
+            above = {process: self._starter(one) for process, one in lowest.items() if process not in found}
+            lowest = {process: one for process, one in above.items() if one}
+            if not lowest:
+                break
+        return found
+
     def _starter(self, process: str) -> str | None:
         first = process + "phase/0"
         properties = self.known.of([first])[first]
@@ -130,11 +148,16 @@ def name_activities(nodes: list[Node], programs: tuple[list[Node], list[Edge]], 
     acting = [node for node in nodes if node["iri"] in names and node["type"] != "Task" and "task" not in node]
     typed = _command_lines(known.reader, {node["run"] for node in acting if "run" in node})
     _add_notebooks(known, [node for node in nodes if "run" in node and is_kernel(node.get("argv", ""))])
+    rules = starters.rules({node.get("task") or node["process"] for node in nodes if "process" in node})
+    for node in nodes:
+        if rule := rules.get(node.get("task") or node.get("process", "")):
+            node["rule"], node["label"] = rule, f"rule {rule}"
     for node in acting:
         process = node.get("process", "")
         named = starters.process(process) if node.get("argv") else process
         argv = starters.argv(named) if named != process else node.get("argv", "")
-        node["label"] = node.get("notebook") or name(argv, names[node["iri"]] if named == process else "")
+        if "rule" not in node:
+            node["label"] = node.get("notebook") or name(argv, names[node["iri"]] if named == process else "")
         own = command(argv, typed.get(node.get("run", ""), "")) if argv else ""
         if own != node.get("argv", ""):
             node["command"] = own

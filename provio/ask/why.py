@@ -220,7 +220,8 @@ def _name(reader: Reader, reason: Reason, process: str) -> None:
         reason["name"], reason["notebook"] = run["name"], True
         return
     own = reason["program"]["label"] if named == process and "program" in reason else ""
-    reason["name"] = started_as.name(argv, own)
+    rule = starters.rules([process]).get(process)
+    reason["name"] = f"rule {rule}" if rule else started_as.name(argv, own)
     typed = run.get("commandLine", "")
     reason["command"] = started_as.command(argv, typed)
     for one in reason["launchedBy"]:

@@ -194,7 +194,8 @@ class Works:
         node = self.lineage.node[activity]
         if node["type"] == "Task" or "task" in node or not self.plain:
             return node.get("run", ""), node.get("task") or activity
-        return node.get("run", ""), node.get("command") or node.get("argv") or node.get("process") or activity
+        own = node.get("command") or node.get("argv") or node.get("process") or activity
+        return node.get("run", ""), f"{node.get('rule', '')} {own}"
 
     def _program(self, activity: str, work: Work, numbers: dict[tuple[str, str], int]) -> int:
         program = self.program(activity)
@@ -214,12 +215,13 @@ class Works:
         typed = self.lineage.document.get("runs", {}).get(min(runs), "") if len(runs) == 1 else ""
         own = typed in [one.get("command") or one.get("argv") for one in programs]
         inner = any("/dev/fd/" in one.command for one in each)  # its shell gave it other names
+        rules = {one.get("rule", "") for one in programs}
+        rule = f"rule {min(rules)}" if len(rules) == 1 and rules != {""} else ""
         if self._is_pipeline(work) and not own and not (inner and typed):
-            return [
-                Words(f" {arrow} ".join(one.name for one in each), "$ " + " | ".join(one.command[2:] for one in each))
-            ]
+            names = rule or f" {arrow} ".join(one.name for one in each)
+            return [Words(names, "$ " + " | ".join(one.command[2:] for one in each))]
         if typed:
-            return [Words(name(typed, ""), _command(Node(iri="", type="Run", label="", argv=typed)))]
+            return [Words(rule or name(typed, ""), _command(Node(iri="", type="Run", label="", argv=typed)))]
         return list(dict.fromkeys(each))
 
     def _is_pipeline(self, work: Work) -> bool:

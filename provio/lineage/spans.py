@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 
 from provio.base.records import pattern
 from provio.lineage.code import Noise, is_history
-from provio.lineage.identity import Identity
+from provio.lineage.identity import Identity, without_task
 from provio.lineage.model import SECOND, TICK, Conclusions, Input, Span, Version, inode_of
 from provio.lineage.ranks import of_ranks
 from provio.lineage.reads import Changed, doubt, name_unread, narrow, read_on_the_way
@@ -19,6 +20,8 @@ from provio.trace.run_facts import Trace
 
 PROT_READ, PROT_WRITE = 1, 2
 STAMP_MAPS = frozenset({"ext2", "ext3", "ext4", "xfs", "btrfs"})  # here, a store through a map changes the mtime
+# Snakemake's own copy of a file of the workflow, under a temporary name.
+CACHED = pattern(rb".*/snakemake/source-cache/.*/file(/.+)[a-z0-9_]{8}", re.DOTALL)
 SCRIPT_COPY = pattern(rb".*/\.snakemake/scripts/tmp[^/.]*\.([^/]+)", re.DOTALL)
 WORKFLOW = pattern(rb"(.*/)?(Snakefile[^/]*|[^/]+\.(smk|ya?ml))", re.DOTALL)
 COMPILED = pattern(rb"(.*/)__pycache__/([^/.]+)\.[^/]*\.pyc(\.\d+)?", re.DOTALL)
@@ -63,7 +66,7 @@ class _Collector:
     def __init__(
         self, trace: Trace, identity: Identity, conclusions: Conclusions, noise: Noise, lives: Mapping[str, int]
     ) -> None:
-        self.lives, self.run = lives, trace.run
+        self.lives, self.run, self.trace = lives, trace.run, trace
         self.unread: list[Opening] = []
         self.changed: list[Changed] = []
         self.over = max(int(trace.run.get("endedNs", 0)), *lives.values(), 0)  # the end of the run, if known
@@ -246,18 +249,29 @@ class _Collector:
             self.out.gaps.append((opening.iri + "~stored", opening.process.iri, reason))
         return max(life + TICK, changed)
 
+    @cached_property
+    def read_by(self) -> dict[str, list[Opening]]:
+        """The files that were opened only for reading, by the process, which includes its Tasks."""
+        found: dict[str, list[Opening]] = {}
+        for one in self.trace.openings():
+            if one.kind == "FileVersion" and one.path and not one.writable:
+                found.setdefault(without_task(one.process.iri), []).append(one)
+        return found
+
     def _code_of(self, opening: Opening) -> list[Opening]:
         """Return the sources of a file of code, which comes from them alone, regardless of other inputs: the Python
-        source of a compiled file in `__pycache__`; of Snakemake's copy of a script all scripts of this name, and the
-        files of the workflow."""
+        source of a compiled file in `__pycache__`; the file of which Snakemake keeps a copy; of its copy of a script
+        with a preamble all scripts of this name, and the files of the workflow."""
         path = opening.path or b""
         if match := COMPILED.fullmatch(path):
             source = self.sources.get(match[1] + match[2] + b".py")
             return [source] if source else []
+        read = self.read_by.get(without_task(opening.process.iri), [])
+        if match := CACHED.fullmatch(path):
+            return [one for one in read if one.path == match[1]]
         if not (match := SCRIPT_COPY.fullmatch(path)):
             return []
         name = b"/" + match[1]
-        read = [one for one in opening.process.openings if one.kind == "FileVersion" and one.path and not one.writable]
         code = [one for one in read if (one.path or b"").endswith(name)]
         return code and [*code, *(o for o in read if WORKFLOW.fullmatch(o.path or b"") and not self.noise(o))]
 

@@ -318,7 +318,7 @@ class _Tree:
             codes = [one["exitCode"] for one in acting if one.get("exitCode")]
             ended = f"exit code {codes[0]}" if codes and not where else ""
             program = self.lineage.program(step.iri)
-            if "task" in node and program and not where:
+            if "task" in node and "rule" not in node and program and not where:
                 facts.insert(0, f"of {node.get('notebook', program['label'])}")
             name = ", ".join(one.name for one in words) or node["label"]
             return Line(name, _style(step, "program"), _joined([*facts, *marks, ended]), "bad" if ended else "faint")

@@ -122,7 +122,8 @@ def _program(reason: Reason, folder: str | None) -> str:
     name = reason.get("name") or (program["label"] if program else "an unknown program")
     if "notebook" in reason:
         return f"{name}  (a notebook)"
-    if not program or "helper" in reason or OF_SNAKEMAKE.fullmatch(f"{program.get('path', '').removesuffix(name)}"):
+    copied = program and OF_SNAKEMAKE.fullmatch(f"{program.get('path', '').removesuffix(name)}")
+    if not program or copied or "helper" in reason or name.startswith("rule "):
         return name
     facts = shorter_path(program.get("path", program["label"]), folder)
     version = f" of {moment(plan['modified'])}" if plan and "modified" in plan else ""

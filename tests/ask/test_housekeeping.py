@@ -30,6 +30,7 @@ CASES = {
     "journals of databases": ("/w/out-journal", ANY),
 }
 OTHERS = [
+    ("/w/fruit-pulp.sol", ANY),
     ("/w/.snakemake/shadow/tmp1/x.txt", ANY),
     ("/w/.dvc/cache/files/md5/3f/ab", ANY),
     ("/w/.git/HEAD", "cat x.txt"),

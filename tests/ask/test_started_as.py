@@ -72,6 +72,8 @@ def test_commands_that_other_programs_wrote() -> None:
     assert arguments(started_as.command(wrapper, "")) == ["Rscript", "fit.R"]
     job = encoded("/usr/bin/python3 /w/.snakemake/scripts/tmp4_9x4hmw.count.py")
     assert arguments(started_as.command(job, "")) == ["python3", "count.py"]
+    job = encoded("python3 -m snakemake --snakefile /w/Snakefile --target-jobs 'count:s=a b' --force")
+    assert arguments(started_as.command(job, "snakemake -j2")) == ["snakemake", "-j2"]
 
 
 HELPERS = {

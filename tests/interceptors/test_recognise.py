@@ -465,6 +465,37 @@ def test_it_is_off_with_one_switch(trace: Trace, work: Path) -> None:
         assert (len(configurations(here)), len(checkpoints(here, work))) == counts
 
 
+SNAKEFILE = """
+rule all:
+    input: "good.txt", "bad.txt"
+
+rule good:
+    output: "good.txt"
+    shell: "echo 1 > {output}"
+
+rule bad:
+    output: "bad.txt"
+    shell: "exit 3"
+"""
+
+
+@pytest.mark.integration
+def test_snakemake(trace: Trace, work: Path) -> None:
+    """A job is a Task with its rule's name and its status; without the recogniser there are none."""
+    if not shutil.which("snakemake"):
+        pytest.skip("snakemake is not installed (make test installs it where it may)")
+    (work / "Snakefile").write_text(SNAKEFILE)
+    command = ["snakemake", "--cores", "1", "--keep-going", "--force", "good.txt", "bad.txt"]
+    for switch, wanted in (("", [("bad", "error"), ("good", "ok")]), ("-snakemake", [])):
+        here = Trace(trace.root / f"with{switch}", SHIM)
+        env = here.environment(PROVIO_RECOGNISE=switch, HOME=str(work))
+        done = subprocess.run(command, cwd=work, env=env, capture_output=True, text=True, timeout=300, check=False)
+        assert done.returncode == 1, done.stderr
+        tasks = of(here.facts(), "Task")
+        assert sorted((record["name"], record["status"]) for _, record in tasks) == wanted
+        assert {record["kind"] for _, record in tasks} <= {"rule"}
+
+
 HOSTILE = """
 import argparse
 class Odd:

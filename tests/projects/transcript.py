@@ -46,7 +46,7 @@ _VARYING = [
     (r"^(by +).*", r"\1USER"),
     (r"\b(a|\d+) sockets?\b", "N sockets"),
     (r"^(git +)[0-9a-f]{40}$", r"\1COMMIT"),
-    (r"^\d+ inputs? of the programs that started these .*\n", ""),  # the order of simultaneous jobs determines it
+    (r"^\d+ (inputs? of the programs that|products? of programs that these) started .*\n", ""),  # by the order of jobs
     (r"^(record .* runs?, )[^,]+,", r"\1SIZE,"),
     (r"^(record .*, )\d+ pending", r"\g<1>0 pending"),  # hashes are merged after the answer, or before it
     (r"^(current +)\d+ files?", r"\1N files"),

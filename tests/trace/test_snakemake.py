@@ -1,5 +1,5 @@
 """A workflow of Snakemake whose number of files is known only after a step: each file has exactly the sources that
-Snakemake's own record states."""
+Snakemake's own record states, and its maker the name of the rule there."""
 
 from __future__ import annotations
 
@@ -57,20 +57,23 @@ for name in snakemake.output:
 """
 
 
-def recorded(project: Project) -> dict[str, set[str]]:
-    """Return the inputs of each output, by Snakemake's own record; of a folder, they are those of its files."""
-    found: dict[str, set[str]] = {}
+def recorded(project: Project) -> dict[str, tuple[str, set[str]]]:
+    """Return the rule and the inputs of each output, by Snakemake's own record; of a folder, they are those of its
+    files."""
+    found: dict[str, tuple[str, set[str]]] = {}
     for path in (project.path / ".snakemake" / "metadata").iterdir():
         output = project.path / base64.b64decode(path.name).decode()
+        facts = json.loads(path.read_text())
         for one in output.glob("[!.]*") if output.is_dir() else [output]:
-            found[str(one.relative_to(project.path))] = set(json.loads(path.read_text())["input"])
+            found[str(one.relative_to(project.path))] = facts["rule"], set(facts["input"])
     return found
 
 
-def direct(project: Project, document: dict[str, Any]) -> set[str]:
-    """Return the files of a lineage document that are one step from its target, whose times Snakemake sets."""
+def direct(project: Project, document: dict[str, Any]) -> tuple[set[str], set[str]]:
+    """Return the rules of the makers of a document's target, whose times Snakemake sets, and the files that are one
+    step from it."""
     nodes = {node["iri"]: node for node in document["nodes"]}
-    found, left, done = set[str](), [document["target"]], set[str]()
+    found, rules, left, done = set[str](), set[str](), [document["target"]], set[str]()
     while left:
         here = left.pop()
         done.add(here)
@@ -81,11 +84,12 @@ def direct(project: Project, document: dict[str, Any]) -> set[str]:
         ]  # fmt: skip
         for step in set(steps) - done:
             path = nodes[step].get("path")
+            rules.update({nodes[step].get("rule", "")} - {""})
             if path is None or path == nodes[document["target"]]["path"]:
                 left.append(step)
             elif nodes[step]["type"] == "FileVersion":  # no program
                 found.add(os.path.relpath(path, project.path))
-    return found
+    return rules, found
 
 
 @pytest.mark.slow
@@ -104,4 +108,6 @@ def test_a_workflow_with_a_checkpoint(project: Project, needs: Callable[..., Non
         for output in sorted(expected):
             document = project.lineage(output)
             assert document["gaps"] == [], output
-            assert direct(project, document) - {"Snakefile"} == expected[output], output
+            rules, inputs = direct(project, document)
+            rule, wanted = expected[output]
+            assert (rules, inputs - {"Snakefile"}) == ({rule}, wanted), output
