@@ -43,7 +43,7 @@ def tied_by_code(walk: Walk, shown: set[str], limit: int) -> set[str]:
     false), or with all its origins or products.
     """
     onward = _onward(walk)
-    waiting = [(iri, False) for iri in shown]
+    waiting = [(iri, walk.forward) for iri in shown]  # a program that read changed data launches no changed code
     found = set(waiting)
     while waiting:
         iri, whole = waiting.pop()

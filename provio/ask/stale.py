@@ -392,14 +392,37 @@ class Finder:
         return sorted(found)
 
     def between(self, kept: set[str]) -> set[str]:
-        """Return the kept nodes and all nodes on the paths from the targets to them."""
-        reached: set[str] = set()
-        for iri in order(self.ways):
-            if iri in kept or any(one in reached for step in self.ways.onward(iri) for one in step):
-                reached.add(iri)
+        """Return the kept nodes and all nodes on the paths from the targets to them. A process that launched another
+        gives it only programs, unless the document contains control, as in `made_from`."""
+        before: dict[tuple[str, bool], list[tuple[str, bool]]] = {(start, True): [] for start in self.ways.starts()}
+        waiting = list(before)
+        for state in waiting:  # grows during the loop
+            for other in self._onward(*state):
+                if other not in before:
+                    waiting.append(other)
+                before.setdefault(other, []).append(state)
+        found = {state for state in waiting if state[0] in kept}
+        waiting = list(found)
+        for state in waiting:  # grows during the loop
+            new = [one for one in before[state] if one not in found]
+            found.update(new)
+            waiting += new
+        reached = {iri for iri, _ in found}
         extra = {one for iri in reached for step in self.ways.onward(iri) if step[-1] in reached for one in step}
         keys = {one for iri in reached & self.ways.same.keys() for one in self.ways.same[iri]}
         return reached | extra | keys
+
+    def _onward(self, iri: str, whole: bool) -> Iterator[tuple[str, bool]]:
+        """Yield the nodes to which a node leads, each with whether its data count."""
+        links = self.lineage.subjects if self.ways.forward else self.lineage.objects
+        launched = links(iri, "launchedBy")
+        for *_, other in self.ways.onward(iri):
+            if other in launched:
+                yield other, whole and (self.ways.control or self.ways.forward)
+            elif self.lineage.node[other]["type"] in ACTIVITIES:
+                yield other, whole or self.lineage.node[iri]["type"] not in ACTIVITIES
+            elif whole or self.ways.forward or other in self.lineage.objects(iri, "ran"):
+                yield other, True
 
 
 def _some(paths: list[str]) -> str:

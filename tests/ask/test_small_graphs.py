@@ -522,6 +522,7 @@ TIED: list[tuple[bool, str, tuple[str, str, str]]] = [
     (False, "q", ("", "", "")),
     (True, "oF", ("AEmx", "AEmx", "AEmx")),
     (True, "p", ("Ax", "Ax", "Ax")),
+    (True, "zE", ("", "", "Ax")),
     (True, "k", ("ABCpwx", "ABCpwx", "ABCpwx")),
     (True, "v", ("K", "HK", "ABDHKpwx")),
     (True, "a", ("ABepqwx", "ABepqwx", "ABepqwx")),

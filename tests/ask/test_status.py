@@ -197,8 +197,13 @@ def test_scripts_that_an_engine_copies(project: Project) -> None:
     (project.path / "engine.py").write_text(ENGINE, encoding="utf-8")
     (project.path / "count.py").write_text("import sys\nopen(sys.argv[2], 'w').write(open(sys.argv[1]).read() * 2)\n")
     project.provio("run", "--hash", "--quiet", "--", sys.executable, "engine.py")
+    project.provio("run", "--hash", "--quiet", "--", "sh", "-c", "cat out/A out/B > joined")
     project.sh("echo 11 > raw/A")
     assert status(project, "out", code=1)[:2] == ["stale   out/A   raw/A changed AGO", "current   1 file"]
+    branches = [line for line in project.provio("lineage", "joined", "--stale").stdout.splitlines() if "─ " in line]
+    assert [line.partition("─ ")[2].split()[0] for line in branches] == ["out/A", "raw/A"]
+    made = project.provio("impact", "raw/A").stdout.splitlines()[1::2]
+    assert [line.strip() for line in made] == ["makes out/A", "makes joined"]
     lines = project.provio("lineage", "out/B", "--stale").stdout.splitlines()
     assert lines[1] == "  nothing is stale: every file that it was made from is as it was"
     project.sh("echo 1 > raw/A; echo '#' >> count.py")
