@@ -253,7 +253,8 @@ another name, both are there, the common one last: `size` and `bytes` (also of n
 `exit CODE` only in `state`.
 
 `provio query` prints results as SPARQL 1.1 defines them: JSON (`head`, `results`), CSV and TSV of terms, with the same
-protection for spreadsheets. The columns are those of the `SELECT` of the query ([queries.md](queries.md)).
+protection for spreadsheets. The columns are those of the `SELECT` of the query ([queries.md](queries.md)). A table has
+times in UTC as `2026-11-23 00:36:12 UTC`, with a fraction where times of the column differ only in that.
 """  # noqa: E501
 
 

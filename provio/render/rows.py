@@ -3,7 +3,8 @@
 `json`, `csv` and `tsv` are the SPARQL 1.1 result formats, for programs. `json` and `tsv` are lossless. `csv` quotes
 values by RFC 4180 (W3C, SPARQL 1.1 Query Results CSV and TSV Formats), except that a text that a spreadsheet would take
 for a formula has an apostrophe before it, and control characters are escaped. `table` is for people: aligned, with
-escaped control characters.
+escaped control characters and times as in all texts, to the second. A column in which this would make different times
+equal keeps their fractions.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from provio.base.table import align
-from provio.base.text import printable
+from provio.base.text import moment, printable
 from provio.base.turtle import inert
 from provio.base.vocab import PREFIXES
 
@@ -29,6 +30,7 @@ FORMS = ("table", "json", "csv", "tsv")
 _XSD = "http://www.w3.org/2001/XMLSchema#"
 _NUMBERS = {_XSD + name for name in ("integer", "decimal", "double", "float", "int", "long")}
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?INF")
+_UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # starts of a text that a spreadsheet would calculate
 
 
@@ -59,9 +61,21 @@ def _table(variables: Sequence[str], rows: Iterable[Row], width: int | None, uni
         for place, name in enumerate(variables)
         if held and all(row[place] is None or _is_number(row[place]) for row in held)
     }
-    cells = [[_short(term) for term in row] for row in held]
+    cells = [list(row) for row in zip(*(_column(column) for column in zip(*held, strict=True)), strict=True)]
     prose = {name for place, name in enumerate(variables) if any(_is_prose(row[place]) for row in held)}
     return align(variables, cells, width=width, unicode=unicode, right=numeric, fold=prose)
+
+
+def _column(terms: Sequence[Any]) -> list[str]:
+    """Return the cells of a column."""
+    times = {term.value: moment(term.value) for term in terms if _is_time(term)}
+    if len(set(times.values())) < len(times):
+        times = {time: f"{time[:-1].replace('T', ' ')} UTC" for time in times}
+    return [times[term.value] if _is_time(term) else _short(term) for term in terms]
+
+
+def _is_time(term: Any) -> bool:
+    return _kind(term) == "Literal" and term.datatype.value == _XSD + "dateTime" and bool(_UTC.fullmatch(term.value))
 
 
 def _is_number(term: Any) -> bool:

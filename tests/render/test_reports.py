@@ -317,6 +317,28 @@ _:q                    12.5
     assert "https://ex…" in rows.render(VARIABLES, ROWS, "table", width=17)
 
 
+def test_times_in_a_table():
+    """To the second, as in all texts; with fractions if they are needed to distinguish the times of a column. Times of
+    other zones, and text, are unchanged. Forms for programs have the terms."""
+    xsd = NamedNode("http://www.w3.org/2001/XMLSchema#dateTime")
+    first, second, other = (
+        Literal(text, datatype=xsd)
+        for text in ("2026-11-23T00:36:12.25Z", "2026-11-23T00:36:12.5Z", "2026-11-23T00:36:12+02:00")
+    )
+    found = [(first, first, Literal(first.value)), (first, second, other), (None, first, None)]
+    assert (
+        rows.render(["start", "end", "text"], found, "table")
+        == """\
+start                    end                         text
+───────────────────────  ──────────────────────────  ─────────────────────────
+2026-11-23 00:36:12 UTC  2026-11-23 00:36:12.25 UTC  2026-11-23T00:36:12.25Z
+2026-11-23 00:36:12 UTC  2026-11-23 00:36:12.5 UTC   2026-11-23T00:36:12+02:00
+                         2026-11-23 00:36:12.25 UTC
+"""
+    )
+    assert rows.render(["start"], [(first,)], "csv") == "start\r\n2026-11-23T00:36:12.25Z\r\n"
+
+
 def test_a_table_folds_what_is_said_in_words():
     """A long text continues in the next line, at a space; after six lines it is cut. An IRI is cut at once."""
     said = Literal("it is linked statically: its reads and writes are not recorded")
