@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
+from itertools import zip_longest
 from typing import cast
 
 import click
@@ -17,7 +18,7 @@ from provio.ask.incomplete import Rows
 from provio.ask.nodes import configuration_summary, configuration_title
 from provio.ask.suggestions import STATED
 from provio.base.errors import NothingKnown
-from provio.base.text import cut_path, duration, moment, plural, printable, seconds, size, sortable
+from provio.base.text import cut_path, duration, folded, moment, plural, printable, seconds, size, sortable
 from provio.base.times import Between
 from provio.base.vocab import RUN_BASE
 from provio.store import Reader
@@ -272,8 +273,9 @@ def facts(reader: Reader, run: str) -> list[tuple[str, str, int | None]]:
     return rows + [("read", path, count) for path, count in moved["Read"]]
 
 
-def show(reader: Reader, run: str, unicode: bool = True, fold: bool = False) -> str:
-    """Return the summary of a run as lines of text; `fold` combines many files of a folder on one line."""
+def show(reader: Reader, run: str, width: int | None = None, unicode: bool = True, fold: bool = False) -> str:
+    """Return the summary of a run as lines of text; `fold` combines many files of a folder on one line. The description
+    of the system continues on a next line if it is longer than `width` columns."""
     rows = facts(reader, run)
     stated = {column: value for column, value, number in rows if number is None}
     lines = [f"run      {run}" + (f"  ({stated['name']})" if "name" in stated else "")]
@@ -284,7 +286,9 @@ def show(reader: Reader, run: str, unicode: bool = True, fold: bool = False) -> 
         took = f", {duration(stated['start'], stated['finish'])}" if "finish" in stated else ""
         lines.append(f"when     {moment(stated['start'])}{took}, {stated['end']}")
     lines.append(f"where    {stated.get('host', '?')}:{stated.get('folder', '?')}")
-    lines.append(f"system   {stated.get('system', '?')}, Linux {stated.get('kernel', '?')}, {stated.get('cpu', '?')}")
+    system = f"{stated.get('system', '?')}, Linux {stated.get('kernel', '?')}, {stated.get('cpu', '?')}"
+    parts = [system] if width is None else folded(system, max(width - 9, 20), unicode)
+    lines += [f"{title:8} {part}" for title, part in zip_longest(["system"], parts, fillvalue="")]
     if "git" in stated:
         lines.append(f"git      {stated['git']}{' and changes' if stated.get('changes') == 'true' else ''}")
     lines += listed(rows, ("job", "gap", "concluded", "process", "ranks", "task", *DECLARATION_TITLES, *FILES), fold)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from provio.ask import fold as folding
 from provio.ask.document import LONGEST_LINE, PIPES, arguments, command_line, local_name
 from provio.ask.started_as import OF_SNAKEMAKE, is_kernel
 from provio.ask.walk import CONFIGURATION
-from provio.base.text import duration, moment, plural, printable, shorter_path, size
+from provio.base.text import duration, folded, moment, plural, printable, shorter_path, size
 from provio.render import records
 from provio.render.json import dumped
 
@@ -19,10 +20,19 @@ if TYPE_CHECKING:
 
 MOST_GAPS = 3  # that are printed on a terminal
 MOST_LINES = 40  # of the source of a Task
+OTHER_COMMANDS = ("launched", "run")  # facts with other command lines than that of the maker
 
 
-def render(reason: Reason, *, unicode: bool = True, folder: str | None = None, fold: bool = False) -> str:
-    """Return the known facts, one per line; `fold` combines many files of a folder on one line."""
+def render(
+    reason: Reason,
+    *,
+    width: int | None = None,
+    unicode: bool = True,
+    folder: str | None = None,
+    fold: bool = False,
+) -> str:
+    """Return the known facts, one per line; `fold` combines many files of a folder on one line. The command lines of
+    others than the maker have at most two lines of `width` columns (None: one line of any length)."""
     facts = [size(reason["size"])] if "size" in reason else []
     facts += [f"of {moment(reason['modified'])}"] if "modified" in reason else []
     head = "  ".join([shorter_path(reason["path"], folder), ", ".join(facts)]).rstrip()
@@ -31,8 +41,15 @@ def render(reason: Reason, *, unicode: bool = True, folder: str | None = None, f
     gaps = _gaps(reason)
     more = [f"{plural(len(gaps) - MOST_GAPS, 'other gap')} (--as json)"] if fold and len(gaps) > MOST_GAPS else []
     notes = [f"! {note}" for note in [*changed, *gaps[: MOST_GAPS if more else None], *more]]
-    lines = [head, *notes, *(f"{fact:9} {value}" for fact, value in _rows(reason, folder, fold) if value)]
-    return "".join(printable(line, unicode) + "\n" for line in lines)
+    lines = [printable(line, unicode) for line in (head, *notes)]
+    title = ""
+    for fact, value in _rows(reason, folder, fold):
+        title = fact or title
+        parts = [printable(value, unicode)] if value else []
+        if value and width is not None and title in OTHER_COMMANDS:
+            parts = folded(parts[0], max(width - 10, 20), unicode, most=2)
+        lines += [f"{name:9} {part}" for name, part in zip_longest([fact] if parts else [], parts, fillvalue="")]
+    return "".join(line + "\n" for line in lines)
 
 
 def _rows(reason: Reason, folder: str | None, fold: bool) -> list[tuple[str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import takewhile
 
 import pytest
 from conftest import Project, new_project
@@ -206,10 +207,37 @@ def test_why_show_and_forward_fold(gathers: Project) -> None:
     told = plain(on_a_terminal(gathers, "why", "all", columns=80))
     read = [line for line in steady(told).splitlines() if line.startswith(("read", "   "))]
     assert read == ["read      many/  7 files, 14 B", "          one  2 B, of TIME"]
-    assert plain(on_a_terminal(gathers, "why", "all", "--no-fold")) == gathers.provio("why", "all").stdout
+    assert plain(on_a_terminal(gathers, "why", "all", "--no-fold", columns=500)) == gathers.provio("why", "all").stdout
     lines = plain(on_a_terminal(gathers, "show", "last")).splitlines()
     last = [line for line in lines if line.startswith("wrote") or "parts/  " in line]
     assert [line.split()[-3:] for line in last] == [[text.cut_path(f"{gathers.path}/parts/", 60 - 9), "6", "files"]]
-    assert plain(on_a_terminal(gathers, "show", "last", "--no-fold")) == gathers.provio("show", "last").stdout
+    assert (
+        plain(on_a_terminal(gathers, "show", "last", "--no-fold", columns=500)) == gathers.provio("show", "last").stdout
+    )
     onward = steady(plain(on_a_terminal(gathers, "lineage", "--forward", "one", columns=80)))
     assert "parts/  6 files, 12 B" in onward and "parts/1" not in onward.replace("tee parts/1 parts/2", "")
+
+
+@pytest.mark.integration
+def test_long_rows_fit_a_terminal(project: Project) -> None:
+    """Command lines of others than the maker have two lines, the system has several; a pipe has all."""
+    words = " ".join(["word"] * 40)
+    project.sh("echo 1 > in")
+    project.watch("bash", "-c", f"cat in > out; echo {words}")
+    whole = project.provio("why", "out").stdout.splitlines()
+    shown = plain(on_a_terminal(project, "why", "out", columns=80)).splitlines()
+    long = [line for line in whole if words in line]
+    assert [line.split()[0] for line in long] == ["launched", "run"]
+    expected = []
+    for line in whole:
+        first, second, *_ = text.folded(line[10:], 70, most=2) if line in long else [line[10:], ""]
+        expected += [line[:10] + first, " " * 10 + second] if second else [line]
+    assert shown == expected
+    assert max(map(len, shown)) <= 80
+    system = next(line for line in project.provio("show", "last").stdout.splitlines() if line.startswith("system   "))
+    shown = plain(on_a_terminal(project, "show", "last", columns=40)).splitlines()
+    start = next(place for place, line in enumerate(shown) if line.startswith("system   "))
+    parts = shown[start : start + 1] + list(takewhile(lambda line: line.startswith(9 * " "), shown[start + 1 :]))
+    assert max(map(len, parts)) <= 40
+    assert len(parts) > 1
+    assert " ".join(part[9:] for part in parts) == system[9:]

@@ -40,7 +40,9 @@ def command(what: str, kind: things.Kind | None, form: str, fold: bool) -> int:
     one = things.named(reader, what, kind)
     if one.run:
         page = (
-            runs.show(reader, one.run, unicode=unicode, fold=fold) if text else _rows(runs.facts(reader, one.run), form)
+            runs.show(reader, one.run, terminal.width(), unicode, fold)
+            if text
+            else _rows(runs.facts(reader, one.run), form)
         )
     elif one.task:
         page = (

@@ -46,4 +46,5 @@ def shown(reason: Reason, form: str, fold: bool) -> str:
         return report.as_json(reason)
     if form in ("csv", "tsv"):
         return report.for_programs(reason, form)
-    return report.render(reason, unicode=terminal.unicode(), folder=terminal.folder(), fold=fold)
+    width, unicode = terminal.width(), terminal.unicode()
+    return report.render(reason, width=width, unicode=unicode, folder=terminal.folder(), fold=fold)
