@@ -152,6 +152,8 @@ def name_activities(nodes: list[Node], programs: tuple[list[Node], list[Edge]], 
     for node in nodes:
         if rule := rules.get(node.get("task") or node.get("process", "")):
             node["rule"], node["label"] = rule, f"rule {rule}"
+        if "rule" in node and _JOB.search(node.get("argv", "")):
+            node["command"] = typed.get(node["run"], "")
     for node in acting:
         process = node.get("process", "")
         named = starters.process(process) if node.get("argv") else process

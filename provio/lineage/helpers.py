@@ -1,7 +1,7 @@
 """Helpers: processes that a program starts for its own work, and whose command lines its user never sees.
 
-A command line in; whether it is one of a helper out. Helpers are the parts of a compiler, the workers of a pool and a
-notebook's kernel. Where an answer names a program, it names the one that started the helper.
+A command line in; whether it is one of a helper out. Helpers are the parts of a compiler, the workers of a pool, a
+notebook's kernel, and the solver of Snakemake's scheduler. Where an answer names a program, it names the one that started the helper.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ def is_helper(words: Sequence[str]) -> bool:
     name = words[0].rpartition("/")[2] if words else ""
     if COMPILERS.fullmatch(name):
         return True
+    if name == "cbc":
+        return any(word.endswith("-pulp.sol") for word in words)
     if name == "as" or LINKERS.fullmatch(name):  # called by hand, they have other arguments
         return "-plugin-opt=-pass-through=-lc" in words or any(TEMPORARY.fullmatch(word) for word in words)
     if not name.startswith(("python", "pypy")):

@@ -83,6 +83,8 @@ HELPERS = {
     "python3 -m joblib.externals.loky.backend.popen_loky_posix --process-name L-1": True,
     "python3 -m ipykernel_launcher -f /tmp/tmp1.json": True,
     "python3 -c 'from multiprocessing.spawn import spawn_main; spawn_main()' --multiprocessing-fork": True,
+    "/usr/bin/cbc /tmp/0ab-pulp.mps -solve -solution /tmp/0ab-pulp.sol": True,
+    "cbc plan.mps": False,
     "as -o main.o main.s": False,
     "ld -o prog main.o": False,
     "cc -c main.c": False,

@@ -111,3 +111,5 @@ def test_a_workflow_with_a_checkpoint(project: Project, needs: Callable[..., Non
             rules, inputs = direct(project, document)
             rule, wanted = expected[output]
             assert (rules, inputs - {"Snakefile"}) == ({rule}, wanted), output
+            shown = project.provio("lineage", output).stdout
+            assert "--target-jobs" not in shown and "pulp" not in shown, output  # Snakemake's own command lines
