@@ -1,7 +1,8 @@
 """Helpers: processes that a program starts for its own work, and whose command lines its user never sees.
 
 A command line in; whether it is one of a helper out. Helpers are the parts of a compiler, the workers of a pool, a
-notebook's kernel, and the solver of Snakemake's scheduler. Where an answer names a program, it names the one that started the helper.
+notebook's kernel, and the solver of Snakemake's scheduler. Where an answer names a program, it names the one that
+started the helper.
 """
 
 from __future__ import annotations
@@ -22,10 +23,8 @@ CODE = re.compile(r"\s*from (multiprocessing|(joblib\.externals\.)?loky)(\.[\w.]
 def is_helper(words: Sequence[str]) -> bool:
     """Return whether this is the command line of a helper."""
     name = words[0].rpartition("/")[2] if words else ""
-    if COMPILERS.fullmatch(name):
+    if COMPILERS.fullmatch(name) or (name == "cbc" and any(word.endswith("-pulp.sol") for word in words)):
         return True
-    if name == "cbc":
-        return any(word.endswith("-pulp.sol") for word in words)
     if name == "as" or LINKERS.fullmatch(name):  # called by hand, they have other arguments
         return "-plugin-opt=-pass-through=-lc" in words or any(TEMPORARY.fullmatch(word) for word in words)
     if not name.startswith(("python", "pypy")):
