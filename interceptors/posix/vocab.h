@@ -93,6 +93,7 @@
 #define TERM_campaign ":campaign"
 #define TERM_captured ":captured"
 #define TERM_carriedFrom ":carriedFrom"
+#define TERM_changedFrom ":changedFrom"
 #define TERM_childPid ":childPid"
 #define TERM_childTick ":childTick"
 #define TERM_chunks ":chunks"

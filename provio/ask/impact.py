@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 from provio.ask import run_uses
 from provio.ask.document import Edge, Gap, Lineage, LineageDocument, command_line, targets
+from provio.ask.gaps import changed_products
 from provio.ask.housekeeping import rule_of
-from provio.ask.nodes import describe_with_programs, edited_product, gaps, is_member, replaced
+from provio.ask.nodes import describe_with_programs, is_member
 from provio.ask.paths import Ways, made_from, order
 from provio.ask.redo import Redo, commands, is_cache, sort_after
 from provio.ask.stale import Names
@@ -92,7 +92,7 @@ def impact(reader: Reader, document: LineageDocument, starts: set[str]) -> Impac
         runs=commands(reader, steps),
         steps=steps,
         leftOut=_without_scratch(reader, plan.left_out(steps)),
-        gaps=[*document["gaps"], *plan.gaps()],
+        gaps=[*document["gaps"], *changed_products(plan.names, plan.absent(), plan.lineage.node.keys())],
     )
 
 
@@ -212,20 +212,9 @@ class _Plan:
         there = [path for path in sorted(self._paths(iri)) if self.names.same(iri, self.names.current(path))]
         return there[0].decode("utf-8", "replace") if there else self.lineage.node[iri].get("path", iri)
 
-    def gaps(self) -> Iterator[Gap]:
-        """Yield the gaps of the files that are now in the place of overwritten products, with their paths."""
-        overwritten = {path for iri, state in self.state.items() if state == "overwritten" for path in self._paths(iri)}
-        now = {version: os.fsdecode(path) for path in overwritten if (version := self.names.current(path))}
-        found = gaps(self.names.reader, set(now)) if now else []
-        for gap in found:
-            gap["path"] = now[gap["about"]]
-        yield from found
-        known = {gap["about"] for gap in found} | self.lineage.node.keys()
-        other = {one: path for one, path in now.items() if one not in known}
-        yield from replaced(self.names.reader, other)
-        recorded = {one for one, _ in run_uses.pairs(self.names.reader, "?v prov:specializationOf ?a", other)}
-        for one in sorted(other.keys() - recorded):
-            yield edited_product(one, other[one])
+    def absent(self) -> set[str]:
+        """Return the products that are not there."""
+        return {iri for iri, state in self.state.items() if state != "there"}
 
     def left_out(self, steps: list[Step]) -> list[LeftOut]:
         """Return the absent products for which no step makes a file of that path."""

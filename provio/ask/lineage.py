@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from provio.ask import failures, housekeeping, incomplete
 from provio.ask.document import AGENTS, PIPES, Edge, Gap, LineageDocument, Node, Via
 from provio.ask.document import targets as targets_of
-from provio.ask.nodes import describe_with_programs, gaps, label, noise, order
+from provio.ask.gaps import gaps
+from provio.ask.nodes import describe_with_programs, label, noise, order
 from provio.ask.started_as import name_activities
 from provio.ask.target import Target
 from provio.ask.walk import USED, WEIGHTS, Nodes, Walk, follow

@@ -7,23 +7,19 @@ from __future__ import annotations
 
 import os
 import re
-from bisect import bisect_left
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from urllib.parse import unquote, unquote_to_bytes
 
-from provio.ask import run_uses
-from provio.ask.document import EDITED, EDITED_PRODUCT, PIPES, Edge, Gap, Node
+from provio.ask.document import PIPES, Edge, Node
 from provio.ask.walk import CONFIGURATION, NOISE, Nodes, Properties
 from provio.base.turtle import path_iri
 from provio.base.vocab import NS, PROV, RDF, class_name, local_name
-from provio.lineage.identity import earliest, without_task
+from provio.lineage.identity import without_task
 from provio.store import Reader
 
 SHOWN = 8  # settings
 MOST_SETTINGS = 200  # settings that are read: to sort a very large number takes a store long
 WIDTH = 80  # columns
-# ?a is a version of the file of ?v that a recorded program made.
-MADE_TOO = "?v prov:specializationOf ?f . ?a prov:specializationOf ?f ; prov:wasGeneratedBy ?maker"
 TERMINAL = "/terminal."  # in the name of a connection: an end is a terminal (interceptors/posix/terminal.c)
 SETTINGS = """SELECT DISTINCT ?name ?value { <%s> prov:hadMember ?s . ?s provio:name ?name ; provio:value ?value }
     LIMIT %d"""
@@ -206,53 +202,3 @@ def noise(
         found = object_ in properties[subject].get(AS_NOISE[predicate], ())
         as_noise[object_] = as_noise.get(object_, True) and (found or NOISE in properties[object_])
     return {iri for iri, hidden in as_noise.items() if hidden}
-
-
-def gaps(reader: Reader, shown: set[str], leaves: Container[str] = ()) -> list[Gap]:
-    """Return the gaps about anything shown, or about the process or run to which it belongs.
-
-    `leaves` are complete versions, which are shown, too. If a file was edited that a recorded program had made, the
-    reason states this.
-    """
-    query = """SELECT DISTINCT ?gap ?about ?reason {
-        ?gap a provio:Gap ; provio:about ?about ; provio:reason ?reason }"""
-    gaps, known = [], sorted(shown)
-    for row in reader.rows(query):
-        near = (
-            row["about"]
-            if row["about"] in shown or row["about"] in leaves
-            else _first_below(known, row["about"].rstrip("/") + "/")
-        )
-        near = near or _first_below(known, row["about"] + "#")
-        if near:
-            gaps.append(Gap(iri=row["gap"], about=near, reason=row["reason"]))
-    edited = [gap for gap in gaps if gap["reason"].startswith(EDITED)]
-    products = _made_before(reader, {gap["about"] for gap in edited})
-    for gap in edited:
-        if gap["about"] in products:
-            gap["reason"] = gap["reason"].replace(EDITED, EDITED_PRODUCT)
-    return sorted(gaps, key=lambda gap: gap["iri"])
-
-
-def replaced(reader: Reader, files: Mapping[str, str]) -> Iterator[Gap]:
-    """Yield a gap for each of some present versions (with their paths) that have no recorded origin, but whose file a
-    recorded program had made: something else put them in its place."""
-    origins = "?v prov:wasGeneratedBy|prov:alternateOf|prov:wasRevisionOf|provio:contentFrom ?a"
-    products = {one for one, _ in run_uses.pairs(reader, MADE_TOO, files)}
-    for one in sorted(products - {version for version, _ in run_uses.pairs(reader, origins, products)}):
-        yield edited_product(one, files[one])
-
-
-def edited_product(version: str, path: str) -> Gap:
-    """Return the gap of a version that came into the place of a product in an unrecorded way."""
-    return Gap(iri=f"{version}~untracked", about=version, reason=EDITED_PRODUCT, path=path)
-
-
-def _made_before(reader: Reader, versions: Iterable[str]) -> set[str]:
-    """Return those of some versions whose file a recorded program had made earlier."""
-    return {one for one, other in run_uses.pairs(reader, MADE_TOO, versions) if earliest(other) < earliest(one)}
-
-
-def _first_below(known: list[str], folder: str) -> str | None:
-    place = bisect_left(known, folder)
-    return known[place] if place < len(known) and known[place].startswith(folder) else None

@@ -12,8 +12,8 @@ from difflib import get_close_matches
 from urllib.parse import unquote
 
 from provio.ask import suggestions
+from provio.ask.gaps import gaps
 from provio.ask.member_origins import FORMAT, GENERATED, LEADS_TO, PARTS, Origins
-from provio.ask.nodes import gaps
 from provio.ask.target import Target, is_iri
 from provio.ask.walk import Nodes
 from provio.base.errors import NothingKnown

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from provio.ask import run_uses
 from provio.ask.content import CHANGED, MISSING, SAME, UNKNOWN, Contents
 from provio.ask.document import ACTIVITIES, EDITED, Gap, Lineage, LineageDocument, Stale, targets
-from provio.ask.nodes import PHASE, replaced
+from provio.ask.gaps import changed_products, replaced
+from provio.ask.nodes import PHASE
 from provio.ask.paths import Ways, made_from, order
 from provio.ask.redo import is_cache
 from provio.ask.target import domain_of
@@ -349,6 +350,10 @@ class Finder:
         }
         made = {one for one, _ in run_uses.pairs(self.names.reader, "?v prov:wasGeneratedBy ?a", {*now.values()})}
         yield from replaced(self.names.reader, {iri: files[iri] for iri in now if now[iri] not in made})
+        if self.ways.forward:
+            products = {iri for iri in files if node[iri].get("depth") and self.lineage.objects(iri, "wasGeneratedBy")}
+            absent = {iri for iri in products if not (self._is_cache(iri) or self.names.is_there(iri, node))}
+            yield from changed_products(self.names, absent, node.keys())
 
     def limits(self) -> list[str]:
         """Return why something may be stale that was not found."""

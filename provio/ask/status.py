@@ -24,7 +24,7 @@ from provio.ask import incomplete, suggestions, verify
 from provio.ask.content import CHANGED, SAME, Contents
 from provio.ask.document import changed_at, input_name
 from provio.ask.failures import Failures
-from provio.ask.nodes import replaced
+from provio.ask.gaps import replaced
 from provio.ask.origins import Origins, Reason, Staleness, process_of, reached, run_of
 from provio.ask.recorded_names import last_versions, paths_below, remaining_names
 from provio.ask.sources import HOUSEKEEPING, Sources

@@ -11,8 +11,9 @@ from typing import Any
 
 from provio.ask import run_uses
 from provio.ask.document import Edge, LineageDocument, Node
+from provio.ask.gaps import gaps
 from provio.ask.lineage import made_by_programs
-from provio.ask.nodes import describe_with_programs, gaps, is_member, noise, order
+from provio.ask.nodes import describe_with_programs, is_member, noise, order
 from provio.ask.started_as import name_activities
 from provio.ask.walk import SPELT, Nodes, batches
 from provio.base.vocab import NS, PROV, RDF, RUN_BASE, local_name, most_specific

@@ -280,6 +280,7 @@ EXPECTED: dict[Tell, str] = {
         out@0+5~untracked about out@0+5
         out@0+5~untracked reason made while run R1 went on, by something that was not seen
         x@300+5~untracked about x@300+5
+        x@300+5~untracked changedFrom x@6+9
         x@300+5~untracked reason edited outside provio, 2026-11-20 12:15:00 UTC
     """,
     appended: """
@@ -326,6 +327,7 @@ EXPECTED: dict[Tell, str] = {
     known_origins: """
         copy@450+9 sameContentAs x@6+9
         x@290+9~untracked about x@290+9
+        x@290+9~untracked changedFrom x@205+9
         x@290+9~untracked reason edited outside provio, 2026-11-20 12:15:00 UTC
     """,
     overlapping: """

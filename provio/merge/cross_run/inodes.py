@@ -96,8 +96,8 @@ def _unmade(facts: Facts, graph: Graph, version: Version, run_at: RunAt) -> None
     others = (iri for iri in facts.store.versions.earlier(version.iri) if iri not in retimed)
     earlier = (iri for iri in others if not _follows(facts, iri, version))
     during = run_at(earliest(version.iri))
-    reason = None
-    if next(earlier, None) is not None:
+    reason, before = None, next(earlier, None)
+    if before is not None:
         reason = f"edited outside provio, {moment(turtle.instant_text(earliest(version.iri)))}"
     elif _is_set_back(facts, version, retimed):
         reason = "its time or size was set back by something that was not seen: no recorded writer made this content"
@@ -106,6 +106,8 @@ def _unmade(facts: Facts, graph: Graph, version: Version, run_at: RunAt) -> None
     if reason:
         gap = version.iri + UNTRACKED
         graph.node(gap, "Gap", ("reason", turtle.literal(reason)), ("about", f"<{version.iri}>"))
+        if before is not None:
+            graph.add(gap, ("changedFrom", f"<{before}>"))
 
 
 def _follows(facts: Facts, iri: str, version: Version) -> bool:
