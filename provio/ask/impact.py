@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
-from provio.ask import run_uses
+from provio.ask import housekeeping, run_uses
 from provio.ask.document import Edge, Gap, Lineage, LineageDocument, command_line, targets
 from provio.ask.gaps import changed_products
-from provio.ask.housekeeping import rule_of
 from provio.ask.nodes import describe_with_programs, is_member
 from provio.ask.paths import Ways, made_from, order
 from provio.ask.redo import Redo, commands, is_cache, sort_after
@@ -91,12 +90,12 @@ def impact(reader: Reader, document: LineageDocument, starts: set[str]) -> Impac
         targets=targets(document),
         runs=commands(reader, steps),
         steps=steps,
-        leftOut=_without_scratch(reader, plan.left_out(steps)),
+        leftOut=_without_scratch(reader, plan.lineage.document, plan.left_out(steps)),
         gaps=[*document["gaps"], *changed_products(plan.names, plan.absent(), plan.lineage.node.keys())],
     )
 
 
-def _without_scratch(reader: Reader, absent: list[LeftOut]) -> list[LeftOut]:
+def _without_scratch(reader: Reader, document: LineageDocument, absent: list[LeftOut]) -> list[LeftOut]:
     """Return the absent products without temporary files: those that their own run removed, and housekeeping."""
     iris = {one["product"] for one in absent if one["reason"] == "gone"}
     made, removed = (
@@ -104,7 +103,10 @@ def _without_scratch(reader: Reader, absent: list[LeftOut]) -> list[LeftOut]:
         for tie in ("prov:wasGeneratedBy", "prov:wasInvalidatedBy")
     )
     scratch = {version for version, _ in made & removed}
-    return [one for one in absent if one["product"] not in scratch and rule_of(one["path"]) is None]
+    edges = [(edge["subject"], edge["predicate"], edge["object"]) for edge in document["edges"]]
+    for through in (False, True):
+        scratch |= housekeeping.found(document["nodes"], edges, through)
+    return [one for one in absent if one["product"] not in scratch]
 
 
 def _with_makers(reader: Reader, document: LineageDocument) -> LineageDocument:

@@ -141,3 +141,14 @@ def test_long_answers_are_short() -> None:
         "       --option-6 --option-7...",
         "     makes m/  9 files",
     ]
+
+
+def test_a_missing_file_with_the_name_of_a_temporary_file_is_named(project: Project) -> None:
+    """The name alone makes no temporary file: its readers decide. A later command needs it even if it is missing."""
+    project.sh("echo 1 > a")
+    typed(project, ": cp a tmp1.json\n: cp tmp1.json b")
+    project.sh("rm tmp1.json")
+    needed = "1  cp a tmp1.json\n     makes tmp1.json (gone)\n2  cp tmp1.json b\n     makes b\n"
+    assert impact(project, "a") == needed
+    project.sh("rm b")
+    assert impact(project, "a").endswith("\nleft out: b is gone\nleft out: tmp1.json is gone\n")
