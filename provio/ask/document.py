@@ -133,7 +133,8 @@ class LineageDocument(TypedDict):
     paths from a target to its roots (forward: to the final products), as lists of nodes; `ways` is their number.
     `asOf`: the time of the answer if runs are in progress. `stale`: the reasons of each stale product.
     `runs`: the command line of each run, encoded like `argv`; JSON does not contain it.
-    `code`: there are no roots, but there are with `--code`. `limits`: why something may be stale that was not found.
+    `code`: there are no roots, but there are with `--code`. `limits`: why something may be stale, or there may be a
+    root, that was not found.
     """
 
     target: str

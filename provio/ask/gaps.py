@@ -57,7 +57,7 @@ def replaced(reader: Reader, files: Mapping[str, str]) -> Iterator[Gap]:
     """Yield a gap for each of some present versions (with their paths) that have no recorded origin, but whose file a
     recorded program had made."""
     products = {one for one, _ in _products_before(reader, files)}
-    for one in sorted(_without_origin(reader, products)):
+    for one in sorted(without_origin(reader, products)):
         yield _changed_product(one, files[one])
 
 
@@ -88,7 +88,8 @@ def _changed_product(version: str, path: str) -> Gap:
     return Gap(iri=f"{version}~untracked", about=version, reason=EDITED_PRODUCT, path=path)
 
 
-def _without_origin(reader: Reader, versions: Set[str]) -> Set[str]:
+def without_origin(reader: Reader, versions: Set[str]) -> Set[str]:
+    """Return those of some versions that have no recorded origin."""
     return versions - {version for version, _ in run_uses.pairs(reader, ORIGINS, versions)}
 
 
@@ -116,7 +117,7 @@ def _later(names: Names, products: Set[str]) -> Set[str]:
         for file, version in names.reader.table(f"SELECT DISTINCT ?f ?v {{ {values} ?v prov:specializationOf ?f }}")
         if first[file] < earliest(version)
     }
-    return same | _without_origin(names.reader, named)
+    return same | without_origin(names.reader, named)
 
 
 def _chain(before: Mapping[str, str], version: str) -> list[str]:

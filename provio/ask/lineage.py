@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from provio.ask import failures, housekeeping, incomplete
 from provio.ask.document import AGENTS, PIPES, Edge, Gap, LineageDocument, Node, Via
 from provio.ask.document import targets as targets_of
-from provio.ask.gaps import gaps
+from provio.ask.gaps import gaps, without_origin
 from provio.ask.nodes import describe_with_programs, label, noise, order
 from provio.ask.started_as import name_activities
 from provio.ask.target import Target
@@ -379,18 +379,31 @@ def _answer(
     from provio.ask.filters import only_roots
 
     reduced = only_roots(request.reader, document)
-    if not (_has_roots(reduced) or scope.code or scope.forward) and _programs_known(request.reader):
+    if _has_roots(reduced):
+        return reduced
+    if not (scope.code or scope.forward) and _programs_known(request.reader):
         coded = lineage(request.reader, request.targets, replace(scope, code=True))
         if _has_roots(only_roots(request.reader, coded)):
             reduced["code"] = True
+    unmade = without_origin(request.reader, set(targets_of(reduced)))
+    names = sorted(node["label"] for node in reduced["nodes"] if node["iri"] in unmade)
+    have = "has" if len(names) == 1 else "have"
+    limits = [f"{', '.join(names)} {have} no recorded origin"] if names else _beyond(scope, "followed")
+    if limits:
+        reduced["limits"] = limits
     return reduced
 
 
 def _limits(scope: Scope, no_code: bool) -> list[str]:
     """Return the parts that the options of a query exclude from a search for stale products."""
     found = ["programs and modules were not compared (--no-code)"] if no_code else []
-    found += [f"nothing beyond --depth {scope.depth} was compared"] if scope.depth else []
-    return found + (["nothing beyond --until was compared"] if scope.until else [])
+    return found + _beyond(scope, "compared")
+
+
+def _beyond(scope: Scope, verb: str) -> list[str]:
+    """Return the ends that the options of a query set to it."""
+    ends = [f"--depth {scope.depth}"] if scope.depth else []
+    return [f"nothing beyond {end} was {verb}" for end in ends + (["--until"] if scope.until else [])]
 
 
 def _has_roots(reduced: LineageDocument) -> bool:

@@ -360,8 +360,14 @@ def _no_root(document: LineageDocument) -> str:
     """Return the statement of an answer without a primary source."""
     if document["gaps"]:
         return "no primary source is recorded, but not everything was"
+    if "limits" in document:
+        return f"no primary source was found: {'; '.join(document['limits'])}"
     if "code" in document:
         return "no primary source among the inputs, but programs that ran have sources (--code)"
+    if any(node["type"] == "Directory" for node in document["nodes"]):
+        return "no primary source in another folder"
+    if document["hidden"]:
+        return "no primary source except system files, which are hidden"
     return "no primary source: recorded programs made it from nothing else"
 
 

@@ -184,6 +184,27 @@ def test_roots(pipeline: Project) -> None:
     assert "exclude each other" in pipeline.provio("lineage", "a", "--stale", "--roots", code=2).stderr
 
 
+def test_an_answer_without_roots_states_its_limits(pipeline: Project) -> None:
+    """It does not state that programs made a file from nothing else if the query omits the sources, or if these are
+    hidden, or in the folder of the file."""
+
+    def statement(*arguments: str) -> str:
+        return pipeline.provio("lineage", "--roots", *arguments).stdout.splitlines()[1].strip()
+
+    limit = "nothing beyond --depth 1 was followed"
+    pipeline.watch("cp", "b", "copy")
+    assert statement("copy", "--until", "b") == "no primary source was found: nothing beyond --until was followed"
+    assert statement("copy", "--depth", "1") == f"no primary source was found: {limit}"
+    assert pipeline.lineage("copy", "--roots", "--depth", "1")["limits"] == [limit]
+    assert statement("a") == "no primary source was found: a has no recorded origin"
+    assert statement("copy", "--level", "folder") == "no primary source in another folder"
+
+    git = "git -c user.name=ada -c user.email=ada@host"
+    pipeline.sh(f"mkdir work; cd work; git init -q; echo 1 > x; git add x; {git} commit -qm x; rm x")
+    pipeline.watch("git", "-C", "work", "checkout", "-q", "x")
+    assert statement("work/x") == "no primary source except system files, which are hidden"
+
+
 def test_paths(pipeline: Project) -> None:
     """Each path, backward and forward, one per line; limited on request, with a note; the same in JSON."""
     ways = ["d ← cat ← a", "d ← cat ← c ← cat ← b ← sort ← a", "d ← cat ← c ← cat ← k"]
