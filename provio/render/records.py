@@ -252,6 +252,10 @@ another name, both are there, the common one last: `size` and `bytes` (also of n
 `nanoseconds` and `seconds` (`stats`), others below. `end` of `runs` will be the time of the end in a later release, and
 `exit CODE` only in `state`.
 
+`run` is the id of a run in all rows, also of `lineage` and `impact` as CSV or TSV. In the larger documents it is the IRI
+of the run in the graph, `https://w3id.org/provio/run/ID`: in the nodes of `lineage --as json` and in `runs` and `steps` of
+`impact --as json`. In `why --as json` it is an object that describes the run.
+
 `provio query` prints results as SPARQL 1.1 defines them: JSON (`head`, `results`), CSV and TSV of terms, with the same
 protection for spreadsheets. The columns are those of the `SELECT` of the query ([queries.md](queries.md)). A table has
 times in UTC as `2026-11-23 00:36:12 UTC`, with a fraction where times of the column differ only in that.
