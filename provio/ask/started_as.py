@@ -116,8 +116,10 @@ class Starters:
 
     def rules(self, processes: Iterable[str]) -> dict[str, str]:
         """Return the rule of each process that a job of Snakemake started: that is a Task of Snakemake's process."""
-        lowest = {process: process for process in processes}
         found: dict[str, str] = {}
+        if next(iter(self.known.reader.table('SELECT ?t { ?t provio:kind "rule" } LIMIT 1')), None) is None:
+            return found
+        lowest = {process: process for process in processes}
         for _ in range(MOST):
             properties = self.known.of({*lowest.values()})
             for process, one in lowest.items():
