@@ -9,18 +9,19 @@ is as strong as its weakest step.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from provio.ask import failures, housekeeping, incomplete
+from provio.ask.code_ties import tied_by_code
 from provio.ask.document import AGENTS, PIPES, Edge, Gap, LineageDocument, Node, Via
 from provio.ask.document import targets as targets_of
 from provio.ask.gaps import gaps, without_origin
 from provio.ask.nodes import describe_with_programs, label, noise, order
 from provio.ask.started_as import name_activities
 from provio.ask.target import Target
-from provio.ask.walk import USED, WEIGHTS, Nodes, Walk, follow
+from provio.ask.walk import USED, Nodes, Walk, follow
 from provio.base import terminal
 from provio.base.vocab import PROV, RDF, local_name
 from provio.store import Reader
@@ -28,55 +29,6 @@ from provio.store import Reader
 if TYPE_CHECKING:
     from provio.ask.filters import Until
     from provio.ask.target import Targets
-
-
-# Nodes tied by code.
-
-
-INFORMS = frozenset({"carriedFrom", "continuedFrom", "launchedBy"})
-Ways = dict[str, list[tuple[str, str, int]]]
-
-
-def tied_by_code(walk: Walk, shown: set[str], limit: int) -> set[str]:
-    """Return the nodes that only code ties to the shown nodes, over steps not weaker than `limit`.
-
-    The search reaches a node in one of two ways: only as a link to code (a process that launched another: `whole` is
-    false), or with all its origins or products.
-    """
-    onward = _onward(walk)
-    waiting = [(iri, walk.forward) for iri in shown]  # a program that read changed data launches no changed code
-    found = set(waiting)
-    while waiting:
-        iri, whole = waiting.pop()
-        for state in _next(onward.get(iri, []), walk.forward, whole, limit):
-            if state not in found:
-                found.add(state)
-                waiting.append(state)
-    return {iri for iri, _ in found} - shown
-
-
-def _onward(walk: Walk) -> Ways:
-    ways: Ways = {}
-    for subject, predicate, object_ in walk.edges:
-        kind, weight = local_name(predicate), WEIGHTS.get(predicate, 0)
-        source, goal = (object_, subject) if walk.forward else (subject, object_)
-        ways.setdefault(source, []).append((goal, kind, weight))
-        if kind == "alternateOf":
-            ways.setdefault(goal, []).append((source, kind, weight))
-    return ways
-
-
-def _next(ways: list[tuple[str, str, int]], forward: bool, whole: bool, limit: int) -> Iterator[tuple[str, bool]]:
-    for goal, kind, weight in ways:
-        if kind == "ran":
-            yield goal, not forward
-        elif kind in INFORMS:
-            if not (forward and whole):
-                yield goal, False
-            if whole and weight <= limit:
-                yield goal, True
-        elif whole or forward:
-            yield goal, True
 
 
 STRENGTH: tuple[Via, ...] = ("data", "carried", "control")
