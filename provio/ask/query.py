@@ -13,7 +13,7 @@ from provio.ask import queries
 from provio.base.errors import BadQuery
 from provio.base.vocab import PREFIXES
 from provio.settings.types import suggestion
-from provio.store import open_writer
+from provio.store import open_writer, undamaged
 
 if TYPE_CHECKING:
     from provio.ask.queries import Question
@@ -108,7 +108,8 @@ def update(home: Home, settings: Config, sparql: str, *, service: bool = False) 
 def reading(sparql: str = "") -> Iterator[None]:
     """Turn every error in the parsing of a query or the reading of its result into a BadQuery."""
     try:
-        yield
+        with undamaged():
+            yield
     except SyntaxError as error:
         from provio.store.sparql import Refused
         from provio.store.sparql_errors import explained

@@ -102,7 +102,7 @@ def merge_and_open(
     try:
         store = _with_unmerged(home, *more, configured, (report, progress)) or open_reader(home, configured)
     except Damaged as error:
-        report(f"{error}; rebuilding it")
+        report(f"{error.problem}; rebuilding it")
         more = _merge_pending(home, home.run_folders(), configured, (report, progress), publish=True)
         store = _with_unmerged(home, *more, configured, (report, progress)) or open_reader(home, configured)
     _archive_due_runs(own, configured)

@@ -39,6 +39,21 @@ INDEX = "https://w3id.org/provio/index"  # the index's name in queries; in the e
 class Damaged(StoreError):
     """The files of the store are not those of a valid store; the run folders still contain everything."""
 
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"{problem}: provio merge --rebuild builds it again")
+        self.problem = problem
+
+
+@contextlib.contextmanager
+def undamaged() -> Iterator[None]:
+    """Raise Damaged if the store finds a block with another checksum in this block of statements."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not str(error).startswith("Corruption: "):
+            raise
+        raise Damaged(f"the store is damaged ({error})") from error
+
 
 class Reader(Protocol):
     """The operations of a query. `in_progress` contains the runs in progress, and `as_of` is then the moment that the

@@ -7,6 +7,7 @@ functions, so that other verbs start faster.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, time, timedelta
@@ -18,11 +19,13 @@ import click
 
 from provio import __version__
 from provio.base import terminal, times
+from provio.base.errors import NothingKnown, TooMuchMemory
 from provio.base.times import SECONDS
 from provio.base.times import Between as Between
 from provio.cli import words
 
 BETWEEN = "Only runs that started between these times; with --run also seconds from its start (-60)."
+CHECKED = 20.0  # seconds for which a store is read to find damage
 EVERY_VERB = "provio.every_verb"  # in a context: its help lists all verbs
 
 
@@ -119,6 +122,11 @@ def call(arguments: list[str]) -> Any:
         return cli.main(args=arguments, standalone_mode=False)
     except click.exceptions.Abort:
         return 130
+    except RuntimeError:
+        from provio.store import undamaged
+
+        with undamaged():
+            raise
     except click.ClickException as error:
         from provio.cli import wrong_call
 
@@ -268,11 +276,25 @@ def stoppable(verb: Callable[..., int]) -> Callable[..., int]:
 
         limits = config_layers.load(homes.project_folders(), {"timeout": timeout, "max_memory": max_memory})
         memory = number_of_bytes(limits.max_memory)
-        code = time_limit.run_in_child(limits.timeout, terminal.progress(), memory)
+        try:
+            code = time_limit.run_in_child(limits.timeout, terminal.progress(), memory)
+        except TooMuchMemory:
+            if not limits.store:
+                _check_store()
+            raise
         return verb(**options) if code is None else code
 
     text = "Stop after SECONDS without a result (exit code 124); 0, the default: never."
     return click.option("--timeout", type=Seconds(), metavar="SECONDS", help=text)(memory_option(with_limits))
+
+
+def _check_store() -> None:
+    """Raise Damaged if the store is damaged: a query that meets a damaged block may take memory without end."""
+    from provio.settings import home as homes
+    from provio.store.embedded.reader import StoreReader
+
+    with contextlib.suppress(NothingKnown, OSError):
+        StoreReader(homes.find()).read_all(CHECKED)
 
 
 def memory_option(verb: Callable[..., int]) -> Callable[..., int]:

@@ -25,8 +25,8 @@ from provio.merge import job
 from provio.settings import home as homes
 from provio.settings import load, schema
 from provio.settings.home import Home
+from provio.store import Damaged, served
 from provio.store import pending as pending_runs
-from provio.store import served
 from provio.store.embedded.reader import StoreReader
 from provio.trace import liveness, read, run_source
 from provio.trace.thread_files import LOST
@@ -259,8 +259,8 @@ def _in_store(home: Home, reader: StoreReader, thorough: bool) -> Iterator[Findi
         stored = {local_name(row["run"]) for row in reader.rows(ALL_RUNS)}
         if thorough:
             reader.read_all()
-    except RuntimeError as error:  # RocksDB found a block with another checksum
-        yield problem(f"the store in {home.path} is damaged ({error})", REBUILD)
+    except Damaged as error:
+        yield problem(error.problem, REBUILD)
         return
     folders = {folder.name for folder in home.run_folders()}
     lacks = sorted(run for run in folders - stored if (home.marks / run).exists())

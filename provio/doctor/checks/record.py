@@ -103,7 +103,7 @@ def check_store(place: Place) -> Iterator[Finding]:
     try:
         pending = _pending(place)
     except Damaged as error:
-        yield problem(str(error).rpartition(": ")[0], damage.REBUILD)
+        yield problem(error.problem, damage.REBUILD)
         return
     except ProvioError as error:
         message, _, remedy = str(error).rpartition(": ")

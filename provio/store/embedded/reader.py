@@ -7,9 +7,11 @@ run's statements about shared nodes are in its list (`statements`).
 from __future__ import annotations
 
 import contextlib
+import math
+import time
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import cached_property, partial
-from itertools import chain
+from itertools import chain, takewhile
 from operator import methodcaller
 from typing import TYPE_CHECKING, cast
 
@@ -19,7 +21,7 @@ from provio.base.errors import NothingKnown
 from provio.base.records import pattern
 from provio.base.vocab import NS, PREFIXES, PROV, RDF, RUN_BASE
 from provio.settings.home import Home
-from provio.store import INDEX, Damaged, implied
+from provio.store import INDEX, Damaged, implied, undamaged
 from provio.store.embedded import snapshots
 
 if TYPE_CHECKING:
@@ -105,7 +107,8 @@ class OneGraphStore:
 
     def rows(self, sparql: str, graphs: Sequence[str] | None = None) -> Iterator[dict[str, str]]:
         """Yield the solutions of a SELECT: variable → lexical value, without the unbound ones."""
-        yield from rows_of(self.query(sparql, graphs))
+        with undamaged():
+            yield from rows_of(self.query(sparql, graphs))
 
     def table(self, sparql: str, graphs: Sequence[str] | None = None) -> Iterator[list[str]]:
         """Yield the solutions of a SELECT as lists of lexical values, unbound ones empty."""
@@ -113,7 +116,8 @@ class OneGraphStore:
         if not isinstance(answer, ox.QuerySolutions):
             raise TypeError("table needs a SELECT")
         names = answer.variables
-        lines = cells(answer)
+        with undamaged():
+            lines = cells(answer)
         if lines is not None:
             return lines
         solutions = cast("ox.QuerySolutions", self.query(sparql, graphs))
@@ -123,23 +127,26 @@ class OneGraphStore:
         """Return the statements about some nodes as (node, predicate, lexical value)."""
         store = self.store if graphs is None else self._of_runs(set(graphs))
         names = [None] if graphs is None else [ox.NamedNode(graph) for graph in graphs]
-        return [
-            (iri, quad.predicate.value, value_of(quad.object))
-            for iri in iris
-            for name in names
-            for quad in store.quads_for_pattern(ox.NamedNode(iri), None, None, name)
-        ]
+        with undamaged():
+            return [
+                (iri, quad.predicate.value, value_of(quad.object))
+                for iri in iris
+                for name in names
+                for quad in store.quads_for_pattern(ox.NamedNode(iri), None, None, name)
+            ]
 
-    def read_all(self) -> None:
-        """Read each statement through each order in which the store keeps it; raises RuntimeError for a damaged
-        block."""
-        for quad in self.store:
-            for place in (
-                (quad.subject, None, quad.object),
-                (None, quad.predicate, quad.object),
-                (quad.subject, quad.predicate, None, quad.graph_name),
-            ):
-                next(self.store.quads_for_pattern(*place), None)
+    def read_all(self, seconds: float = math.inf) -> None:
+        """Read each statement through each order in which the store keeps it, for at most `seconds`; raises Damaged for
+        a damaged block."""
+        end = time.monotonic() + seconds
+        with undamaged():
+            for quad in takewhile(lambda _: time.monotonic() < end, self.store):
+                for place in (
+                    (quad.subject, None, quad.object),
+                    (None, quad.predicate, quad.object),
+                    (quad.subject, quad.predicate, None, quad.graph_name),
+                ):
+                    next(self.store.quads_for_pattern(*place), None)
 
     def dataset(self, graph: str | None, form: ox.RdfFormat) -> bytes:
         """Return the graph of one run, or all graphs with the index, as a document of quads."""

@@ -31,7 +31,6 @@ EARLIER = frozenset({"1"})  # versions that can be queried; the next merge build
 ADDRESSES = 448 << 20  # observed address space of RocksDB and its threads, in bytes
 KEPT = frozenset({"current", "merged"})
 LEADING = ("CURRENT", "MANIFEST-")  # the files through which RocksDB finds the tables
-BUILT_AGAIN = "delete it; provio merge builds it again"
 YOUNG = 60.0  # seconds for which the creator of an overlay may not have locked it yet
 TRIES = 1000  # a dangling link is broken, not merely superseded, after this many attempts
 
@@ -85,12 +84,12 @@ def opened(how: Callable[[str], ox.Store], path: str, shown: Path) -> ox.Store:
         return how(path)
     except OSError as error:
         if os.strerror(errno.ENOENT) in str(error):  # a file of the store is missing
-            raise Damaged(f"the store {shown} is damaged ({error}): {BUILT_AGAIN}") from error
+            raise Damaged(f"the store {shown} is damaged ({error})") from error
         advice = remedy(error, "make room, or check the permissions")
         why = str(error).partition(". Run")[0]  # the message contains a remedy of its own
         raise StoreError(f"cannot open the store {shown} ({why}): {advice}") from error
     except Exception as error:
-        raise Damaged(f"the store {shown} is damaged ({error}): {BUILT_AGAIN}") from error
+        raise Damaged(f"the store {shown} is damaged ({error})") from error
 
 
 def check_links(home: Home) -> None:
