@@ -63,7 +63,7 @@ def _next(ways: list[tuple[str, str, int]], forward: bool, whole: bool, limit: i
 
 def _checksums(walk: Walk) -> set[str]:
     """Return the phases of Snakemake's main process that only read files which jobs of the same run read, too: it read
-    them for their checksums, and what it launched does not depend on them."""
+    them for their checksums, and the jobs that it launched then do not depend on them."""
     tasks = {match[1] for subject, _, _ in walk.edges if (match := FIRST.fullmatch(subject))}
     kinds = walk.known.of(tasks)
     engines = {without_task(task) for task in tasks if "rule" in kinds[task].get(NS + "kind", ())}
