@@ -16,17 +16,18 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from provio.base.errors import ProvioError, StoreError
-from provio.base.vocab import RUN_BASE
+from provio.base.vocab import NS, RUN_BASE
 from provio.graph.lines import bundle_iri
 from provio.merge import intake, notices
 from provio.merge.cross_run.facts import CONTENT, DERIVED
 from provio.settings.home import PACKED, RUN_ID, Home
 from provio.settings.lock import Lock
 from provio.settings.schema import Config
-from provio.store import Writer, open_writer, served, writing
+from provio.store import Damaged, Writer, is_earlier, open_reader, open_writer, served, writing
 from provio.trace import collect, liveness, run_source
 from provio.trace.recording import NEW
 
+ALL_RUNS = f"SELECT ?run {{ ?bundle <{NS}ofRun> ?run }}"
 UNFILLED = 3600  # seconds after which an unfilled run folder is the remains of a killed process
 NOTES = ("hashing", "digesting", "unpacked", *notices.FOLDERS)  # folders of notes, a file for each run
 
@@ -195,6 +196,18 @@ def _is_abandoned(new: Path) -> bool:
 def _in_memory(new: Path) -> list[Path]:
     place = run_source.shared_memory() / new.name.removesuffix(NEW)
     return [place] if place.is_dir() else []
+
+
+def only_stored(home: Home) -> list[str]:
+    """Return the ids of the runs in the embedded store without a run folder. Of a damaged store, none can be kept; of
+    one of an earlier version, all are."""
+    if home.server or is_earlier(home) or not (home.snapshots / "current").exists():
+        return []
+    try:
+        found = {run.rpartition("/")[2] for (run,) in open_reader(home).table(ALL_RUNS)}
+    except Damaged:
+        return []
+    return sorted(found.difference((folder.name for folder in home.run_folders()), aside(home)))
 
 
 def aside(home: Home) -> list[str]:

@@ -260,6 +260,18 @@ def test_a_store_that_lacks_a_run(recorded: Project) -> None:
     ((level, says, remedy),) = findings(recorded)[1:]
     assert level == "note"
     assert says.startswith("1 run only in the store, without files in ")
+    lost = f"1 run without files in {home / 'runs'} ({run.name})"
+    refused = recorded.provio("merge", "--rebuild", code=1).stderr
+    assert refused == f"provio: a rebuild would lose {lost}: put the files back from a backup, or pass --force\n"
+    assert run.name in recorded.answer("runs", "--as", "csv")
+    recorded.sh("cp -a .provio kept")
+    forced = recorded.provio("merge", "--rebuild", "--force").stderr
+    assert f"the new store lacks {lost}\n" in forced
+    assert run.name not in recorded.answer("runs", "--as", "csv")
+    assert recorded.provio("merge", "--rebuild").stderr.count("lacks") == 0
+    assert "belongs to --rebuild" in recorded.provio("merge", "--force", code=2).stderr
+    shutil.rmtree(home)
+    (recorded.path / "kept").rename(home)
     recorded.provio(*remedy.partition("provio ")[2].split(), "--yes")
     assert len(findings(recorded)) == 1
 

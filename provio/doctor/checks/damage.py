@@ -19,9 +19,10 @@ from pathlib import Path
 from provio.base.errors import ProvioError
 from provio.base.records import frozen
 from provio.base.text import plural, shorter_path, size
-from provio.base.vocab import NS, local_name
+from provio.base.vocab import local_name
 from provio.doctor import Finding, Place, check, note, ok, problem
 from provio.merge import job
+from provio.merge.removal import ALL_RUNS
 from provio.settings import home as homes
 from provio.settings import load, schema
 from provio.settings.home import Home
@@ -38,7 +39,6 @@ BEAT = 5.0  # seconds after which a merge that is running has updated the time o
 MAGIC, END, SHORTEST = b"\xfd7zXZ\0", b"YZ", 32  # of an xz file: its first and last bytes, and its least size
 DAMAGE = re.compile(r"(?P<path>.*?):(?P<line>\d+): (?P<reason>.*)", re.DOTALL)
 REBUILD = "provio merge --rebuild"
-ALL_RUNS = f"SELECT ?run {{ ?bundle <{NS}ofRun> ?run }}"
 
 
 @frozen
@@ -272,7 +272,7 @@ def _in_store(home: Home, reader: StoreReader, thorough: bool) -> Iterator[Findi
     if only:
         yield note(
             f"{plural(len(only), 'run')} only in the store, without files in {home.runs}: {_some(only)}; "
-            f"{REBUILD} would lose them",
+            f"{REBUILD} --force would lose them",
             f"put the files back from a backup; or remove each run: provio rm {only[0]}",
         )
 
