@@ -266,11 +266,10 @@ class _Collector:
         if match := COMPILED.fullmatch(path):
             source = self.sources.get(match[1] + match[2] + b".py")
             return [source] if source else []
-        read = self.read_by.get(without_task(opening.process.iri), [])
-        if match := CACHED.fullmatch(path):
-            return [one for one in read if one.path == match[1]]
-        if not (match := SCRIPT_COPY.fullmatch(path)):
-            return []
+        cached, match = CACHED.fullmatch(path), SCRIPT_COPY.fullmatch(path)
+        read = self.read_by.get(without_task(opening.process.iri), []) if cached or match else []
+        if cached or not match:
+            return [one for one in read if cached and one.path == cached[1]]
         name = b"/" + match[1]
         code = [one for one in read if (one.path or b"").endswith(name)]
         return code and [*code, *(o for o in read if WORKFLOW.fullmatch(o.path or b"") and not self.noise(o))]

@@ -31,7 +31,7 @@ SHELL_ENDING = ".session"  # the identity of a shell that is recorded from some 
 HEAD = "run.ttl"
 UNCLOSED = "unclosed"  # the list of open files that the processes of a run keep, used only at the end of the run
 TERMINAL_ENDING = ".terminal"  # the marks of terminals that a process of the run opened, used only during the run
-RULES = 21  # increased when the same trace files give another graph: older merged runs are then merged again
+RULES = 22  # increased when the same trace files give another graph: older merged runs are then merged again
 LIST = "threads"  # the list of the thread files of a host
 # <pid>.<tick>.<n>.<k>.ttl; where the thread continued in another file, <pid>.<tick>.<n>.<k>.<m>.ttl
 THREAD_FILE = pattern(
