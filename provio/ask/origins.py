@@ -46,6 +46,8 @@ class Origins:
         self.data = {version for versions in self.used.values() for version in versions}
         self.code = {version for versions in self.ran.values() for version in versions}
         self.other_keys = self._other_keys(reader)
+        # For versions that were made again with the same content: the version that is there.
+        self.made_again: dict[str, str] = {}
 
     def _other_keys(self, reader: Reader) -> Edges:
         """Return the other keys of the same content of each version that has some; equal hashes are no lineage."""
@@ -76,6 +78,8 @@ class Origins:
             self.makers, self.used, self.ran, self.before, self.launched, self.kept, self.other_keys
         ):  # fmt: skip
             yield from edges.get(node, ())
+        if node in self.made_again:
+            yield self.made_again[node]
 
     def runs(self) -> set[str]:
         """Return the ids of the runs that made files."""
@@ -184,7 +188,7 @@ class Staleness:
         state = self.now(source, run)
         if state.state in ("changed", "unsure"):
             return [Reason(source, state.path, code, state.state == "changed", state.version)]
-        return [] if state.state == "ended" else self.why.get(source, [])
+        return [] if state.state == "ended" else self.why.get(self.origins.made_again.get(source, source), [])
 
     def _without_own(self, node: str, reason: Reason) -> list[Reason]:
         """Return the reason; of a file that the product, or its process, replaced itself, the reasons of that file."""

@@ -57,6 +57,18 @@ class Sources:
         for iri in wanted:
             self.names.setdefault(iri, set()).update(path for _, path in self.known.known[iri])
 
+    def made_again(self) -> dict[str, str]:
+        """Return the versions that were made again, as a whole, with the same content, each with the one that is
+        there."""
+        found: dict[str, str] = {}
+        made = self.origins.makers.keys() - self.origins.kept.keys()
+        for version, names in self.known.known.items():
+            for _, path in names:
+                now = self.contents.current(path)
+                if now != version and now in made and self.contents.file(version, path).state == SAME:
+                    found[version] = now
+        return found
+
     def now(self, source: str, run: str) -> Now:
         """Return the state of a source that a run used."""
         if any(HOUSEKEEPING.search(name) and not SCRIPT_COPIES.search(name) for name in self.names.get(source, ())):

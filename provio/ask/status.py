@@ -176,6 +176,10 @@ class _Survey:
             wanted = {version for path, version in versions.items() if self.place.contains(path)}
             order = reached(self.origins, sorted(wanted))
             sources.load(order)
+            self.origins.made_again = sources.made_again()
+            if self.origins.made_again:
+                order = reached(self.origins, sorted(wanted))
+                sources.load(order)
             why = Staleness(self.origins, sources.now, sources.names).visit(order)
         for path, version in versions.items():
             if self.place.contains(path) and self._counts(path):

@@ -159,3 +159,31 @@ def test_a_file_that_its_program_updates(project: Project) -> None:
     assert stale() == {"log": {"first"}}
     (folder / "first").write_text("100\n")
     assert stale() == {"database": {"first"}, "report": {"first"}, "log": {"first"}}
+
+
+@pytest.mark.integration
+def test_an_input_that_was_made_again_with_the_same_content(project: Project) -> None:
+    """A product is current if its input was made again with the same content; stale if that one is stale now."""
+    folder = project.path
+
+    def make(script: str) -> None:
+        project.provio("run", "--quiet", "--hash", "--", "sh", "-c", script)
+
+    def stale() -> list[str]:
+        """The stale products; both verbs give the same."""
+        rows = answer(project, "status")["files"]
+        found = [os.path.basename(row["path"]) for row in rows if row["state"] == "stale"]
+        document = answer(project, "lineage", "middle", "end", "--stale")
+        names = {node["iri"]: os.path.basename(node.get("path", "")) for node in document["nodes"]}
+        assert sorted({names[one["product"]] for one in document["stale"]}) == found
+        return found
+
+    (folder / "start").write_text("a 1\n")
+    make("cut -c1 start > middle")
+    make("cat middle > end")
+    (folder / "start").write_text("a 2\n")
+    assert stale() == ["end", "middle"]
+    make("cut -c1 start > middle")
+    assert stale() == []
+    (folder / "start").write_text("a 3\n")
+    assert stale() == ["end", "middle"]
