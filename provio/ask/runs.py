@@ -18,7 +18,7 @@ from provio.ask.incomplete import Rows
 from provio.ask.nodes import configuration_summary, configuration_title
 from provio.ask.suggestions import STATED
 from provio.base.errors import NothingKnown
-from provio.base.text import cut_path, duration, folded, moment, plural, printable, seconds, size, sortable
+from provio.base.text import cut_end, cut_path, duration, folded, moment, plural, printable, seconds, size, sortable
 from provio.base.times import Between
 from provio.base.vocab import RUN_BASE
 from provio.store import Reader
@@ -275,7 +275,7 @@ def facts(reader: Reader, run: str) -> list[tuple[str, str, int | None]]:
 
 def show(reader: Reader, run: str, width: int | None = None, unicode: bool = True, fold: bool = False) -> str:
     """Return the summary of a run as lines of text; `fold` combines many files of a folder on one line. The description
-    of the system continues on a next line if it is longer than `width` columns."""
+    of the system continues on a next line if it is longer than `width` columns; command lines of processes are cut."""
     rows = facts(reader, run)
     stated = {column: value for column, value, number in rows if number is None}
     lines = [f"run      {run}" + (f"  ({stated['name']})" if "name" in stated else "")]
@@ -292,7 +292,10 @@ def show(reader: Reader, run: str, width: int | None = None, unicode: bool = Tru
     if "git" in stated:
         lines.append(f"git      {stated['git']}{' and changes' if stated.get('changes') == 'true' else ''}")
     lines += listed(rows, ("job", "gap", "concluded", "process", "ranks", "task", *DECLARATION_TITLES, *FILES), fold)
-    return "".join(printable(line, unicode) + "\n" for line in lines)
+    printed = (printable(line, unicode) for line in lines)
+    return "".join(
+        (cut_end(line, width, unicode) if width and line.startswith("process") else line) + "\n" for line in printed
+    )
 
 
 def listed(rows: Sequence[tuple[str, str, int | None]], titles: Sequence[str], fold: bool) -> list[str]:

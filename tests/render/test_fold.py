@@ -241,3 +241,6 @@ def test_long_rows_fit_a_terminal(project: Project) -> None:
     assert max(map(len, parts)) <= 40
     assert len(parts) > 1
     assert " ".join(part[9:] for part in parts) == system[9:]
+    processes = [line for line in shown if line.startswith("process")]
+    assert max(map(len, processes)) == 40
+    assert {line.endswith("…") for line in processes if len(line) == 40} == {True}
