@@ -23,7 +23,7 @@ from provio.merge.cross_run.facts import CONTENT, DERIVED
 from provio.settings.home import PACKED, RUN_ID, Home
 from provio.settings.lock import Lock
 from provio.settings.schema import Config
-from provio.store import Damaged, Writer, is_earlier, open_reader, open_writer, served, writing
+from provio.store import Writer, is_earlier, open_reader, open_writer, served, writing
 from provio.trace import collect, liveness, run_source
 from provio.trace.recording import NEW
 
@@ -199,14 +199,11 @@ def _in_memory(new: Path) -> list[Path]:
 
 
 def only_stored(home: Home) -> list[str]:
-    """Return the ids of the runs in the embedded store without a run folder. Of a damaged store, none can be kept; of
-    one of an earlier version, all are."""
+    """Return the ids of the runs in the embedded store without a run folder, which a rebuild loses. It keeps all runs
+    of a store of an earlier version. Raises Damaged if the store cannot be read."""
     if home.server or is_earlier(home) or not (home.snapshots / "current").exists():
         return []
-    try:
-        found = {run.rpartition("/")[2] for (run,) in open_reader(home).table(ALL_RUNS)}
-    except Damaged:
-        return []
+    found = {run.rpartition("/")[2] for (run,) in open_reader(home).table(ALL_RUNS)}
     return sorted(found.difference((folder.name for folder in home.run_folders()), aside(home)))
 
 

@@ -203,7 +203,9 @@ def test_a_store_whose_files_are_damaged_or_missing(recorded: Project) -> None:
         ((says, remedy),) = problems(recorded, about="store")
         assert "is damaged" in says
         assert remedy == "provio merge --rebuild"
-        recorded.provio(*remedy.split()[1:])
+        warning = "the damaged store cannot be read: runs without a folder, if any, are lost"
+        assert warning in recorded.provio(*remedy.split()[1:]).stderr
+        assert warning not in recorded.provio(*remedy.split()[1:]).stderr
         assert not problems(recorded, about="store")
         assert "b" in recorded.answer("lineage", "c")
 

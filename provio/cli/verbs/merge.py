@@ -74,11 +74,16 @@ def command(runs: tuple[str, ...], rebuild: bool, force: bool, pack: bool, only_
 
 
 def _check_folders(home: Home, settings: Config, force: bool) -> None:
-    """Refuse a rebuild that would lose runs; with `force`, print a warning."""
+    """Refuse a rebuild that would lose runs; with `force`, or if the store is too damaged to name them, print a
+    warning."""
     from provio.merge import removal
-    from provio.store import served
+    from provio.store import Damaged, served
 
-    lost = removal.only_stored(served(home, settings))
+    try:
+        lost = removal.only_stored(served(home, settings))
+    except Damaged:
+        terminal.warn("the damaged store cannot be read: runs without a folder, if any, are lost")
+        return
     if not lost:
         return
     names = ", ".join(lost[:NAMED]) + ", …" * (len(lost) > NAMED)
