@@ -6,7 +6,7 @@ A program is tied to all that it made, and to all that programs made which it la
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from provio.ask.walk import USED, WEIGHTS, Walk
 from provio.base.vocab import NS, local_name
@@ -62,8 +62,9 @@ def _next(ways: list[tuple[str, str, int]], forward: bool, whole: bool, limit: i
 
 
 def _checksums(walk: Walk) -> set[str]:
-    """Return the phases of Snakemake's main process that only read files which jobs of the same run read, too: it read
-    them for their checksums, and the jobs that it launched then do not depend on them."""
+    """Return the phases of Snakemake's main process, after it started the first job, that only read files which jobs of
+    the same run read, too: it read them for their checksums, and the jobs that it started then do not depend on
+    them."""
     tasks = {match[1] for subject, _, _ in walk.edges if (match := FIRST.fullmatch(subject))}
     kinds = walk.known.of(tasks)
     engines = {without_task(task) for task in tasks if "rule" in kinds[task].get(NS + "kind", ())}
@@ -73,11 +74,21 @@ def _checksums(walk: Walk) -> set[str]:
         if predicate == USED:
             used.setdefault(subject, set()).add(object_)
             users.setdefault(object_, set()).add(subject)
+    first = {engine: _number(min(_before(walk, engine + "t1/phase/0"), default="")) for engine in engines}
     found = set[str]()
     for phase, files in used.items():
         engine = phase.rpartition("phase/")[0]
         run = "/".join(engine.split("/")[:6])
         jobs = ({one for one in users[file] if one.startswith(run) and not one.startswith(engine)} for file in files)
-        if engine in engines and all(jobs):
+        if engine in engines and _number(phase) > first[engine] and all(jobs):
             found.add(phase)
     return found
+
+
+def _before(walk: Walk, phase: str) -> Iterable[str]:
+    return walk.known.of([phase])[phase].get(NS + "carriedFrom", ())
+
+
+def _number(phase: str) -> int:
+    """Return the number of a phase of a process: they are in the order of time."""
+    return int(phase.rpartition("/")[2] or 0)

@@ -201,7 +201,8 @@ class _Plan:
             after=[self._path(one) for one in after],
         )  # fmt: skip
         program = self.lineage.program(maker["iri"])
-        step["program"] = program["label"] if program else node["label"]
+        named = maker["label"] if "rule" in maker else ""
+        step["program"] = named or (program["label"] if program else node["label"])
         for name in ("argv", "cwd", "process", "run"):
             if name in maker:
                 step[name] = maker[name]

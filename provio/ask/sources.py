@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from provio.ask.content import CHANGED, MISSING, SAME, Contents
-from provio.ask.origins import Now, Origins
+from provio.ask.origins import Now, Origins, reached
 from provio.ask.stale import Names
 from provio.ask.target import current_versions
 from provio.base.turtle import literal
@@ -58,16 +58,16 @@ class Sources:
             self.names.setdefault(iri, set()).update(path for _, path in self.known.known[iri])
 
     def made_again(self) -> dict[str, str]:
-        """Return the versions that were made again, as a whole, with the same content, each with the one that is
-        there."""
+        """Return the versions that were made again with the same content, but not from themselves, each with the one
+        that is there."""
         found: dict[str, str] = {}
-        made = self.origins.makers.keys() - self.origins.kept.keys()
         for version, names in self.known.known.items():
             for _, path in names:
                 now = self.contents.current(path)
-                if now != version and now in made and self.contents.file(version, path).state == SAME:
+                if now != version and now in self.origins.makers and self.contents.file(version, path).state == SAME:
                     found[version] = now
-        return found
+        behind = {*reached(self.origins, sorted(found.values()))}
+        return {version: now for version, now in found.items() if version not in behind}
 
     def now(self, source: str, run: str) -> Now:
         """Return the state of a source that a run used."""

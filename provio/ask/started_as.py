@@ -148,14 +148,16 @@ def name_activities(nodes: list[Node], programs: tuple[list[Node], list[Edge]], 
     names = {edge["subject"]: labels[edge["object"]] for edge in programs[1] if edge["object"] in labels}
     starters = Starters(known)
     acting = [node for node in nodes if node["iri"] in names and node["type"] != "Task" and "task" not in node]
-    typed = _command_lines(known.reader, {node["run"] for node in acting if "run" in node})
-    _add_notebooks(known, [node for node in nodes if "run" in node and is_kernel(node.get("argv", ""))])
     rules = starters.rules({node.get("task") or node["process"] for node in nodes if "process" in node})
-    for node in nodes:
-        if rule := rules.get(node.get("task") or node.get("process", "")):
-            node["rule"], node["label"] = rule, f"rule {rule}"
-        if "rule" in node and _JOB.search(node.get("argv", "")):
-            node["command"] = typed.get(node["run"], "")
+    jobs = [(node, rules[key]) for node in nodes if (key := node.get("task") or node.get("process", "")) in rules]
+    typed = _command_lines(
+        known.reader, {node["run"] for node in [*acting, *(one for one, _ in jobs)] if "run" in node}
+    )
+    _add_notebooks(known, [node for node in nodes if "run" in node and is_kernel(node.get("argv", ""))])
+    for node, rule in jobs:
+        node["rule"], node["label"] = rule, f"rule {rule}"
+        if _JOB.search(node.get("argv", "")) and (own := typed.get(node.get("run", ""))):
+            node["command"] = own
     for node in acting:
         process = node.get("process", "")
         named = starters.process(process) if node.get("argv") else process

@@ -249,9 +249,12 @@ class _Collector:
             self.out.gaps.append((opening.iri + "~stored", opening.process.iri, reason))
         return max(life + TICK, changed)
 
+    def _read_by(self, process: Process) -> list[Opening]:
+        """Return the files that a process, with its Tasks, opened only for reading."""
+        return self._read.get(without_task(process.iri), [])
+
     @cached_property
-    def read_by(self) -> dict[str, list[Opening]]:
-        """The files that were opened only for reading, by the process, which includes its Tasks."""
+    def _read(self) -> dict[str, list[Opening]]:
         found: dict[str, list[Opening]] = {}
         for one in self.trace.openings():
             if one.kind == "FileVersion" and one.path and not one.writable:
@@ -266,10 +269,11 @@ class _Collector:
         if match := COMPILED.fullmatch(path):
             source = self.sources.get(match[1] + match[2] + b".py")
             return [source] if source else []
-        cached, match = CACHED.fullmatch(path), SCRIPT_COPY.fullmatch(path)
-        read = self.read_by.get(without_task(opening.process.iri), []) if cached or match else []
-        if cached or not match:
-            return [one for one in read if cached and one.path == cached[1]]
+        if cached := CACHED.fullmatch(path):
+            return [one for one in self._read_by(opening.process) if one.path == cached[1]]
+        if not (match := SCRIPT_COPY.fullmatch(path)):
+            return []
+        read = self._read_by(opening.process)
         name = b"/" + match[1]
         code = [one for one in read if (one.path or b"").endswith(name)]
         return code and [*code, *(o for o in read if WORKFLOW.fullmatch(o.path or b"") and not self.noise(o))]

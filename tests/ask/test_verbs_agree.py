@@ -185,5 +185,7 @@ def test_an_input_that_was_made_again_with_the_same_content(project: Project) ->
     assert stale() == ["end", "middle"]
     make("cut -c1 start > middle")
     assert stale() == []
+    make("sort -o middle middle")
+    assert stale() == []
     (folder / "start").write_text("a 3\n")
     assert stale() == ["end", "middle"]

@@ -92,6 +92,12 @@ def direct(project: Project, document: dict[str, Any]) -> tuple[set[str], set[st
     return rules, found
 
 
+def products(project: Project, path: str) -> set[str]:
+    """Return the files that must be made again if one changes, by `impact`."""
+    steps = json.loads(project.provio("impact", path, "--as", "json").stdout)["steps"]
+    return {os.path.relpath(step["path"], project.path) for step in steps if step["state"] == "there"}
+
+
 @pytest.mark.slow
 def test_a_workflow_with_a_checkpoint(project: Project, needs: Callable[..., None]) -> None:
     """The direct sources of each file are the inputs in Snakemake's record of it, before and after the checkpoint made
@@ -113,3 +119,7 @@ def test_a_workflow_with_a_checkpoint(project: Project, needs: Callable[..., Non
             assert (rules, inputs - {"Snakefile"}) == ({rule}, wanted), output
             shown = project.provio("lineage", output).stdout
             assert "--target-jobs" not in shown and "pulp" not in shown, output  # Snakemake's own command lines
+        made = {path for path in expected if not path.startswith("parts/")}
+        assert products(project, "Snakefile") >= made
+        wanted = {path for path in made if path.startswith(("scaled/", "checked/", "report"))}
+        assert products(project, "factor.txt") == wanted  # Snakemake reads it too, and starts other jobs later
