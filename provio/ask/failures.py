@@ -3,7 +3,7 @@ last run failed.
 
 A file may be incomplete if the process that made it failed, or the command of its run. A later success of the same
 command in the same folder ends this: it made the file again, or found it complete (`make` after an error). The end of
-a recorded kernel by SIGTERM, from its client, is no failure, unless a cell was in progress.
+a recorded kernel by SIGTERM, from its client, is no failure, unless a cell was in progress. That of its workers is one.
 """
 
 from __future__ import annotations
@@ -126,11 +126,20 @@ def _ends(reader: Reader) -> dict[str, str]:
 
 
 def _ended_kernels(reader: Reader, terminated: Iterable[str]) -> set[str]:
-    """Return those of some runs and processes that were recorded kernels, and in which no cell was in progress."""
+    """Return those of some runs and processes that were recorded kernels, and in which no cell was in progress. A
+    process forked by a kernel has the same command line, but is a worker."""
     kernels = {
         one
         for values in run_uses.values("p", terminated)
         for one, argv in reader.table(f"SELECT ?p ?argv {{ {values} ?p provio:commandLine|provio:argv ?argv }}")
+        if is_kernel(argv)
+    }
+    above = """?a provio:partOf ?p ; provio:carriedFrom|provio:launchedBy ?b .
+        ?b provio:partOf+ ?q . ?q provio:argv ?argv FILTER(?q != ?p)"""
+    kernels -= {
+        one
+        for values in run_uses.values("p", kernels)
+        for one, argv in reader.table(f"SELECT DISTINCT ?p ?argv {{ {values} {above} }}")
         if is_kernel(argv)
     }
     if not kernels:

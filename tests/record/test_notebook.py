@@ -137,6 +137,22 @@ def test_the_end_of_a_kernel_by_its_client_is_no_failure(jupyter: Project, noteb
 
 
 @pytest.mark.slow
+def test_the_end_of_a_worker_of_a_kernel_is_a_failure(jupyter: Project, notebook: Notebook) -> None:
+    """A forked worker has the command line of its kernel, but a cell that ends it by SIGTERM interrupts its work."""
+    notebook(
+        "import multiprocessing, os, time\ndef work():\n    with open('part', 'w') as file:\n"
+        "        file.write('1')\n        file.flush()\n        time.sleep(600)",
+        "worker = multiprocessing.get_context('fork').Process(target=work)\nworker.start()\n"
+        "while not os.path.exists('part') or not os.path.getsize('part'):\n    time.sleep(0.01)\n"
+        "worker.terminate()\nworker.join()",
+        "open('complete', 'w').write('1')",
+        "%end",
+    )
+    assert json.loads(jupyter.provio("why", "part", "--json").stdout)["failed"] == "signal 15"
+    assert "failed" not in json.loads(jupyter.provio("why", "complete", "--json").stdout)
+
+
+@pytest.mark.slow
 def test_kernels_are_listed_and_removed(jupyter: Project) -> None:
     folder = Path(jupyter.env["JUPYTER_PATH"]) / "kernels" / "recorded"
     spec = json.loads((folder / "kernel.json").read_text())
