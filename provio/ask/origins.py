@@ -2,11 +2,12 @@
 
 `provio.ask.stale` answers for one target, from its lineage document. To answer for all files of a record, the edges are
 read once, and each activity is visited once: it keeps at most MOST reasons, and the files that it made take them over.
+Only those from which files were made that their programs updated may be visited again: they keep all their reasons.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import NamedTuple
 
@@ -139,14 +140,22 @@ class Staleness:
         self.code: dict[str, list[Reason]] = {}
         self.of_replaced: dict[str, list[Reason]] = {}  # the reasons of files that an activity read and replaced
         self.inputs: dict[str, set[bytes]] = {}
+        self.updated: set[str] = set()  # the versions of which some reasons do not count for a product
+        self.whole: set[str] = set()  # the nodes that keep all their reasons
+        self.short = False  # whether reasons that were not kept may be needed
 
     def visit(self, order: Iterable[str]) -> dict[str, list[Reason]]:
         """Return the reasons of each stale version and activity among the nodes from `reached`."""
-        for node in order:
-            found = self._of_version(node) if self.origins.is_entity(node) else self._of_activity(node)
-            if found:
-                self.why[node] = found
-        return self.why
+        nodes = list(order)
+        while True:
+            for node in nodes:
+                found = self._of_version(node) if self.origins.is_entity(node) else self._of_activity(node)
+                if found:
+                    self.why[node] = found
+            if not self.short or self.updated <= self.whole:
+                return self.why
+            self.whole.update(reached(self.origins, self.updated))
+            self.why, self.code, self.of_replaced = {}, {}, {}
 
     def _of_activity(self, node: str) -> list[Reason]:
         run, before = run_of(node), self.origins.before.get(node, ())
@@ -156,10 +165,11 @@ class Staleness:
         for other in (*before, *self.origins.launched.get(node, ())):
             code.update(dict.fromkeys(self.code.get(other, ())))
         if code:
-            self.code[node] = _first(code)
+            self.code[node] = self._first(node, code)
         found, of_replaced = dict(code), dict[Reason, None]()
         for source in self.origins.used.get(node, ()):
             if self._replaces(node, source):
+                self.updated.add(source)
                 of_replaced.update(dict.fromkeys(self.why.get(source, ())))
             else:
                 found.update(dict.fromkeys(self._of_source(source, run, code=False)))
@@ -168,7 +178,7 @@ class Staleness:
             of_replaced.update(dict.fromkeys(self.of_replaced.get(earlier, ())))
         if of_replaced:
             self.of_replaced[node] = self._not_read_again([node], of_replaced)
-        return _first(found)
+        return self._first(node, found)
 
     def _of_version(self, node: str) -> list[Reason]:
         found: dict[Reason, None] = {}
@@ -182,7 +192,11 @@ class Staleness:
                 own = self.paths.get(source, set()) & self.paths.get(node, set())
                 reasons = self._of_own(node, source) if own else self._of_source(source, run, code=False)
                 found.update(dict.fromkeys(reasons))
-        return [one for reason in found for one in self._without_own(node, reason)][:MOST]
+        kept = [one for reason in found for one in self._without_own(node, reason)]
+        if len(kept) < MOST <= len(found):
+            self.updated.add(node)
+            self.short = True
+        return kept if node in self.whole else kept[:MOST]
 
     def _of_source(self, source: str, run: str, code: bool) -> list[Reason]:
         state = self.now(source, run)
@@ -199,7 +213,10 @@ class Staleness:
         """Return the reasons of an earlier version of a product. A process that did not read it kept its content."""
         found, own = self.why.get(source, []), self.origins.processes(node)
         read = own & (self.origins.processes(source) | self._readers.get(source, set()))
-        return self._not_read_again(self.origins.makers.get(node, ()), found) if read else found
+        if not read:
+            return found
+        self.updated.add(source)
+        return self._not_read_again(self.origins.makers.get(node, ()), found)
 
     def _replaces(self, activity: str, source: str) -> bool:
         """Return whether the process of an activity replaced a file that it had read."""
@@ -209,9 +226,11 @@ class Staleness:
             return any(process in self.origins.processes(key) for key in keys)
         return bool(self.paths.get(source, set()) & self._made.get(process, set()))
 
-    def _not_read_again(self, activities: Iterable[str], reasons: Iterable[Reason]) -> list[Reason]:
+    def _not_read_again(self, activities: Iterable[str], reasons: Collection[Reason]) -> list[Reason]:
         """Return the reasons without the files that these activities read with their present content."""
-        return [one for one in reasons if not any(one.path in self._present_inputs(each) for each in activities)]
+        found = [one for one in reasons if not any(one.path in self._present_inputs(each) for each in activities)]
+        self.short = self.short or len(found) < MOST <= len(reasons)
+        return found
 
     def _present_inputs(self, activity: str) -> set[bytes]:
         """Return the paths whose present content an activity read, directly or through pipes and missing files."""
@@ -228,6 +247,11 @@ class Staleness:
                 waiting += [other for other in dict.fromkeys(new) if other not in seen]
                 seen.update(new)
         return self.inputs[activity]
+
+    def _first(self, node: str, reasons: Iterable[Reason]) -> list[Reason]:
+        """Return the reasons that a node keeps: certain ones, then those by code, by path."""
+        found = sorted(reasons, key=lambda one: (not one.sure, not one.code, one.path))
+        return found if node in self.whole else found[:MOST]
 
     @cached_property
     def _made(self) -> dict[str, set[bytes]]:
@@ -247,11 +271,6 @@ class Staleness:
             for source in earlier.intersection(sources):
                 found.setdefault(source, set()).add(PHASE.sub("", activity))
         return found
-
-
-def _first(reasons: Iterable[Reason]) -> list[Reason]:
-    """Return the first MOST reasons: certain ones, then those by code, by path."""
-    return sorted(reasons, key=lambda one: (not one.sure, not one.code, one.path))[:MOST]
 
 
 def run_of(activity: str) -> str:

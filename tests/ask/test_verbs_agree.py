@@ -120,6 +120,22 @@ with open(report, "w") as file:
 """
 
 
+def stale_by(project: Project, *products: str) -> dict[str, set[str]]:
+    """The inputs because of which each of these products is stale; both verbs give the same."""
+    rows = {os.path.basename(row["path"]): row for row in answer(project, "status")["files"]}
+    listed = {one: rows[one]["reason"].split()[0] for one in products if rows[one]["state"] == "stale"}
+    found: dict[str, set[str]] = {}
+    for name in products:
+        document = answer(project, "lineage", name, "--stale")
+        targets = {node["iri"] for node in document["nodes"] if node.get("depth") == 0}
+        own = [one for one in document["stale"] if one["product"] in targets]
+        if own:
+            found[name] = {os.path.basename(one["path"]) for one in own}
+    assert listed.keys() == found.keys()
+    assert all(reason in found[name] for name, reason in listed.items())
+    return found
+
+
 @pytest.mark.integration
 def test_a_file_that_its_program_updates(project: Project) -> None:
     """The earlier version is no reason for an input that the program read again; other inputs of it are. A program that
@@ -130,19 +146,7 @@ def test_a_file_that_its_program_updates(project: Project) -> None:
         project.provio("run", "--quiet", "--", "python3", "-c", LOAD, *inputs, "database", "report")
 
     def stale() -> dict[str, set[str]]:
-        """The inputs because of which each product is stale; both verbs give the same."""
-        rows = [row for row in answer(project, "status")["files"] if row["state"] == "stale"]
-        listed = {os.path.basename(row["path"]): row["reason"].split()[0] for row in rows}
-        found: dict[str, set[str]] = {}
-        for name in ("database", "report", "log"):
-            document = answer(project, "lineage", name, "--stale")
-            targets = {node["iri"] for node in document["nodes"] if node.get("depth") == 0}
-            own = [one for one in document["stale"] if one["product"] in targets]
-            if own:
-                found[name] = {os.path.basename(one["path"]) for one in own}
-        assert listed.keys() == found.keys()
-        assert all(reason in found[name] for name, reason in listed.items())
-        return found
+        return stale_by(project, "database", "report", "log")
 
     (folder / "first").write_text("1\n")
     (folder / "second").write_text("2\n")
@@ -159,6 +163,17 @@ def test_a_file_that_its_program_updates(project: Project) -> None:
     assert stale() == {"log": {"first"}}
     (folder / "first").write_text("100\n")
     assert stale() == {"database": {"first"}, "report": {"first"}, "log": {"first"}}
+
+
+@pytest.mark.integration
+def test_all_inputs_of_an_updated_file_are_compared(project: Project) -> None:
+    """Also if many of them changed, and all except one were read again."""
+    names = [f"input{number}" for number in range(7)]
+    for content, inputs in (("1\n", names), ("22\n", names[:-1])):
+        for name in names:
+            (project.path / name).write_text(content)
+        project.provio("run", "--quiet", "--", "python3", "-c", LOAD, *inputs, "database", "report")
+    assert stale_by(project, "database", "report") == {"database": {names[-1]}, "report": {names[-1]}}
 
 
 @pytest.mark.integration
