@@ -302,17 +302,20 @@ class Finder:
         return bool(self._processes(product) & readers and self._paths(product) & self._paths(source))
 
     def _present_inputs(self, product: str) -> set[str]:
-        """Return the paths whose present content is an input of a product, directly or through missing files."""
+        """Return the paths whose present content is an input of a product, directly or through missing files; not
+        through its earlier versions."""
         if product not in self.inputs:
-            found, waiting = self.inputs.setdefault(product, set()), [product]
+            found, own = self.inputs.setdefault(product, set()), self._paths(product)
+            waiting, seen = [product], {product}
             for one in waiting:  # grows during the loop
                 for source, run in made_from(self.ways, one):
                     name = self.names.used_as(source, run)
                     state = self._state(one, source, name)[0] if name else MISSING
-                    if name and state == SAME:
-                        found.add(name[1].decode("utf-8", "replace"))
-                    elif state == MISSING and source not in waiting:
+                    if state == SAME:
+                        found |= self._paths(source)
+                    elif state == MISSING and source not in seen and not own & self._paths(source):
                         waiting.append(source)
+                        seen.add(source)
         return self.inputs[product]
 
     def _state(self, product: str, source: str, name: tuple[str, bytes]) -> tuple[str, str | None]:

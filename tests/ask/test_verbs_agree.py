@@ -177,6 +177,16 @@ def test_all_inputs_of_an_updated_file_are_compared(project: Project) -> None:
 
 
 @pytest.mark.integration
+def test_an_input_of_an_earlier_version_was_not_read_again(project: Project) -> None:
+    """A process that sorts a log reads its lines, and none of the files that they are from."""
+    for content in ("1\n", "22\n"):
+        (project.path / "input").write_text(content)
+        project.provio("run", "--quiet", "--", "sh", "-c", "cat input >> log")
+    project.provio("run", "--quiet", "--", "sort", "-o", "log", "log")
+    assert stale_by(project, "log") == {"log": {"input"}}
+
+
+@pytest.mark.integration
 def test_an_input_that_was_made_again_with_the_same_content(project: Project) -> None:
     """A product is current if its input was made again with the same content; stale if that one is stale now."""
     folder = project.path
