@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from provio.ask.nodes import PHASE
 from provio.base.vocab import RUN_BASE
+from provio.lineage.identity import earliest
 from provio.store import Reader
 
 MOST = 4  # reasons that are kept of an activity
@@ -207,7 +208,8 @@ class Staleness:
     def _without_own(self, node: str, reason: Reason) -> list[Reason]:
         """Return the reason; of a file that the product, or its process, replaced itself, the reasons of that file."""
         own = self.origins.processes(node) & self.origins.processes(reason.now)
-        return self._of_own(node, reason.source) if own or reason.path in self.paths.get(node, ()) else [reason]
+        replaced = own and (reason.source in self.origins.makers or earliest(node) >= earliest(reason.now))
+        return self._of_own(node, reason.source) if replaced or reason.path in self.paths.get(node, ()) else [reason]
 
     def _of_own(self, node: str, source: str) -> list[Reason]:
         """Return the reasons of an earlier version of a product. A process that did not read it kept its content."""
@@ -219,11 +221,13 @@ class Staleness:
         return self._not_read_again(self.origins.makers.get(node, ()), found)
 
     def _replaces(self, activity: str, source: str) -> bool:
-        """Return whether the process of an activity replaced a file that it had read."""
+        """Return whether the process of an activity replaced a file that it had read, and whose inputs decide: of a
+        file that no recorded program made, it depends on the product."""
         process, state = PHASE.sub("", activity), self.now(source, run_of(activity))
         if state.state in ("changed", "unsure"):
             keys = (state.version, *self.origins.other_keys.get(state.version, ()))
-            return any(process in self.origins.processes(key) for key in keys)
+            made = source in self.origins.makers
+            return made and any(process in self.origins.processes(key) for key in keys)
         return bool(self.paths.get(source, set()) & self._made.get(process, set()))
 
     def _not_read_again(self, activities: Iterable[str], reasons: Collection[Reason]) -> list[Reason]:

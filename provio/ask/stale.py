@@ -23,6 +23,7 @@ from provio.ask.target import domain_of
 from provio.ask.walk import batches
 from provio.base.text import plural, sortable
 from provio.base.vocab import RUN_BASE
+from provio.lineage.identity import earliest
 from provio.store import Reader
 
 USED_AS_NOISE, RAN_AS_NOISE = "provio:usedAsNoise", "provio:ranAsNoise"
@@ -229,7 +230,7 @@ class Finder:
         name = self.names.used_as(source, run)
         cached = self._is_cache(source) and self.lineage.objects(source, "wasGeneratedBy")
         state, now = self._state(product, source, name) if name and not cached else (MISSING, None)
-        replaced = bool(now and self._processes(product) & self._processes(now))
+        replaced = bool(now and self._has_replaced(product, source, now))
         if now and state in (CHANGED, UNKNOWN) and not replaced:
             return [self._changed(product, source, name[1] if name else b"", state, now)]
         if state != SAME:  # its own inputs decide; also if the process that made the product replaced this file
@@ -295,6 +296,13 @@ class Finder:
 
     def _paths(self, version: str) -> set[str]:
         return {path.decode("utf-8", "replace") for _, path in self.names.known.get(version, ())}
+
+    def _has_replaced(self, product: str, source: str, now: str) -> bool:
+        """Return whether the process of a product replaced a file that it had read. A file that no recorded program
+        made has no inputs that decide: a product that was finished before that is from other content."""
+        own = self._processes(product) & self._processes(now)
+        made = self.lineage.objects(source, "wasGeneratedBy")
+        return bool(own and (made or earliest(product) >= earliest(now)))
 
     def _has_read(self, product: str, source: str) -> bool:
         """Return whether a process read an earlier version of its product. If it did not, it kept its content."""

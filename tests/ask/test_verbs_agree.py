@@ -187,6 +187,25 @@ def test_an_input_of_an_earlier_version_was_not_read_again(project: Project) -> 
 
 
 @pytest.mark.integration
+def test_a_process_replaces_a_file_of_the_user_that_it_read(project: Project) -> None:
+    """The products from before are from other content than the file has now; those from after are from this content."""
+    script = """
+import os
+content = open("raw").read()
+for name, text in (("before", content), ("raw", content * 2), ("after", content)):
+    with open(name, "w") as file:
+        file.write(text)
+    modified = os.stat(name).st_mtime_ns
+    while os.stat(".marker").st_mtime_ns <= modified:
+        os.utime(".marker")
+"""
+    (project.path / "raw").write_text("1\n")
+    (project.path / ".marker").touch()
+    project.provio("run", "--quiet", "--", "python3", "-c", script)
+    assert stale_by(project, "before", "raw", "after") == {"before": {"raw"}}
+
+
+@pytest.mark.integration
 def test_an_input_that_was_made_again_with_the_same_content(project: Project) -> None:
     """A product is current if its input was made again with the same content; stale if that one is stale now."""
     folder = project.path
