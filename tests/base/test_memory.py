@@ -33,6 +33,19 @@ if code is None:
     code = 0
 sys.exit(code)
 """
+# To read the store takes memory without end, as at some damaged blocks.
+ENDLESS = """
+import sys, time
+from provio.cli import main
+from provio.store.embedded import reader
+def endless(*_):
+    taken = []
+    while True:
+        taken.append(b"1" * 10**7 if len(taken) < 50 else b"")
+        time.sleep(0.05)
+reader.OneGraphStore.read_all = endless
+main.main()
+"""
 
 
 @pytest.fixture
@@ -53,6 +66,17 @@ def test_a_query_is_stopped_at_its_limit(recorded: Project, where: str) -> None:
     option = ["--max-memory", "50 MB"] if where == "option" else []
     done = recorded.provio("query", LARGE, *option, code=1)
     assert (done.stdout, done.stderr) == ("", LINE)
+
+
+@pytest.mark.integration
+def test_the_search_for_damage_has_the_same_limit(recorded: Project) -> None:
+    """A query beyond its limit is explained by a damaged store only if that is found within the limit."""
+    recorded.provio("runs")
+    done = subprocess.run(
+        [sys.executable, "-c", ENDLESS, "query", LARGE, "--max-memory", "50 MB"],
+        cwd=recorded.path, env=recorded.env, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", LINE)
 
 
 @pytest.mark.parametrize("verb", [("lineage", "b"), ("impact", "a"), ("validate",), ("runs",), ("stats",)])

@@ -19,13 +19,13 @@ import click
 
 from provio import __version__
 from provio.base import terminal, times
-from provio.base.errors import NothingKnown, TooMuchMemory
+from provio.base.errors import NothingKnown, ProvioError, TooMuchMemory
 from provio.base.times import SECONDS
 from provio.base.times import Between as Between
 from provio.cli import words
 
 BETWEEN = "Only runs that started between these times; with --run also seconds from its start (-60)."
-CHECKED = 20.0  # seconds for which a store is read to find damage
+CHECKED = 5.0  # seconds for which a store is read to find damage
 EVERY_VERB = "provio.every_verb"  # in a context: its help lists all verbs
 
 
@@ -279,22 +279,30 @@ def stoppable(verb: Callable[..., int]) -> Callable[..., int]:
         try:
             code = time_limit.run_in_child(limits.timeout, terminal.progress(), memory)
         except TooMuchMemory:
-            if not limits.store:
-                _check_store()
-            raise
+            if limits.store or not (code := _check_store(memory)):
+                raise
         return verb(**options) if code is None else code
 
     text = "Stop after SECONDS without a result (exit code 124); 0, the default: never."
     return click.option("--timeout", type=Seconds(), metavar="SECONDS", help=text)(memory_option(with_limits))
 
 
-def _check_store() -> None:
-    """Raise Damaged if the store is damaged: a query that meets a damaged block may take memory without end."""
+def _check_store(memory: int) -> int:
+    """Return the exit code of a child that reads the store, and reports it if it is damaged; 0 if it found no damage
+    within its limits. A query that meets a damaged block may take memory without end, and so may the child."""
+    from provio.base import time_limit
     from provio.settings import home as homes
     from provio.store.embedded.reader import StoreReader
 
-    with contextlib.suppress(NothingKnown, OSError):
-        StoreReader(homes.find()).read_all(CHECKED)
+    try:
+        code = time_limit.run_in_child(CHECKED, memory=memory)
+    except ProvioError:
+        return 0
+    if code is None:
+        with contextlib.suppress(NothingKnown, OSError):
+            StoreReader(homes.find()).read_all()
+        raise click.exceptions.Exit(0)
+    return code
 
 
 def memory_option(verb: Callable[..., int]) -> Callable[..., int]:

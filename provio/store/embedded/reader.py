@@ -7,11 +7,9 @@ run's statements about shared nodes are in its list (`statements`).
 from __future__ import annotations
 
 import contextlib
-import math
-import time
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import cached_property, partial
-from itertools import chain, takewhile
+from itertools import chain
 from operator import methodcaller
 from typing import TYPE_CHECKING, cast
 
@@ -135,12 +133,10 @@ class OneGraphStore:
                 for quad in store.quads_for_pattern(ox.NamedNode(iri), None, None, name)
             ]
 
-    def read_all(self, seconds: float = math.inf) -> None:
-        """Read each statement through each order in which the store keeps it, for at most `seconds`; raises Damaged for
-        a damaged block."""
-        end = time.monotonic() + seconds
+    def read_all(self) -> None:
+        """Read each statement through each order in which the store keeps it; raises Damaged for a damaged block."""
         with undamaged():
-            for quad in takewhile(lambda _: time.monotonic() < end, self.store):
+            for quad in self.store:
                 for place in (
                     (quad.subject, None, quad.object),
                     (None, quad.predicate, quad.object),
