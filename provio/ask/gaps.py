@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Collection, Container, Iterator, Mapping, Set
 from typing import TYPE_CHECKING
 
@@ -105,8 +106,14 @@ def _products_before(reader: Reader, versions: Collection[str]) -> set[tuple[str
 
 def _later(names: Names, products: Set[str]) -> Set[str]:
     """Return the recorded versions that came from products by unrecorded changes of them or of their names."""
-    before = dict(names.reader.table(CHANGES))
-    same = {one for one in before if not products.isdisjoint(_chain(before, one))}
+    after = defaultdict[str, list[str]](list)
+    for changed, before in names.reader.table(CHANGES):
+        after[before].append(changed)
+    same, pending = set[str](), [*products]
+    while pending:
+        found = after.pop(pending.pop(), [])
+        same.update(found)
+        pending += found
     first: dict[str, int] = {}
     for iri in products:
         for file, _ in names.known[iri]:
@@ -120,11 +127,11 @@ def _later(names: Names, products: Set[str]) -> Set[str]:
     return same | without_origin(names.reader, named)
 
 
-def _chain(before: Mapping[str, str], version: str) -> list[str]:
+def _chain(before: Mapping[str, str], version: str) -> dict[str, None]:
     """Return the versions before a version, the latest first."""
-    found: list[str] = []
+    found: dict[str, None] = {}
     while (version := before.get(version, "")) and version not in found:
-        found.append(version)
+        found[version] = None
     return found
 
 
