@@ -258,7 +258,7 @@ of the run in the graph, `https://w3id.org/provio/run/ID`: in the nodes of `line
 
 `provio query` prints results as SPARQL 1.1 defines them: JSON (`head`, `results`), CSV and TSV of terms, with the same
 protection for spreadsheets. The columns are those of the `SELECT` of the query ([queries.md](queries.md)). A table has
-times in UTC as `2026-11-23 00:36:12 UTC`, with a fraction where times of the column differ only in that.
+times in UTC as `2026-11-23 00:36:12 UTC`, with fractions in the whole column if two times would otherwise be equal.
 """  # noqa: E501
 
 
