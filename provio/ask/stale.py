@@ -196,6 +196,8 @@ class Finder:
         self.others: dict[str, list[Stale]] = within.others if within else {}
         self.reasons: dict[str, list[Stale]] = {}
         self.inputs: dict[str, set[str]] = {}
+        # The inputs of earlier contents that do not count, as the program read them again, each with the file's path.
+        self.read_again: dict[tuple[str, str], None] = {}
         self.unseen: dict[str, dict[str, None]] = {"gone": {}, "elsewhere": {}}
 
     def find(self) -> list[Stale]:
@@ -291,7 +293,9 @@ class Finder:
         for one in self.why(source):
             if one["reason"] == "changed" and one["path"] in own:
                 yield from self._inherited(product, one["input"], self._has_read(product, one["input"]))
-            elif not (read and one["path"] in self._present_inputs(product)):
+            elif read and one["path"] in self._present_inputs(product):
+                self.read_again[self.lineage.node[source].get("path", ""), one["path"]] = None
+            else:
                 yield {**one, "product": product}
 
     def _paths(self, version: str) -> set[str]:
@@ -371,6 +375,11 @@ class Finder:
         gone, elsewhere = list(self.unseen["gone"]), list(self.unseen["elsewhere"])
         found = [f"{plural(len(gone), 'input is', 'inputs are')} gone ({_some(gone)})"] if gone else []
         found += [f"{plural(len(elsewhere), 'input is', 'inputs are')} not on this machine"] if elsewhere else []
+        if self.read_again:
+            files, inputs = (list(dict.fromkeys(paths)) for paths in zip(*self.read_again, strict=True))
+            updated = f"{_some(files)} {'was' if len(files) == 1 else 'were'} updated in place"
+            have, its = "was" if len(inputs) == 1 else "were", "its" if len(files) == 1 else "their"
+            found.append(f"{updated}: {_some(inputs)} of {its} earlier content {have} not compared")
         system = self._changed_system()
         found += [f"{plural(len(system), 'file')} of the system changed ({_some(system)})"] if system else []
         return found

@@ -206,6 +206,25 @@ for name, text in (("before", content), ("raw", content * 2), ("after", content)
 
 
 @pytest.mark.integration
+def test_an_update_in_place_is_a_limit(project: Project) -> None:
+    """A program may keep rows of its earlier output: the inputs of these rows were not compared."""
+    script = """
+import sys
+parameters, day, results = sys.argv[1:]
+rows = open(results).read() + open(parameters).read() + open(day).read()
+open(results, "w").write(rows)
+"""
+    (project.path / "results").touch()
+    for day, content in (("day1", "1\n"), ("day2", "22\n")):
+        for name in ("parameters", day):
+            (project.path / name).write_text(content)
+        project.provio("run", "--quiet", "--", "python3", "-c", script, "parameters", day, "results")
+    assert stale_by(project, "results") == {}
+    (limit,) = answer(project, "lineage", "results", "--stale")["limits"]
+    assert limit == "results was updated in place: parameters of its earlier content was not compared"
+
+
+@pytest.mark.integration
 def test_an_input_that_was_made_again_with_the_same_content(project: Project) -> None:
     """A product is current if its input was made again with the same content; stale if that one is stale now."""
     folder = project.path
