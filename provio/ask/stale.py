@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 
 from provio.ask import run_uses
 from provio.ask.content import CHANGED, MISSING, SAME, UNKNOWN, Contents
@@ -193,7 +194,7 @@ class Finder:
         self.programs = {iri for iri, node in lineage.node.items() if node["type"] == "Program"}
         self.newest = _Newest(reader)
         self.contents = self.names.contents
-        self.others: dict[str, list[Stale]] = within.others if within else {}
+        self.others: dict[str, Finder | None] = within.others if within else {}
         self.reasons: dict[str, list[Stale]] = {}
         self.inputs: dict[str, set[str]] = {}
         # The inputs of earlier contents that do not count, as the program read them again, each with the file's path.
@@ -260,21 +261,35 @@ class Finder:
         return one
 
     def _present_is_stale(self, source: str, now: str | None) -> bool:
-        """Return whether an input is stale. If it was made once more with the same content, the last time decides."""
+        """Return whether an input is stale. If it was made once more with the same content, but not from itself, the
+        last time decides."""
         if now in (None, source):
             return bool(self.why(source))
-        if now in self.lineage.node:
-            return bool(self.why(now))
+        other = self if now in self.lineage.node else self._other(now)
+        return bool(other.why(now) if other and source not in other.behind(now) else self.why(source))
+
+    def _other(self, now: str) -> Finder | None:
+        """Return a finder for a version that the document does not contain, if a recorded program made it."""
         if now not in self.others:
             from provio.ask.lineage import Scope, lineage
             from provio.ask.target import Target
 
-            self.others[now] = []
+            self.others[now] = None
             document = lineage(self.names.reader, [Target(now)], Scope(code=True))
             other = Finder(self.names.reader, Lineage(document), self)
             made = other.lineage.objects(now, "wasGeneratedBy")
-            self.others[now] = other.why(now) if made else self.why(source)
-        return bool(self.others[now])
+            self.others[now] = other if made else None
+        return self.others[now]
+
+    @cache  # noqa: B019  a finder exists for one answer
+    def behind(self, product: str) -> set[str]:
+        """Return the versions that a product was made from, directly or not."""
+        found, waiting = set[str](), [product]
+        for one in waiting:  # grows during the loop
+            new = {source for source, _ in made_from(self.ways, one)} - found
+            found |= new
+            waiting += new
+        return found
 
     def _is_cache(self, version: str) -> bool:
         return is_cache(self.lineage.node[version].get("path", ""))
