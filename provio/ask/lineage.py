@@ -355,7 +355,7 @@ def _limits(scope: Scope, no_code: bool) -> list[str]:
 def _beyond(scope: Scope, verb: str) -> list[str]:
     """Return the ends that the options of a query set to it."""
     ends = [f"--depth {scope.depth}"] if scope.depth else []
-    return [f"nothing beyond {end} was {verb}" for end in ends + (["--until"] if scope.until else [])]
+    return [f"the files beyond {end} were not {verb}" for end in ends + (["--until"] if scope.until else [])]
 
 
 def _has_roots(reduced: LineageDocument) -> bool:

@@ -365,7 +365,7 @@ def _no_root(document: LineageDocument) -> str:
     if "code" in document:
         return "no primary source among the inputs, but programs that ran have sources (--code)"
     if any(node["type"] == "Directory" for node in document["nodes"]):
-        return "no primary source in another folder"
+        return "all sources are in the same folder"
     if document["hidden"]:
         return "no primary source except system files, which are hidden"
     return "no primary source: recorded programs made it from nothing else"

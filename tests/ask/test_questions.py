@@ -191,13 +191,14 @@ def test_an_answer_without_roots_states_its_limits(pipeline: Project) -> None:
     def statement(*arguments: str) -> str:
         return pipeline.provio("lineage", "--roots", *arguments).stdout.splitlines()[1].strip()
 
-    limit = "nothing beyond --depth 1 was followed"
     pipeline.watch("cp", "b", "copy")
-    assert statement("copy", "--until", "b") == "no primary source was found: nothing beyond --until was followed"
+    limit = "the files beyond --until were not followed"
+    assert statement("copy", "--until", "b") == f"no primary source was found: {limit}"
+    limit = "the files beyond --depth 1 were not followed"
     assert statement("copy", "--depth", "1") == f"no primary source was found: {limit}"
     assert pipeline.lineage("copy", "--roots", "--depth", "1")["limits"] == [limit]
     assert statement("a") == "no primary source was found: a has no recorded origin"
-    assert statement("copy", "--level", "folder") == "no primary source in another folder"
+    assert statement("copy", "--level", "folder") == "all sources are in the same folder"
 
     git = "git -c user.name=ada -c user.email=ada@host"
     pipeline.sh(f"mkdir work; cd work; git init -q; echo 1 > x; git add x; {git} commit -qm x; rm x")

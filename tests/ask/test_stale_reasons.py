@@ -72,7 +72,7 @@ def test_limits(project: Project) -> None:
     gone = "no recorded input has changed, but 1 input is gone (a)"
     assert stale(project, "c") == [gone]
     assert stale(project, "c", "--depth", "1") == [
-        "no recorded input has changed, but nothing beyond --depth 1 was compared"
+        "no recorded input has changed, but the files beyond --depth 1 were not compared"
     ]
     assert project.lineage("c", "--stale")["limits"] == ["1 input is gone (a)"]
 
