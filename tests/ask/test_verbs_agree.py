@@ -265,3 +265,5 @@ def test_an_input_that_was_made_again_with_the_same_content(project: Project) ->
     assert stale() == []
     (folder / "start").write_text("a 3\n")
     assert stale() == ["end", "middle"]
+    make("gzip middle; gunzip middle")
+    assert stale() == ["end", "middle"]
