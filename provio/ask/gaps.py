@@ -19,7 +19,7 @@ from provio.lineage.identity import earliest
 from provio.store import Reader
 
 if TYPE_CHECKING:
-    from provio.ask.stale import Names
+    from provio.ask.version_names import Names
 
 # ?a is a version of the file of ?v that a recorded program made.
 MADE_TOO = "?v prov:specializationOf ?f . ?a prov:specializationOf ?f ; prov:wasGeneratedBy ?maker"

@@ -11,7 +11,7 @@ from provio.ask.gaps import changed_products
 from provio.ask.nodes import describe_with_programs, is_member
 from provio.ask.paths import Ways, made_from, order
 from provio.ask.redo import Redo, commands, is_cache, sort_after
-from provio.ask.stale import Names
+from provio.ask.version_names import Names
 from provio.ask.walk import batches
 from provio.base.vocab import PROV
 from provio.store import Reader

@@ -401,7 +401,7 @@ def _tasks(reader: Reader, iri: str) -> list[str]:
 
 def _own_names(reader: Reader, run: str, known: dict[str, set[str]]) -> dict[str, str]:
     """Return the first of the names that each of these versions had in a run."""
-    from provio.ask.stale import Names  # slow to load, and most versions have one name
+    from provio.ask.version_names import Names  # slow to load, and most versions have one name
 
     names = Names(reader)
     names.load(known)

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 
 from provio.ask.content import CHANGED, MISSING, SAME, Contents
 from provio.ask.origins import Now, Origins, reached
-from provio.ask.stale import Names
 from provio.ask.target import current_versions
+from provio.ask.version_names import Names
 from provio.base.turtle import literal
 from provio.lineage.identity import BASE
 from provio.store import Reader

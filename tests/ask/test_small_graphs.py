@@ -17,6 +17,7 @@ from provio.ask.lineage import Scope, _dead_ends, answer, leveled, lineage
 from provio.ask.member_origins import Origins
 from provio.ask.paths import Ways, each
 from provio.ask.target import Target, Targets
+from provio.ask.version_names import Names, _Move
 from provio.ask.walk import ALTERNATE, GENERATED, USED, Nodes, Walk, follow
 from provio.ask.walk_members import MemberWays
 from provio.base.vocab import NS, PROV, local_name
@@ -429,10 +430,10 @@ pipe:1 a :Pipe .
 def test_names_of_versions() -> None:
     """The last name comes first; moves are read for versions with several names, and alternates over several steps."""
     reader = graph(NAMED)
-    names = stale.Names(reader)
+    names = Names(reader)
     own = {number: f"{BASE}version/d/{number}.{number}.1.10" for number in range(1, 6)}
     names.load([own[1], own[2], own[3], BASE + "pipe/1"])
-    moves = [stale._Move("t1", "r1", "/d/zero", "/d/one"), stale._Move("t2", "r1", "/d/one", "/d/two")]
+    moves = [_Move("t1", "r1", "/d/zero", "/d/one"), _Move("t2", "r1", "/d/one", "/d/two")]
     known = {
         own[1]: [("file://d/2", b"/d/two"), ("file://d/1", b"/d/one")], own[2]: [("file://d/3", b"/d/\xff")],
         own[3]: [("file://d/3", b"/d/\xff")], BASE + "pipe/1": [],

@@ -11,8 +11,9 @@ from synthetic_traces import File, Run
 from provio.ask import content, stale
 from provio.ask.document import LineageDocument
 from provio.ask.lineage import Scope, lineage
-from provio.ask.stale import Names, _Move, only_stale
+from provio.ask.stale import only_stale
 from provio.ask.target import find_target
+from provio.ask.version_names import Names, _Move
 from provio.base.vocab import RUN_BASE
 from provio.merge.runs import merge
 from provio.settings.home import Home

@@ -13,7 +13,7 @@ from synthetic_records import STORIES
 from test_golden_questions import CASES, answer
 
 from provio.ask import earlier, run_uses, runs, verify, whole_run
-from provio.ask.stale import Names
+from provio.ask.version_names import Names
 from provio.base.vocab import NS, RDF
 from provio.merge.runs import merge
 from provio.settings.home import Home
