@@ -241,6 +241,19 @@ def test_an_object_whose_name_has_points_is_described(browser):
     assert browser.ask("document.querySelector('.details h2').textContent") == "encoder.layer.crossattention"
 
 
+def test_a_job_of_a_workflow_has_the_name_of_its_rule(browser):
+    """In the graph and in the details, with the command line as the user wrote it."""
+    document = documents.chain_document()
+    for node in document["nodes"]:
+        if node["type"] == "Phase":
+            node |= {"rule": "correlate", "label": "rule correlate", "command": "xcorr.py typed"}
+    browser.open(render(document, "xcorr.h5"))
+    assert browser.ask("given.handle.choose(args[0])", item(browser, "rule correlate")["id"])
+    details = browser.ask("document.querySelector('.details').textContent")
+    assert "rule correlate" in details
+    assert "xcorr.py typed" in details
+
+
 @pytest.mark.slow
 def test_time_line(browser):
     """Each process has its bar, in the order of their starts; a click on one chooses it."""

@@ -6,8 +6,8 @@
   function described(graph, node) {
     const kind = kindOf(node);
     const program = kind === "process" ? graph.program(node) : undefined;
-    const given = words(node.argv);
-    const named = node.task ? node.label : program ? program.label : node.path && kind === "file" ? node.path.replace(/\/+$/, "").replace(/^.*\//s, "") || "/" : node.label;
+    const given = words(node.rule && node.command || node.argv);
+    const named = kind === "process" ? graph.named(node) : node.path && kind === "file" ? node.path.replace(/\/+$/, "").replace(/^.*\//s, "") || "/" : node.label;
     const name = visible(named), place = visible(node.path ? node.path.slice(0, node.path.length - named.length) : "");
     const after = given.slice(given.slice(0, 4).findIndex((word) => word.replace(/^.*\//s, "") === named) + 1);
     const source = (node.source || "").trim().split("\n");

@@ -128,6 +128,9 @@
       return [node.program && this.node(node.program), ran(node.iri), ran(node.process)].find((one) => one?.type === "Program");
     }
 
+    // The name of a process: a Task has its own, a job of Snakemake that of its rule, others that of their program.
+    named(node) { return node.task || node.rule ? node.label : this.program(node)?.label || node.label; }
+
     // All edges in the direction of the data, { from, to, tie }: the same for each level, computed once.
     flows() {
       if (this.along) return this.along;

@@ -71,7 +71,7 @@
   // The groups of a level, [[key, members]], coarse enough to draw at most `most` items. Groups that are too small to be
   // folded, and single nodes, have no key.
   function grouped(view, most) {
-    const programs = view.list.map((node, at) => view.kinds[at] === "process" ? view.graph.program(node)?.label || node.label : null);
+    const programs = view.list.map((node, at) => view.kinds[at] === "process" ? view.graph.named(node) : null);
     const tries = [[99, true, 3], [99, false, 2], ...[6, 4, 3, 2, 1, 0].map((deep) => [deep, false, 2])];
     for (const [deep, ways, least] of tries) {
       const groups = new Groups(view, programs, deep, ways), all = groups.all();

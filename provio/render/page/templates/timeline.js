@@ -24,7 +24,7 @@
         if (!node?.start || kindOf(node) !== "process") continue;
         const id = node.task ? node.iri : node.process || node.iri, start = instant(node.start), end = Math.max(start, instant(node.end || node.start) || start);
         const one = found.get(id);
-        if (!one) found.set(id, { id, iri: node.iri, node, start, end, name: provioLineage.visible(node.task ? node.label : graph.program(node)?.label || node.label) });
+        if (!one) found.set(id, { id, iri: node.iri, node, start, end, name: provioLineage.visible(graph.named(node)) });
         else { if (start < one.start) one.iri = node.iri; one.start = Math.min(one.start, start); one.end = Math.max(one.end, end); }
       }
       this.all = [...found.values()].sort((a, b) => a.start - b.start || (a.id < b.id ? -1 : 1));
