@@ -37,7 +37,7 @@ class Parts:
                 key, value = pair
                 yield key, value
         except (CallFailed, TypeError, ValueError):
-            yield "…", "more, which cannot be told"
+            yield "…", "more, which cannot be read"
 
 
 class BuiltinParts(Parts):
@@ -89,7 +89,7 @@ def _attribute(value: Any, name: str) -> Any:
     try:
         return guarded(getattr, value, name)
     except CallFailed:
-        return "(cannot be told)"
+        return "(cannot be read)"
 
 
 def _variables(value: Any) -> Parts:

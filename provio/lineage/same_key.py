@@ -18,8 +18,8 @@ from provio.lineage.model import FOREVER, Conclusions, Input, Version, inode_of
 from provio.trace.facts import Process
 from provio.trace.run_facts import Trace
 
-COARSE = "coarse clock: several contents of this file had one time and size; they are told apart by when it was written"
-SET_BACK = "its time was set to one that earlier content had: what that came from is not told apart from it"
+COARSE = "coarse clock: several contents of this file had one time and size; they are distinguished by their write times"
+SET_BACK = "its time was set to one that earlier content had: the origins of the two contents are not distinguished"
 MAPPED = "a process had it mapped for writing, and its times do not show whether that process stored into it"
 
 Key = tuple[tuple[str, int, int], int, int]
