@@ -18,7 +18,7 @@ from provio.lineage.model import FOREVER, Conclusions, Input, Version, inode_of
 from provio.trace.facts import Process
 from provio.trace.run_facts import Trace
 
-COARSE = "coarse clock: several contents of this file had one time and size; they are distinguished by their write times"
+COARSE = "coarse clock: several contents of this file had one time and size; their write times distinguish them"
 SET_BACK = "its time was set to one that earlier content had: the origins of the two contents are not distinguished"
 MAPPED = "a process had it mapped for writing, and its times do not show whether that process stored into it"
 
