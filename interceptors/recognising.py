@@ -62,6 +62,18 @@ class Waiting:
         return None
 
 
+def watch_loaded():
+    """Watch the libraries that are loaded already, in a process whose recording begins later than its imports."""
+    for finder in sys.meta_path:
+        if type(finder) is Waiting:
+            for name, file in list(finder.waits.items()):
+                if isinstance(file, str) and name in sys.modules:
+                    finder.waits.update(_run("recognise/" + finder.waits.pop(name))["WATCHED"])
+            for name, watch in list(finder.waits.items()):
+                if name in sys.modules and not isinstance(watch, str):
+                    watch(sys.modules[name], follow)
+
+
 def _when_executed(loader, watch):
     execute = loader.exec_module
 
@@ -173,10 +185,10 @@ def _unseen_hdf5(h5py, _):
     """Wrap an h5py whose calls of HDF5 do not reach the shim, such as one loaded with RTLD_DEEPBIND."""
     import ctypes
 
-    calls = ctypes.CDLL(None).provio_hdf5_calls
-    before = calls()
+    calls = getattr(ctypes.CDLL(None), "provio_hdf5_calls", None)  # None: there is no shim
+    before = calls and calls()
     h5py.h5.get_libversion()
-    if calls() == before:
+    if calls is None or calls() == before:
         _loaded("python.h5py.follow", then=lambda layer: layer.follow(h5py))
 
 

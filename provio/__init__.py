@@ -105,6 +105,20 @@ def _begin() -> str | None:
     return implicit_run.begin(_loaded)
 
 
+def load_ipython_extension(shell: Any) -> None:
+    """Record the kernel of a notebook from now on (`%load_ext provio`)."""
+    from provio.record import extension
+
+    extension.load(shell)
+
+
+def unload_ipython_extension(_: Any) -> None:
+    """End the recording of a kernel (`%unload_ext provio`)."""
+    from provio.record import extension
+
+    extension.unload()
+
+
 def open(path: str | os.PathLike[str] | None = None, *, timeout: float | None = None) -> Store:  # noqa: A001
     """Open the record of provio for queries from Python.
 

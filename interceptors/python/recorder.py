@@ -36,6 +36,19 @@ def recorder() -> Any:
     return _found[0] if _found else _search()
 
 
+def end() -> None:
+    """Stop the writer: its run has ended, and the process has not. Later declarations are not recorded."""
+    found, _found[:] = list(_found), [None]
+    for writer in filter(None, found):
+        writer.stop()
+
+
+def search_again() -> None:
+    """Search for a recorder again, if there was none."""
+    if _found == [None]:
+        _found.clear()
+
+
 def _search() -> Any:
     """Search once for all threads; a signal handler that interrupts the search is not recorded."""
     if _searching == [get_ident()]:

@@ -86,6 +86,12 @@ def is_kernel(argv: str) -> bool:
     return any(word.endswith(KERNEL) for word in argv.split(" ")[:3])
 
 
+def is_notebook(argv: str, run: str) -> bool:
+    """Return whether this is the command line of a recorded kernel, also of one that recorded itself (`%load_ext
+    provio`): its command line is that of its run."""
+    return is_kernel(argv) or (argv == run and "ipykernel_launcher" in argv.split(" ")[:4])
+
+
 def _quoted(words: Sequence[str]) -> str:
     return " ".join(quote(word) or "%" for word in words)
 
@@ -150,10 +156,11 @@ def name_activities(nodes: list[Node], programs: tuple[list[Node], list[Edge]], 
     acting = [node for node in nodes if node["iri"] in names and node["type"] != "Task" and "task" not in node]
     rules = starters.rules({node.get("task") or node["process"] for node in nodes if "process" in node})
     jobs = [(node, rules[key]) for node in nodes if (key := node.get("task") or node.get("process", "")) in rules]
+    started = [node for node in nodes if "run" in node and "argv" in node]
     typed = _command_lines(
-        known.reader, {node["run"] for node in [*acting, *(one for one, _ in jobs)] if "run" in node}
+        known.reader, {node["run"] for node in [*acting, *started, *(one for one, _ in jobs)] if "run" in node}
     )
-    _add_notebooks(known, [node for node in nodes if "run" in node and is_kernel(node.get("argv", ""))])
+    _add_notebooks(known, [node for node in started if is_notebook(node["argv"], typed.get(node["run"], ""))])
     for node, rule in jobs:
         node["rule"], node["label"] = rule, f"rule {rule}"
         if _JOB.search(node.get("argv", "")) and (own := typed.get(node.get("run", ""))):

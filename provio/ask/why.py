@@ -216,7 +216,7 @@ def _name(reader: Reader, reason: Reason, process: str) -> None:
     starters, run = started_as.Starters(Nodes(reader)), reason["run"]
     named = starters.process(process)
     argv = starters.argv(named)
-    if started_as.is_kernel(argv) and "name" in run:
+    if started_as.is_notebook(argv, run.get("commandLine", "")) and "name" in run:
         reason["name"], reason["notebook"] = run["name"], True
         return
     own = reason["program"]["label"] if named == process and "program" in reason else ""

@@ -18,6 +18,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from urllib.parse import quote
 
+from provio.base import turtle
+from provio.base.vocab import RUN_BASE
 from provio.record import driver
 from provio.record.run import trace_variable
 from provio.settings import home as homes
@@ -26,7 +28,7 @@ from provio.settings.home import Home
 from provio.system import proc, ranks, statx
 from provio.system.executable import Unwatchable
 from provio.trace import failed_start, run_source
-from provio.trace.recording import Recording, note_unwatched, with_end
+from provio.trace.recording import Recording, note_unwatched, with_end, write_run
 
 UNSEEN = "was not started by `provio run --`"
 JOBS = ("PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "PALS_APID", "PMI_JOBID")
@@ -63,7 +65,7 @@ def begin(loaded: int) -> str | None:
     else:
         own = False
     if own or root == os.getpid():
-        atexit.register(_note_end, os.getpid(), _folder(found))
+        atexit.register(note_end, os.getpid(), folder_of(found))
     return found.decode("utf-8", "surrogateescape")
 
 
@@ -129,16 +131,34 @@ def _joined(mark: Path) -> bytes | None:
     return None
 
 
-def _published(recording: Recording, mark: Path) -> bytes:
-    """Announce a run to the group, and return its PROVIO_TRACE. If another process was faster, remove the run, and
-    return that process's value."""
+def begin_notebook(name: str | None, gap: str) -> Recording:
+    """Start a run of this process, a notebook's kernel, and return it; the caller records its files and notes its end.
+    `gap` is the reason of a gap about the whole run.
+
+    Raises ProvioError or OSError if that fails.
+    """
+    settings = load.load(homes.project_folders(), {"name": name} if name else {}, lambda _: None)
+    recording = driver.prepared(_arguments(), settings, _home())
+    with failed_start.removed_on_failure(recording):
+        _without_lock(recording)
+        recording.gap = [("about", f"<{RUN_BASE}{recording.run_id}>"), ("reason", turtle.literal(gap))]
+        write_run(recording, None)
+    return recording
+
+
+def _without_lock(recording: Recording) -> None:
+    """Close the run's lock, whose descriptor the program might use: its thread files show that it is in progress."""
     if recording.lock_fd >= 0:
-        os.close(
-            recording.lock_fd
-        )  # the program might use the descriptor; its thread files show that the run is in progress
+        os.close(recording.lock_fd)
         recording.lock_fd = -1
     os.chmod(recording.folder, 0o700)
     homes.share(recording.home, recording.folder)
+
+
+def _published(recording: Recording, mark: Path) -> bytes:
+    """Announce a run to the group, and return its PROVIO_TRACE. If another process was faster, remove the run, and
+    return that process's value."""
+    _without_lock(recording)
     executable = os.readlink(b"/proc/self/exe")
     note_unwatched(recording, Unwatchable(executable, UNSEEN), os.getpid())
     value = trace_variable(recording)
@@ -166,15 +186,15 @@ def remove_old_marks(folder: Path) -> None:
                 os.unlink(entry.path)
 
 
-def _folder(value: bytes) -> Path:
+def folder_of(value: bytes) -> Path:
     """Return the run folder from a value of PROVIO_TRACE."""
     fields = value.split(b";")
     home, run = (os.fsdecode(ranks.plain(fields[place])) for place in (5, 3))
     return Path(home) / "runs" / run
 
 
-def _note_end(pid: int, folder: Path) -> None:
-    """At exit of the run's first process, note the end of the run."""
+def note_end(pid: int, folder: Path) -> None:
+    """Note the end of a run, at the exit of its first process."""
     if os.getpid() != pid:  # a child process with its parent's exit handlers
         return
     with contextlib.suppress(OSError, UnicodeDecodeError):

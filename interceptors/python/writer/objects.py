@@ -45,10 +45,13 @@ MOST_HANDLERS = 32  # nested signal handlers
 class Object:
     """An opening of a file, or an object in it."""
 
-    __slots__ = ("facts", "file", "flags", "inherited", "kind", "process", "replaced", "serial", "text", "unlinked")
+    __slots__ = (
+        "facts", "file", "flags", "format", "inherited", "kind", "process", "replaced", "serial", "text", "unlinked",
+    )  # fmt: skip
 
-    def __init__(self, kind: str, file: Object | None, text: bytes) -> None:
+    def __init__(self, kind: str, file: Object | None, text: bytes, format: bytes = b"HDF5") -> None:  # noqa: A002
         self.kind = kind
+        self.format = format  # of a file: the layer that reports it; empty for files that Python itself opens
         self.file = file  # None: this is a file
         self.text = text  # the path of a file; the facts of a member as Turtle
         self.facts: environment.FileFacts | None = None
@@ -110,6 +113,14 @@ class Held:
                 self.process.idle.append(thread)
 
 
+class Stopped(Exception):
+    """The run has ended, and the process has not."""
+
+
+def _stopped() -> Thread:
+    raise Stopped
+
+
 class Objects:
     """The functions of `layer.h` about functions, files and their objects."""
 
@@ -121,6 +132,7 @@ class Objects:
         self.serials = itertools.count(1)
         self.numbers: dict[bytes, int] = {}
         self.functions: list[tuple[bytes, str]] = []
+        self.stopped = False
         self.looked: dict[bytes, environment.FileFacts] = {}  # facts of files that are about to be opened
 
     def thread(self) -> Thread:
@@ -138,6 +150,19 @@ class Objects:
         """Begin again in a forked child."""
         self.process = Process(self.settings, True)
         self.local = threading.local()
+
+    def stop(self) -> None:
+        """Record nothing more until `resume`; layers keep their reference to this object."""
+        self.stopped = True
+        self.thread = _stopped  # type: ignore[method-assign]
+
+    def resume(self, settings: environment.TraceSettings) -> None:
+        """Record again, in another run: the process and its files are new there."""
+        self.settings = settings
+        self.forked()
+        self.process.forked = False
+        self.stopped = False
+        self.__dict__.pop("thread", None)
 
     @quiet
     def _recording(self, _: Thread) -> bool:
@@ -196,7 +221,7 @@ class Objects:
         block = b" <../o%d> a :FileVersion" % file.serial
         if file.text:
             block += literals.name("path", file.text, "pathEncoded")
-        block += b' ; :format "HDF5"'
+        block += b' ; :format "%s"' % file.format if file.format else b""
         if file.facts is not None:
             block += text_facts(file.facts)
         block += literals.number("flags", file.flags) + literals.number("openedNs", started)
@@ -212,9 +237,9 @@ class Objects:
 
     def _file_new(
         self, thread: Thread, function: int, path: bytes, flags: int, facts: environment.FileFacts | None,
-        started: int, ended: int,
+        started: int, ended: int, format: bytes = b"HDF5",  # noqa: A002
     ) -> Object:  # fmt: skip
-        file = Object("FileVersion", None, path)
+        file = Object("FileVersion", None, path, format)
         file.facts, file.flags = facts, flags & ~NO_FILE
         started = thread.began(started, ended)
         file.serial, file.process = next(self.serials), self.process
@@ -263,6 +288,15 @@ class Objects:
         if not facts.links and path.endswith(b" (deleted)"):
             path = path[: -len(b" (deleted)")]
         return self._file_new(thread, function, path, flags, facts, started, ended)
+
+    @quiet
+    def plain_file(
+        self, thread: Thread, function: int, path: bytes, flags: int, facts: environment.FileFacts, started: int
+    ) -> Object | None:
+        """Record that Python itself opened a file: an absolute path, and the facts of the file at that time."""
+        if self.ignored(path):
+            return None
+        return self._file_new(thread, function, path, flags, facts, started, thread.now(), b"")
 
     @quiet
     def file_closed(self, thread: Thread, file: Object | None, time: int) -> None:

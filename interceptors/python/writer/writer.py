@@ -16,7 +16,7 @@ from .counters import COUNTED, COUNTER, READING, WRITING, Counters, counted
 from .declarations import Declarations
 from .live import Block
 from .objects import Object, quiet
-from .thread import Thread, name_room
+from .thread import Thread, name_room, text_facts
 
 FEW = 64  # counters of a thread before those of released objects are removed
 
@@ -27,10 +27,20 @@ def found(variables: dict[str, str] | None = None) -> Writer | None:
         settings = environment.trace_settings(dict(os.environ) if variables is None else variables)
         if settings is None:
             return None
-        return _writers.get(settings) or _writers.setdefault(settings, Writer(settings))
+        return _writers.get(settings) or _writers.setdefault(settings, _resumed(settings) or Writer(settings))
     except Exception as error:
         reraise_from_program(error)
         return None
+
+
+def _resumed(settings: environment.TraceSettings) -> Writer | None:
+    """Return the writer of an earlier run of this process, recording in another run: layers refer to it."""
+    for earlier, writer in list(_writers.items()):
+        if writer.stopped:
+            del _writers[earlier]
+            writer.resume(settings)
+            return writer
+    return None
 
 
 class Writer(Declarations):
@@ -180,6 +190,35 @@ class Writer(Declarations):
         head = literals.aligned(head + literals.number("errno", error))
         block: Block | None = thread.write(head + literals.counters(["count"]) + b" .", 320 + 2 * COUNTER)
         return Counters("", "f", number, block, len(head), ["count"]) if block else None
+
+    # ---- files that Python itself opens, and programs that it starts
+
+    @quiet
+    def moved(
+        self, thread: Thread, function: int, source: bytes, to: bytes, facts: environment.FileFacts, started: int
+    ) -> None:
+        """Record that a file has a new name, or with `os.link` another one."""
+        if not self.ignored(source) or not self.ignored(to):
+            names = [("from", source, "fromEncoded"), ("to", to, "toEncoded")]
+            self._event(thread, self.functions[function][1], text_facts(facts), function, started, names)
+
+    @quiet
+    def removed(
+        self, thread: Thread, function: int, path: bytes, facts: environment.FileFacts, links: int, started: int
+    ) -> None:
+        """Record that a name of a file was removed: its facts before, and the number of names left."""
+        if not self.ignored(path):
+            about = text_facts(facts) + literals.number("links", links)
+            self._event(thread, "Delete", about, function, started, [("path", path, "pathEncoded")])
+
+    @quiet
+    def started_child(self, thread: Thread, api: str, pid: int, tick: int, started: int) -> None:
+        """Record that this process started another."""
+        number = self.numbers.setdefault(api.encode(), len(self.functions))
+        if number == len(self.functions):
+            self.functions.append((api.encode(), "Fork"))
+        about = literals.number("childPid", pid) + literals.number("childTick", tick)
+        self._event(thread, "Fork", about, number, started, [])
 
     # ---- events
 
