@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Via = Literal["data", "carried", "control"]
 Level = Literal["folder", "file", "dataset"]
-RUN_COLUMNS = ("run", "start", "seconds", "end", "name", "campaign", "size", "files", "command")
+RUN_COLUMNS = ("run", "start", "seconds", "end", "name", "campaign", "size", "files", "command", "notes")
 
 
 class ProvioWarning(UserWarning):
@@ -204,12 +204,38 @@ class Store:
         """Return all runs, oldest first.
 
         Columns: run (the id), start, seconds, end (`exit 0`, `signal 9`), name, campaign, size and files of the
-        remaining data of the run (bytes, count), command.
+        remaining data of the run (bytes, count), command, notes (their texts, with `; ` between; None for none).
         """
-        from provio.ask import runs
+        from provio.ask import notes, runs
 
-        found = runs.listing(self._open())
+        reader = self._open()
+        noted = {run: "; ".join(one["text"] for one in some) for run, some in notes.of_runs(reader).items()}
+        found = ({**row, "notes": noted.get(str(row["run"]))} for row in runs.listing(reader))
         return Rows(RUN_COLUMNS, ([row.get(name) for name in RUN_COLUMNS] for row in found))
+
+    def note(self, target: str | os.PathLike[str], text: str) -> None:
+        """Add a note to a run, a Task, or the recorded version of a file, looked up as by `provio show`.
+
+        Raises NothingKnown if there is no such thing, ProvioError if the text is empty or has more than 64,000 bytes,
+        NotAllowed if the record cannot be written.
+        """
+        from provio.ask import noting
+
+        found = noting.target(self._open(), os.fspath(target))
+        noting.add(found, text.encode("utf-8", "surrogateescape"), self._home, self._settings())
+        self._open()
+
+    def notes(self, target: str | os.PathLike[str] | None = None) -> Rows:
+        """Return the notes on a run, Task or file, or all notes, oldest first.
+
+        Columns: time, user (None if users are not recorded), text, about (the IRI that the note is about).
+        """
+        from provio.ask import notes, noting
+
+        reader = self._open()
+        found = notes.every(reader) if target is None else noting.of(reader, noting.target(reader, os.fspath(target)))
+        rows = ([one["time"], one.get("user"), one["text"], one["about"]] for one in found)
+        return Rows(("time", "user", "text", "about"), rows)
 
     def show(self, run: str | os.PathLike[str] = "last") -> Rows:
         """Return the recorded facts of a run, Task, file, or object inside a file, looked up as by `provio show`.

@@ -125,6 +125,17 @@ class Stale(TypedDict):
     content: NotRequired[Literal["unknown"]]
 
 
+class Note(TypedDict):
+    """A note of a user: its IRI, the IRI that it is about, its time (xsd:dateTime in UTC), its user if known, its
+    text."""
+
+    iri: str
+    about: str
+    time: str
+    user: NotRequired[str]
+    text: str
+
+
 class LineageDocument(TypedDict):
     """A lineage. `hidden` counts the omitted system files, `control` the omitted control ancestors.
 
@@ -134,7 +145,7 @@ class LineageDocument(TypedDict):
     `asOf`: the time of the answer if runs are in progress. `stale`: the reasons of each stale product.
     `runs`: the command line of each run, encoded like `argv`; JSON does not contain it.
     `code`: there are no roots, but there are with `--code`. `limits`: why something may be stale, or there may be a
-    root, that was not found.
+    root, that was not found. `notes`: the notes of users about the nodes and their runs, if there are any.
     """
 
     target: str
@@ -154,6 +165,7 @@ class LineageDocument(TypedDict):
     ways: NotRequired[int]
     stale: NotRequired[list[Stale]]
     limits: NotRequired[list[str]]
+    notes: NotRequired[list[Note]]
 
 
 ACTIVITIES: Final = frozenset({"Phase", "Task", "Copy", "Process", "Run", "Access", "IOActivity"})

@@ -60,6 +60,10 @@ class Together(Home):
                 found.setdefault(folder.name, folder)
         return [found[name] for name in sorted(found)]
 
+    def notes_folders(self) -> list[Path]:
+        """Return the folders with the notes of users, of all sources."""
+        return [source.notes for source in self.sources]
+
 
 def combined_home(home: Home, settings: Config, complain: Callable[[str], None]) -> Together:
     """Return the home of the combined store; a source that cannot be read is reported to `complain` and omitted."""

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from provio.ask import failures, housekeeping, incomplete
+from provio.ask import failures, housekeeping, incomplete, notes
 from provio.ask.code_ties import tied_by_code
 from provio.ask.document import AGENTS, PIPES, Edge, Gap, LineageDocument, Node, Via
 from provio.ask.document import targets as targets_of
@@ -88,6 +88,7 @@ def lineage(reader: Reader, targets: Sequence[Target], scope: Scope, others: Ite
         direction="forward" if scope.forward else "backward",
     )
     failures.mark(reader, document["nodes"], document["edges"])
+    notes.add(reader, document)
     if found.runs:
         document["runs"] = found.runs
     if len(targets) > 1:

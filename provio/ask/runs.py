@@ -12,7 +12,7 @@ from typing import cast
 import click
 
 from provio.ask import fold as folding
-from provio.ask import run_uses
+from provio.ask import notes, run_uses
 from provio.ask.document import command_line, first_line
 from provio.ask.incomplete import Rows
 from provio.ask.nodes import configuration_summary, configuration_title
@@ -260,6 +260,7 @@ def facts(reader: Reader, run: str) -> list[tuple[str, str, int | None]]:
         "changes": stated.get("gitDirty"),
     }
     rows: list[tuple[str, str, int | None]] = [(column, value, None) for column, value in known.items() if value]
+    rows += [("note", notes.line(note), None) for note in notes.of(reader, [iri])]
     rows += [("job", text, None) for text in _jobs(reader, iri)]
     stated_gaps, concluded = gaps(reader, run)
     rows += [("gap", reason, None) for reason in stated_gaps]
@@ -291,6 +292,7 @@ def show(reader: Reader, run: str, width: int | None = None, unicode: bool = Tru
     lines += [f"{title:8} {part}" for title, part in zip_longest(["system"], parts, fillvalue="")]
     if "git" in stated:
         lines.append(f"git      {stated['git']}{' and changes' if stated.get('changes') == 'true' else ''}")
+    lines += notes.lines((value for column, value, _ in rows if column == "note"), width, unicode)
     lines += listed(rows, ("job", "gap", "concluded", "process", "ranks", "task", *DECLARATION_TITLES, *FILES), fold)
     printed = (printable(line, unicode) for line in lines)
     return "".join(

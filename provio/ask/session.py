@@ -36,7 +36,7 @@ def _home(target: str | None) -> Home:
     return homes.find(_folder(target))
 
 
-def _project(target: str | None) -> tuple[Home, Config]:
+def project(target: str | None) -> tuple[Home, Config]:
     """Return the `.provio` that answers for a target, and its settings."""
     from provio.settings import home as homes
     from provio.settings import load
@@ -56,7 +56,7 @@ def reader(target: str | None, notices: bool = True) -> Store:
     from provio.merge.notices import take
     from provio.store import served
 
-    home, configured, store = merge_and_open(*_project(target), terminal.warn, terminal.steady_progress)
+    home, configured, store = merge_and_open(*project(target), terminal.warn, terminal.steady_progress)
     lines = take(served(home, configured), lambda run: _concluded(store, run))
     for line in lines if notices else ():
         terminal.warn(line)
@@ -85,7 +85,8 @@ def merge_and_open(
 ) -> tuple[Home, Config, Store]:
     """Do the same as `open_store`, and return the `.provio` to query (of one record, or of several), its settings and
     its store."""
-    from provio.store import Damaged, is_earlier, open_reader, pending
+    from provio.store import Damaged, is_earlier, open_reader, pending, served
+    from provio.trace import notes
 
     home = own
     if configured.ontology:
@@ -98,7 +99,8 @@ def merge_and_open(
     _collect(own, configured, report)
     earlier = not configured.store and is_earlier(home)  # if so, all runs are merged again, with or without a folder
     folders = home.run_folders() if earlier else pending(home, configured, earlier=earlier)
-    more = _merge_pending(home, folders, configured, (report, progress), publish=earlier)
+    publish = earlier or notes.are_pending(served(home, configured))
+    more = _merge_pending(home, folders, configured, (report, progress), publish=publish)
     try:
         store = _with_unmerged(home, *more, configured, (report, progress)) or open_reader(home, configured)
     except Damaged as error:
@@ -204,7 +206,7 @@ def are_separate(paths: Sequence[str]) -> bool:
         return False
     from provio.ask import federated
 
-    first, configured = _project(paths[0])
+    first, configured = project(paths[0])
     return not all(federated.holds(first, configured, home) for home in found.values())
 
 
@@ -260,7 +262,7 @@ def _merge_pending(
     except Busy:
         return in_progress, ended
     except ProvioError as error:
-        report(f"{plural(len(ended), 'run')} pending: {error}")
+        report(f"{plural(len(ended), 'run') if ended else 'notes'} pending: {error}")
         return in_progress, ended if isinstance(error, (StoreError, NotAllowed)) else []
     return in_progress, []
 

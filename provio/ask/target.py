@@ -129,10 +129,12 @@ def restrict(store: Store, which: Selection) -> Reader:
     chosen = graphs(store, which)
     if chosen is None:
         return store
+    from provio.graph.lines import BUNDLE, notes_iri
     from provio.merge.cross_run.facts import CONTENT, DERIVED
     from provio.store import Confined
 
-    return Confined(store, [*chosen, DERIVED, CONTENT])
+    noted = [notes_iri(graph.removesuffix(BUNDLE)) for graph in chosen]
+    return Confined(store, [*chosen, *noted, DERIVED, CONTENT])
 
 
 def find_target(reader: Reader, text: str) -> Target:

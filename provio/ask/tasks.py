@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from provio.ask import runs
+from provio.ask import notes, runs
 from provio.base.text import duration, moment, printable
 from provio.base.turtle import literal
 from provio.base.vocab import RUN_BASE
@@ -49,14 +49,17 @@ def facts(reader: Reader, task: str) -> list[tuple[str, str, int | None]]:
     }
     found: list[tuple[str, str, int | None]] = [(what, value, None) for what, value in known.items() if value]
     found += [("setting", f"{one['name']} {one['value']}", None) for one in reader.rows(SETTINGS % task)]
+    found += [("note", notes.line(note), None) for note in notes.of(reader, [task])]
     found += [("source", line, None) for line in row.get("source", "").rstrip().splitlines()]
     found += [(what, text, None) for what, text in runs.declaration_rows(reader, task)]
     moved = [(one["did"], one["path"], int(one["bytes"])) for one in reader.rows(FILES % (task, task))]
     return found + sorted(moved, key=lambda one: one[0] == "read")
 
 
-def show(reader: Reader, task: str, same: int = 1, unicode: bool = True, fold: bool = False) -> str:
-    """Return the facts of a Task as lines of text; `same` Tasks have its name."""
+def show(
+    reader: Reader, task: str, same: int = 1, unicode: bool = True, fold: bool = False, width: int | None = None
+) -> str:
+    """Return the facts of a Task as lines of text; `same` Tasks have its name. Notes are cut to `width` columns."""
     rows = facts(reader, task)
     stated = {what: value for what, value, _ in rows}
     lines = [f"task     {stated['task']}" + (f"  (the last of {same} with this name)" if same > 1 else "")]
@@ -65,4 +68,5 @@ def show(reader: Reader, task: str, same: int = 1, unicode: bool = True, fold: b
         took = f", {duration(stated['start'], stated['end'])}" if "end" in stated else ""
         lines.append(f"when     {moment(stated['start'])}{took}, {stated['status']}")
     lines.append(f"run      {stated['run']}")
+    lines += notes.lines((value for what, value, _ in rows if what == "note"), width, unicode)
     return "".join(printable(line, unicode) + "\n" for line in [*lines, *runs.listed(rows, SHOWN, fold)])

@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass
 from typing import Literal
 
-from provio.ask import runs, session, tasks
+from provio.ask import notes, runs, session, tasks
 from provio.ask.member_origins import Origins
 from provio.ask.nodes import describe
 from provio.ask.target import Target, find
@@ -76,6 +76,7 @@ def facts(reader: Reader, target: Target) -> list[tuple[str, str, int | None]]:
     properties = {local_name(row["p"]): row["o"] for row in reader.rows(f"SELECT ?p ?o {{ <{iri}> ?p ?o }}")}
     rows: list[tuple[str, str, int | None]] = [(node["type"].lower(), target.path or node.get("path") or iri, None)]
     rows += [("!", target.changed, None)] if target.changed else []
+    rows += [("note", notes.line(note), None) for note in notes.of(reader, {target.iri, iri})]
     if iri != target.iri:
         rows.append(("as", f"{node.get('path', iri)}: unchanged since", None))
     rows += [(name, properties[name], None) for name in FACTS if name in properties]
@@ -85,11 +86,12 @@ def facts(reader: Reader, target: Target) -> list[tuple[str, str, int | None]]:
     return rows + [_done(row) for row in _calls(reader, iri)]
 
 
-def show(reader: Reader, target: Target, unicode: bool = True) -> str:
-    """Return the same facts as lines of text."""
-    lines = [
-        f"{'' if key == '!' else key:8} {'! ' if key == '!' else ''}{value}" for key, value, _ in facts(reader, target)
-    ]
+def show(reader: Reader, target: Target, unicode: bool = True, width: int | None = None) -> str:
+    """Return the same facts as lines of text; notes are cut to `width` columns."""
+    lines: list[str] = []
+    for key, value, _ in facts(reader, target):
+        plain = f"{'' if key == '!' else key:8} {'! ' if key == '!' else ''}{value}"
+        lines += notes.lines([value], width, unicode) if key == "note" else [plain]
     return "".join(printable(line, unicode) + "\n" for line in lines)
 
 

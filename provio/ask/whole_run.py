@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from provio.ask import run_uses
+from provio.ask import notes, run_uses
 from provio.ask.document import Edge, LineageDocument, Node
 from provio.ask.gaps import gaps
 from provio.ask.lineage import made_by_programs
@@ -52,7 +52,7 @@ def document(reader: Reader, run: str, *, everything: bool = False) -> LineageDo
     shown = {one for one in shown - hidden if one.partition("#")[0] not in hidden}
     nodes, ran = describe_with_programs(reader, shown, shown, known)
     name_activities(nodes, ran, known)
-    return LineageDocument(
+    found = LineageDocument(
         target=iri,
         nodes=sorted(nodes, key=order) + ran[0],
         edges=[Edge(subject=s, predicate=p, object=o) for s, p, o in sorted(edges) if s in shown and o in shown]
@@ -62,6 +62,8 @@ def document(reader: Reader, run: str, *, everything: bool = False) -> LineageDo
         control=0,
         direction="backward",
     )
+    notes.add(reader, found)
+    return found
 
 
 def _edges(reader: Reader, run: str) -> Iterator[Triple]:

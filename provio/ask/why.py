@@ -6,8 +6,8 @@ import shlex
 from datetime import UTC, datetime
 from typing import NotRequired, TypedDict
 
-from provio.ask import incomplete, started_as, suggestions
-from provio.ask.document import PIPES, Edge, Gap, Lineage, LineageDocument, Node
+from provio.ask import incomplete, notes, started_as, suggestions
+from provio.ask.document import PIPES, Edge, Gap, Lineage, LineageDocument, Node, Note
 from provio.ask.failures import Failures
 from provio.ask.lineage import Found, Scope, find
 from provio.ask.member_origins import Origins
@@ -32,7 +32,8 @@ class Reason(TypedDict):
     `name` and `command` are those of the program as its user started it; of a helper (a worker, a kernel), those of the
     program that started it, and `helper` is true. A cell has the name of its `notebook` and no command.
     `read` are its inputs, `carried` the inputs of earlier phases; `kept` are versions whose content the file kept;
-    `launchedBy` are the processes that launched it, the nearest first, up to the run's command.
+    `launchedBy` are the processes that launched it, the nearest first, up to the run's command. `notes` are those about
+    the version, the Task and the run.
     """
 
     target: str
@@ -58,6 +59,7 @@ class Reason(TypedDict):
     launchedBy: list[dict[str, str]]
     contributors: list[dict[str, str]]
     gaps: list[Gap]
+    notes: NotRequired[list[Note]]
 
 
 def why(reader: Reader, target: Target) -> Reason:
@@ -97,6 +99,9 @@ def why(reader: Reader, target: Target) -> Reason:
         reason["failed"] = failed
     if target.changed:
         reason["changed"] = target.changed
+    task = [reason["task"].get("task", reason["task"]["iri"])] if "task" in reason else []
+    if found_notes := notes.of(reader, [target.iri, run["iri"], *task]):
+        reason["notes"] = found_notes
     _agents(reader, reason, made[2])
     _name(reader, reason, made[2])
     return reason

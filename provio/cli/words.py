@@ -26,7 +26,7 @@ GROUPS = {
         "serve",
         "export",
     ),
-    "Ask": ("why", "impact", "verify", "query"),
+    "Ask": ("why", "impact", "verify", "note", "query"),
     "Experiments": ("best", "checkpoint"),
     "Integrate": ("container", "kernel", "batch", "env", "include", "validate", "vocab", "completion", "help"),
     "Upkeep": ("init", "config", "doctor", "merge", "rm", "prune", "backup"),
@@ -53,6 +53,7 @@ SYNONYMS = {
         "stats": "statistics summary profile summarize",
         "export": "dump save",
         "config": "settings set setting configure",
+        "note": "comment annotate annotation remark tag",
         "doctor": "check test diagnose",
         "init": "setup create new",
     }.items()

@@ -94,10 +94,21 @@ class RunGraph(Graph):
         return text
 
 
+BUNDLE = "/bundle"  # ending of the name of a run's graph
+
+
 def bundle_iri(run_iri: str) -> str:
     """Return the IRI of a run's graph: a prov:Bundle is an entity, so it differs from the IRI of the run, an
     activity."""
-    return run_iri + "/bundle"
+    return run_iri + BUNDLE
+
+
+NOTES = "/notes"  # ending of the name of a graph of notes
+
+
+def notes_iri(run_iri: str) -> str:
+    """Return the IRI of the graph of the notes of a run."""
+    return run_iri + NOTES
 
 
 def informed(name: str, earlier: str | None) -> list[Pair]:

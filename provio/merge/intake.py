@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 from provio.base import turtle
 from provio.base.errors import ProvioError
 from provio.base.records import pattern, plain
-from provio.base.vocab import NS, PROV, RDF
-from provio.graph.lines import Graph, bundle_iri
+from provio.base.vocab import NS, PROV, RDF, provio
+from provio.graph.lines import BUNDLE, Graph, bundle_iri, notes_iri
 from provio.merge import cross_run
 from provio.merge.cross_run.facts import CONTENT
 from provio.settings.schema import Config
@@ -98,10 +98,13 @@ def _forget(
     runs: cross_run.Runs,
     progress: Callable[[int], None] = lambda _: None,
 ) -> None:
+    noted = store.indexed(provio("contentHash")).keys()
     for done, graph in enumerate(graphs):
         progress(done)
         keys |= _affected(store, graph, runs)
         store.drop(graph)
+        if (notes := notes_iri(graph.removesuffix(BUNDLE))) in noted:
+            store.drop(notes)
         runs.update(store, graph)
     cross_run.Derived(store).update(keys, cross_run.conclude(store, sorted(keys), runs))
     if cross_run.update(store, None, before):

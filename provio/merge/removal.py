@@ -24,7 +24,7 @@ from provio.settings.home import PACKED, RUN_ID, Home
 from provio.settings.lock import Lock
 from provio.settings.schema import Config
 from provio.store import Writer, is_earlier, open_reader, open_writer, served, writing
-from provio.trace import collect, liveness, run_source
+from provio.trace import collect, liveness, notes, run_source
 from provio.trace.recording import NEW
 
 ALL_RUNS = f"SELECT ?run {{ ?bundle <{NS}ofRun> ?run }}"
@@ -149,6 +149,7 @@ def forget(home: Home, store: Writer, progress: Callable[[str], None] = lambda _
 def clear(home: Home, progress: Callable[[str], None] = lambda _: None) -> None:
     """Delete the files and notes of the runs that are set aside and no longer in the store."""
     runs = aside(home)
+    notes.remove_of(home, runs)
     for place, run in enumerate(runs):
         progress(f"deleting files of runs: {place} of {len(runs)}")
         for note in (home.marks / run, *(home.path / name / run for name in NOTES)):

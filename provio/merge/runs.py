@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from provio.base.records import field, plain, replace
 from provio.base.vocab import RUN_BASE, provio
 from provio.graph.lines import bundle_iri
-from provio.merge import cross_run, intake, notices, removal
+from provio.merge import cross_run, intake, notes, notices, removal
 from provio.merge import job as merge_job
 from provio.merge.intake import Prepared
 from provio.merge.job import Job, Read
@@ -93,6 +93,7 @@ def merge(
         work.copy_earlier()
         lost = store.is_new and (home.snapshots / "current").exists()  # the store was deleted: merge all runs again
         work.all(home.run_folders() if wanted is None or lost else wanted, progress)
+        work.unpublished |= notes.update(store, home)
         if rebuild or publish or work.unpublished or not (home.snapshots / "current").exists():
             store.publish()
         if rebuild:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from provio.base import terminal, turtle
 from provio.base.errors import Busy, CannotRecord, ConfigError, ProvioError, remedy
-from provio.base.records import values
+from provio.base.records import replace, values
+from provio.base.vocab import RUN_BASE
 from provio.record import run
 from provio.settings import home as homes
 from provio.settings import load, record_classes, schema
@@ -79,6 +80,7 @@ def _start_recording(call: Call, arguments: list[bytes]) -> tuple[Recording | No
         if wide and not call.quiet:
             terminal.warn(wide)
         recording = prepared(arguments, settings)
+        annotate(recording, call, settings)
         if settings.capture_dir:
             say = (lambda _: None) if call.quiet else terminal.warn
             with failed_start.removed_on_failure(recording):
@@ -91,6 +93,21 @@ def _start_recording(call: Call, arguments: list[bytes]) -> tuple[Recording | No
         if not call.quiet:
             terminal.warn(f"not recording: {error}")
         return None, schema.Config(), []
+
+
+def annotate(recording: Recording, call: Call, settings: Config) -> None:
+    """Write the note of a call; an invalid one is reported, and does not prevent the recording."""
+    if call.note is not None:
+        from provio.trace import notes  # most calls have none
+
+        try:
+            text = notes.cleaned(os.fsencode(call.note))
+            notes.write(recording.home, recording.run_id, RUN_BASE + recording.run_id, text, settings)
+        except ProvioError as error:
+            if call.strict:
+                raise
+            if not call.quiet:
+                terminal.warn(f"--note: {error}")
 
 
 def capture(recording: Recording, setting: str, say: Callable[[str], None]) -> bool:
@@ -180,7 +197,7 @@ def _waiter_arguments(
     needs_python = when == WAIT or settings.hash == hash_requests.ALL or recording.home.shared or collects
     mode = start.PYTHON if needs_python else start.MERGE if when == BACKGROUND else start.LEAVE
     word = "" if call.quiet else terminal.message_line(_pending(recording, when))
-    return mode, word, (values(call), [str(folder) for folder in folders])
+    return mode, word, (values(replace(call, note=None)), [str(folder) for folder in folders])
 
 
 def finish_after_waiter(recording: Recording, end: End, call: Call, folders: list[Path]) -> None:

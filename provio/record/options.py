@@ -34,6 +34,7 @@ class Option:
 OPTIONS = (
     Option("--name", "name", "Name the run, to find it again."),
     Option("--campaign", "campaign", "The campaign that the run belongs to."),
+    Option("--note", "note", "A note on the run, such as its purpose."),
     Option(
         "--detail",
         "detail",
@@ -67,6 +68,7 @@ class Call:
     command: tuple[str, ...]
     name: str | None = None
     campaign: str | None = None
+    note: str | None = None
     detail: str | None = None
     on: tuple[str, ...] = ()
     off: tuple[str, ...] = ()

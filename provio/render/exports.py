@@ -40,8 +40,12 @@ def lineage(store: Store, document: LineageDocument, form: str) -> bytes:
 def _stated(store: Store, document: LineageDocument) -> Iterator[ox.Quad]:
     nodes = {node["iri"] for node in document["nodes"]} | {gap["iri"] for gap in document["gaps"]}
     nodes |= {iri for node in document["nodes"] for iri in (node.get("process"), node.get("run")) if iri}
+    notes = {note["iri"] for note in document.get("notes", ())}
+    nodes |= notes
     found = list(_about(store, nodes))
+    people = {o.value for s, p, o in found if p == BY and s.value in notes and isinstance(o, ox.NamedNode)}
     names = {o.value for _, p, o in found if p == NAMED and isinstance(o, ox.NamedNode)}  # the files of the versions
+    names |= people
     found += _about(store, names - nodes)
     nodes |= names
     for triple in found:
@@ -61,5 +65,6 @@ def _about(store: Store, nodes: Iterable[str]) -> Iterator[ox.Triple]:
 
 
 NAMED = ox.NamedNode(PROV + "specializationOf")
+BY = ox.NamedNode(PROV + "wasAssociatedWith")
 TOGETHER = 500  # nodes of one query
 FORMATS: dict[str, Callable[[Store, str | None], bytes]] = {"nquads": nquads, "trig": trig, "ttl": ttl}

@@ -63,9 +63,16 @@ TABLES = {
         size integer bytes that its files take on the disk
         files integer number of its files: one after it is archived
         command text its command line
+        notes value the notes on it: in JSON objects with `time`, `user` and `text`, else the texts with `; ` between
+    """),
+    "note": _table("""
+        number integer its number, for `--remove`
+        time time when it was written
+        user text its user; empty if users are not recorded
+        text text its text
     """),
     "show": _table("""
-        what text kind of fact: of a run `run`, `name`, … `gap`, `concluded` (by merge), `metric`, `wrote` …
+        what text kind of fact: of a run `run`, `name`, … `note`, `gap`, `concluded` (by merge), `metric`, `wrote` …
         value text the fact: a command line, the path of a file, a declaration; of a Task also lines of its source
         number integer the process's pid; the number of bytes read or written
     """),
@@ -84,14 +91,15 @@ TABLES = {
     """,
         "the [lineage document](questions.md), complete: pipes and temporary files, which forms for people "
         "[draw through](lineage.md#how-answers-draw-lineage), are among its nodes. `command` of a process is the "
-        "command line as its user typed it, if the recorded one (`argv`) is another, `notebook` the notebook of a cell",
+        "command line as its user typed it, if the recorded one (`argv`) is another, `notebook` the notebook of a "
+        "cell. `notes` are those of users about the nodes and their runs (`about`, `time`, `user`, `text`)",
     ),
     "why": _table(
         """
         what text kind of fact: `path`, `command`, `params`, `read`, `launched` …, as in the text
         value text the fact
     """,
-        "an object with all known facts",
+        "an object with all known facts; `notes` as in `lineage`",
     ),
     "impact": _table(
         """

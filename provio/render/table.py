@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from provio.ask.document import Lineage, LineageDocument, Node, local_name, only_launched, stale_reason
+from provio.ask.document import Lineage, LineageDocument, Node, Note, local_name, only_launched, stale_reason
+from provio.ask.notes import line
 from provio.base.table import align
 from provio.base.text import moment, plural, printable
 
@@ -19,6 +20,7 @@ def render(document: LineageDocument, *, width: int | None = 80, unicode: bool =
     """Return the aligned table, cut to `width` columns (None: not cut), with the numbers of omitted nodes."""
     notes = [f"gap: {gap['reason']} ({gap['about']})" for gap in document["gaps"]]
     notes += [f"stale: {_path(document, one['product'])} {stale_reason(one)}" for one in document.get("stale", ())]
+    notes += [f"note: {_about(document, one)}{line(one)}" for one in document.get("notes", ())]
     if document["hidden"]:
         notes.append(f"{plural(document['hidden'], 'system file')} hidden (--all)")
     if started := only_launched(document):
@@ -41,6 +43,12 @@ def cells(document: LineageDocument) -> list[list[str | int | None]]:
         ]
         for node in nodes
     ]
+
+
+def _about(document: LineageDocument, note: Note) -> str:
+    """Return the name of the node that a note is about; that of a run is its id."""
+    name = next((node.get("path") or node["label"] for node in document["nodes"] if node["iri"] == note["about"]), "")
+    return f"{name or 'run ' + local_name(note['about'])}: "
 
 
 def _path(document: LineageDocument, iri: str) -> str:

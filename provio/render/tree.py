@@ -29,12 +29,15 @@ from provio.ask.document import (
     Lineage,
     LineageDocument,
     Node,
+    Note,
     Stale,
     not_stale,
     only_launched,
     saved_as,
     stale_reason,
 )
+from provio.ask.notes import is_on_run
+from provio.ask.notes import line as note_line
 from provio.ask.works import Words, Work
 from provio.base.text import duration, fit, moment, plural, shorter_path, size
 from provio.render.steps import Step, Steps
@@ -124,6 +127,23 @@ class _Tree:
         failed = (iri for iri, node in self.lineage.node.items() if "failed" in node)
         return {*self.target_set, *self.stale, *self.lineage.reasons, *failed}
 
+    @cached_property
+    def notes(self) -> dict[str, list[Note]]:
+        """The notes of users, by their targets; each is shown once, and then removed."""
+        found: dict[str, list[Note]] = {}
+        for note in self.lineage.document.get("notes", ()):
+            found.setdefault(note["about"], []).append(note)
+        return found
+
+    def _notes_of_users(self, iris: Iterable[str]) -> list[Line]:
+        """Return the lines of the notes about nodes, their Tasks and runs that were not shown before."""
+        if not self.notes:
+            return []
+        nodes = [self.lineage.node[iri] for iri in iris]
+        about = [iri for one in nodes for iri in (one["iri"], one.get("task", ""), one.get("run", ""))]
+        found = [note for iri in dict.fromkeys(about) for note in self.notes.pop(iri, ())]
+        return [Line(f"note {'on the run ' * is_on_run(one)}{' '.join(note_line(one).split())}") for one in found]
+
     def lines(self, width: int | None) -> Iterator[tuple[str, Line]]:
         """Yield (strokes, line) for the answer: the tree, continued branches, gaps of other nodes, counts."""
         deepest = min(_DEEPEST, max((width or 1_000_000) - _LEAST_TEXT, 6))
@@ -172,7 +192,7 @@ class _Tree:
     def _fold_key(self, step: Step) -> Hashable:
         """Return the kind of a line; lines of one kind are combined. None if a node has facts of its own to show."""
         iri, node = step.iri, self.lineage.node[step.iri]
-        if iri in self.noted - self.target_set or node.get("changed") or node.get("checkpoints"):
+        if iri in self.notes or iri in self.noted - self.target_set or node.get("changed") or node.get("checkpoints"):
             return None
         how = step.how
         if node["type"] in ACTIVITIES:
@@ -251,7 +271,7 @@ class _Tree:
         lines = [self._head(step, ""), *(map(Line, saved_as(node)) if "checkpoints" in node else ())]
         for work in [] if self.forward else self.steps.made(step.iri):
             lines += self._makers([work]) if "files" in node else self._maker(work)
-        return lines + self._warnings(node)
+        return lines + self._warnings(node) + self._notes_of_users([step.iri])
 
     def _maker(self, work: Work) -> list[Line]:
         """Return the lines of a work that made a file; if it was shown before, only its name."""
@@ -266,9 +286,11 @@ class _Tree:
 
     def _notes(self, iris: Iterable[str]) -> list[Line]:
         """Return the notes of the nodes of a work."""
-        noted = [iri for iri in dict.fromkeys(iris) if iri in self.noted]
+        iris = dict.fromkeys(iris)
+        noted = [iri for iri in iris if iri in self.noted]
         self.shown.update(noted)
-        return list(dict.fromkeys(line for iri in noted for line in self._warnings(self.lineage.node[iri])))
+        warnings = dict.fromkeys(line for iri in noted for line in self._warnings(self.lineage.node[iri]))
+        return [*warnings, *self._notes_of_users(iris)]
 
     def _warnings(self, node: Node) -> list[Line]:
         document = self.lineage.document

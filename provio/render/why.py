@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from provio.ask import fold as folding
 from provio.ask.document import LONGEST_LINE, PIPES, arguments, command_line, local_name
+from provio.ask.notes import is_on_run, line
 from provio.ask.started_as import OF_SNAKEMAKE, is_kernel
 from provio.ask.walk import CONFIGURATION
 from provio.base.text import duration, folded, moment, plural, printable, shorter_path, size
@@ -15,12 +16,12 @@ from provio.render import records
 from provio.render.json import dumped
 
 if TYPE_CHECKING:
-    from provio.ask.document import Node
+    from provio.ask.document import Node, Note
     from provio.ask.why import Reason
 
 MOST_GAPS = 3  # that are printed on a terminal
 MOST_LINES = 40  # of the source of a Task
-OTHER_COMMANDS = ("launched", "run")  # facts with other command lines than that of the maker
+CUT = {"launched": 2, "run": 2, "note": 3}  # lines of a fact on a terminal: command lines of others, notes
 
 
 def render(
@@ -32,7 +33,7 @@ def render(
     fold: bool = False,
 ) -> str:
     """Return the known facts, one per line; `fold` combines many files of a folder on one line. The command lines of
-    others than the maker have at most two lines of `width` columns (None: one line of any length)."""
+    others than the maker, and notes, have at most some lines of `width` columns (None: one line of any length)."""
     facts = [size(reason["size"])] if "size" in reason else []
     facts += [f"of {moment(reason['modified'])}"] if "modified" in reason else []
     head = "  ".join([shorter_path(reason["path"], folder), ", ".join(facts)]).rstrip()
@@ -46,8 +47,8 @@ def render(
     for fact, value in _rows(reason, folder, fold):
         title = fact or title
         parts = [printable(value, unicode)] if value else []
-        if value and width is not None and title in OTHER_COMMANDS:
-            parts = folded(parts[0], max(width - 10, 20), unicode, most=2)
+        if value and width is not None and title in CUT:
+            parts = folded(parts[0], max(width - 10, 20), unicode, most=CUT[title])
         lines += [f"{name:9} {part}" for name, part in zip_longest([fact] if parts else [], parts, fillvalue="")]
     return "".join(line + "\n" for line in lines)
 
@@ -72,6 +73,7 @@ def _rows(reason: Reason, folder: str | None, fold: bool) -> list[tuple[str, str
         *_list("with", [f"{_command(other)}, which wrote a part of it" for other in reason["contributors"]]),
         *_list("launched", _launched(reason)),
         ("run", _run(run)),
+        *_list("note", [_note(reason, note) for note in reason.get("notes", ())]),
     ]  # fmt: skip
 
 
@@ -153,6 +155,12 @@ def _parameters(reason: Reason) -> list[str]:
     nodes = [node for node in (*reason["read"], *reason["carried"]) if node["iri"].startswith(CONFIGURATION)]
     named = [(node["label"], *node["label"].partition(": ")[::2]) for node in nodes]
     return [values if values and name.split(", version ")[0] == own else label for label, name, values in named]
+
+
+def _note(reason: Reason, note: Note) -> str:
+    """Return a note, with the thing that it is about unless that is the file."""
+    of = "" if note["about"] == reason["target"] else "of the run, " if is_on_run(note) else "of the task, "
+    return of + " ".join(line(note).split())
 
 
 def _when(process: dict[str, str]) -> str:

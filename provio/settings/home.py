@@ -33,6 +33,7 @@ class Home:
         self.path, self.server = path, server
         self.project = path.parent
         self.runs = path / "runs"  # the run folders
+        self.notes = path / "notes"  # the notes of users, a file for each
         self.lock = path / "lock"  # a writer of the store keeps this file locked
         self.kept = kept = _server_folder(path, server) if server else path  # the store and its files
         self.store = kept / "store"  # merge writes it
@@ -76,6 +77,10 @@ class Home:
         found = {e.name for e in entries if e.is_dir(follow_symlinks=False)}
         found |= {e.name.removesuffix(PACKED) for e in entries if e.name.endswith(PACKED)}
         return [self.runs / name for name in sorted(found) if RUN_ID.fullmatch(name)]
+
+    def notes_folders(self) -> list[Path]:
+        """Return the folders with the notes of users."""
+        return [self.notes]
 
     def mark(self, folder: Path, time: int, damaged: str = "") -> None:
         """Record that a run was merged in its state at `time` (ns since 1970), and which parts of it were `damaged`."""

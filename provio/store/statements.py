@@ -32,7 +32,7 @@ _ID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _OF_RUN = re.compile(
     rf"https://w3id\.org/provio/(?:run/({_ID})(?:/|$)|(?:pipe|socket)/.*/({_ID})/[^/]+$|entity/[^~]*~({_ID})\.)"
 )
-BUNDLE = "/bundle"
+BUNDLE = graph_lines.BUNDLE
 CONTENT = ox.NamedNode(NS + "contentHash")
 NEW = "new"  # suffix of a list's name while the index does not name its run
 ENDING = ".gz"

@@ -34,13 +34,18 @@ def replace_graph(store: Writer, graph: str, lines: Sequence[str]) -> bool:
     digest = hashlib.sha256("".join(sorted(lines)).encode()).hexdigest() if lines else ""
     if store.indexed(provio("contentHash")).get(graph, "") == digest:
         return False
-    if not lines:
+    if lines:
+        put_graph(store, graph, lines, digest)
+    else:
         store.drop(graph)
-        return True
+    return True
+
+
+def put_graph(store: Writer, graph: str, lines: Sequence[str], digest: str) -> None:
+    """Replace the content of a graph with these lines (N-Triples), which `digest` identifies in the index."""
     store.replace(graph, ["".join(lines)])
     bundle = f"<{graph}> <{RDF}type> <{PROV}Bundle> .\n"
     store.index([bundle, f"<{graph}> <{provio('contentHash')}> {turtle.literal(digest)} .\n"])
-    return True
 
 
 OWL = "http://www.w3.org/2002/07/owl#"

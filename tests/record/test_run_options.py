@@ -23,6 +23,7 @@ PLAIN = (
     "--name n true",
     "--name=a=b --name last -- true",
     "--name= true",
+    "--note x --note=y -- true",
     "--campaign c --detail call --quiet --no-merge --strict -- sh -c x",
     "--detail=file true",
     "--record stat --record=list --no-record pipe true",

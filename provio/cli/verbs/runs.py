@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +11,9 @@ from provio.ask import session
 from provio.base import terminal
 from provio.cli.verbs import FORMS, Between, Choice, Count, Form, runs_options, stoppable, store_option
 from provio.trace import run_source
+
+if TYPE_CHECKING:
+    from provio.ask.document import Note
 
 MOST = 100  # runs shown on a terminal
 
@@ -28,6 +31,7 @@ TITLES = {"size": "record", "files": "in files"}  # not those that a run wrote
 @click.option("--as", "form", cls=Form, type=FORMS, default="table", show_default=True)
 @click.option("--limit", type=Count(min=1), help="Only the last rows [default: 100 on a terminal, otherwise all].")
 @click.option("--sort", type=Choice(COLUMNS), help="Sort by this column, the largest value last [default: start].")
+@click.option("--note", metavar="GLOB", help="Only runs with a note that matches, or contains, GLOB.")
 @click.option("--status", type=Choice([*STATUS]), help="Only runs that ended so.")
 @runs_options
 @store_option
@@ -37,6 +41,7 @@ def command(
     limit: int | None,
     sort: str | None,
     status: str | None,
+    note: str | None,
     campaign: str | None,
     name: str | None,
     between: Between | None,
@@ -54,13 +59,16 @@ def command(
     """
     import textwrap
 
-    from provio.ask import disk_usage, runs
+    from provio.ask import disk_usage, notes, runs
     from provio.render import records
     from provio.settings import home as homes
 
     reader = session.reader(None)
     ids = runs.chosen(reader, campaign, name, between)
     ids = [row["run"] for row in reader.rows(runs.LISTING)] if ids is None else ids
+    noted = notes.of_runs(reader)
+    if note is not None:
+        ids = [run for run in ids if any(notes.matches(one["text"], note) for one in noted.get(run, ()))]
     width = terminal.width()
     if sort or status:
         every = runs.listing(reader, ids, _extent if sort in ("size", "files") else lambda _: None)
@@ -69,9 +77,11 @@ def command(
     place = {run: at for at, run in enumerate(ids)}
     found = sorted(runs.listing(reader, ids[-most:], _extent), key=lambda row: place[str(row["run"])])
     if form == "table":
-        terminal.out(_table(found, runs.shortest(reader), terminal.width()))
+        texts = {run: " / ".join(" ".join(one["text"].split()) for one in some) for run, some in noted.items()}
+        terminal.out(_table(found, runs.shortest(reader), terminal.width(), {} if note is None else texts))
     else:
-        terminal.out(records.render("runs", ([*row.values()] for row in found), form))
+        rows = ([*row.values(), _notes(noted.get(str(row["run"]), []), form)] for row in found)
+        terminal.out(records.render("runs", rows, form))
     if len(ids) > most:
         terminal.note(f"{len(ids) - most} {'other' if sort else 'older'} runs not shown: --limit {len(ids)} shows all")
     if form == "table" and terminal.width():
@@ -89,9 +99,16 @@ def _sorted(rows: list[Row], sort: str | None) -> list[Row]:
     return sorted(rows, key=lambda row: (row[sort] is not None, row[sort] if row[sort] is not None else 0))
 
 
-def _table(found: list[Row], enough: int, width: int | None) -> str:
+def _notes(found: list[Note], form: str) -> list[dict[str, str]] | str:
+    """Return the notes on a run: in JSON objects, else their texts."""
+    if form != "json":
+        return "; ".join(one["text"] for one in found)
+    return [{key: text for key, text in one.items() if key in ("time", "user", "text")} for one in found]  # type: ignore[misc]
+
+
+def _table(found: list[Row], enough: int, width: int | None, notes: dict[str, str]) -> str:
     """Return the rows as a table: `enough` characters of an id, sizes and times with units, no empty columns; on a
-    narrow terminal the start without seconds, and no sizes."""
+    narrow terminal the start without seconds, and no sizes. With `notes` they are a column before the command."""
     from provio.base import table
     from provio.base.text import moment, size, span
     from provio.render import records
@@ -105,8 +122,9 @@ def _table(found: list[Row], enough: int, width: int | None) -> str:
         "size": size,
         "files": str,
     }
+    found = [{**row, "note": notes.get(str(row["run"]), "")} for row in found]
     cells = [{name: "" if cell is None else shown.get(name, str)(cell) for name, cell in row.items()} for row in found]
-    every = records.TABLES["runs"].names
+    every = [{"notes": "command", "command": "note"}.get(name, name) for name in records.TABLES["runs"].names]
     always, wide = ("run", "start", "seconds", "end", "command"), ("size", "files")
     names = [name for name in every if name in always or (_any(cells, name) and not (narrow and name in wide))]
     lines = [[row[name] for name in names] for row in cells]

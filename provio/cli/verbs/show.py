@@ -46,14 +46,18 @@ def command(what: str, kind: things.Kind | None, form: str, fold: bool) -> int:
         )
     elif one.task:
         page = (
-            tasks.show(reader, one.task, one.same, unicode, fold)
+            tasks.show(reader, one.task, one.same, unicode, fold, terminal.width())
             if text
             else _rows(tasks.facts(reader, one.task), form)
         )
     elif one.file and not is_member(one.file.iri):
         page = shown(why(reader, one.file), form, fold)
     elif one.file:
-        page = things.show(reader, one.file, unicode) if text else _rows(things.facts(reader, one.file), form)
+        page = (
+            things.show(reader, one.file, unicode, terminal.width())
+            if text
+            else _rows(things.facts(reader, one.file), form)
+        )
     terminal.out(page)
     return 0
 

@@ -24,7 +24,7 @@ from provio.ask.document import ACTIVITIES, Edge, LineageDocument, Node, targets
 DIGITS: Final = re.compile(r"([0-9]{1,10}(?=[0-9]{9}(?![0-9]))|[0-9]{1,15})")  # each part fits into a double
 HOLE: Final = "\x00;"
 _NONE: Final[Callable[[str], re.Match[str] | None]] = re.compile("(?!)").fullmatch
-HEAD: Final = ("target", "targets", "direction", "gaps", "hidden", "control", "changed")
+HEAD: Final = ("target", "targets", "direction", "gaps", "hidden", "control", "changed", "notes")
 
 
 def packed(document: LineageDocument) -> str:

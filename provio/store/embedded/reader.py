@@ -18,6 +18,8 @@ import pyoxigraph as ox
 from provio.base.errors import NothingKnown
 from provio.base.records import pattern
 from provio.base.vocab import NS, PREFIXES, PROV, RDF, RUN_BASE
+from provio.graph.lines import BUNDLE as RUN_GRAPH
+from provio.graph.lines import notes_iri
 from provio.settings.home import Home
 from provio.store import INDEX, Damaged, implied, undamaged
 from provio.store.embedded import snapshots
@@ -145,17 +147,19 @@ class OneGraphStore:
                     next(self.store.quads_for_pattern(*place), None)
 
     def dataset(self, graph: str | None, form: ox.RdfFormat) -> bytes:
-        """Return the graph of one run, or all graphs with the index, as a document of quads."""
+        """Return the graphs of one run and its notes, or all graphs with the index, as a document of quads."""
         return ox.serialize(implied.quads(self._all_quads(graph)), format=form, prefixes=PREFIXES) or b""
 
     def triples(self, graph: str | None, form: ox.RdfFormat) -> bytes:
-        """Return the graph of one run, or the union of all, as a document of triples."""
+        """Return the graphs of one run and its notes, or the union of all, as a document of triples."""
         union = dict.fromkeys(quad.triple for quad in implied.quads(self._all_quads(graph)))
         return ox.serialize(union, format=form, prefixes=PREFIXES) or b""
 
     def _all_quads(self, graph: str | None) -> Iterator[ox.Quad]:
         if graph is not None:
             yield from self._quads_of(graph)
+            if graph.endswith(RUN_GRAPH):
+                yield from self._quads_of(notes_iri(graph.removesuffix(RUN_GRAPH)))
             return
         for name in self.run_graphs():
             yield from self._quads_of(name)

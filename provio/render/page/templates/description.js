@@ -32,6 +32,7 @@
       ...(node.checkpoints || []).map((one) => ["Checkpoint", [one.step !== undefined && `step ${one.step}`, ...(one.metrics || []).map((metric) => `${metric.name} ${metric.value}`)].filter(Boolean).join(", ") || "yes"]),
       ["Value", node.value], ["Step", node.step], ["Via", via[node.via]], ["Changed", node.changed], ["Run", node.run && local(node.run)],
       ...(graph.given.gaps.get(node.iri) || []).map((reason) => ["Gap", reason]),
+      ...[node.iri, node.task, node.run].flatMap((iri) => graph.given.notes.get(iri) || []).map((text) => ["Note", text]),
     ].filter(([, value]) => value !== undefined && value !== "" && value !== false && value !== null).map(([key, value]) => [key, visible(value)]);
   }
 

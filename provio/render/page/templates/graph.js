@@ -31,7 +31,7 @@
 
   class Graph {
     constructor(given) {
-      this.given = { target: given.target, targets: new Set(given.targets || [given.target]), gaps: new Map() };
+      this.given = { target: given.target, targets: new Set(given.targets || [given.target]), gaps: new Map(), notes: new Map() };
       this.index = new Map(); // the number of each IRI
       this.list = []; // the nodes by number; undefined for an IRI that is only the end of an edge
       this.kinds = [];
@@ -64,6 +64,10 @@
       for (const gap of more.gaps || []) {
         const reasons = this.given.gaps.get(gap.about) || [];
         if (!reasons.includes(gap.reason)) this.given.gaps.set(gap.about, [...reasons, gap.reason]);
+      }
+      for (const note of more.notes || []) {
+        const texts = this.given.notes.get(note.about) || [], text = [provioLineage.moment(note.time), note.user].filter(Boolean).join(" ") + ": " + note.text;
+        if (!texts.includes(text)) this.given.notes.set(note.about, [...texts, text]);
       }
       this.#know();
       this.along = null;
