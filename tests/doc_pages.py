@@ -1,52 +1,205 @@
-"""Reads the commands in a page of documentation, and the output that the page shows for each.
+"""Carries out a page of documentation as a reader does, in an empty folder, and compares the output with the page.
 
-A command is an indented line that starts with `$ `; the indented lines below it are a part of its output, in that
-order. Numbers, ids and times may differ. A comment `<!-- setup … -->` holds the preconditions of the page: lines of
-shell, and `needs PROGRAM`.
+In: the page alone; nothing in it is hidden from the reader.
+
+- A line of a code block that starts with `$ ` is a command; lines after it that start with `> ` continue it. All
+  commands of a page run in one shell, so a `cd` counts for the next command.
+- The lines below a command are its whole output. `…` stands for any text: alone on a line for lines, in a line for a
+  part of it. Ids, times, sizes and other numbers may differ, unless the page is compared exactly.
+- A code block after a paragraph with "save this as `NAME`" is written into that file.
+- "This page needs `PROGRAM`, `PROGRAM`." names programs without which the page is not carried out.
+- A command may fail if the page shows its message, or `echo $?` after it. Other blocks show only a form.
+
+`python tests/doc_pages.py PAGE…` writes the present output into pages.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from half_hour import blank
+from half_hour import _alike, blank
+
+ROOT = Path(__file__).resolve().parent.parent
+SAVED = re.compile(r"[Ss]ave (?:this|it|these lines)[^`]* as `([^`]+)`[^`]*$")
+NEEDS = re.compile(r"This page needs ((?:`[^`]+`(?:, | and )?)+)")
+MARK = "\x1e"
+VARYING = re.compile(r"^(?:system|where) .*$|\d{4}-\d\d-\d\dT[\d:.]+Z|\d[\d,.]* ([kMG]?i?B)(/s)?(?![\w])|█+")
+SECONDS = 240  # for a page
 
 
 @dataclass
-class Command:
-    """A line of shell, and lines of its output."""
+class Step:
+    """A command with the lines of its output on the page, or a file with its content."""
 
-    text: str
-    shows: list[str] = field(default_factory=list)
+    command: str = ""
+    file: str = ""
+    lines: list[str] = field(default_factory=list)
+    place: int = 0  # of the first line below the command
 
-    def missing(self, shown: str) -> list[str]:
-        """Return the lines that are missing in the output, in order."""
-        rest, missing = " " + blank(shown) + " ", []
-        for line in self.shows:
-            _, found, after = rest.partition(blank(line).strip())
-            rest = after if found else rest
-            missing += [] if found else [line]
-        return missing
-
-
-def setup_of(page: Path) -> tuple[list[str], str]:
-    """Return the programs that a page needs, and the shell lines that go before it."""
-    found = re.search(r"<!-- setup\n(.*?)-->", page.read_text(encoding="utf-8"), re.DOTALL)
-    lines = found[1].splitlines() if found else []
-    needs = [line.split()[1] for line in lines if line.startswith("needs ")]
-    return needs, "\n".join(line for line in lines if not line.startswith("needs "))
+    def script(self) -> str:
+        """Return the lines for the shell. After a command it prints MARK and the exit code."""
+        if self.file:
+            return f"cat > {self.file} <<'END OF FILE'\n{chr(10).join(self.lines)}\nEND OF FILE\n"
+        return f"(exit $__code)\n{{ {self.command}\n}} 2>&1 < /dev/null\n__code=$?; printf '{MARK}%s\\n' $__code\n"
 
 
-def commands_of(page: Path) -> list[Command]:
-    """Return the commands of a page."""
-    found: list[Command] = []
-    inside = False
-    for line in page.read_text(encoding="utf-8").splitlines():
-        if line.startswith("    $ "):
-            found.append(Command(line[6:]))
-        elif inside and line.startswith("    "):
-            found[-1].shows.append(line[4:])
-        inside = bool(found) and line.startswith("    ") and (inside or line.startswith("    $ "))
+def blocks(text: str) -> list[tuple[str, int, list[str]]]:
+    """Return each code block: the paragraph before it, the number of its first line, and its lines."""
+    found: list[tuple[str, int, list[str]]] = []
+    paragraph: list[str] = []
+    lines, number = text.splitlines(), 0
+    while number < len(lines):
+        line = lines[number]
+        fenced, start = line.startswith("```"), number
+        if fenced or (line.startswith("    ") and (not paragraph or paragraph[-1] == "")):
+            number = start = number + fenced
+            while number < len(lines) and not lines[number].startswith("```") and (fenced or _goes_on(lines, number)):
+                number += 1
+            block = [one if fenced else one[4:] for one in lines[start:number]]
+            found.append((" ".join(paragraph).strip(), start, block))
+            paragraph, number = [], number + fenced
+            continue
+        paragraph = [line] if paragraph and paragraph[-1] == "" and line else [*paragraph, line]
+        number += 1
     return found
+
+
+def _goes_on(lines: list[str], number: int) -> bool:
+    """Whether an indented block goes on here: blank lines belong to it if indented ones follow."""
+    while number < len(lines) and not lines[number].strip():
+        number += 1
+    return number < len(lines) and lines[number].startswith("    ")
+
+
+def steps(text: str) -> list[Step]:
+    """Return the commands and files of a page, in order."""
+    found: list[Step] = []
+    for paragraph, start, block in blocks(text):
+        saved = SAVED.search(paragraph)
+        if saved:
+            found.append(Step(file=saved[1], lines=block))
+            continue
+        if not any(line.startswith("$ ") for line in block):
+            continue
+        for number, line in enumerate(block, start + 1):
+            if line.startswith("$ "):
+                found.append(Step(command=line[2:], place=number))
+            elif line.startswith("> ") and found and not found[-1].lines and found[-1].command:
+                found[-1].command += "\n" + line[2:]
+                found[-1].place = number
+            elif found and found[-1].command:
+                found[-1].lines.append(line)
+        for step in found:
+            while step.command and step.lines and not step.lines[-1].strip():
+                step.lines.pop()
+    return found
+
+
+def needs(text: str) -> list[str]:
+    """Return the programs that a page needs."""
+    return [name for group in NEEDS.findall(text.replace("\n", " ")) for name in re.findall(r"`([^`]+)`", group)]
+
+
+@contextlib.contextmanager
+def reader() -> Iterator[Path]:
+    """Yield the home folder of a reader, with a short path, as answers cut long ones, and an empty folder `das`."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:  # a merge may be in progress
+        home = Path(place).resolve() / "ada"
+        (home / "das").mkdir(parents=True)
+        yield home
+
+
+def environment(home: Path, env: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of a reader: provio is on PATH, and its checkout is `~/provio`."""
+    (home / "bin").mkdir(parents=True)
+    (home / "bin" / "provio").write_text(f'#!/bin/sh\nexec {sys.executable} -P -m provio "$@"\n')
+    (home / "bin" / "provio").chmod(0o755)
+    (home / "provio").symlink_to(ROOT)
+    mpi = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMP_NUM_THREADS": "1"}
+    mpi |= {"OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
+    path = f"{home / 'bin'}:{Path(sys.executable).parent}:{env['PATH']}"
+    return {**env, **mpi, "HOME": str(home), "PATH": path, "LC_ALL": "C.UTF-8", "PROVIO_MERGE": "background"}
+
+
+def carried_out(text: str, folder: Path, env: Mapping[str, str]) -> list[tuple[Step, str, int]]:
+    """Carry out a page in an empty folder; return each command with its output and exit code."""
+    found = steps(text)
+    script = "__code=0\n" + "".join(one.script() for one in found)
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=folder, env=env, timeout=SECONDS, stdout=subprocess.PIPE, check=False
+    )
+    # All at once: an id has the same replacement in the whole page.
+    outputs = _alike(done.stdout.decode("utf-8", "replace"), folder.parent).split(MARK)
+    commands = [step for step in found if step.command]
+    assert len(outputs) == len(commands) + 1, outputs[-1]
+    codes = [int(output.partition("\n")[0]) for output in outputs[1:]]
+    outputs[1:] = [output.partition("\n")[2] for output in outputs[1:]]
+    return list(zip(commands, outputs, codes, strict=False))
+
+
+def problems(text: str, done: list[tuple[Step, str, int]], exact: bool = False) -> list[str]:
+    """Return the commands that failed, or whose output is not that of the page."""
+    found = []
+    for number, (step, output, code) in enumerate(done):
+        told = [*step.lines, *(["echo $?"] if done[number + 1 : number + 2] and _asks(done[number + 1][0]) else [])]
+        if code and not told:
+            found.append(f"$ {step.command}\nexit code {code}\n{output}")
+        elif not matches(step.lines, output, exact):
+            found.append(f"$ {step.command}\nprints\n{output}")
+    return found
+
+
+def _asks(step: Step) -> bool:
+    return step.command == "echo $?"
+
+
+def matches(shown: list[str], output: str, exact: bool) -> bool:
+    """Whether lines of a page match an output."""
+    lines = "".join(line.rstrip() + "\n" for line in output.splitlines())
+    if not exact:
+        shown, lines = _plain("\n".join(shown)).splitlines(), _plain(lines) + "\n" * bool(lines)
+    pattern = "".join(
+        r"(?:.*\n)*?" if line.strip() == "…" else re.escape(line.rstrip()).replace("…", ".*?") + r"\n" for line in shown
+    )
+    return re.fullmatch(pattern, lines) is not None
+
+
+def _plain(text: str) -> str:
+    """Return lines without ids, times and sizes."""
+    return "\n".join(blank(VARYING.sub("0", line)).strip() for line in text.splitlines())
+
+
+def written(text: str, done: list[tuple[Step, str, int]]) -> str:
+    """Return a page with the present output of those commands whose output is another."""
+    lines = text.splitlines()
+    for step, output, _ in reversed(done):
+        if matches(step.lines, output, False):
+            continue
+        indent = re.match(r" *", lines[step.place - 1])[0]  # type: ignore[index]
+        new = [f"{indent}{line}".rstrip() for line in output.rstrip().splitlines()]
+        lines[step.place : step.place + len(step.lines)] = new
+    return "\n".join(lines) + "\n"
+
+
+def main(pages: list[str]) -> None:
+    """Write the present output into pages."""
+    for page in map(Path, pages):
+        with reader() as home:
+            env = environment(home, {k: v for k, v in os.environ.items() if not k.startswith("PROVIO")})
+            done = carried_out(page.read_text(), home / "das", env)
+            for step, output, code in done:
+                if code:
+                    print(f"{page}: $ {step.command}\n{output}exit code {code}", file=sys.stderr)
+            page.write_text(written(page.read_text(), done))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -72,3 +72,15 @@ say "The same as a page"
 "$provio" view xcorr.h5 -o lineage.html
 [ -s lineage.html ] || die "provio view wrote no lineage.html"
 printf '%s\n' "$(pwd)/lineage.html"
+
+say "What next? These commands work as they stand:"
+quoted() { printf "'%s'" "$(printf '%s' "$1" | sed "s/'/'\\\\''/g")"; }
+plain() { case $1 in *[!A-Za-z0-9/._+-]*) quoted "$1" ;; *) printf '%s' "$1" ;; esac; }
+command=provio
+if [ -e "$(dirname -- "$provio")/activate" ]; then
+    printf '    . %s\n' "$(plain "$(dirname -- "$provio")/activate")"
+else
+    command=$(plain "$provio")
+fi
+printf '    cd %s\n' "$(plain "$(pwd)")"
+printf '    %s\n' "$command status" "$command why summary.h5" "$command impact WestSac.bin" "$command view summary.h5 -o summary.html"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
+import doc_pages
 import pytest
-from conftest import ROOT, Project, provio_command
-from doc_pages import commands_of, setup_of
+from conftest import ROOT, Project
+from doc_pages import steps
 
 from provio.base.vocab import vocabulary
 from provio.cli import manual
@@ -17,35 +20,86 @@ from provio.render import vocabulary_list
 
 DOCS = ROOT / "docs"
 PAGES = sorted([ROOT / "README.md", *DOCS.rglob("*.md")])
-RUN = [DOCS / "first-ten-minutes.md", *sorted((DOCS / "how-to").glob("*.md"))]
+# Their answers are about records of other projects, and they state this.
+ILLUSTRATED = {"questions.md", "experiments.md", "statistics.md", "verify.md", "upkeep.md", "settings-howto.md"}
+OTHERS = {"first-half-hour.md"} | {page.name for page in (DOCS / "use-cases").glob("*.md")}  # they have their own tests
+EXAMPLES = sorted((ROOT / "examples").glob("*/README.md"))
+RUN = [page for page in [*PAGES, *EXAMPLES] if page.name not in ILLUSTRATED | OTHERS]
 
 
 def name_of(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("page", [page for page in RUN if commands_of(page)], ids=name_of)
+@pytest.mark.parametrize("page", [page for page in RUN if steps(page.read_text(encoding="utf-8"))], ids=name_of)
 @pytest.mark.slow
-def test_the_commands_of_a_page_print_the_shown_output(project: Project, needs: Any, page: Path) -> None:
-    """One after the other in one folder; each ends with 0 and shows the lines that the page has of it."""
-    programs, setup = setup_of(page)
-    needs(*programs)
-    path = f"{Path(provio_command()[0]).parent}:{project.env['PATH']}"
-    variables = dict(re.findall(r"(\w+)=(\S+)", "".join(re.findall(r"(?m)^export (.*)$", setup))))
-    env = {**project.env, **variables, "PATH": path, "LC_ALL": "C.UTF-8", "PROVIO_MERGE": "background"}
+def test_a_page_can_be_followed(project: Project, needs: Any, page: Path) -> None:
+    """In an empty folder its commands print the output that it shows."""
+    text = page.read_text(encoding="utf-8")
+    needs(*doc_pages.needs(text))
+    with doc_pages.reader() as home:
+        env = doc_pages.environment(home, project.env)
+        if page == ROOT / "README.md":
+            demo(home / "das", env)
+        found = doc_pages.problems(text, doc_pages.carried_out(text, home / "das", env))
+        assert not found, "\n".join(found)
 
-    def shown(line: str) -> str:
-        done = subprocess.run(
-            ["bash", "-c", line], cwd=project.path, env=env, text=True, timeout=120,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        )  # fmt: skip
-        assert done.returncode == 0, f"$ {line}\n{done.stdout}"
-        return done.stdout
 
-    shown(f"set -e\n{setup}")
-    for command in commands_of(page):
-        answer = shown(command.text)
-        assert not command.missing(answer), f"$ {command.text}\n{answer}"
+def demo(checkout: Path, env: dict[str, str]) -> str:
+    """Carry out `make demo` in a checkout on a small recording, after the installation; return its output."""
+    pytest.importorskip("scipy")
+    shutil.copytree(ROOT / "examples" / "dassa", checkout / "examples" / "dassa")
+    (checkout / "build" / "demo").mkdir(parents=True)
+    raw = ["examples/dassa/synthesise.py", "build/demo/WestSac.bin", "--channels", "4", "--duration", "16"]
+    subprocess.run([sys.executable, *raw], cwd=checkout, check=True, capture_output=True)
+    return subprocess.run(
+        ["examples/dassa/demo.sh"], cwd=checkout, env=env, check=True, capture_output=True, text=True, timeout=300
+    ).stdout
+
+
+@pytest.mark.slow
+def test_the_demo_ends_with_commands_that_work(tmp_path: Path, project: Project) -> None:
+    """In the shell of a reader, who has no environment active, and in a folder with an odd name."""
+    env = doc_pages.environment(tmp_path / "ada", project.env)
+    checkout = tmp_path / "o'd d"
+    checkout.mkdir()
+    _, _, shown = demo(checkout, env).partition("== What next? These commands work as they stand:\n")
+    commands = [line.removeprefix("    ") for line in shown.splitlines()]
+    assert len(commands) >= 5
+    reader = {name: value for name, value in env.items() if name != "PATH"} | {"PATH": "/usr/bin:/bin"}
+    done = subprocess.run(
+        ["bash", "-ec", "\n".join(commands)], cwd="/", env=reader, check=True, capture_output=True, text=True
+    )
+    assert "current   5 files" in done.stdout
+    assert "made by   summarise.py" in done.stdout
+    assert (checkout / "build" / "demo" / "summary.html").stat().st_size > 1000
+
+
+@pytest.mark.parametrize("page", [*PAGES, *EXAMPLES], ids=name_of)
+def test_nothing_is_hidden_in_a_page(page: Path) -> None:
+    """No comment of HTML, except the marks of generated parts; pages that are not carried out state it."""
+    text = page.read_text(encoding="utf-8")
+    assert re.findall(r"<!--(?! written by `| to here).*", text) == []
+    if page.name in ILLUSTRATED:
+        assert "The examples are from records that are not part of the checkout" in " ".join(text.split())
+
+
+def test_the_parts_of_a_page() -> None:
+    """Commands of several lines, whole outputs, files, programs that a page needs; numbers may differ."""
+    text = (
+        "This page needs `a`, `b` and\n`c` here.\n\nSave this as `x.py`:\n\n    print(1)\n\n    print(2)\n\nThen:\n\n"
+        "    $ cat 'a\n    > b'\n    one …\n    …\n    last\n    $ cd /\n\nA form:\n\n    provio run NAME\n"
+    )
+    assert doc_pages.needs(text) == ["a", "b", "c"]
+    script, command, folder = steps(text)
+    assert (script.file, script.lines) == ("x.py", ["print(1)", "", "print(2)"])
+    assert (command.command, command.lines) == ("cat 'a\nb'", ["one …", "…", "last"])
+    assert folder.command == "cd /"
+    assert doc_pages.matches(command.lines, "one x\n\n(\nlast\n", exact=True)
+    assert not doc_pages.matches(["one …", "last"], "one x\ny\nlast\n", exact=True)
+    assert doc_pages.matches(["12 B in 3 ms"], "7 kB in 1.5 s\n", exact=False)
+    assert not doc_pages.matches(["12 B in 3 ms"], "7 kB on 1.5 s\n", exact=False)
+    assert not doc_pages.matches([], "a line\n", exact=False)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
