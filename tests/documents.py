@@ -166,3 +166,33 @@ def hostile_document() -> LineageDocument:
     edges = [edge(out, "wasGeneratedBy", one), edge(one, "wasAssociatedWith", bad),
              *(edge(one, "used", each) for each in inputs)]  # fmt: skip
     return document(out, [out, one, bad, *inputs], edges, gaps=[gap(out, "</script><script>window.hurt=1</script>")])
+
+
+def samples_document(samples: int = 40) -> LineageDocument:
+    """The same two steps for each of many samples, the second one into a folder of each; a third gathers them."""
+    trim, count, gather = program("/usr/bin/trim"), program("/usr/bin/count"), program("/home/ada/gather.py")
+    out = file("/data/all.csv", 0)
+    last = phase(1, gather, "python3 gather.py", "2026-11-20T09:00:00.000000Z", "2026-11-20T09:00:09.000000Z")
+    nodes: list[Node] = [out, last, trim, count, gather]
+    edges = [edge(out, "wasGeneratedBy", last), edge(last, "wasAssociatedWith", gather)]
+    for n in range(samples):
+        files = [file(f"/data/{name}", 3 - place) for place, name in
+                 enumerate((f"raw/s{n:03}.fq", f"trimmed/s{n:03}.fq", f"results/s{n:03}/out.csv"))]  # fmt: skip
+        for place, runs in enumerate((trim, count)):
+            one = phase(10 + 2 * n + place, runs, f"{runs['label']} s{n:03}", "2026-11-20T08:00:00.000000Z",
+                        "2026-11-20T08:00:01.000000Z")  # fmt: skip
+            nodes.append(one)
+            edges += [edge(one, "used", files[place]), edge(files[place + 1], "wasGeneratedBy", one),
+                      edge(one, "wasAssociatedWith", runs)]  # fmt: skip
+        nodes += files
+        edges.append(edge(last, "used", files[2]))
+    return document(out, nodes, edges)
+
+
+def named_document(*paths: str) -> LineageDocument:
+    """A process that read files of these paths."""
+    runs, out = program("/usr/bin/join"), file("/data/joined", 0)
+    one = phase(1, runs, "join", "2026-11-20T08:00:00.000000Z", "2026-11-20T08:00:01.000000Z")
+    inputs = [file(path, 1) for path in paths]
+    edges = [edge(out, "wasGeneratedBy", one), *(edge(one, "used", read) for read in inputs)]
+    return document(out, [out, one, *inputs], edges)

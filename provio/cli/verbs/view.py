@@ -45,7 +45,7 @@ class Drawn(NamedTuple):
     help="The level shown first; the page can switch [default: file]. folder: each folder once, and no other level.",
 )
 @click.option("--steps", type=Choice(["process", "io"]), help="Show processes first, or single operations on files.")
-@click.option("--max-nodes", "most", type=Count(min=20), default=1500, show_default=True, help=FOLDED)
+@click.option("--max-nodes", "most", type=Count(min=20), default=60, show_default=True, help=FOLDED)
 @click.option("--open", "show", is_flag=True, help="Open the page in a browser.")
 @walk_options
 @store_option

@@ -6,7 +6,7 @@
 from provio.ask.document import LineageDocument
 
 
-def render(document: LineageDocument, title: str, *, level: str = "file", most: int = 1500) -> str:
+def render(document: LineageDocument, title: str, *, level: str = "file", most: int = 60) -> str:
     """Return one HTML page, to be written in UTF-8; it needs no network. `title` is plain text."""
     from provio.render.page import lineage
 

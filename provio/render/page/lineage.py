@@ -73,7 +73,7 @@ def _stand_in(name: str) -> ModuleType:
 
 COMPONENT_TEMPLATES: Final = Path(__file__).parent / "templates"
 SCRIPTS: Final = (
-    "text", "pairs", "graph", "description", "view", "levels", "grouping", "folds", "layout", "routes", "motion",
+    "text", "pairs", "graph", "view", "description", "levels", "grouping", "folds", "layout", "motion",
     "canvas_text", "legend", "painting", "pointer", "picture", "details", "timeline", "packed", "toolbar", "search",
     "lineage",
 )  # fmt: skip
@@ -155,7 +155,7 @@ _NOUNS: Final = (
 )
 
 
-def render(document: LineageDocument, title: str, *, level: str = "file", most: int = 1500) -> str:
+def render(document: LineageDocument, title: str, *, level: str = "file", most: int = 60) -> str:
     """Return the page, as text to be written in UTF-8. `level` is the first level; beyond `most` nodes it folds."""
     carried = compact.carried(document)
     network = network_class()(directed=True, cdn_resources="in_line")

@@ -46,7 +46,27 @@
       return shown;
     }
 
+    // The texts cut to a width; of those that would then look the same, only what they have in common is cut.
+    distinct(ctx, font, texts, room) {
+      const cut = texts.map((text) => this.fitted(ctx, font, text, room)), same = new Map();
+      cut.forEach((shown, at) => (same.get(shown) || same.set(shown, new Set()).get(shown)).add(texts[at]));
+      return texts.map((text, at) => same.get(cut[at]).size > 1 ? different(text, [...same.get(cut[at])]) : cut[at]);
+    }
+
     #cut(signs, keep) { return [...signs.slice(0, Math.ceil(keep * 0.6)), "…", ...signs.slice(signs.length - Math.floor(keep * 0.4))].join(""); }
+  }
+
+  // The part of a text that differs from the others, with a little of what all have in common.
+  function different(text, all) {
+    const least = Math.min(...all.map(({ length }) => length)), common = (sign) => {
+      let at = 0;
+      while (at < least && all.every((one) => sign(one, at) === sign(text, at))) at++;
+      return at;
+    };
+    const before = common((one, at) => one[at]), after = Math.min(common((one, at) => one.at(-1 - at)), least - before);
+    const head = before > 16 ? `${text.slice(0, 8)}…${text.slice(before - 4, before)}` : text.slice(0, before);
+    const tail = after > 16 ? `${text.slice(text.length - after).slice(0, 4)}…${text.slice(-8)}` : text.slice(text.length - after);
+    return head + text.slice(before, text.length - after) + tail;
   }
 
   provioLineage.Lettering = Lettering;

@@ -1,23 +1,28 @@
 /* The texts of a node: its name, a second line, its folder, and rows of facts. */
 "use strict";
 (() => {
-  const { local, visible, quote, words, bytes, moment, took, modified, kindOf, KIND_NAMES } = provioLineage;
+  const { local, visible, quote, words, bytes, moment, took, modified, wholePath, kindOf, KIND_NAMES } = provioLineage;
 
-  function described(graph, node) {
-    const kind = kindOf(node);
+  function described(view, node) {
+    const { graph } = view, kind = kindOf(node);
     const program = kind === "process" ? graph.program(node) : undefined;
     const given = words(node.rule && node.command || node.argv);
-    const named = kind === "process" ? graph.named(node) : node.path && kind === "file" ? node.path.replace(/\/+$/, "").replace(/^.*\//s, "") || "/" : node.label;
-    const name = visible(named), place = visible(node.path ? node.path.slice(0, node.path.length - named.length) : "");
+    const named = kind === "process" ? graph.named(node) : node.path && (kind === "file" || node.path.includes("#")) ? shortName(view, node, kind) : node.label;
+    const name = visible(named), place = visible(node.path?.endsWith(named) ? node.path.slice(0, node.path.length - named.length) : "");
     const after = given.slice(given.slice(0, 4).findIndex((word) => word.replace(/^.*\//s, "") === named) + 1);
     const source = (node.source || "").trim().split("\n");
-    const second = kind === "process" ? (node.source ? source[0].slice(0, 200) + (source.length > 1 ? " …" : "") : after.map(quote).join(" ") || node.type)
+    const second = kind === "process" ? (node.source ? source[0].slice(0, 200) + (source.length > 1 ? " …" : "") : after.map(quote).join(" ") || took(node.start, node.end))
       : kind === "io" ? [node.count && `×${node.count.toLocaleString("en")}`, node.bytes !== undefined && bytes(node.bytes)].filter(Boolean).join("  ")
       : kind === "file" ? (node.size !== undefined ? bytes(node.size) : place || "file") : kind === "program" ? "" : node.value !== undefined ? String(node.value) : node.type.toLowerCase();
     const target = graph.given.targets.has(node.iri);
     return { id: node.iri, iri: node.iri, node, kind, kindName: KIND_NAMES[kind], name, second: visible(second), place, target, count: 1,
       gaps: graph.given.gaps.get(node.iri) || [], faint: node.via === "carried" || node.via === "control", command: given.map(quote).join(" "),
       facts: () => facts(graph, node, program, given) };
+  }
+
+  function shortName(view, node, kind) {
+    const whole = wholePath(node.path), inside = node.path.slice(whole.length);
+    return view.named(whole) + (kind === "part" ? inside : "");
   }
 
   function facts(graph, node, program, given) {

@@ -1,6 +1,6 @@
 /* Selects the drawn items of a level: nodes, and folds, each of which represents many nodes. Files are folded by folder
  * and by the programs that made and read them, processes by program, both then by rank, host, process or ranges of
- * names. Beyond `most` nodes all groups start closed; if there are still too many, higher folders are used. */
+ * names; a chain of the same step is one fold. If there are still too many, higher folders are used. */
 "use strict";
 (() => {
   const FEW = 60; // the greatest number of items of an opened fold
@@ -8,10 +8,12 @@
   const folder = (path) => path.slice(0, path.lastIndexOf("/")) || "/";
 
   class Folds {
-    constructor(view, most, open = null) {
+    // Above `most` nodes groups start closed; at most `drawn` items are drawn, however many are opened.
+    constructor(view, most, drawn, open = null) {
       this.view = view;
       this.most = most;
-      this.few = Math.max(4, Math.min(FEW, most >> 1));
+      this.drawn = Math.max(most, drawn);
+      this.few = most < FEW ? Math.max(4, most >> 1) : FEW;
       this.count = view.list.length;
       this.folding = open ? open.folding || this.count > most : this.count > most;
       this.byId = new Map();
@@ -26,26 +28,33 @@
         if (key === null) this.top.push(...members);
         else this.top.push(this.#fold(`fold:${key}`, members, null, this.#named(members, key)));
       }
+      const folders = provioLineage.shortest([...this.byId.values()].map(({ folder }) => folder).filter(Boolean));
+      for (const fold of this.byId.values()) if (fold.folder) fold.name = visible(folders.get(fold.folder)).replace(/\/*$/, "/") + fold.name;
     }
 
     #fold(id, members, parent, name) {
       while (this.byId.has(id)) id += "'"; // two folders with the same name
       const fold = { id, members, parent, name, count: members.reduce((sum, at) => sum + (this.view.list[at].type === "Fold" ? this.view.list[at].count : 1), 0),
         kind: this.view.kinds[members[0]], children: null };
+      if (id.startsWith("fold:chain ")) Object.assign(fold, { kind: "process", chain: true, count: members.filter((at) => this.view.kinds[at] === "process").length });
+      if (name.folder !== undefined) Object.assign(fold, name);
       this.byId.set(id, fold);
       for (const at of members) this.of[at] = fold;
       return fold;
     }
 
+    // The name of a group; of one with files { folder, name }: their common folder, and its rest.
     #named(members, key) {
       const node = this.view.list[members[0]], kind = this.view.kinds[members[0]];
-      if (kind === "process") return visible(key.replace(/^process /, ""));
+      if (key.startsWith("chain ")) return visible(this.view.graph.named(this.view.list[members.find((at) => this.view.kinds[at] === "process")]));
+      if (kind === "process") return visible(this.view.graph.named(node));
       if (kind === "io") return node.type.toLowerCase();
       if (!node.path) return provioLineage.KIND_NAMES[kind];
       if (kind === "part") return visible(folder(node.path.split("#", 1)[0]).split("/").pop() + "/ …#");
-      const parts = members.slice(0, 50).map((at) => folder(this.view.list[at].path || "/").split("/"));
+      const paths = members.slice(0, 50).map((at) => this.view.list[at].path || "/"), parts = paths.map((path) => folder(path).split("/"));
       const same = parts[0].findIndex((part, at) => parts.some((other) => other[at] !== part));
-      return visible((parts[0].slice(0, same < 0 ? undefined : same).pop() || "") + "/");
+      const last = paths[0].slice(paths[0].lastIndexOf("/") + 1), alike = same >= 0 && paths.every((path) => path.endsWith(`/${last}`));
+      return { folder: parts[0].slice(0, same < 0 ? undefined : same).join("/"), name: alike ? visible(`…/${last}`) : "" };
     }
 
     // The content of a fold, created when it is opened: nodes if they are few, else finer folds.
@@ -114,9 +123,9 @@
       this.#children(fold);
       const kin = new Set();
       for (let one = fold; one; one = one.parent) kin.add(one.id);
-      // At most `most` items are drawn: the fold that was opened first is closed.
+      // At most `drawn` items are drawn: the fold that was opened first is closed.
       for (const id of [...this.opened]) {
-        if (this.#entries().length <= this.most) break;
+        if (this.#entries().length <= this.drawn) break;
         if (!kin.has(id)) this.#close(this.byId.get(id) || { id });
       }
     }
@@ -157,7 +166,8 @@
         sizes += size;
         for (const time of [start, end]) if (time) { if (!(from <= time)) from = time; if (!(to >= time)) to = time; }
       }
-      const second = kind === "file" && sizes ? `${bytes(sizes)} in all` : kind === "process" && from ? took(from, to) : noun;
+      const names = fold.chain ? fold.members.filter((at) => this.view.kinds[at] === "file").map((at) => this.view.item(list[at].iri).name) : [];
+      const second = names.length ? `${names[0]} … ${names.at(-1)}` : kind === "file" && sizes ? `${bytes(sizes)} in all` : kind === "process" && from ? took(from, to) : noun;
       return { id, fold, kind, kindName: `${fold.count.toLocaleString("en")} times ${noun}`, name: fold.name, second, place: "", target: false,
         count: fold.count, gaps: [], faint: false, command: "", facts: () => [["Holds", `${fold.count.toLocaleString("en")} × ${noun}`],
           ["Size", sizes ? `${bytes(sizes)} (${sizes.toLocaleString("en")} bytes)` : ""], ["From", moment(from)], ["To", moment(to)]].filter(([, value]) => value) };

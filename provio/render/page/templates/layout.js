@@ -1,29 +1,28 @@
 /* Computes positions from sizes and edges: layers in the direction of the data (Sugiyama, Tagawa and Toda 1981). Cycles
  * are broken, layers follow the longest path, sources are moved next to their users, barycentres reduce crossings, and in
  * each layer the positions are those nearest to the neighbours' that keep order and distances (isotonic regression, by
- * pooling adjacent violators). The direction is left to right if that is legible in the window, else downwards, else in
- * rows like lines of text. The same graph gives the same picture. */
+ * pooling adjacent violators). The direction is left to right or downwards, whichever fits the window better; a picture
+ * that does not fit is never wrapped, but moved. The same graph gives the same picture. */
 "use strict";
 (() => {
-  const BETWEEN_LAYERS = 64, BESIDE = 20, BETWEEN_BLOCKS = 24, BETWEEN_ROWS = 48, LEGIBLE = 0.7, LIGHT = 0.01;
+  const BETWEEN_LAYERS = 64, BESIDE = 20, BETWEEN_BLOCKS = 24, LEGIBLE = 0.7, LIGHT = 0.01, COLUMN = 60;
 
   /* sizes: [[width, height]]; edges: [[from, to]] of places in sizes; light: a Set of places that stand near the others
-   * without pulling them out of line; room: [width, height] of the window. Out: { x, y, size, across, scale,
-   * bends, rows }: for each edge the points that it goes through on its way past layers between, from its start on; of a
-   * picture in rows, the facts about these that routes.js needs. */
+   * without pulling them out of line; room: [width, height] of the window. Out: { x, y, size, across, scale, bends }: for
+   * each edge the points that it goes through on its way past layers between, from its start on. */
   function arrange(sizes, edges, light = new Set(), room = [1240, 640]) {
     const links = opened(sizes.length, edges);
     const { layers, bent, bends, chains } = layered(sizes.length, links);
     const ordered = uncrossed(layers, bent, sizes.length + bends);
     const way = ([from, to]) => chains.get(from * sizes.length + to) || [...chains.get(to * sizes.length + from) || []].reverse();
-    const place = (across, wrap) => {
-      const { at, ...made } = arranged(sizes, ordered, bent, light, room, across, wrap);
+    const place = (across) => {
+      const { at, ...made } = arranged(sizes, ordered, bent, light, room, across);
       return { ...made, bends: edges.map((edge) => way(edge).map((bend) => at[bend]).filter(Boolean)) };
     };
-    const right = place(true, false);
+    const right = place(true);
     if (right.scale >= LEGIBLE) return right;
-    const down = place(false, false);
-    return down.scale >= LEGIBLE ? down : place(true, true);
+    const down = place(false);
+    return down.scale > right.scale ? down : right;
   }
 
   // The edges without loops and duplicates; an edge that closes a cycle in a walk in the given order is reversed.
@@ -134,17 +133,10 @@
     return total;
   }
 
-  function arranged(sizes, layers, links, light, room, across, wrap) {
+  function arranged(sizes, layers, links, light, room, across) {
     const extents = sizes.map(([width, height]) => across ? [width, height] : [height, width]);
     const blocks = layers.flatMap((layer) => folded(layer, extents, room, across));
-    const beside = besides(blocks, links, extents, light);
-    const most = wrap ? Math.ceil(Math.sqrt(blocks.length)) : 1;
-    let best = null;
-    for (let rows = 1; rows <= most; rows++) {
-      const tried = centred(inRows(blocks, extents, beside, rows), sizes, room, across);
-      if (!best || tried.scale > best.scale) best = tried;
-    }
-    return best;
+    return centred(along(blocks, extents, besides(blocks, links, extents, light)), sizes, room, across);
   }
 
   // Divides a layer with far more nodes than a window shows into several blocks side by side; its bends are dropped.
@@ -154,7 +146,7 @@
     const along = real.reduce((sum, node) => sum + extents[node][0], 0) / real.length + BETWEEN_BLOCKS;
     const beside = real.reduce((sum, node) => sum + extents[node][1], 0) / real.length + BESIDE;
     const aspect = across ? room[1] / room[0] : room[0] / room[1];
-    const most = Math.max(Math.ceil(Math.sqrt(real.length * along / beside * aspect)), across ? 14 : 7);
+    const most = Math.max(Math.ceil(Math.sqrt(real.length * along / beside * aspect)), across ? COLUMN : COLUMN / 4);
     const count = Math.ceil(real.length / most);
     return count === 1 ? [layer] : Array.from({ length: count }, (_, first) => real.filter((_, at) => at % count === first));
   }
@@ -190,46 +182,27 @@
     return pools.flatMap(([total, weight, count]) => Array(count).fill(total / weight)).map((base, at) => base + offsets[at]);
   }
 
-  function inRows(blocks, extents, beside, rows) {
-    const real = blocks.map((block) => block.filter((node) => node < extents.length));
-    const widest = real.map((block) => block.reduce((most, node) => Math.max(most, extents[node][0]), 0));
-    const length = widest.reduce((sum, one) => sum + one + BETWEEN_LAYERS, 0);
-    const placed = [], bends = [], rowOf = [], blockOf = [], ends = [];
-    let base = 0, begun = 0, passed = 0, row = [];
-    real.forEach((block, place) => {
-      const side = { number: place, left: passed - begun, right: passed - begun + widest[place] };
-      for (const node of block) { row.push([node, passed - begun + widest[place] / 2]); rowOf[node] = ends.length; blockOf[node] = side; }
-      if (rows === 1) for (const node of blocks[place]) if (node >= extents.length) bends[node] = [passed + widest[place] / 2, beside[node]];
-      passed += widest[place] + BETWEEN_LAYERS;
-      if (place + 1 === blocks.length || passed - begun > length / rows - BETWEEN_LAYERS) {
-        let top = Infinity, low = -Infinity;
-        for (const [node] of row) { top = Math.min(top, beside[node] - extents[node][1] / 2); low = Math.max(low, beside[node] + extents[node][1] / 2); }
-        if (rows === 1 && row.length) for (const bend of bends) if (bend) bend[1] -= top;
-        for (const [node, along] of row) placed[node] = [along, base + beside[node] - top];
-        if (row.length) ends.push([base, base + low - top]);
-        base += row.length ? low - top + BETWEEN_ROWS : 0;
-        begun = passed;
-        row = [];
-      }
-    });
-    return [placed, bends, rows > 1 ? { row: rowOf, block: blockOf, ends } : null];
+  // The positions of nodes and bends, block after block.
+  function along(blocks, extents, beside) {
+    const placed = [], bends = [];
+    let passed = 0;
+    for (const block of blocks) {
+      const widest = block.reduce((most, node) => Math.max(most, extents[node]?.[0] ?? 0), 0);
+      for (const node of block) (node < extents.length ? placed : bends)[node] = [passed + widest / 2, beside[node]];
+      passed += widest + BETWEEN_LAYERS;
+    }
+    return [placed, bends];
   }
 
   // Rounded positions with the centre of the picture at the origin; `scale` is its scale in the window.
-  function centred([placed, bends, rows], sizes, room, across) {
+  function centred([placed, bends], sizes, room, across) {
     const x = placed.map((at) => across ? at[0] : at[1]), y = placed.map((at) => across ? at[1] : at[0]);
     const ends = (at, axis) => sizes.reduce(([low, high], size, node) => [Math.min(low, at[node] - size[axis] / 2), Math.max(high, at[node] + size[axis] / 2)], [Infinity, -Infinity]);
     const [left, right] = sizes.length ? ends(x, 0) : [0, 0], [top, low] = sizes.length ? ends(y, 1) : [0, 0];
     const round = (value) => Math.round(value * 10) / 10;
     const at = bends.map((bend) => bend && [round((across ? bend[0] : bend[1]) - (left + right) / 2), round((across ? bend[1] : bend[0]) - (top + low) / 2)]);
-    if (rows) shifted(rows, (left + right) / 2, (top + low) / 2);
-    return { at, rows, x: x.map((at) => round(at - (left + right) / 2)), y: y.map((at) => round(at - (top + low) / 2)), size: [right - left, low - top], across,
+    return { at, x: x.map((at) => round(at - (left + right) / 2)), y: y.map((at) => round(at - (top + low) / 2)), size: [right - left, low - top], across,
       scale: Math.min(1, room[0] / Math.max(right - left, 1), room[1] / Math.max(low - top, 1)) };
-  }
-
-  function shifted(rows, along, across) {
-    for (const side of new Set(rows.block)) { side.left -= along; side.right -= along; }
-    for (const end of rows.ends) { end[0] -= across; end[1] -= across; }
   }
 
   Object.assign(provioLineage, { arrange, layered, uncrossed });

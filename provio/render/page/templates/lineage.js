@@ -11,7 +11,8 @@
  *            `await provioLineage.unpack(text)` makes a document of the packed text that provio/render/page/compact.py writes.
  * options    level      "file" (default), "process", "dataset" or "io"
  *            levels     the available levels; default: those in the document
- *            most       greatest number of nodes before groups are folded (1500)
+ *            most       greatest number of nodes before groups are folded (60)
+ *            drawn      greatest number of drawn items after folds are opened (1500)
  *            expand     async (iri, "backward" | "forward") → document; its nodes and edges are added to the picture
  *            chosen     (node or null) → called when another node is selected
  *            sparql     (node) → the query in the details; default: the statements about the node and its neighbours
@@ -33,7 +34,7 @@
 function provioLineage(element, document_, options = {}) {
   const { make, Graph, Folds, arrange, Picture, Details, Times } = provioLineage;
   const graph = new Graph(document_);
-  const most = options.most || 1500;
+  const most = options.most || 60, mostDrawn = options.drawn || 1500;
   const levels = options.levels || graph.levels();
   let level = levels.includes(options.level) ? options.level : levels[0];
   const seen = new Map(); // the view and folds of each level
@@ -69,7 +70,7 @@ function provioLineage(element, document_, options = {}) {
 
   // The view of a level, computed once.
   function known(name) {
-    if (!seen.has(name)) { const view = provioLineage.levelled(graph, name); seen.set(name, { view, folds: new Folds(view, most) }); }
+    if (!seen.has(name)) { const view = provioLineage.levelled(graph, name); seen.set(name, { view, folds: new Folds(view, most, mostDrawn) }); }
     return seen.get(name);
   }
 
@@ -136,7 +137,7 @@ function provioLineage(element, document_, options = {}) {
     const open = folds.state();
     graph.add(more);
     view = provioLineage.levelled(graph, level);
-    folds = new Folds(view, most, open);
+    folds = new Folds(view, most, mostDrawn, open);
     seen.clear();
     seen.set(level, { view, folds });
     times.show(graph);

@@ -1,15 +1,15 @@
 /* Paints the nodes and lines of a picture in the window on its canvas. */
 "use strict";
 (() => {
-  const { LOOKS, TIES, LEADING, rounded, curved } = provioLineage;
+  const { LOOKS, TIES, LEADING } = provioLineage;
   const LEADS = new Set(TIES.slice(0, LEADING));
 
   class Painting {
     // `ctx` and `looks`: the canvas and the page's colours; `at`, `nodes`, `edges` …: members of the picture.
     constructor(ctx, looks, picture) {
-      const { at, nodes, edges, routes, bends, across, marks, chosen, letters } = picture;
-      Object.assign(this, { ctx, looks, at, nodes, edges, routes, bends, across, marks, chosen, letters });
-      this.lines = picture.lines ||= edges.map(({ from, to }, one) => routes[one] ? rounded(routes[one]) : curved(nodes[from], nodes[to], bends[one], across));
+      const { at, nodes, edges, bends, across, marks, chosen, letters } = picture;
+      Object.assign(this, { ctx, looks, at, nodes, edges, bends, across, marks, chosen, letters });
+      this.lines = picture.lines ||= edges.map(({ from, to }, one) => curved(nodes[from], nodes[to], bends[one], across));
     }
 
     // Paints a window of this size in pixels of the page.
@@ -42,7 +42,7 @@
       const groups = new Map(), { seen } = this;
       this.edges.forEach((edge, at) => {
         const line = this.lines[at], [ax, ay] = line, bx = line.at(-2), by = line.at(-1);
-        if (!this.routes[at] && (Math.max(ax, bx) + 40 < seen.left || Math.min(ax, bx) - 40 > seen.right || Math.max(ay, by) + 40 < seen.top || Math.min(ay, by) - 40 > seen.bottom)) return;
+        if (Math.max(ax, bx) + 40 < seen.left || Math.min(ax, bx) - 40 > seen.right || Math.max(ay, by) + 40 < seen.top || Math.min(ay, by) - 40 > seen.bottom) return;
         const look = this.#lineLook(edge), key = edge.tie + look;
         (groups.get(key) || groups.set(key, { tie: edge.tie, look, lines: [] }).get(key)).lines.push(line);
       });
@@ -102,7 +102,7 @@
       ctx.textAlign = "center";
       const room = width - 20 - (node.many ? 14 : 0), x = node.x - (node.many ? 6 : 0);
       ctx.fillStyle = item.target ? looks["--on-target"] : item.faint ? looks["--quiet"] : looks["--text"];
-      this.#text(`${item.kind === "program" ? 500 : 600} 14px ${looks.face}`, item.name, x, item.second ? node.y - 8 : node.y, room);
+      this.#text(`${item.kind === "program" ? 500 : 600} 14px ${looks.face}`, node.label, x, item.second ? node.y - 8 : node.y, Infinity);
       if (item.second) {
         if (!item.target) ctx.fillStyle = looks["--quiet"];
         this.#text(`11px ${looks.face}`, item.second, x, node.y + 10, room);
@@ -135,6 +135,29 @@
       this.ctx.font = font;
       this.ctx.fillText(this.letters.fitted(this.ctx, font, text, room), x, y);
     }
+  }
+
+  // From side to side, through the points that the layout kept free in the layers between: arguments of bezierCurveTo.
+  function curved(a, b, bends, along) {
+    const points = along ? bends.filter(([x]) => (x - a.x) * (x - b.x) < 0) : bends.filter(([, y]) => (y - a.y) * (y - b.y) < 0);
+    if (points.length) {
+      const axis = along ? 0 : 1, side = along ? "width" : "height", sign = Math.sign(along ? b.x - a.x : b.y - a.y);
+      const ends = [[a.x, a.y], ...points, [b.x, b.y]];
+      ends[0][axis] += sign * a[side] / 2;
+      ends.at(-1)[axis] -= sign * b[side] / 2;
+      return ends.slice(1).reduce((line, end, at) => {
+        const [x, y] = ends[at], half = (end[axis] - ends[at][axis]) / 2;
+        line.push(...(axis ? [x, y + half, end[0], end[1] - half] : [x + half, y, end[0] - half, end[1]]), ...end);
+        return line;
+      }, [...ends[0]]);
+    }
+    const across = along && Math.abs(b.x - a.x) > (a.width + b.width) / 2 ;
+    if (across) {
+      const sign = b.x > a.x ? 1 : -1, ax = a.x + sign * a.width / 2, bx = b.x - sign * b.width / 2, bend = Math.max(24, Math.abs(bx - ax) / 2) * sign;
+      if (sign > 0 || Math.abs(b.y - a.y) < 60) return [ax, a.y, ax + bend, a.y, bx - bend, b.y, bx, b.y];
+    }
+    const sign = b.y > a.y ? 1 : -1, ay = a.y + sign * a.height / 2, by = b.y - sign * b.height / 2, bend = Math.max(18, Math.abs(by - ay) / 2) * sign;
+    return [a.x, ay, a.x, ay + bend, b.x, by - bend, b.x, by];
   }
 
   provioLineage.Painting = Painting;

@@ -4,7 +4,8 @@
 "use strict";
 (() => {
   const SLOW = 800; // nodes and lines: from this number on it is not painted for each frame while it moves
-  const HEIGHT = 46, BUSY = 8; // a program with more processes than this is not drawn: each process has its name
+  const SMALL = 0.55, LEGIBLE = 0.8, EDGE = 30; // scales: below the first, only a part of the picture is shown, in the second
+  const HEIGHT = 46, BUSY = 1; // a program of more items than this is not drawn: each of them has its name
 
   class Picture {
     constructor(stage, calls) {
@@ -15,7 +16,6 @@
       stage.append(this.canvas);
       this.nodes = [];
       this.edges = [];
-      this.routes = [];
       this.printing = false;
       this.at = { x: 0, y: 0, scale: 1 };
       this.drawn = new Promise((done) => { this.first = done; });
@@ -42,8 +42,7 @@
       this.nodes.forEach((node, at) => { node.x = layout.x[at]; node.y = layout.y[at]; });
       this.lines = null;
       this.bends = layout.bends;
-      this.routes = layout.rows ? provioLineage.routed(this.nodes, ends, layout.rows) : [];
-      if (keep === false || !this.fitted || !this.moved) this.fit();
+      if (keep === false || !this.fitted || !this.moved && !old) this.begin();
       else if (old) {
         const now = this.nodes.find((node) => node.id === keep) || this.nodes.find((node) => node.id.startsWith(keep));
         if (now) { this.at.x += (old.x - now.x) * this.at.scale; this.at.y += (old.y - now.y) * this.at.scale; }
@@ -51,21 +50,23 @@
       this.draw();
     }
 
-    // The nodes with their sizes, and the lines between them, without the programs of very many processes.
+    // The nodes with their sizes, and the lines between them, without the programs of several.
     #take(drawn) {
       const all = drawn.items.map((id) => drawn.item(id)), ties = new Int32Array(all.length);
       for (const { from, to, tie } of drawn.edges) if (tie === "program") { ties[from]++; ties[to]++; }
       let kept = 0;
       this.place = all.map((item, at) => item.kind === "program" && !item.target && ties[at] > BUSY ? -1 : kept++);
-      this.nodes = all.filter((_, at) => this.place[at] >= 0).map((item) => this.#sized(item));
+      const shown = all.filter((_, at) => this.place[at] >= 0), { face } = provioLineage.looks(this.stage);
+      const labels = this.letters.distinct(this.ctx, `600 14px ${face}`, shown.map(({ name }) => name), 210);
+      this.nodes = shown.map((item, at) => this.#sized(item, labels[at]));
       this.edges = drawn.edges.filter(({ from, to }) => this.place[from] >= 0 && this.place[to] >= 0)
         .map((edge) => ({ ...edge, from: this.place[edge.from], to: this.place[edge.to] }));
     }
 
-    #sized(item) {
+    #sized(item, label) {
       const { face } = provioLineage.looks(this.stage), { ctx, letters } = this, stands = item.node?.type === "Fold";
-      const name = Math.min(letters.measure(ctx, `600 14px ${face}`, item.name), 210), second = Math.min(letters.measure(ctx, `11px ${face}`, item.second), 180);
-      return { id: item.id, item, width: Math.max(64, name, second) + 26 + (item.fold || stands ? 16 : 0),
+      const name = letters.measure(ctx, `600 14px ${face}`, label), second = Math.min(letters.measure(ctx, `11px ${face}`, item.second), 180);
+      return { id: item.id, item, label, width: Math.max(64, name, second) + 26 + (item.fold || stands ? 16 : 0),
         height: item.kind === "program" && !item.second ? 30 : HEIGHT, many: stands ? item.node.count : item.fold ? item.count : 0 };
     }
 
@@ -83,7 +84,7 @@
 
     items() {
       const box = this.canvas.getBoundingClientRect(), { x, y, scale } = this.at;
-      return this.nodes.map((node) => ({ id: node.id, iri: node.item.fold ? undefined : node.id, fold: !!node.item.fold, kind: node.item.kind, name: node.item.name,
+      return this.nodes.map((node) => ({ id: node.id, iri: node.item.fold ? undefined : node.id, fold: !!node.item.fold, kind: node.item.kind, name: node.item.name, label: node.label,
         count: node.item.count, x: box.left + x + node.x * scale, y: box.top + y + node.y * scale, width: node.width * scale, height: node.height * scale }));
     }
 
@@ -94,17 +95,32 @@
       if (this.canvas.width !== Math.round(width * ratio) || this.canvas.height !== Math.round(height * ratio)) {
         this.canvas.width = Math.round(width * ratio);
         this.canvas.height = Math.round(height * ratio);
-        if (!this.moved) this.fit();
+        if (!this.moved) this.whole ? this.fit() : this.begin();
         this.draw(painted);
       }
+    }
+
+    // Shows everything if that is legible, else the target or the last item, with its neighbours.
+    begin() {
+      this.fit();
+      this.whole = false;
+      if (this.at.scale >= SMALL || !this.nodes.length) return;
+      const scale = LEGIBLE, node = this.nodes.find(({ item }) => item.target) || this.nodes.reduce((a, b) => b.x + b.y > a.x + a.y ? b : a);
+      const on = (size, extent, at) => {
+        const free = size / 2 - extent * scale / 2 - EDGE; // negative: how far the middle of the picture may move
+        return size / 2 + (free >= 0 ? 0 : Math.max(free, Math.min(-free, -at * scale)));
+      };
+      this.at = { x: on(this.stage.clientWidth, this.extent[0], node.x), y: on(this.stage.clientHeight, this.extent[1], node.y), scale };
+      this.draw();
     }
 
     fit() {
       const { clientWidth: width, clientHeight: height } = this.stage;
       if (!this.extent || !width) return;
-      const scale = Math.max(0.02, Math.min(width / (this.extent[0] + (this.routes.length ? 100 : 60)), height / (this.extent[1] + 80), 1.15));
+      const scale = Math.max(0.02, Math.min(width / (this.extent[0] + 60), height / (this.extent[1] + 80), 1.15));
       this.at = { x: width / 2, y: height / 2, scale };
       this.moved = false;
+      this.whole = true;
       this.fitted = true;
       this.draw();
     }

@@ -39,5 +39,25 @@
     return time ? new Date(Number(time)).toISOString() : undefined;
   };
 
-  Object.assign(provioLineage, { local, visible, quote, words, bytes, moment, took, instant, modified });
+  // The shortest end of each path that no other of these paths has: a Map.
+  const shortest = (paths) => {
+    const found = new Map(), of = (path, parts) => {
+      let at = path.length, part = 0;
+      for (; part < parts && at > 0; part++) at = path.lastIndexOf("/", at - 1);
+      return part < parts ? path : path.slice(at + 1) || path;
+    };
+    let left = [...new Set(paths)];
+    for (let parts = 1; left.length; parts++) {
+      const counts = new Map(), ends = left.map((path) => of(path, parts));
+      for (const end of ends) counts.set(end, (counts.get(end) || 0) + 1);
+      left = left.filter((path, at) => {
+        if (counts.get(ends[at]) > 1 && ends[at].length < path.length) return true;
+        found.set(path, ends[at]);
+        return false;
+      });
+    }
+    return found;
+  };
+
+  Object.assign(provioLineage, { shortest, local, visible, quote, words, bytes, moment, took, instant, modified });
 })();

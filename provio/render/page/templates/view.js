@@ -5,6 +5,7 @@
   const { LEADING, Neighbours, TIES } = provioLineage;
   const SAME = TIES.indexOf("same");
   const ofFile = (iri) => iri.split("#", 1)[0];
+  const wholePath = (path) => path.split("#", 1)[0].replace(/(?<=.)\/+$/, "");
 
   // The result of a walk: indices of the view's list; `has` tests an IRI.
   class Reached {
@@ -30,6 +31,26 @@
       this.before = new Neighbours(this.list.length, this.edges, true, both);
       this.after = new Neighbours(this.list.length, this.edges, false, both);
       this.described = new Map();
+      this.names = null;
+    }
+
+    // The shortest end of a file's path that no other file of this level has.
+    named(path) {
+      this.names ||= this.#byName();
+      const last = path.slice(path.lastIndexOf("/") + 1), same = this.names.get(last);
+      if (!same || same.size < 2) return last || "/";
+      same.found ||= provioLineage.shortest(same);
+      return same.found.get(path) ?? last;
+    }
+
+    #byName() {
+      const found = new Map(); // from the last part of a path to all paths that end in it
+      this.list.forEach(({ path }, at) => {
+        if (!path || !["file", "part"].includes(this.kinds[at])) return;
+        const whole = wholePath(path), last = whole.slice(whole.lastIndexOf("/") + 1);
+        (found.get(last) || found.set(last, new Set()).get(last)).add(whole);
+      });
+      return found;
     }
 
     // The index of a node in the list; -1 for a node that this level does not show.
@@ -95,10 +116,10 @@
 
     item(iri) {
       let found = this.described.get(iri);
-      if (!found) this.described.set(iri, found = provioLineage.described(this.graph, this.list[this.place(iri)]));
+      if (!found) this.described.set(iri, found = provioLineage.described(this, this.list[this.place(iri)]));
       return found;
     }
   }
 
-  provioLineage.View = View;
+  Object.assign(provioLineage, { View, wholePath });
 })();
