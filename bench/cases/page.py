@@ -93,7 +93,7 @@ def _page(place: Place, rounds: int) -> Sequence[Figure]:
                 browser.ask(f"void (window.sought = {SOUGHT})")
                 for step, script in (STEPS | LEVELS).items():
                     steps[step].append(browser.driver.execute_async_script(TIMED % script))
-            browser.open(render(documents.wide_document(AT_THE_LIMIT), "all.h5"))
+            browser.open(render(documents.wide_document(AT_THE_LIMIT), "all.h5", most=1500))
             drawn_at_once = browser.ask("given.handle.items().length")
             for _ in range(rounds):
                 browser.ask("given.handle.fit()")

@@ -83,9 +83,27 @@ class Node(TypedDict):
     status: NotRequired[str]
     changed: NotRequired[str]
     failed: NotRequired[str]
+    stale: NotRequired[str]
     version: NotRequired[int]
     checkpoints: NotRequired[list[SavedAs]]
     files: NotRequired[int]
+
+
+class RunName(TypedDict):
+    """A run: its name, or its command line, and its start."""
+
+    title: str
+    start: str
+
+
+class Preview(TypedDict):
+    """The content of a small file: a picture (`data`, a data URI), or the first rows or lines; `more` may follow."""
+
+    kind: Literal["picture", "table", "text"]
+    data: NotRequired[str]
+    rows: NotRequired[list[list[str]]]
+    text: NotRequired[str]
+    more: NotRequired[bool]
 
 
 class Edge(TypedDict):
@@ -144,6 +162,8 @@ class LineageDocument(TypedDict):
     paths from a target to its roots (forward: to the final products), as lists of nodes; `ways` is their number.
     `asOf`: the time of the answer if runs are in progress. `stale`: the reasons of each stale product.
     `runs`: the command line of each run, encoded like `argv`; JSON does not contain it.
+    Only pages contain `runNames` and `previews` (both by IRI), `stale` of a node (the reason), and `unmarked` (why
+    there is none).
     `code`: there are no roots, but there are with `--code`. `limits`: why something may be stale, or there may be a
     root, that was not found. `notes`: the notes of users about the nodes and their runs, if there are any.
     """
@@ -166,6 +186,9 @@ class LineageDocument(TypedDict):
     stale: NotRequired[list[Stale]]
     limits: NotRequired[list[str]]
     notes: NotRequired[list[Note]]
+    runNames: NotRequired[dict[str, RunName]]
+    unmarked: NotRequired[str]
+    previews: NotRequired[dict[str, Preview]]
 
 
 ACTIVITIES: Final = frozenset({"Phase", "Task", "Copy", "Process", "Run", "Access", "IOActivity"})

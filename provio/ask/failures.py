@@ -107,6 +107,13 @@ def mark(reader: Reader, nodes: Iterable[Node], edges: Iterable[Edge]) -> None:
             node["failed"] = end
 
 
+def ends_of(reader: Reader, processes: Iterable[str]) -> dict[str, str]:
+    """Return how those of some processes ended that failed."""
+    if not any(_failed(reader, values) for values in run_uses.values("p", processes)):
+        return {}
+    return _ends(reader)
+
+
 def _failed(reader: Reader, values: str) -> bool:
     """Return whether one of some runs and processes failed."""
     ends = "{ ?p provio:exitCode ?c FILTER(?c != 0) } UNION { ?p provio:signal ?s }"

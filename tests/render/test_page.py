@@ -118,6 +118,7 @@ def test_a_click_shows_details_and_exactly_the_ancestors(browser):
     browser.open(render(document, "xcorr.h5"))
     one = item(browser, "decimate.py", kind="process")
     browser.click(one["x"], one["y"])
+    browser.ask("document.querySelector('.details .technical summary').click()")
     panel = browser.ask("document.querySelector('.details').innerText")
     for said in (
         "python3 decimate.py --factor 10",
@@ -282,7 +283,7 @@ def test_keys_walk_along_the_data(browser):
         browser.press(key)
         walked.append(browser.ask(heading))
     assert walked == ["xcorr.h5", "xcorr.py", "decimate.h5", "xcorr.py"]
-    assert browser.ask("document.querySelector('.spoken').textContent") == "process xcorr.py"
+    assert browser.ask("document.querySelector('.spoken').textContent") == "step xcorr.py"
     browser.press("\ue00c")
     assert browser.ask("given.handle.chosen()") is None
     browser.press("f")

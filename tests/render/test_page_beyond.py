@@ -34,6 +34,7 @@ def shown(browser: Browser) -> Browser:
     browser.window()
     browser.open(render(documents.chain_document(), "xcorr.h5"))
     assert browser.ask("given.handle.choose(args[0])", CHOSEN["iri"])
+    browser.ask("document.querySelector('.details .technical').open = true")
     return browser
 
 

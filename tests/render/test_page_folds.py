@@ -1,4 +1,4 @@
-"""What the page draws of many files, in a real Chromium: folds of repeated steps, chains, and names of files that are
+"""Many files on the page, in a real Chromium: folds of repeated steps, chains, and names of files that are
 short and distinct."""
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def test_a_long_chain_is_one_step_that_opens_in_order(browser: Browser) -> None:
 
 
 def test_names_are_the_shortest_distinct_paths(browser: Browser) -> None:
-    """One `out.csv` is just that; of several, as many folders as tell them apart; of two versions, the same name."""
+    """One `out.csv` is just that; of several, as many folders as make them distinct; of two versions, the same name."""
     paths = ("/a/x/out.csv", "/a/y/out.csv", "/b/y/out.csv", "/c/log", "/out.csv", "/d/a b\n.txt")
     browser.open(render(documents.named_document(*paths), "joined"))
     names = {one["name"] for one in browser.ask(ITEMS) if one["kind"] == "file"}

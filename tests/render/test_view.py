@@ -66,7 +66,7 @@ def test_page_says_what_the_document_says():
     assert data_of(page, "nodes") == document["nodes"]
     assert data_of(page, "edges") == document["edges"]
     started = "1 input of the programs that started these not shown"
-    for said in ("4 files", "3 processes", "3 programs", "412 system files hidden", started):
+    for said in ("4 files", "3 steps", "3 programs", "412 system files hidden", started):
         assert f"<span>{said}</span>" in page
     assert Page(page).texts == {"title": "xcorr.h5 – provio", "bdi": "xcorr.h5"}
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 OF_FILES = ("at", "run", "forward", "depth", "until", "roots", "stale")
 LEVELS = Choice(["folder", "file", "dataset", "process", "io"])  # process and io: aliases of --steps
 FOLDED = "Above this number, fold nodes by folder, program and rank."
+PREVIEW = "Include small pictures and the first rows of small tables."
 OPERATIONS = 5_000  # operations on files in a page, unless --level io requests more
 
 
@@ -46,12 +47,19 @@ class Drawn(NamedTuple):
 )
 @click.option("--steps", type=Choice(["process", "io"]), help="Show processes first, or single operations on files.")
 @click.option("--max-nodes", "most", type=Count(min=20), default=60, show_default=True, help=FOLDED)
+@click.option("--preview/--no-preview", default=True, show_default=True, help=PREVIEW)
 @click.option("--open", "show", is_flag=True, help="Open the page in a browser.")
 @walk_options
 @store_option
 @stoppable
 def command(
-    arguments: tuple[str, ...], output: str | None, most: int, show: bool, steps: str | None, **options: Any
+    arguments: tuple[str, ...],
+    output: str | None,
+    most: int,
+    preview: bool,
+    show: bool,
+    steps: str | None,
+    **options: Any,
 ) -> int:
     """Draw the lineage of files, or a whole RUN (default: the last), as one HTML page that needs no network.
 
@@ -66,6 +74,7 @@ def command(
     options["level"] = steps or options["level"]
     gc.disable()  # the process ends before a collection pays off
     drawn = (_of_files if _are_files(arguments) else _of_run)(arguments, {**options})
+    _add_marks(drawn, options["level"], preview)
     if not options["everything"]:
         from provio.ask import works
 
@@ -79,6 +88,19 @@ def command(
     if show and not _opened(output):
         terminal.complain(f"no browser was found: open {Path(output).absolute().as_uri()}")
     return drawn.code
+
+
+def _add_marks(drawn: Drawn, level: str | None, preview: bool) -> None:
+    """Add the parts of a document that only a page shows: failed steps, stale files, names of runs, previews."""
+    from provio.ask import marks, previews
+    from provio.trace.redact import Redaction
+
+    if level == "folder":
+        return
+    marks.add(drawn.reader, drawn.document)
+    if preview:
+        settings = session.settings()
+        previews.add(drawn.reader, drawn.document, Redaction(settings.redact_add, settings.redact_keep))
 
 
 def _page(drawn: Drawn, level: str | None, most: int) -> str:

@@ -20,6 +20,8 @@ from types import ModuleType
 from typing import Any, Final
 
 from jinja2 import Environment, FileSystemLoader
+from jinja2.utils import htmlsafe_json_dumps
+from markupsafe import Markup
 
 from provio.ask.document import ACTIVITIES, AGENTS, PARTS, PIPES, LineageDocument, only_launched, stale_reason
 from provio.base.errors import ProvioError
@@ -74,8 +76,8 @@ def _stand_in(name: str) -> ModuleType:
 COMPONENT_TEMPLATES: Final = Path(__file__).parent / "templates"
 SCRIPTS: Final = (
     "text", "pairs", "graph", "view", "description", "levels", "grouping", "folds", "layout", "motion",
-    "canvas_text", "legend", "painting", "pointer", "picture", "details", "timeline", "packed", "toolbar", "search",
-    "lineage",
+    "canvas_text", "legend", "painting", "overview", "pointer", "picture", "export", "details",
+    "timeline", "packed", "toolbar", "search", "lineage",
 )  # fmt: skip
 
 
@@ -148,7 +150,7 @@ FEW: Final = 2_000  # up to this number, the page contains the nodes as readable
 MOST_GAPS: Final = 100
 _NOUNS: Final = (
     ("file", "file", ""),
-    ("process", "process", "processes"),
+    ("process", "step", ""),
     ("program", "program", ""),
     ("pipe", "pipe", ""),
     ("part", "dataset or group", "datasets and groups"),
@@ -160,6 +162,7 @@ def render(document: LineageDocument, title: str, *, level: str = "file", most: 
     carried = compact.carried(document)
     network = network_class()(directed=True, cdn_resources="in_line")
     network.templateEnv = Environment(loader=FileSystemLoader([str(TEMPLATES)], encoding="utf-8"), autoescape=True)
+    network.templateEnv.filters["data"] = _data
     network.path = "page.html"
     plain = len(carried["nodes"]) <= FEW
     head = {key: value for key, value in carried.items() if key not in ("nodes", "edges")}
@@ -172,13 +175,21 @@ def render(document: LineageDocument, title: str, *, level: str = "file", most: 
         **_words(document, title),
         "head": head,
         "packed": "" if plain else packed(carried),
-        "options": {"level": level, "most": most, "wholePage": True},
+        "options": {"level": level, "most": most, "title": printable(title), "wholePage": True},
         "script": script(),
         "style": style(),
     }
     page = str(network.generate_html("page.html"))
     check_offline(page)
     return page
+
+
+def _data(value: Any) -> Markup:
+    """Return JSON for a script, in which no text of the document is part of the script.
+
+    Signs that only strings of JSON contain are escaped, so that `check_offline` finds calls of the script alone.
+    """
+    return htmlsafe_json_dumps(value).replace("(", "\\u0028").replace("@", "\\u0040")
 
 
 def _kind(type_: str) -> str:
@@ -220,6 +231,8 @@ def _summary(document: LineageDocument, kinds: Counter[str]) -> list[str]:
         parts.append(f"{plural(document['hidden'], 'system file')} hidden")
     if started := only_launched(document):
         parts.append(f"{started} not shown")
+    if "unmarked" in document:
+        parts.append(document["unmarked"])
     return parts
 
 

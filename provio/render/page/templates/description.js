@@ -15,9 +15,16 @@
       : kind === "io" ? [node.count && `×${node.count.toLocaleString("en")}`, node.bytes !== undefined && bytes(node.bytes)].filter(Boolean).join("  ")
       : kind === "file" ? (node.size !== undefined ? bytes(node.size) : place || "file") : kind === "program" ? "" : node.value !== undefined ? String(node.value) : node.type.toLowerCase();
     const target = graph.given.targets.has(node.iri);
-    return { id: node.iri, iri: node.iri, node, kind, kindName: KIND_NAMES[kind], name, second: visible(second), place, target, count: 1,
-      gaps: graph.given.gaps.get(node.iri) || [], faint: node.via === "carried" || node.via === "control", command: given.map(quote).join(" "),
-      facts: () => facts(graph, node, program, given) };
+    const runs = view.runs([view.place(node.iri)]);
+    return { id: node.iri, iri: node.iri, node, kind, kindName: KIND_NAMES[kind], name, second: visible(second), place, target, count: 1, runs,
+      marks: marks(graph, node), faint: node.via === "carried" || node.via === "control", command: given.map(quote).join(" "),
+      facts: () => facts(graph, node, given), technical: () => technical(node, program) };
+  }
+
+  // The marks of a node, each as [look, text].
+  function marks(graph, node) {
+    const gaps = graph.given.gaps.get(node.iri) || [];
+    return [...(node.failed ? [["failed", "failed"]] : []), ...(node.stale ? [["stale", "stale"]] : []), ...(gaps.length ? [["gap", "!"]] : []), ...(graph.given.notes.has(node.iri) || graph.given.notes.has(node.task) ? [["note", "note"]] : [])];
   }
 
   function shortName(view, node, kind) {
@@ -25,21 +32,27 @@
     return view.named(whole) + (kind === "part" ? inside : "");
   }
 
-  function facts(graph, node, program, given) {
-    const via = { carried: "carried: read earlier by the same process", control: "control: of a process that launched it", code: "code: of a program that ran" };
-    const elapsed = node.elapsed !== undefined ? `${(node.elapsed / 1e6).toLocaleString("en")} ms` : "";
-    return [
-      ["Path", node.path], ["Program", program && (program.path || program.label)], ["Command", given.map(quote).join(" ")], ["Source", node.source],
-      ["Status", node.status], ["Folder", node.cwd], ["Started", moment(node.start)], ["Ended", moment(node.end)], ["Took", took(node.start, node.end)],
-      ["Exit code", node.exitCode], ["Process", node.pid !== undefined && [node.pid, node.host].filter(Boolean).join(" on ")], ["Rank", node.rank],
-      ["Function", node.api], ["Calls", node.count?.toLocaleString("en")], ["Bytes", node.bytes?.toLocaleString("en")], ["Elapsed", elapsed],
+  function facts(graph, node, given) {
+    const elapsed = node.elapsed !== undefined ? `${(node.elapsed / 1e6).toLocaleString("en")} ms` : "", run = graph.runs.get(node.run);
+    return shown([
+      ["Failed", node.failed && (kindOf(node) === "process" ? node.failed : `made by a step that failed (${node.failed})`)], ["Stale", node.stale], ["Changed", node.changed],
+      ...(graph.given.gaps.get(node.iri) || []).map((reason) => ["Not observed", reason]), ...[node.iri, node.task, node.run].flatMap((iri) => graph.given.notes.get(iri) || []).map((text) => ["Note", text]),
+      ["Path", node.path], ["Command", given.map(quote).join(" ")], ["Source", node.source], ["Status", node.status], ["Folder", node.cwd],
+      ["Started", moment(node.start)], ["Took", took(node.start, node.end)], ["Exit code", node.exitCode], ["Calls", node.count?.toLocaleString("en")], ["Bytes", node.bytes?.toLocaleString("en")], ["Elapsed", elapsed],
       ["Size", node.size !== undefined && `${bytes(node.size)} (${node.size.toLocaleString("en")} bytes)`], ["Modified", moment(node.modified ?? modified(node.iri))],
       ...(node.checkpoints || []).map((one) => ["Checkpoint", [one.step !== undefined && `step ${one.step}`, ...(one.metrics || []).map((metric) => `${metric.name} ${metric.value}`)].filter(Boolean).join(", ") || "yes"]),
-      ["Value", node.value], ["Step", node.step], ["Via", via[node.via]], ["Changed", node.changed], ["Run", node.run && local(node.run)],
-      ...(graph.given.gaps.get(node.iri) || []).map((reason) => ["Gap", reason]),
-      ...[node.iri, node.task, node.run].flatMap((iri) => graph.given.notes.get(iri) || []).map((text) => ["Note", text]),
-    ].filter(([, value]) => value !== undefined && value !== "" && value !== false && value !== null).map(([key, value]) => [key, visible(value)]);
+      ["Value", node.value], ["Step", node.step], ["Run", run ? [run.title, moment(run.start)].filter(Boolean).join(", ") : node.run && local(node.run)],
+    ]);
   }
+
+  // The facts behind "Details".
+  function technical(node, program) {
+    const via = { carried: "carried: read earlier by the same process", control: "control: of a process that launched it", code: "code: of a program that ran" };
+    return shown([["Type", node.type], ["Program", program && (program.path || program.label)], ["Ended", moment(node.end)], ["Process", node.pid !== undefined && [node.pid, node.host].filter(Boolean).join(" on ")],
+      ["Rank", node.rank], ["Function", node.api], ["Via", via[node.via]], ["Run", node.run && local(node.run)]]);
+  }
+
+  const shown = (rows) => rows.filter(([, value]) => value !== undefined && value !== "" && value !== false && value !== null).map(([key, value]) => [key, visible(value)]);
 
   provioLineage.described = described;
 })();

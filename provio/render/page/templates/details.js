@@ -1,7 +1,12 @@
-/* The panel of details of the chosen node or fold: its facts, neighbours and IRI, and a SPARQL query for it. */
+/* The panel of the chosen node or fold: its content, facts and neighbours; behind "Details" its type and IRI, and a SPARQL
+ * query for it. */
 "use strict";
 (() => {
   const MOST = 40;
+  const KINDS = { file: "File", process: "Step", program: "Program" };
+  // The lists of neighbours by the kind of a node: titles of those that are steps, and of the others, before and after it.
+  const LISTS = { file: [["Made by", "Came from"], ["Read by", "Went into"]], process: [["Follows", "Reads"], ["Leads to", "Makes"]] };
+  const OTHERS = [["Made by", "Came from"], ["Used by", "Went into"]];
 
   class Details {
     constructor(aside, calls) {
@@ -14,9 +19,8 @@
       if (!item) return this.aside.replaceChildren();
       const { make } = provioLineage;
       const shut = this.#button("✕", () => this.calls.close(), { class: "shut", "aria-label": "Close the details", title: "Close (Esc)" });
-      const head = [shut, make("p", { class: `kind ${item.kind}` }, item.fold ? "Fold" : item.node.type + (item.target ? ", target of the query" : "")), make("h2", { dir: "auto" }, item.name)];
-      const facts = make("dl", {}, ...item.facts().flatMap(([key, value]) => [make("dt", {}, key), make("dd", { dir: "auto", class: key.toLowerCase().replace(" ", "-") }, value)]));
-      this.aside.replaceChildren(...head, this.#actions(item, view), facts, ...(item.fold ? this.#inside(item, view) : this.#node(item, view, level)));
+      const head = [shut, make("p", { class: `kind ${item.kind}` }, (item.fold ? `${item.count.toLocaleString("en")} × ${item.kindName.replace(/.* times /, "")}` : KINDS[item.kind] || item.node.type) + (item.target ? ", which the page is about" : "")), make("h2", { dir: "auto" }, item.name)];
+      this.aside.replaceChildren(...head, this.#actions(item, view), ...preview(item.node && view.graph.given.previews[item.iri]), facts(item.facts()), ...(item.fold ? this.#inside(item, view) : this.#node(item, view, level)));
       this.aside.scrollTop = 0;
     }
 
@@ -60,14 +64,26 @@
       const { make } = provioLineage, at = view.place(item.iri), found = [];
       const ways = view.ways([at]), ends = (next) => [...new Set(next.of(at))];
       if (item.node.command) found.push(make("p", { class: "left-out" }, "Left out of this page. Shown by:"), make("pre", { dir: "auto" }, item.node.command), this.#copy("Copy", item.node.command));
-      found.push(this.#list(`Came from (${ways.back.size.toLocaleString("en")} in all)`, ends(view.before), view, "back"));
-      found.push(this.#list(`Went into (${ways.on.size.toLocaleString("en")} in all)`, ends(view.after), view, "on"));
-      if (item.node.type === "Fold") return found;
-      const iris = new Set([item.iri, ...(item.node.phases || []), item.node.process, item.node.task].filter(Boolean));
-      found.push(make("h3", {}, "IRI"), ...[...iris].slice(0, 4).map((iri) => make("p", { class: "iri" }, iri)), this.#copy("Copy IRI", item.iri));
-      const query = (this.calls.sparql || sparql)(item.node, level);
-      found.push(make("h3", {}, "SPARQL"), make("pre", { class: "sparql" }, query), this.#copy("Copy SPARQL", query));
+      (LISTS[item.kind] || OTHERS).forEach(([steps, others], way) => {
+        const near = ends(way ? view.after : view.before), look = way ? "on" : "back", is = (at) => view.kinds[at] === "process", runs = (at) => view.kinds[at] === "program";
+        for (const [title, places] of [[steps, near.filter(is)], [others, near.filter((at) => !is(at) && !runs(at))], [way ? "Run by" : "Program", near.filter(runs)]]) if (places.length) found.push(this.#list(`${title} (${places.length.toLocaleString("en")})`, places, view, look));
+      });
+      const all = (reached, title, look) => make("span", { class: look }, `${title} ${reached.size.toLocaleString("en")} in all`);
+      found.push(make("p", { class: "all" }, all(ways.back, "Came from", "back"), " · ", all(ways.on, "went into", "on")));
+      if (item.node.type !== "Fold") found.push(this.#technical(item, level));
       return found;
+    }
+
+    // The facts for readers who know the record.
+    #technical(item, level) {
+      const { make } = provioLineage, box = make("details", { class: "technical" }, make("summary", {}, "Details"), facts(item.technical()));
+      const iris = new Set([item.iri, ...(item.node.phases || []), item.node.process, item.node.task].filter(Boolean));
+      box.append(make("h3", {}, "IRI"), ...[...iris].slice(0, 4).map((iri) => make("p", { class: "iri" }, iri)), this.#copy("Copy IRI", item.iri));
+      const query = (this.calls.sparql || sparql)(item.node, level);
+      box.append(make("h3", {}, "SPARQL"), make("pre", { class: "sparql" }, query), this.#copy("Copy SPARQL", query));
+      box.open = this.technical || false;
+      box.addEventListener("toggle", () => { this.technical = box.open; });
+      return box;
     }
 
     #list(title, places, view, way = "") {
@@ -81,6 +97,21 @@
       const box = make("details", { class: way, open: "" }, make("summary", {}, title), make("ul", {}, ...entries));
       return box;
     }
+  }
+
+  const facts = (rows) => {
+    const { make } = provioLineage;
+    return make("dl", {}, ...rows.flatMap(([key, value]) => [make("dt", {}, key), make("dd", { dir: "auto", class: key.toLowerCase().replace(" ", "-") }, value)]));
+  };
+
+  // The content of a file: a picture, or its first rows or lines.
+  function preview(found) {
+    const { make, visible } = provioLineage;
+    if (!found) return [];
+    const inner = found.kind === "picture" ? make("img", { src: found.data, alt: "The content of this file" })
+      : found.kind === "text" ? make("pre", { dir: "auto" }, found.text.split("\n").map(visible).join("\n") + (found.more ? "\n…" : ""))
+        : make("table", {}, ...found.rows.map((row, at) => make("tr", {}, ...row.map((cell) => make(at ? "td" : "th", { dir: "auto" }, visible(cell))))), ...(found.more ? [make("tr", {}, make("td", {}, "…"))] : []));
+    return [make("div", { class: "preview", tabindex: "0", role: "region", "aria-label": "Content" }, inner)];
   }
 
   // For pages opened from a file, which may not write to the clipboard directly.

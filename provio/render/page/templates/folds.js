@@ -169,8 +169,15 @@
       const names = fold.chain ? fold.members.filter((at) => this.view.kinds[at] === "file").map((at) => this.view.item(list[at].iri).name) : [];
       const second = names.length ? `${names[0]} … ${names.at(-1)}` : kind === "file" && sizes ? `${bytes(sizes)} in all` : kind === "process" && from ? took(from, to) : noun;
       return { id, fold, kind, kindName: `${fold.count.toLocaleString("en")} times ${noun}`, name: fold.name, second, place: "", target: false,
-        count: fold.count, gaps: [], faint: false, command: "", facts: () => [["Holds", `${fold.count.toLocaleString("en")} × ${noun}`],
+        count: fold.count, marks: this.#marked(fold), runs: this.view.runs(fold.members), faint: false, command: "", technical: () => [], facts: () => [["Holds", `${fold.count.toLocaleString("en")} × ${noun}`],
           ["Size", sizes ? `${bytes(sizes)} (${sizes.toLocaleString("en")} bytes)` : ""], ["From", moment(from)], ["To", moment(to)]].filter(([, value]) => value) };
+    }
+
+    // The marks of a fold: how many of its nodes have each.
+    #marked({ members }) {
+      const { list, graph } = this.view, marks = [["failed", "failed"], ["stale", "stale"]].map(([key, name]) => [key, name, members.filter((at) => list[at][key]).length]);
+      const gaps = members.some((at) => graph.given.gaps.has(list[at].iri));
+      return [...marks.filter(([, , count]) => count).map(([key, name, count]) => [key, `${count.toLocaleString("en")} ${name}`]), ...(gaps ? [["gap", "!"]] : [])];
     }
 
     // The drawn items: closed folds, and indices of nodes.

@@ -8,7 +8,7 @@
     declared: "Configuration Hyperparameter Setting Metric Accuracy Loss Checkpoint Environment Domain",
   };
   const KIND = new Map(Object.entries(KINDS).flatMap(([kind, types]) => types.split(" ").map((type) => [type, kind])));
-  const KIND_NAMES = { file: "file", process: "process", program: "program", pipe: "pipe or socket", part: "dataset or group",
+  const KIND_NAMES = { file: "file", process: "step", program: "program", pipe: "pipe or socket", part: "dataset or group",
     io: "I/O", declared: "configuration, metric, checkpoint", other: "other" };
   // The predicates, the most specific first, with the tie as which each is drawn.
   const DRAWN = new Map(Object.entries({
@@ -31,7 +31,8 @@
 
   class Graph {
     constructor(given) {
-      this.given = { target: given.target, targets: new Set(given.targets || [given.target]), gaps: new Map(), notes: new Map() };
+      this.given = { target: given.target, targets: new Set(given.targets || [given.target]), gaps: new Map(), notes: new Map(), previews: given.previews || {} };
+      this.runs = new Map(Object.entries(given.runNames || {}).map(([iri, run], at) => [iri, { ...run, number: at + 1 }]));
       this.index = new Map(); // the number of each IRI
       this.list = []; // the nodes by number; undefined for an IRI that is only the end of an edge
       this.kinds = [];

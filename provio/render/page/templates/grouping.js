@@ -3,6 +3,7 @@
 "use strict";
 (() => {
   const { Pairs, LEADING } = provioLineage;
+  const ENOUGH = 200; // neighbours of a node that are compared
   const LONG = 8; // nodes: shorter chains are not folded
   const folder = (path) => path.slice(0, path.lastIndexOf("/")) || "/";
   const split = (indices, key) => {
@@ -41,7 +42,7 @@
     // The programs of the processes next to a node; next to a process also the folders of its files.
     #neighbours(at, next) {
       const { kinds, list } = this.view, found = new Set(), process = kinds[at] === "process";
-      for (const other of next.of(at)) {
+      for (const other of next.of(at).subarray(0, ENOUGH)) {
         const near = this.programs[other] || process && kinds[other] === "file" && !this.#alone(list[other]) && this.#place(list[other].path);
         if (near) found.add(near);
       }
@@ -84,9 +85,9 @@
     const tries = [...depths.map((deep) => [deep, true, 3]), ...depths.map((deep) => [deep, false, 2])];
     let best = null;
     for (const [deep, ways, least] of tries) {
+      if (best && (best.items <= most >> 1 || !ways && best.items <= most)) break;
       const groups = new Groups(view, programs, deep, ways, inside), all = groups.all();
       const items = all.reduce((sum, { length }) => sum + (length < least ? length : 1), chained.length);
-      if (best && (best.items <= most >> 1 || !ways && best.items <= most)) break;
       if (!best || items < best.items) best = { groups, all, least, items };
     }
     return [...chained, ...best.all.map((members) => {

@@ -5,7 +5,7 @@
  * that does not fit is never wrapped, but moved. The same graph gives the same picture. */
 "use strict";
 (() => {
-  const BETWEEN_LAYERS = 64, BESIDE = 20, BETWEEN_BLOCKS = 24, LEGIBLE = 0.7, LIGHT = 0.01, COLUMN = 60;
+  const BETWEEN_LAYERS = 44, BESIDE = 20, BETWEEN_BLOCKS = 24, LEGIBLE = 0.7, LIGHT = 0.01, COLUMN = 60;
 
   /* sizes: [[width, height]]; edges: [[from, to]] of places in sizes; light: a Set of places that stand near the others
    * without pulling them out of line; room: [width, height] of the window. Out: { x, y, size, across, scale, bends }: for

@@ -17,6 +17,7 @@
  *            chosen     (node or null) → called when another node is selected
  *            sparql     (node) → the query in the details; default: the statements about the node and its neighbours
  *            tabs       false: no timeline       tools: false: no toolbar
+ *            title      of saved pictures; default: the label of the target
  *            wholePage  true: keys work in the whole page, and its theme is light or dark, too
  * handle     add(document)            adds nodes and edges; existing ones keep their state
  *            choose(iri or null)      selects a node and opens the folds that contain it
@@ -26,6 +27,7 @@
  *            level(name) · tab("graph" | "times") · theme("auto" | "light" | "dark") · fit()
  *            open(id) · close(id)     opens or closes a fold, by its id of items()
  *            items()                  the drawn items: [{ id, iri?, fold?, count, x, y, width, height }], x and y on the page
+ *            image("svg" | "png")     a Promise of the whole picture as a Blob
  *            drawn                    a Promise, resolved when the first picture is drawn
  *
  * All text of a document is set as text, never as markup. Only `expand` may make network requests.
@@ -34,6 +36,7 @@
 function provioLineage(element, document_, options = {}) {
   const { make, Graph, Folds, arrange, Picture, Details, Times } = provioLineage;
   const graph = new Graph(document_);
+  const title = options.title || graph.node(document_.target)?.label || "lineage";
   const most = options.most || 60, mostDrawn = options.drawn || 1500;
   const levels = options.levels || graph.levels();
   let level = levels.includes(options.level) ? options.level : levels[0];
@@ -47,10 +50,10 @@ function provioLineage(element, document_, options = {}) {
   const stage = make("div", { class: "stage" });
   const aside = make("aside", { class: "details", "aria-label": "Details", hidden: "" });
   const bar = provioLineage.toolbar({ seek: seek.box, tabs: options.tabs !== false, levels, level, hidden: options.tools === false },
-    { tab, level: setLevel, zoom: (by) => picture.zoom(by), fit, fold: foldAll, theme: nextTheme });
+    { tab, level: setLevel, zoom: (by) => picture.zoom(by), fit, fold: foldAll, theme: nextTheme, save });
   root.append(bar, make("div", { class: "body" }, stage, aside), provioLineage.legend(graph, element.clientWidth > 900 && element.clientHeight > 460), spoken);
   element.replaceChildren(root);
-  const picture = new Picture(stage, { pick: choose, open: toggle });
+  const picture = new Picture(stage, { pick: choose, open: toggle, hover });
   const times = new Times(stage, { pick: (iri) => choose(iri) });
   const details = new Details(aside, { choose, toggle, expand: options.expand && expand, sparql: options.sparql,
     close: () => choose(null), hold: (id) => folds.holding(id) });
@@ -92,6 +95,21 @@ function provioLineage(element, document_, options = {}) {
     picture.mark(chosen === null ? null : folds.shown(chosen), ways && folds.marks(ways));
     times.mark(chosen, ways);
   }
+
+  // Marks the ancestors and descendants of an item below the pointer, unless an item is chosen.
+  function hover(id) {
+    if (chosen !== null) return;
+    const ways = id === null || !folds.has(id) ? null : view.ways(folds.members(id));
+    picture.mark(ways ? id : null, ways && folds.marks(ways));
+  }
+
+  async function save(form) {
+    const blob = await image(form);
+    provioLineage.save(blob, `${title}.${form}`);
+    spoken.textContent = `saved as ${form.toUpperCase()}`;
+  }
+
+  const image = (form) => provioLineage.exported(picture, form, title);
 
   function choose(id) {
     if (id !== null && !folds.has(id)) {
@@ -245,6 +263,6 @@ function provioLineage(element, document_, options = {}) {
   return {
     add, choose, tab, theme, fit, level: setLevel, search: (text) => view.search(text), chosen: () => chosen,
     ways: (iri) => view.ways(folds.members(iri)).iris(), open: (id) => !folds.isOpen(id) && toggle(id), close: (id) => folds.isOpen(id) && toggle(id),
-    items: () => picture.items(), drawn: picture.drawn, marked: () => picture.marked(),
+    items: () => picture.items(), image, drawn: picture.drawn, marked: () => picture.marked(),
   };
 }

@@ -2,7 +2,7 @@
 (async function () {
   "use strict";
   const began = performance.now();
-  const whole = given.packed ? await provioLineage.unpack(given.packed) : { ...given.head, nodes: given.nodes, edges: given.edges };
+  const whole = given.packed ? Object.assign(await provioLineage.unpack(given.packed), given.head) : { ...given.head, nodes: given.nodes, edges: given.edges };
   given.handle = provioLineage(document.getElementById("graph"), whole, given.options);
   given.drawn = { began, stood: await given.handle.drawn };
 })();

@@ -1,7 +1,7 @@
 /* Paints the nodes and lines of a picture in the window on its canvas. */
 "use strict";
 (() => {
-  const { LOOKS, TIES, LEADING } = provioLineage;
+  const { LOOKS, MARKS, RUNS, inkOn, TIES, LEADING } = provioLineage;
   const LEADS = new Set(TIES.slice(0, LEADING));
 
   class Painting {
@@ -90,12 +90,12 @@
       const round = item.kind === "process" ? 22 : item.kind === "program" ? 15 : item.kind === "io" ? 12 : 6;
       const line = looks[`--${item.kind}`], fill = item.target ? line : looks[`--${item.kind}-fill`];
       ctx.globalAlpha = this.marks && !mark && !chosen ? 0.22 : 1;
-      const border = chosen ? looks["--text"] : mark ? looks[mark.back ? "--back" : "--on"] : line;
-      ctx.lineWidth = chosen ? 3.4 : mark ? 2.6 : item.target ? 2.5 : 1.3;
+      const failed = item.node?.failed, border = chosen ? looks["--text"] : mark ? looks[mark.back ? "--back" : "--on"] : failed ? looks["--failed"] : item.node?.stale ? looks["--warning"] : line;
+      ctx.lineWidth = chosen ? 3.4 : mark ? 2.6 : failed || item.target ? 2.5 : 1.3;
       ctx.strokeStyle = border;
       ctx.fillStyle = fill;
       if (node.many) for (const step of [8, 4]) this.#box(left + step, top - step, width, height, round);
-      if (item.kind === "pipe") ctx.setLineDash([5, 3]);
+      if (item.kind === "pipe" || item.node?.stale) ctx.setLineDash([5, 3]);
       this.#box(left, top, width, height, round);
       ctx.setLineDash([]);
       if (this.at.scale * 14 < 3.5) return; // too small to read
@@ -108,19 +108,39 @@
         this.#text(`11px ${looks.face}`, item.second, x, node.y + 10, room);
       }
       if (node.many) this.#badge(`×${node.many.toLocaleString("en")}`, left + width + 4, top - 6, line);
-      if (item.gaps.length) this.#badge("!", left + 6, top + 2, looks["--warning"]);
+      let at = left + 4;
+      for (const [look, text] of item.marks) at += this.#badge(text, at, top - 4, looks[MARKS[look]], true) + 3;
+      if (item.runs.length) this.#run(item.runs, left + 2, top + height + 3);
     }
 
-    #badge(text, x, y, colour) {
+    // A line with the number of a run, and its name and time.
+    paintRun(run, x, y) {
+      const { ctx, looks } = this;
+      this.#run([run], x, y);
+      Object.assign(ctx, { textAlign: "left", fillStyle: looks["--text"], font: `12px ${looks.face}` });
+      ctx.fillText(provioLineage.visible([run.title, provioLineage.moment(run.start)].filter(Boolean).join(", ")), x + 36, y);
+    }
+
+    // The number of the run on its colour; of several runs a plus sign.
+    #run(runs, x, y) {
+      const one = runs.length === 1 ? runs[0] : null, { looks } = this, colour = one ? RUNS[(one.number - 1) % RUNS.length] : looks["--quiet"];
+      this.#badge(one ? String(one.number) : "+", x, y, colour, true, one ? inkOn(colour) : looks["--on-target"]);
+    }
+
+    // Returns its width; `from`: x is its left side, not its middle.
+    #badge(text, x, y, colour, from = false, ink = this.looks["--on-target"]) {
       const { ctx, looks } = this;
       ctx.font = `700 12px ${looks.face}`;
       const width = Math.max(18, this.letters.measure(ctx, ctx.font, text) + 12);
+      const middle = from ? x + width / 2 : x;
+      ctx.textAlign = "center";
       ctx.fillStyle = colour;
       ctx.beginPath();
-      ctx.roundRect(x - width / 2, y - 9, width, 18, 9);
+      ctx.roundRect(middle - width / 2, y - 9, width, 18, 9);
       ctx.fill();
-      ctx.fillStyle = looks["--on-target"];
-      ctx.fillText(text, x, y + 0.5);
+      ctx.fillStyle = ink;
+      ctx.fillText(text, middle, y + 0.5);
+      return width;
     }
 
     #box(left, top, width, height, round) {

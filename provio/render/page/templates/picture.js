@@ -21,6 +21,7 @@
       this.drawn = new Promise((done) => { this.first = done; });
       this.letters = new provioLineage.Lettering();
       this.motion = new provioLineage.Motion(this.canvas, () => this.draw());
+      this.overview = new provioLineage.Overview(this);
       new provioLineage.Pointing(this);
       new ResizeObserver(() => this.size()).observe(stage);
     }
@@ -167,6 +168,9 @@
 
     focus() { this.canvas.focus({ preventScroll: true }); }
 
+    // Whether marking takes less time than a frame.
+    isQuick() { return this.nodes.length + this.edges.length < SLOW; }
+
     hit(x, y) {
       const px = (x - this.at.x) / this.at.scale, py = (y - this.at.y) / this.at.scale, more = Math.min(12, 3 / this.at.scale);
       return this.nodes.find((node) => Math.abs(px - node.x) <= node.width / 2 + more && Math.abs(py - node.y) <= node.height / 2 + more);
@@ -187,7 +191,7 @@
     }
 
     #move() {
-      if (this.nodes.length + this.edges.length < SLOW) return this.draw();
+      if (this.isQuick()) return this.draw();
       this.motion.go();
       this.#soon();
     }
@@ -214,6 +218,7 @@
       ctx.fillRect(0, 0, canvas.width, canvas.height);
       ctx.setTransform(ratio * scale, 0, 0, ratio * scale, ratio * x, ratio * y);
       new provioLineage.Painting(ctx, looks, this).paint(canvas.width / ratio, canvas.height / ratio);
+      this.overview.paint(looks);
       if (canvas.width) this.first(performance.now());
     }
   }

@@ -1,6 +1,8 @@
 /* Handles mouse, pen and touch on a picture: move, zoom, select, open, and a tooltip for the item below. */
 "use strict";
 (() => {
+  const REST = 120; // milliseconds
+
   class Pointing {
     constructor(picture) {
       this.picture = picture;
@@ -16,7 +18,7 @@
       canvas.addEventListener("pointerdown", (event) => { canvas.setPointerCapture(event.pointerId); fingers.set(event.pointerId, at(event)); if (fingers.size === 1) moved = false; });
       canvas.addEventListener("pointermove", (event) => {
         const [x, y] = at(event);
-        if (!fingers.has(event.pointerId)) return this.#point(x, y);
+        if (!fingers.has(event.pointerId)) return event.pointerType === "touch" ? undefined : this.#point(x, y);
         const [oldX, oldY] = fingers.get(event.pointerId), others = [...fingers].filter(([id]) => id !== event.pointerId);
         if (!moved && Math.hypot(x - oldX, y - oldY) < 4) return;
         moved = picture.moved = true;
@@ -34,18 +36,27 @@
       };
       canvas.addEventListener("pointerup", up);
       canvas.addEventListener("pointercancel", up);
-      canvas.addEventListener("pointerleave", () => { this.tip.hidden = true; });
+      canvas.addEventListener("pointerleave", () => { this.tip.hidden = true; this.#hover(null); });
       canvas.addEventListener("wheel", (event) => { event.preventDefault(); picture.zoom(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.0015)), ...at(event)); }, { passive: false });
+    }
+
+    // Marks ancestors and descendants of the item below a resting pointer.
+    #hover(id) {
+      if (id === this.below || !this.picture.isQuick()) return;
+      this.below = id;
+      clearTimeout(this.rest);
+      this.rest = setTimeout(() => this.picture.calls.hover(id), REST);
     }
 
     #point(x, y) {
       const { picture, picture: { stage } } = this;
       const found = picture.hit(x, y);
       picture.canvas.style.cursor = found ? "pointer" : "grab";
+      this.#hover(found ? found.id : null);
       this.tip.hidden = !found;
       if (!found) return;
       const { make } = provioLineage, { item } = found;
-      this.tip.replaceChildren(make("b", { dir: "auto" }, item.place + item.name), make("span", {}, item.fold ? `${item.kindName}: click to open` : item.node.type + (item.target ? ", the target" : "")),
+      this.tip.replaceChildren(make("b", { dir: "auto" }, item.place + item.name), make("span", {}, item.fold ? `${item.kindName}: click to open` : [item.kindName, ...item.marks.map(([, text]) => text)].join(", ")),
         ...(item.command ? [make("code", { dir: "auto" }, item.command.slice(0, 300))] : []));
       const left = Math.min(x + 14, stage.clientWidth - this.tip.offsetWidth - 8), top = y + 18 + this.tip.offsetHeight > stage.clientHeight ? y - this.tip.offsetHeight - 12 : y + 18;
       this.tip.style.transform = `translate(${Math.max(4, left)}px, ${Math.max(4, top)}px)`;

@@ -9,8 +9,8 @@
       const { make } = provioLineage;
       this.stage = stage;
       this.calls = calls;
-      this.canvas = make("canvas", { class: "times", tabindex: "0", role: "application", "aria-label": "Time line of processes: arrow keys go from process to process, Enter opens a program" });
-      this.none = make("p", { class: "none" }, "No process with a time is in this picture.");
+      this.canvas = make("canvas", { class: "times", tabindex: "0", role: "application", "aria-label": "Time line of steps: arrow keys go from step to step, Enter opens a program" });
+      this.none = make("p", { class: "none" }, "No step with a time is in this picture.");
       stage.append(this.canvas, this.none);
       this.open = new Set();
       this.top = 0;

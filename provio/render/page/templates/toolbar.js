@@ -2,8 +2,8 @@
 "use strict";
 (() => {
   const LEVELS = {
-    file: ["Files", "Files and processes (l: next)"],
-    process: ["Processes", "Data flow from process to process (l: next)"],
+    file: ["Files", "Files and steps (l: next)"],
+    process: ["Steps", "Data flow from step to step (l: next)"],
     dataset: ["Datasets", "Objects inside files (l: next)"],
     io: ["I/O", "I/O activities on each file (l: next)"],
   };
@@ -26,13 +26,15 @@
     const group = (label, names, now, action) => make("div", { class: "switch", role: "group", "aria-label": label },
       ...names.map(([id, name, title]) => button(name, title, () => action(id), { "data-id": id, "aria-pressed": id === now })));
     const tabs = shown.tabs ? [group("Picture", [["graph", "Graph", "The graph"],
-      ["times", "Time line", "When each process ran (t)"]], "graph", calls.tab)] : [];
+      ["times", "Time line", "When each step ran (t)"]], "graph", calls.tab)] : [];
     const switches = shown.levels.length > 1 ? [group("Level", shown.levels.map((name) => [name, LEVELS[name][0], LEVELS[name][1]]), shown.level, calls.level)] : [];
     const made = make("div", { class: "tools", role: "toolbar", "aria-label": "Lineage" }, shown.seek, ...tabs, ...switches,
       make("div", { class: "switch", role: "group", "aria-label": "Zoom" },
-        button("−", "Smaller (-)", () => calls.zoom(0.8), { "aria-label": "Smaller" }), button("+", "Larger (+)", () => calls.zoom(1.25), { "aria-label": "Larger" }),
+        button("−", "Smaller (-)", () => calls.zoom(0.8), { "aria-label": "Smaller", class: "zoom" }), button("+", "Larger (+)", () => calls.zoom(1.25), { "aria-label": "Larger", class: "zoom" }),
         button("Fit", "The whole graph (f)", calls.fit)),
       button("Fold", "Fold or unfold all groups (g)", calls.fold, { class: "fold" }),
+      make("div", { class: "switch", role: "group", "aria-label": "Save the picture" },
+        button("SVG", "Save the picture as SVG", () => calls.save("svg"), { class: "save svg" }), button("PNG", "Save the picture as PNG", () => calls.save("png"), { class: "save png" })),
       button("◐", "Light or dark (d)", calls.theme, { "aria-label": "Light or dark" }));
     if (shown.hidden) made.hidden = true;
     return made;

@@ -5,7 +5,10 @@
   const { LEADING, Neighbours, TIES } = provioLineage;
   const SAME = TIES.indexOf("same");
   const ofFile = (iri) => iri.split("#", 1)[0];
-  const wholePath = (path) => path.split("#", 1)[0].replace(/(?<=.)\/+$/, "");
+  const wholePath = (path) => {
+    const whole = path.includes("#") ? ofFile(path) : path;
+    return whole.endsWith("/") ? whole.replace(/(?<=.)\/+$/, "") : whole;
+  };
 
   // The result of a walk: indices of the view's list; `has` tests an IRI.
   class Reached {
@@ -41,6 +44,17 @@
       if (!same || same.size < 2) return last || "/";
       same.found ||= provioLineage.shortest(same);
       return same.found.get(path) ?? last;
+    }
+
+    // The runs of nodes: of a step its own, of a file those of the steps that made it.
+    runs(places) {
+      const { kinds, list, before: { begin, other }, graph: { runs } } = this, found = new Set();
+      if (runs.size < 2) return [];
+      for (const at of places) {
+        if (kinds[at] === "process") found.add(list[at].run);
+        else if (kinds[at] === "file") for (let edge = begin[at]; edge < begin[at + 1]; edge++) if (kinds[other[edge]] === "process") found.add(list[other[edge]].run);
+      }
+      return [...found].map((run) => runs.get(run)).filter(Boolean);
     }
 
     #byName() {
