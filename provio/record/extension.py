@@ -45,7 +45,8 @@ def load(shell: Any) -> None:
         session.restore()
         terminal.note(f"provio: nothing is recorded: {error}")
         return
-    terminal.note(f"provio: {message}")
+    for line in f"provio: {message}".splitlines():
+        terminal.note(line)
     if session.name:
         _sessions.append(session)
 
