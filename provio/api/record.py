@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -283,6 +283,37 @@ class Store:
         found = of_names(Verifier(reader, contents), [os.fspath(name) for name in names])
         rows = ([one.state, os.fsdecode(one.path), one.word or None, one.run or None] for one in found)
         return Rows(("state", "path", "word", "run"), rows)
+
+    def find(
+        self,
+        what: str | os.PathLike[str] | None = None,
+        *,
+        sha256: str | None = None,
+        parameters: Mapping[str, object] | None = None,
+        packages: Sequence[str] = (),
+        everything: bool = False,
+    ) -> Rows:
+        """Return files, runs, programs and Tasks with a text or pattern in their names, command lines or notes, or
+        files with the content of the file `what`; in the runs with these parameters (None: any value) and packages.
+
+        Columns: kind, name, time, bytes, run, how (why it was found), iri; newest first in each kind. `notes` of the
+        rows are lines about possible further matches. Raises NothingKnown if nothing is found, BadQuery for wrong
+        arguments.
+        """
+        import click
+
+        from provio.ask import finding
+        from provio.render import found as report
+        from provio.render.records import TABLES
+
+        text = None if what is None else os.fspath(what)
+        given = [name if value is None else f"{name}={_text(value)}" for name, value in (parameters or {}).items()]
+        wanted = finding.Wanted(text, sha256, tuple(given), tuple(packages), everything=everything)
+        try:
+            answer = finding.find(wanted, str(self._home.project), self._open())
+        except click.UsageError as error:
+            raise BadQuery(error.message) from None
+        return Rows(TABLES["find"].names, map(report.cells, answer.found), answer.notes)
 
     def diff(self, first: str, second: str) -> Rows:
         """Return the settings in which two runs differ: configuration, key, first, second (None: there is none).

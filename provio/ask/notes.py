@@ -59,8 +59,8 @@ def is_on_run(note: Note) -> bool:
 def matches(text: str, glob: str) -> bool:
     """Return whether a text matches a pattern, without regard to case; a pattern without `*`, `?` and `[` may occur
     anywhere in the text."""
-    folded_, wanted = text.casefold(), glob.casefold()
-    return fnmatchcase(folded_, wanted) if set(wanted) & set("*?[") else wanted in folded_
+    lower, wanted = text.lower(), glob.lower()
+    return fnmatchcase(lower, wanted) if set(wanted) & set("*?[") else wanted in lower
 
 
 def line(note: Note) -> str:

@@ -31,6 +31,12 @@ def nothing_known(reader: Rows, subject: str, reason: str = "") -> NothingKnown:
     return NothingKnown(f"nothing is recorded of {subject}" + (f": {reason}" if reason else ""))
 
 
+def nothing_known_of(reader: Rows, problem: str, remedy: str) -> NothingKnown:
+    """Return the error for an answer without a row; `NotYet` if a run in progress may still give one."""
+    as_of = as_of_text(reader)
+    return NotYet(f"{problem} {as_of}: try again later") if as_of else NothingKnown(f"{problem}: {remedy}")
+
+
 def as_of_text(reader: object) -> str:
     """Return the moment that the answers describe, with the runs in progress; empty if no run is in progress."""
     return str(getattr(reader, "as_of", ""))

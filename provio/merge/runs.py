@@ -28,6 +28,7 @@ from provio.settings.lock import Lock
 from provio.settings.schema import Config
 from provio.store import Writer, implied, open_writer, served, user_vocabulary, writing
 from provio.trace import collect, digests, failed_start, hash_requests, liveness, rank_end, run_source
+from provio.trace import notes as trace_notes
 from provio.trace import read as traces
 from provio.trace.run_facts import Trace
 
@@ -93,6 +94,7 @@ def merge(
         work.copy_earlier()
         lost = store.is_new and (home.snapshots / "current").exists()  # the store was deleted: merge all runs again
         work.all(home.run_folders() if wanted is None or lost else wanted, progress)
+        noted = trace_notes.state(home)
         work.unpublished |= notes.update(store, home)
         if rebuild or publish or work.unpublished or not (home.snapshots / "current").exists():
             store.publish()
@@ -100,6 +102,8 @@ def merge(
             home.words_left.unlink(missing_ok=True)
         removal.clear(home)
         work.mark()
+        with contextlib.suppress(OSError):
+            trace_notes.mark(home, noted)
         for run, gaps in work.concluded.items() if not rebuild else ():
             notices.leave(home, run, gaps)
     return work.outcome

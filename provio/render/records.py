@@ -65,6 +65,15 @@ TABLES = {
         command text its command line
         notes value the notes on it: in JSON objects with `time`, `user` and `text`, else the texts with `; ` between
     """),
+    "find": _table("""
+        kind text `file`, `run`, `program` or `task`
+        name text the path of a file or program, the id of a run, the name of a task
+        time time of a file its modification, of a run or task its start, of a program the start of the last run with it
+        bytes integer size of a file
+        run text the id of the newest run that made the file or, if there is none, used it; that of the task
+        how text why it was found: `name`, `command`, `note`, `same SHA-256`, parameters, packages …
+        iri text its IRI in the graph
+    """),
     "note": _table("""
         number integer its number, for `--remove`
         time time when it was written

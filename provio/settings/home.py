@@ -312,7 +312,7 @@ def is_ours(found: os.stat_result) -> bool:
 
 def open_to_all(home: Path) -> Path | None:
     """Return the folder in a `.provio` (or the `.provio` itself) that any user may write; None if there is none."""
-    for folder in (home, *(home / name for name in ("runs", "store", "snapshots", "hashing"))):
+    for folder in (home, *(home / name for name in ("runs", "store", "snapshots", "hashing", "notes"))):
         try:
             if folder.stat().st_mode & stat.S_IWOTH:
                 return folder

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 MOST = 64_000  # bytes of a text, in UTF-8
 LARGEST = 8 * MOST  # bytes of a file: JSON may write a character as six
 _ID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+MARK = "notes"  # the file among the marks of runs with the state of the notes in the store
 NAME = pattern(rf"({_ID})\.({_ID})\.json")
 IRI = pattern(r'[a-z]+:[^\x00-\x20<>"{}|^`\\\ud800-\udfff]+')
 TIME = pattern(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z")
@@ -127,14 +128,26 @@ def remove_of(home: Home, runs: Iterable[str]) -> None:
         os.utime(home.notes, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
-def are_pending(home: Home) -> bool:
-    """Return whether notes were written or removed since the store was published."""
-    try:
-        published = (home.snapshots / "current").lstat().st_mtime_ns
-    except OSError:
-        published = 0
+def state(home: Home) -> str:
+    """Return a text that changes when notes are written or removed: the times of their folders."""
+    times = []
     for folder in home.notes_folders():
         with contextlib.suppress(OSError):
-            if folder.stat().st_mtime_ns > published:
-                return True
-    return False
+            times.append(str(folder.stat().st_mtime_ns))
+    return " ".join(times)
+
+
+def mark(home: Home, before: str) -> None:
+    """Record that the store has the notes of a state."""
+    if before or (home.marks / MARK).exists():
+        home.marks.mkdir(parents=True, exist_ok=True)
+        (home.marks / MARK).write_text(before, encoding="ascii")
+
+
+def are_pending(home: Home) -> bool:
+    """Return whether notes were written or removed since they were put into the store."""
+    try:
+        known = (home.marks / MARK).read_text(encoding="ascii", errors="replace")
+    except OSError:
+        known = ""
+    return state(home) != known

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import grp
 import json
 import os
 import shutil
@@ -15,6 +16,7 @@ from typing import Any
 import pyoxigraph as ox
 import pytest
 from conftest import Project, provio_command
+from sparql_servers import Server
 
 import provio
 from provio.base.errors import NothingKnown, ProvioError
@@ -248,6 +250,49 @@ def test_a_file_that_is_no_note_is_ignored(noted: Project) -> None:
 def test_a_record_that_cannot_be_written_takes_no_note(noted: Project) -> None:
     (noted.path / ".provio/notes").chmod(0o500)
     assert "cannot write the note" in noted.provio("note", "first", "x", code=1).stderr
+
+
+def test_notes_of_other_records_are_in_answers_of_several(project: Project) -> None:
+    """Also one that is added later; a note is written in the record that has the run."""
+    (project.path / ".provio").rmdir()
+    one, other = (Project(project.path / name, {**project.env}) for name in ("one", "other"))
+    for each in (one, other):
+        each.path.mkdir()
+        each.provio("init")
+        each.run("echo 1 > made")
+    one.provio("note", "last", "first")
+    (other.path / "provio.toml").write_text('stores = ["../one"]\n')
+    assert [row["text"] for row in other.rows(NOTES)] == ["first"]
+    one.provio("note", "made", "second")
+    assert [row["text"] for row in other.rows(NOTES)] == ["first", "second"]
+    run = json.loads(one.provio("runs", "--json").stdout)[0]["run"]
+    assert "add the note in the record that has the run" in other.provio("note", run, "x", code=1).stderr
+    other.provio("note", "last", "own")
+    assert [row["text"] for row in other.rows(NOTES)] == ["first", "second", "own"]
+    one.provio("rm", "--yes", run)
+    assert [row["text"] for row in other.rows(NOTES)] == ["own"]
+
+
+def test_a_server_has_the_notes_too(noted: Project, oxigraph: Server) -> None:
+    """The same rows; a note that is added or removed with the server as the store, and those of a removed run."""
+    before = noted.rows(NOTES)
+    noted.env["PROVIO_STORE"] = oxigraph.url
+    assert noted.rows(NOTES) == before
+    noted.provio("note", "first", "on a server")
+    assert texts(noted, "first") == ["with the old filter", "on a server"]
+    noted.provio("note", "first", "--remove", "1")
+    assert texts(noted, "first") == ["on a server"]
+    noted.provio("rm", "--yes", "first")
+    assert noted.rows(NOTES) == []
+
+
+def test_the_notes_of_a_shared_record_are_for_its_group(project: Project) -> None:
+    (project.path / ".provio").rmdir()
+    project.provio("init", "--shared", grp.getgrgid(os.getgid()).gr_name)
+    project.run("echo 1 > a")
+    project.provio("note", "last", "ours")
+    folder = project.path / ".provio/notes"
+    assert {oct(path.stat().st_mode & 0o7777) for path in (folder, *folder.iterdir())} == {"0o2770", "0o660"}
 
 
 def _until(reached: Any) -> None:

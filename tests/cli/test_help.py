@@ -102,7 +102,7 @@ def test_screens_fit_into_80_columns(project: Project, call: str) -> None:
         (["history"], "did you mean provio runs?"),
         (["describe", "last"], "did you mean provio show?"),
         (["record", "make"], "did you mean provio run --?"),
-        (["search", "x"], "did you mean provio query?"),
+        (["search", "x"], "did you mean provio find?"),
         (["ls", "-l"], "did you mean provio runs? To record the program: provio run -- ls -l"),
         (["logs"], "'log'"),
     ],

@@ -22,6 +22,8 @@ from provio.settings.home import Home
 # The call of each, and whether its JSON is the rows themselves.
 ASKED = {
     "runs": (["runs"], True),
+    "find": (["find", "sort"], True),
+    "note": (["note", "first"], True),
     "show": (["show", "last"], True),
     "lineage": (["lineage", "c"], False),
     "why": (["why", "c"], False),
@@ -52,6 +54,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Project:
     project = new_project(tmp_path_factory.mktemp("output"))
     project.sh("echo '=1+1' > a")
     project.provio("run", "--quiet", "--name", "first", "--", "sort", "a", "-o", "b")
+    project.provio("note", "first", "one\ntwo\tthree")
     project.watch("sh", "-c", "cat b > c; cat b > d")
     project.sh("echo more >> d")
     for number in (1, 2):

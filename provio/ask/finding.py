@@ -1,0 +1,165 @@
+"""The search of `provio find`: its arguments in, the answer out. Selects runs first, then searches in them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from provio.ask import find as search
+from provio.ask import runs, session, suggestions
+from provio.ask.find import Answer, Found
+from provio.base.errors import NothingKnown
+from provio.base.text import plural
+from provio.base.vocab import RUN_BASE
+from provio.store import Reader, Store
+
+if TYPE_CHECKING:
+    from provio.base.times import Between
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The arguments of a search. `what` is a file if there is one with this name, otherwise a text."""
+
+    what: str | None = None
+    sha256: str | None = None
+    parameters: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    run: str | None = None
+    campaign: str | None = None
+    name: str | None = None
+    between: Between | None = None
+    everything: bool = False
+
+    @property
+    def is_file(self) -> bool:
+        """Whether the search is for the content of a file."""
+        return self.what is not None and os.path.isfile(self.what)
+
+    @property
+    def selects_runs(self) -> bool:
+        """Whether runs are selected."""
+        chosen = self.run, self.campaign, self.name, self.between
+        return bool(self.parameters or self.packages) or chosen != (None,) * 4
+
+    def check(self) -> None:
+        """Raise UsageError for a wrong combination."""
+        if self.what is not None and not self.what.strip():
+            raise click.UsageError("TEXT is empty: give a part of a name, a pattern, or a file")
+        if self.what is not None and self.sha256 is not None:
+            raise click.UsageError("TEXT and --sha256: give one of them")
+        if self.sha256 is not None and not search.SHA256.fullmatch(self.sha256):
+            raise click.UsageError(f"--sha256 {self.sha256!r} is no SHA-256: give its 64 hexadecimal digits")
+        if self.what is None and self.sha256 is None and not self.selects_runs:
+            raise click.UsageError("nothing to find: give TEXT, FILE, --sha256, --param or --package")
+        for given in (*self.parameters, *(one.replace("==", "=") for one in self.packages)):
+            if not given.partition("=")[0].strip():
+                raise click.UsageError(f"{given!r} has no name: give NAME or NAME=VALUE")
+
+
+def find(wanted: Wanted, root: str, store: Store | None = None, limit: int | None = None) -> Answer:
+    """Return the matches of a search, newest first, with the runs of the files that are shown with this limit.
+
+    `root` is the project's folder. Raises NothingKnown if there are none, UsageError."""
+    wanted.check()
+    store = store or _store(wanted)
+    chosen, notes = _runs(store, wanted)
+    reader: Reader = store if chosen is None else _confined(store, chosen)
+    found: Iterable[Found]
+    if wanted.sha256 is not None:
+        found, more = search.by_hash(reader, wanted.sha256)
+    elif wanted.is_file:
+        found, more = search.by_content(reader, os.fsencode(wanted.what or ""))
+    elif wanted.what is not None:
+        found, more = search.by_text(reader, wanted.what, root)
+    else:
+        found, more = _listed(store, chosen or {}), []
+    ordered = search.newest_first(found)
+    shown = [one for one in ordered if wanted.everything or not one.system or wanted.is_file or wanted.sha256]
+    if len(ordered) > len(shown):
+        more = [*more, f"{plural(len(ordered) - len(shown), 'system file')} hidden (--all)"]
+    if not shown:
+        raise _nothing(store, wanted, [*notes, *more])
+    for group in search.shares(shown, limit or len(shown)):
+        search.add_runs(reader, group)
+    return Answer(shown, [*notes, *more])
+
+
+def _store(wanted: Wanted) -> Store:
+    """Return the record of the current folder; if there is none, that above the file."""
+    try:
+        return session.reader(None)
+    except NothingKnown:
+        if not wanted.is_file:
+            raise
+        return session.reader(os.path.abspath(wanted.what or ""))
+
+
+def _runs(store: Store, wanted: Wanted) -> tuple[dict[str, str] | None, list[str]]:
+    """Return the selected runs with the reason of each (None: all runs), and lines about possible further runs."""
+    if not wanted.selects_runs:
+        return None, []
+    run = None if wanted.run is None else session.run_id(store, wanted.run)
+    ids = runs.chosen(store, wanted.campaign, wanted.name, wanted.between, run)
+    chosen: dict[str, list[str]] | None = {one: [] for one in ids} if ids is not None else None
+    chosen = chosen if run is None else {run: []} if chosen is None or run in chosen else {}
+    found = chosen
+    notes = []
+    if wanted.parameters:
+        named = search.with_parameters(store, [_parameter(given) for given in wanted.parameters])
+        found = _both(found, named)
+    for package in wanted.packages:
+        from provio.ask import used_packages
+
+        name, version = used_packages.split(package)
+        uses = used_packages.uses(store, package)
+        texts = {one: f"{name} {', '.join(sorted(some))}" for one, some in uses.versions.items()}
+        if not version:
+            texts |= dict.fromkeys(uses.unknown, f"{name}, version not recorded")
+        elif uses.unknown:
+            notes.append(f"{plural(len(uses.unknown), 'run')} used {name} in a version that is not recorded")
+        found = _both(found, texts)
+    return {one: ", ".join(why) for one, why in (found or {}).items()}, notes
+
+
+def _both(found: dict[str, list[str]] | None, more: dict[str, str]) -> dict[str, list[str]]:
+    if found is None:
+        return {run: [why] for run, why in more.items()}
+    return {run: [*found[run], why] for run, why in more.items() if run in found}
+
+
+def _parameter(given: str) -> tuple[str, str | None]:
+    name, equals, value = given.partition("=")
+    return name.strip(), value.strip() if equals else None
+
+
+def _confined(store: Store, chosen: Iterable[str]) -> Reader:
+    from provio.graph.lines import bundle_iri, notes_iri
+    from provio.merge.cross_run.facts import CONTENT, DERIVED
+    from provio.store import INDEX, Confined
+
+    iris = [RUN_BASE + run for run in chosen]
+    return Confined(store, [*map(bundle_iri, iris), *map(notes_iri, iris), DERIVED, CONTENT, INDEX])
+
+
+def _listed(store: Store, chosen: dict[str, str]) -> list[Found]:
+    return [search.of_run(row, chosen[row["run"]]) for row in store.rows(runs.LISTING) if row["run"] in chosen]
+
+
+def _nothing(store: Store, wanted: Wanted, notes: list[str]) -> NothingKnown:
+    """Return the error that states the searched places and possible further matches."""
+    if wanted.sha256 is not None:
+        where = "no recorded file has this SHA-256"
+    elif wanted.is_file:
+        where = f"no recorded file has the content of {suggestions.relative(os.path.abspath(wanted.what or ''))}"
+    elif wanted.what is not None:
+        where = f"no name, command line or note contains, or matches, {wanted.what!r}"
+    else:
+        where = "no run matches"
+    where += ", in the runs that were chosen" if wanted.selects_runs and wanted.what is not None else ""
+    remedy = "provio runs lists the runs" if wanted.what is None or wanted.is_file else "a part of a name is enough"
+    return suggestions.nothing_known_of(store, f"{where}{''.join(f'; {note}' for note in notes)}", remedy)
