@@ -3,6 +3,7 @@ short and distinct."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import browsers
@@ -39,6 +40,15 @@ def test_repeated_steps_are_one_each(browser: Browser) -> None:
     assert found["raw/"] == 40
 
 
+def test_all_folds_open_and_close_by_a_key(browser: Browser) -> None:
+    """If the nodes can be drawn."""
+    document = documents.samples_document(40)
+    browser.open(render(document, "all.csv"))
+    for number in (40 * 5 + 2, 7, 40 * 5 + 2):
+        browser.press("g")
+        assert len([one for one in browser.ask(ITEMS) if one["kind"] != "program"]) == number
+
+
 def test_a_few_files_are_not_folded(browser: Browser) -> None:
     browser.open(render(documents.samples_document(10), "all.csv"))
     assert {one["count"] for one in browser.ask(ITEMS)} == {1}
@@ -62,6 +72,18 @@ def test_names_are_the_shortest_distinct_paths(browser: Browser) -> None:
     browser.open(render(documents.named_document(*paths), "joined"))
     names = {one["name"] for one in browser.ask(ITEMS) if one["kind"] == "file"}
     assert names == {"joined", "x/out.csv", "a/y/out.csv", "b/y/out.csv", "log", "/out.csv", "a b\\x0a.txt"}
+
+
+def test_versions_of_a_file_differ_in_their_times(browser: Browser) -> None:
+    document = documents.named_document("/data/a", "/data/b")
+    old = {**document["nodes"][2], "iri": documents.VERSION + "1", "size": 5, "modified": "2026-11-20T07:00:00.5Z"}
+    document["nodes"][2] |= {"size": 6, "modified": "2026-11-20T08:00:00.5Z"}
+    document["nodes"][3]["size"] = 7
+    document["nodes"].append(old)  # type: ignore[arg-type]
+    document["edges"].append(documents.edge(document["nodes"][1], "used", old))  # type: ignore[arg-type]
+    browser.open(render(document, "joined"))
+    svg = str(browser.ask("given.handle.image('svg').then((blob) => blob.text())"))
+    assert {"5 B, 2026-11-20 07:00:00", "6 B, 2026-11-20 08:00:00", "7 B"} <= set(re.findall(r">([^<]*)</text>", svg))
 
 
 def test_no_two_names_are_cut_to_the_same(browser: Browser) -> None:

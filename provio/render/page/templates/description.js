@@ -13,7 +13,7 @@
     const source = (node.source || "").trim().split("\n");
     const second = kind === "process" ? (node.source ? source[0].slice(0, 200) + (source.length > 1 ? " …" : "") : after.map(quote).join(" ") || took(node.start, node.end))
       : kind === "io" ? [node.count && `×${node.count.toLocaleString("en")}`, node.bytes !== undefined && bytes(node.bytes)].filter(Boolean).join("  ")
-      : kind === "file" ? (node.size !== undefined ? bytes(node.size) : place || "file") : kind === "program" ? "" : node.value !== undefined ? String(node.value) : node.type.toLowerCase();
+      : kind === "file" ? [node.size !== undefined ? bytes(node.size) : place || "file", view.twice?.has(wholePath(node.path || "")) && moment(node.modified ?? modified(node.iri)).slice(0, 19)].filter(Boolean).join(", ") : kind === "program" ? "" : node.value !== undefined ? String(node.value) : node.type.toLowerCase();
     const target = graph.given.targets.has(node.iri);
     const runs = view.runs([view.place(node.iri)]);
     return { id: node.iri, iri: node.iri, node, kind, kindName: KIND_NAMES[kind], name, second: visible(second), place, target, count: 1, runs,

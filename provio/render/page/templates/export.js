@@ -2,7 +2,7 @@
  * a canvas. Both have the colours of the page and a line for each run, and need no network. */
 "use strict";
 (() => {
-  const MARGIN = 32, ROW = 24, SHARP = 2, SIDE = 16_384, AREA = 1e8; // pixels; a browser's limits of a canvas
+  const MARGIN = 32, ROW = 24, MOST_RUNS = 30, SHARP = 2, SIDE = 16_384, AREA = 1e8; // pixels; a browser's limits of a canvas
   const ENTITIES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
   const escaped = (text) => String(text).replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "\ufffd").replace(/[&<>"]/g, (sign) => ENTITIES[sign]);
   const round = (value) => Math.round(value * 10) / 10;
@@ -69,7 +69,7 @@
   // Returns a Blob of a form: "svg" or "png".
   async function exported(picture, form, title) {
     const looks = provioLineage.looks(picture.stage);
-    const runs = [...new Set(picture.nodes.flatMap(({ item }) => item.runs))].sort((a, b) => a.number - b.number);
+    const runs = [...new Set(picture.nodes.flatMap(({ item }) => item.runs))].sort((a, b) => a.number - b.number).slice(0, MOST_RUNS);
     const width = Math.ceil(Math.max(picture.extent[0] + 2 * MARGIN, runs.length ? 420 : 0)), height = Math.ceil(picture.extent[1] + 2 * MARGIN + runs.length * ROW);
     const size = { width, height, runs };
     if (form === "svg") {

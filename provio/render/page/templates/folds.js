@@ -15,7 +15,7 @@
       this.drawn = Math.max(most, drawn);
       this.few = most < FEW ? Math.max(4, most >> 1) : FEW;
       this.count = view.list.length;
-      this.folding = open ? open.folding || this.count > most : this.count > most;
+      this.folding = open ? open.folding || this.count > this.drawn || (open.count <= most && this.count > most) : this.count > most;
       this.byId = new Map();
       this.opened = open ? open.opened : new Set();
       this.#group();
@@ -146,12 +146,12 @@
     all() {
       const closed = this.folding && !this.opened.size;
       this.opened.clear();
-      this.folding = this.count > this.most || !closed;
+      this.folding = this.count > this.drawn || !closed;
     }
 
     openOnes() { return [...this.opened].map((id) => this.byId.get(id)).filter((fold) => fold && this.folding); }
 
-    state() { return { folding: this.folding && this.count > 0, opened: this.opened }; }
+    state() { return { folding: this.folding && this.count > 0, opened: this.opened, count: this.count }; }
 
     item(id) {
       const fold = this.byId.get(id);

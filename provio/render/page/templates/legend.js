@@ -13,7 +13,7 @@
   const MARK_NAMES = { failed: "the step failed, or the one that made the file", stale: "an input has changed since", gap: "something was not observed", note: "has a note" };
   // Colours that are distinct for colour-blind readers (Okabe and Ito 2008); each run has its number, too.
   const RUNS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#8a8a8a"];
-  const MOST_RUNS = 12;
+  const MOST_RUNS = 200;
   const inkOn = (colour) => [1, 3, 5].reduce((sum, at, part) => sum + parseInt(colour.slice(at, at + 2), 16) * [0.3, 0.59, 0.11][part], 0) > 110 ? "#000000" : "#ffffff";
 
   const legend = (graph, open) => {
@@ -32,7 +32,7 @@
     if (graph.runs.size > MOST_RUNS) runs.push(make("li", {}, `and ${(graph.runs.size - MOST_RUNS).toLocaleString("en")} more runs`));
     const keys = [["← → ↑ ↓", "from node to node"], ["Enter", "open a fold"], ["u", "fold up again"], ["g", "fold all"], ["/", "search"], ["+ − f", "zoom, fit"], ["l", "level"], ["t", "time line"], ["Esc", "deselect"]]
       .map(([key, name]) => make("li", {}, make("kbd", {}, key), name));
-    return make("details", { class: "legend", ...(open ? { open: "" } : {}) }, make("summary", {}, "Legend and keys"), make("ul", {}, ...boxes, ...fixed, ...lines, ...marks), ...(runs.length ? [make("ul", { class: "runs", "aria-label": "Runs" }, ...runs)] : []), make("ul", { class: "keys" }, ...keys));
+    return make("details", { class: "legend", ...(open ? { open: "" } : {}) }, make("summary", {}, "Legend and keys"), make("ul", {}, ...boxes, ...fixed, ...lines, ...marks), ...(runs.length ? [make("ul", { class: "runs", tabindex: "0", "aria-label": "Runs" }, ...runs)] : []), make("ul", { class: "keys" }, ...keys));
   };
 
   Object.assign(provioLineage, { LOOKS, MARKS, RUNS, inkOn, legend });

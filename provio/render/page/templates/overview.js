@@ -1,7 +1,7 @@
 /* A small overview of a picture that is larger than the window, with the frame of the visible part: a press moves there. */
 "use strict";
 (() => {
-  const WIDTH = 150, HEIGHT = 90;
+  const WIDTH = 150, HEIGHT = 90, LEAST = 320; // pixels; no overview covers a lower picture
 
   class Overview {
     constructor(picture) {
@@ -23,7 +23,7 @@
     paint(looks) {
       const { canvas, picture: { extent, nodes, at, stage, chosen, printing } } = this, ratio = devicePixelRatio || 1;
       const { clientWidth: width, clientHeight: height } = stage;
-      canvas.hidden = printing || !extent || (extent[0] * at.scale <= width && extent[1] * at.scale <= height);
+      canvas.hidden = printing || !extent || height < LEAST || (extent[0] * at.scale <= width && extent[1] * at.scale <= height);
       if (canvas.hidden) return;
       const scale = this.scale = Math.min(WIDTH / extent[0], HEIGHT / extent[1]), [wide, high] = extent.map((side) => Math.max(12, side * scale));
       Object.assign(canvas.style, { width: `${wide}px`, height: `${high}px` });

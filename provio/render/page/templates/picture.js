@@ -58,7 +58,7 @@
       let kept = 0;
       this.place = all.map((item, at) => item.kind === "program" && !item.target && ties[at] > BUSY ? -1 : kept++);
       const shown = all.filter((_, at) => this.place[at] >= 0), { face } = provioLineage.looks(this.stage);
-      const labels = this.letters.distinct(this.ctx, `600 14px ${face}`, shown.map(({ name }) => name), 210);
+      const labels = this.letters.distinct(this.ctx, `600 14px ${face}`, shown.map(({ name }) => name), 240);
       this.nodes = shown.map((item, at) => this.#sized(item, labels[at]));
       this.edges = drawn.edges.filter(({ from, to }) => this.place[from] >= 0 && this.place[to] >= 0)
         .map((edge) => ({ ...edge, from: this.place[edge.from], to: this.place[edge.to] }));

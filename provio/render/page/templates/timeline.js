@@ -20,6 +20,7 @@
 
     show(graph) {
       const { instant, kindOf } = provioLineage, found = new Map();
+      this.runs = graph.runs;
       for (const node of graph.list) {
         if (!node?.start || kindOf(node) !== "process") continue;
         const id = node.task ? node.iri : node.process || node.iri, start = instant(node.start), end = Math.max(start, instant(node.end || node.start) || start);
@@ -185,10 +186,10 @@
       const until = {}; // of very many bars, those are omitted that would cover one of the same colour
       for (const one of row.one ? [row.one] : row.all) {
         const left = this.x(one.start), wide = Math.max(2, this.x(one.end) - left);
-        const marked = one.iri === this.chosen ? "--text" : this.ways?.back.has(one.iri) ? "--back" : this.ways?.on.has(one.iri) ? "--on" : "--process";
+        const marked = one.iri === this.chosen ? "--text" : this.ways?.back.has(one.iri) ? "--back" : this.ways?.on.has(one.iri) ? "--on" : this.#colour(one.node);
         if (row.all?.length > MOST && left + wide <= until[marked]) continue;
         until[marked] = left + wide;
-        ctx.fillStyle = looks[marked];
+        ctx.fillStyle = marked.startsWith("--") ? looks[marked] : marked;
         ctx.globalAlpha = row.one ? 0.85 : 0.4;
         if (left < width && left + wide > this.names) ctx.fillRect(left, y + 5, wide, ROW - 10);
       }
@@ -200,6 +201,12 @@
         if (right + ctx.measureText(took).width < width - 4) ctx.fillText(took, right, y + ROW / 2);
       }
       ctx.restore();
+    }
+
+    // The colour of a bar: that of its run, if there are several.
+    #colour({ run }) {
+      const { RUNS } = provioLineage, one = this.runs.size > 1 && this.runs.get(run);
+      return one ? RUNS[(one.number - 1) % RUNS.length] : "--process";
     }
 
     #paintHead(ctx, looks, width, height) {

@@ -59,10 +59,13 @@
 
     #byName() {
       const found = new Map(); // from the last part of a path to all paths that end in it
+      this.twice = new Set(); // the paths of several versions
       this.list.forEach(({ path }, at) => {
         if (!path || !["file", "part"].includes(this.kinds[at])) return;
         const whole = wholePath(path), last = whole.slice(whole.lastIndexOf("/") + 1);
-        (found.get(last) || found.set(last, new Set()).get(last)).add(whole);
+        const paths = found.get(last) || found.set(last, new Set()).get(last);
+        if (this.kinds[at] === "file" && paths.has(whole)) this.twice.add(whole);
+        paths.add(whole);
       });
       return found;
     }
