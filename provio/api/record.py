@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -329,6 +329,37 @@ class Store:
         rows = ([name, one.key, *sides] for (name, one), sides in zip(found, values, strict=True))
         return Rows(("configuration", "key", "first", "second"), rows, experiments.not_compared(reader, ids))
 
+    def params(self, *run: str, everything: bool = False) -> Rows:
+        """Return the parameters of these runs, or of all runs: a row for each run, or for each program of a run.
+
+        Columns: run, start, name, campaign, program, processes (with these parameters), and a column for each parameter
+        that differs between rows of a program, with `everything` for each parameter; None: the row has no such one.
+        Raises NothingKnown if there are none.
+        """
+        from provio.ask import comparison, run_parameters
+
+        reader = self._open()
+        found = run_parameters.of_runs(reader, _ids(reader, run))
+        keys = found.keys(everything)
+        values = ([comparison.plain(row.values[key]) if key in row.values else None for key in keys]
+                  for row in found.rows)  # fmt: skip
+        rows = ([*row.cells(), *cells] for row, cells in zip(found.rows, values, strict=True))
+        return Rows((*run_parameters.FIXED, *keys), rows)
+
+    def metrics(self, *run: str) -> Rows:
+        """Return the last value of each metric of these runs, or of all runs.
+
+        Columns: run, metric (its name), value, step, time, count (of its values). Raises NothingKnown if there are
+        none.
+        """
+        from provio.ask import comparison, run_metrics
+        from provio.render.records import TABLES
+
+        reader = self._open()
+        found = run_metrics.of_runs(reader, _ids(reader, run))
+        rows = ([one.run, one.name, comparison.plain(one.value), one.step, one.at, one.count] for one in found)
+        return Rows(TABLES["metrics"].names, rows)
+
     def status(self, *paths: str | os.PathLike[str]) -> Rows:
         """Return the state of the project's recorded files, or of these files and folders, and the commands whose last
         run failed.
@@ -390,6 +421,11 @@ class Store:
         from provio.ask import runs
 
         return len(runs.listing(self._open()))
+
+
+def _ids(reader: Open, names: Iterable[str]) -> list[str] | None:
+    """Return the ids of runs by their names, None without names."""
+    return list(dict.fromkeys(session.run_id(reader, name) for name in names)) or None
 
 
 @contextmanager

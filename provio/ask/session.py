@@ -50,9 +50,10 @@ def _folder(target: str | None) -> Path | None:
     return Path(target).parent if target and not target.startswith(("https:", "http:", "file:")) else None
 
 
-def reader(target: str | None, notices: bool = True) -> Store:
-    """Merge pending runs and return the store that answers for a target; print a note about runs in progress, and one
-    about gaps and damage that merges found since the last verb. Without `notices` the answer itself states the gaps."""
+def reader(target: str | None, notices: bool = True, as_of: bool = True) -> Store:
+    """Merge pending runs and return the store that answers for a target; print a note about runs in progress (`as_of`),
+    and one about gaps and damage that merges found since the last verb. Without `notices` the answer itself states the
+    gaps."""
     from provio.merge.notices import take
     from provio.store import served
 
@@ -60,7 +61,7 @@ def reader(target: str | None, notices: bool = True) -> Store:
     lines = take(served(home, configured), lambda run: _concluded(store, run))
     for line in lines if notices else ():
         terminal.warn(line)
-    if store.as_of:
+    if store.as_of and as_of:
         terminal.note(store.as_of)
     return store
 

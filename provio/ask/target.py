@@ -126,7 +126,11 @@ def graphs(store: Store, which: Selection) -> list[str] | None:
 
 def restrict(store: Store, which: Selection) -> Reader:
     """Return a reader of the selected runs' graphs and of the conclusions from several runs; or of all graphs."""
-    chosen = graphs(store, which)
+    return of_graphs(store, graphs(store, which))
+
+
+def of_graphs(store: Store, chosen: Sequence[str] | None) -> Reader:
+    """Return a reader of these runs' graphs and of the conclusions from several runs; None: of all graphs."""
     if chosen is None:
         return store
     from provio.graph.lines import BUNDLE, notes_iri

@@ -27,7 +27,7 @@ GROUPS = {
         "export",
     ),
     "Ask": ("why", "impact", "verify", "find", "note", "query"),
-    "Experiments": ("best", "checkpoint"),
+    "Experiments": ("params", "metrics", "best", "checkpoint"),
     "Integrate": ("container", "kernel", "batch", "env", "include", "validate", "vocab", "completion", "help"),
     "Upkeep": ("init", "config", "doctor", "merge", "rm", "prune", "backup"),
 }
@@ -51,6 +51,8 @@ SYNONYMS = {
         "query": "sparql ask sql select",
         "find": "search locate lookup whereis which grep",
         "diff": "compare cmp",
+        "params": "parameters hyperparameters args arguments",
+        "metrics": "scores results",
         "stats": "statistics summary profile summarize",
         "export": "dump save",
         "config": "settings set setting configure",

@@ -160,6 +160,25 @@ TABLES = {
         asks text its title
         parameters text the names of its parameters, in their order; optional ones in brackets
     """),
+    "params": _table(
+        """
+        run text the id of the run
+        start time the start of the run
+        name text the name of the run
+        campaign text the campaign of the run
+        program text the program of the run that used the parameters
+        processes integer the number of its processes with these parameters
+        parameters value in JSON an object; in CSV and TSV a column for each parameter instead
+    """
+    ),
+    "metrics": _table("""
+        run text the id of the run
+        metric text the name of the metric
+        value value its last value: a number, or text if it is not a number
+        step integer the step of that value
+        time time the time of that value
+        count integer the number of its values
+    """),
     "best": _table("""
         value value the best value of the metric: a number, or text if it is not a number
         step integer its step

@@ -381,6 +381,40 @@ def runs_options(verb: Verb) -> Verb:
     return campaign(click.option("--name", metavar="N", help="Only runs with this name.")(verb))
 
 
+def run_names(verb: Callable[..., int]) -> Callable[..., int]:
+    """Add `RUN...`, and `--run`, which is the same; the verb receives `names`."""
+
+    @wraps(verb)
+    def with_names(names: tuple[str, ...], run: tuple[str, ...], **options: Any) -> int:
+        return verb(names=(*names, *run), **options)
+
+    text = "Only this run, as RUN; with --between also its start, from which seconds count."
+    option = click.option("--run", multiple=True, metavar="RUN", help=text)
+    return click.argument("names", metavar="[RUN]...", nargs=-1)(option(with_names))
+
+
+def chosen_runs(
+    store: Any, names: Sequence[str], campaign: str | None, name: str | None, between: Between | None
+) -> list[str] | None:
+    """Return the ids of the named runs that the other options select, too; None for all runs.
+
+    Seconds in `between` count from the start of the one named run, which then selects nothing.
+    """
+    from provio.ask import runs, session
+
+    named = list(dict.fromkeys(session.run_id(store, one) for one in names))
+    from_start = any(isinstance(end, timedelta) for end in between or ())
+    if from_start and len(named) > 1:
+        raise click.UsageError("seconds in --between count from the start of one run: name only one")
+    selected = runs.chosen(store, campaign, name, between, named[0] if from_start and named else None)
+    if not named or from_start:
+        return selected
+    found = named if selected is None else [run for run in named if run in set(selected)]
+    if not found:
+        raise NothingKnown("none of the named runs is among those that the options select: leave an option out")
+    return found
+
+
 def code_option(verb: Verb) -> Verb:
     """Add `--no-code`: programs and scripts do not count."""
     text = "With --stale, and in impact: programs and scripts do not count."
