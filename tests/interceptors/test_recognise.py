@@ -531,3 +531,61 @@ def test_every_recogniser_is_documented_and_has_a_test() -> None:
     page = (ROOT / "docs" / "recognised.md").read_text(encoding="utf-8")
     tests = Path(__file__).read_text(encoding="utf-8")
     assert [name for name in RECOGNISERS if f"`{name}`" not in page or not re.search(rf"\b{name}\b", tests)] == []
+
+
+SKLEARN = """
+import inspect, pickle, sys, traceback
+import numpy as np
+import pandas as pd
+from sklearn import metrics
+from sklearn.cluster import KMeans
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import accuracy_score, f1_score, make_scorer
+from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+truth, guess = [0, 1, 1, 0], [0, 1, 0, 0]
+print(accuracy_score(truth, guess), accuracy_score(truth, truth), f1_score(truth, guess, average=None))
+print(metrics.roc_auc_score(truth, [0.1, 0.9, 0.6, 0.2]), metrics.mean_squared_error([1.0, 2], [1, 4]))
+print(metrics.accuracy_score(truth, guess, normalize=False), metrics.confusion_matrix(truth, guess).tolist())
+print(metrics.classification_report(truth, guess))
+x = np.arange(40.0).reshape(20, 2)
+y = (np.arange(20) > 9).astype(int)
+model = LogisticRegression().fit(x, y)
+print(model.score(x, y), make_pipeline(StandardScaler(), LinearRegression()).fit(x, x[:, 0]).score(x, x[:, 0]))
+print([hasattr(make_pipeline(*steps), "score") for steps in ((KMeans(), StandardScaler()), (StandardScaler(), model))])
+def own(estimator, x, y):
+    return f1_score(y, estimator.predict(x))
+print(cross_val_score(model, x, y, cv=2, scoring=own))
+print(sorted(cross_validate(model, x, y, cv=2, scoring=["accuracy"])))
+print(GridSearchCV(model, {"C": [0.1, 1.0]}, cv=2, scoring=own).fit(x, y).score(x, y))
+print(pickle.loads(pickle.dumps(accuracy_score)) is accuracy_score, inspect.signature(accuracy_score))
+print(make_scorer(accuracy_score), accuracy_score.__module__, inspect.getsource(LogisticRegression.score)[:20])
+try:
+    accuracy_score([1], [1, 2])
+except ValueError:
+    traceback.print_exc(file=sys.stdout)
+print(pd.DataFrame({"accuracy": [0.5, 0.25], "loss": [1.0, 2.0]}).describe())
+"""
+
+
+@pytest.mark.integration
+def test_scikit_learn(trace: Trace, work: Path) -> None:
+    """Numbers that its scoring functions return to the program, not those of calls inside it, no arrays, and no table
+    that is printed; the output is the one without recording."""
+    needs("sklearn", "pandas")
+    (work / "program.py").write_text(SKLEARN)
+    plain = subprocess.run([sys.executable, "program.py"], cwd=work, capture_output=True, text=True, check=True)
+    assert run(trace, work, SKLEARN) == plain.stdout
+    found = metrics(trace)
+    assert found[:7] == [
+        ("accuracy_score", 0.75, "-"), ("accuracy_score", 1.0, "-"), ("roc_auc_score", 1.0, "-"),
+        ("mean_squared_error", 2.0, "-"), ("accuracy_score", 3.0, "-"),
+        ("LogisticRegression.score", 1.0, "-"), ("Pipeline.score", 1.0, "-"),
+    ]  # fmt: skip
+    assert [(name, step) for name, _, step in found[7:]] == [
+        ("cross_val_score", "0"), ("cross_val_score", "1"), ("cross_val_score.mean", "-"),
+        ("cross_validate.test_accuracy", "0"), ("cross_validate.test_accuracy", "1"),
+        ("cross_validate.test_accuracy.mean", "-"), ("GridSearchCV.score", "-"),
+    ]  # fmt: skip
