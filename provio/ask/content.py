@@ -16,8 +16,10 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from provio.ask.target import current_version
+from provio.ask.target import current_version, domain_of
 from provio.ask.walk import batches
+from provio.lineage.identity import BASE
+from provio.settings.moves import is_below
 from provio.store import Reader
 from provio.system.content import Unread, sha256
 from provio.system.hash_limits import Limits
@@ -92,6 +94,14 @@ class Contents:
             found |= new
             waiting += new
         return found
+
+    def is_here(self, iri: str, path: bytes) -> bool:
+        """Return whether a path is where a recorded version or File was: in its storage domain, or in the project,
+        which may have been copied from another machine."""
+        domain = iri.removeprefix("file://").removeprefix(f"{BASE}version/").partition("/")[0]
+        now = self.current(path)
+        present = now.split("/")[-2] if now else domain_of(path)
+        return present == domain or any(is_below(path, place) for place in self.reader.places)
 
     def versions(self, old: str, new: str) -> Compared:
         """Compare two recorded versions."""

@@ -47,6 +47,11 @@ class Together(Home):
         self.sources, self.servers = sources, servers
 
     @property
+    def records(self) -> tuple[Path, ...]:
+        """The `.provio` folders whose runs the store contains."""
+        return tuple(source.path for source in self.sources)
+
+    @property
     def known(self) -> set[str]:
         """Return the ids of all runs of the sources and servers."""
         here = {folder.name for folder in self.run_folders()}

@@ -14,7 +14,9 @@ from collections.abc import Collection, Container, Iterator, Mapping, Set
 from typing import TYPE_CHECKING
 
 from provio.ask import run_uses
+from provio.ask.content import SAME
 from provio.ask.document import EDITED, EDITED_PRODUCT, Gap, Lineage
+from provio.ask.target import newest_at
 from provio.lineage.identity import earliest
 from provio.store import Reader
 
@@ -82,7 +84,9 @@ def changed_products(names: Names, absent: Set[str], known: Container[str]) -> I
     yield from replaced(reader, others)
     recorded = {one for one, _ in run_uses.pairs(reader, "?v prov:specializationOf ?a", others)}
     for one in sorted(others.keys() - recorded):
-        yield _changed_product(one, others[one])
+        last = newest_at(reader, [os.fsencode(others[one])])
+        if not last or names.contents.file(last[0], os.fsencode(others[one])).state != SAME:
+            yield _changed_product(one, others[one])
 
 
 def _changed_product(version: str, path: str) -> Gap:

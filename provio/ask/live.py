@@ -29,6 +29,7 @@ from provio.base.errors import Busy, StoreError
 from provio.base.records import frozen, plain
 from provio.base.text import moment, plural, span
 from provio.merge.runs import Merge, Outcome, update_vocabulary
+from provio.settings import moves
 from provio.settings.home import Home
 from provio.settings.lock import Lock
 from provio.settings.schema import Config
@@ -132,7 +133,9 @@ class Overlay:
 
     def reader(self) -> Store:
         """Open the overlay for queries; the store that is returned keeps it open."""
-        return open_reader(self.home, beneath=self)
+        reader = open_reader(self.home, beneath=self)
+        reader.places = moves.places(self.of)
+        return reader
 
     def close(self) -> None:
         """Release the overlay; delete it if it belongs to this process alone or to an earlier snapshot."""

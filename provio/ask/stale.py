@@ -19,7 +19,6 @@ from provio.ask.gaps import changed_products, replaced
 from provio.ask.nodes import PHASE
 from provio.ask.paths import Ways, made_from, order
 from provio.ask.redo import is_cache
-from provio.ask.target import domain_of
 from provio.ask.version_names import Names
 from provio.base.text import plural
 from provio.lineage.identity import earliest
@@ -251,11 +250,12 @@ class Finder:
         if path in {other for _, other in self.names.known.get(product, ())}:
             return MISSING, None
         now = self.names.current(path)
-        if now is None and file.startswith(f"file://{domain_of(path)}/"):
+        here = self.contents.is_here(file, path)
+        if now is None and here:
             if not self.lineage.objects(source, "wasGeneratedBy"):
                 self.unseen["gone"][path.decode("utf-8", "replace")] = None
             return MISSING, None
-        if now is None or not file.startswith(f"file://{now.split('/')[-2]}/"):  # a file of another machine
+        if now is None or not here:  # a file of another machine
             now = self.newest.of(file)
             self.unseen["elsewhere"][file] = None
             if now is None or self.names.same(source, now):
@@ -325,8 +325,7 @@ class Finder:
             for file, path in self.names.known.get(version, ())[:1]:
                 code = tie == RAN_AS_NOISE or os.path.splitext(os.fsdecode(path).rstrip("0123456789."))[1] in MODULES
                 now = self.names.current(path) if code else None
-                here = now and file.startswith(f"file://{now.split('/')[-2]}/")
-                other = now and here and not self.names.same(version, now)
+                other = now and self.contents.is_here(file, path) and not self.names.same(version, now)
                 if other and self.contents.file(version, path).state != SAME:
                     found[path.decode("utf-8", "replace")] = None
         return sorted(found)

@@ -29,9 +29,9 @@ from provio.ask.origins import Origins, Reason, Staleness, process_of, reached, 
 from provio.ask.recorded_names import last_versions, paths_below, remaining_names
 from provio.ask.sources import HOUSEKEEPING, Sources
 from provio.ask.stale import MODULES
-from provio.ask.target import current_versions, domain_of
+from provio.ask.target import current_versions
 from provio.base.turtle import instant_text
-from provio.lineage.identity import BASE, VERSION, earliest
+from provio.lineage.identity import VERSION, earliest
 from provio.store import Reader
 
 ORDER = ("stale", "changed", "failed", "unsure", "missing", "unknown", "current")
@@ -240,7 +240,7 @@ class _Survey:
         try:
             os.stat(path)
         except (FileNotFoundError, NotADirectoryError):
-            here = version.startswith(f"{BASE}version/{domain_of(path)}/")
+            here = self.contents.is_here(version, path)
             word = "removed outside provio" if here else "recorded on a file system that is not here"
             return Row("missing", path, word, run_of(maker))
         except OSError as error:

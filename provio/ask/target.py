@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from provio.base.times import Between
 
 
+TRIVIAL = 16  # bytes: a smaller content shows no origin
+
+
 @dataclass(frozen=True)
 class Selection:
     """The selection of a version of a file (`at`, `run`), and of the runs to query (`campaign`, `name`; `between` two
@@ -157,7 +160,11 @@ def find_target(reader: Reader, text: str) -> Target:
     iri = current_version(path)
     if iri and _exists(reader, iri):
         return Target(iri, None, full.decode("utf-8", "replace"))
-    newest = _newest_of(reader, _names([full, os.path.realpath(path)]))
+    newest = newest_at(reader, [full, os.path.realpath(path)])
+    if newest is None and iri and (equal := _of_content(reader, path)):
+        version, name, time = equal
+        remark = f"not recorded; same content as {name} of {moment(time)}"
+        return Target(version, remark, full.decode("utf-8", "replace"))
     if newest is None:
         from provio.ask import suggestions
 
@@ -166,6 +173,25 @@ def find_target(reader: Reader, text: str) -> Target:
             raise NothingKnown(f"the content of {shown} is not recorded: {reason}")
         raise suggestions.nothing_known(reader, shown, suggestions.of_file(reader, full))
     return Target(newest[0], _remark(reader, newest[0], path, moment(newest[1])), full.decode("utf-8", "replace"))
+
+
+def _of_content(reader: Reader, path: bytes) -> tuple[str, str, str] | None:
+    """Return the version with the content of a file, its name, and its modification time: one that a recorded program
+    made, if there is one, and the oldest of them; None if there is none, or the file must not be read."""
+    from provio.ask.suggestions import relative
+    from provio.system.content import Unread, sha256
+    from provio.system.hash_limits import Limits
+
+    try:
+        if not os.path.isfile(path) or os.path.getsize(path) < TRIVIAL or Limits().forbid(path):
+            return None
+        digest, _ = sha256(path)
+    except (Unread, OSError):
+        return None
+    query = f"""SELECT ?v ?modified ?path ?maker {{ ?v provio:sha256 {literal(digest)} ; provio:modified ?modified ;
+        prov:specializationOf/(provio:path|provio:pathEncoded) ?path OPTIONAL {{ ?v prov:wasGeneratedBy ?maker }} }}"""
+    rows = sorted(reader.table(query), key=lambda row: (not row[3], row[1], row[0], row[2]))
+    return (rows[0][0], relative(rows[0][2]), rows[0][1]) if rows else None
 
 
 def _remark(reader: Reader, version: str, path: bytes, time: str) -> str | None:
@@ -210,6 +236,11 @@ def _names(paths: Iterable[bytes]) -> str:
         except UnicodeDecodeError:
             names.append(f"{{ ?file provio:pathEncoded {literal(path_iri(path))} }}")
     return " UNION ".join(names)
+
+
+def newest_at(reader: Reader, paths: Iterable[bytes]) -> tuple[str, str] | None:
+    """Return the newest recorded version with one of these names, and its modification time; None if there is none."""
+    return _newest_of(reader, _names(paths))
 
 
 def _newest_of(reader: Reader, files: str) -> tuple[str, str] | None:

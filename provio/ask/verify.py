@@ -20,10 +20,9 @@ from urllib.parse import unquote_to_bytes
 
 from provio.ask import incomplete, run_uses, suggestions
 from provio.ask.content import CHANGED, NOT_COMPARED, NOT_REGULAR, SAME, UNKNOWN, Contents, Progress
-from provio.ask.target import current_version, domain_of
+from provio.ask.target import current_version
 from provio.base.text import sortable
 from provio.base.turtle import literal, path_iri
-from provio.lineage.identity import BASE
 from provio.store import Reader
 from provio.system.hash_limits import Limits
 
@@ -260,7 +259,7 @@ class Verifier:
     def _state(self, one: Recorded, removal: Removal | None) -> tuple[str, str]:
         now = self.contents.current(one.path)
         if now is None:
-            return _absent(one, removal)
+            return self._absent(one, removal)
         found = self.contents.file(one.version, one.path, read=self.read)
         not_compared = f"{NOT_COMPARED}: {found.reason}" if found.state == UNKNOWN else ""
         if found.unread:
@@ -269,32 +268,26 @@ class Verifier:
             return "same", not_compared
         if found.state == SAME:
             return "touched", "same content, other times or place"
-        if not _is_here(one):
+        if not self.contents.is_here(one.version, one.path):
             return "elsewhere", "another file of this name is here"
         return "changed", self._by(one) or not_compared or found.reason * (found.reason == NOT_REGULAR)
+
+    def _absent(self, one: Recorded, removal: Removal | None) -> tuple[str, str]:
+        try:
+            os.stat(one.path)
+        except (FileNotFoundError, NotADirectoryError):
+            if self.contents.is_here(one.version, one.path):
+                return "missing", f"{removal.how} by run {removal.run}" if removal else ""
+            return "elsewhere", "recorded on a file system that is not here"
+        except OSError as error:
+            return "unread", error.strerror or str(error)
+        return "unread", "changed while it was compared"
 
     def _by(self, one: Recorded) -> str:
         """Return a remark on the run that changed a file; empty if it is not recorded."""
         now = current_version(one.path)
         makers = recorded_makers(self.reader, now) if now else []
         return f"overwritten by run {makers[-1]}" if makers and makers[-1] != one.run else ""
-
-
-def _is_here(one: Recorded) -> bool:
-    """Return whether a path is in the storage domain of its recorded version."""
-    return domain_of(one.path) == one.version.removeprefix(f"{BASE}version/").partition("/")[0]
-
-
-def _absent(one: Recorded, removal: Removal | None) -> tuple[str, str]:
-    try:
-        os.stat(one.path)
-    except (FileNotFoundError, NotADirectoryError):
-        if _is_here(one):
-            return "missing", f"{removal.how} by run {removal.run}" if removal else ""
-        return "elsewhere", "recorded on a file system that is not here"
-    except OSError as error:
-        return "unread", error.strerror or str(error)
-    return "unread", "changed while it was compared"
 
 
 def of_names(verifier: Verifier, names: Sequence[str]) -> Iterator[Finding]:

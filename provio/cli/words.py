@@ -29,7 +29,7 @@ GROUPS = {
     "Ask": ("why", "impact", "verify", "find", "note", "query"),
     "Experiments": ("params", "metrics", "best", "checkpoint"),
     "Integrate": ("container", "kernel", "batch", "env", "include", "validate", "vocab", "completion", "help"),
-    "Upkeep": ("init", "config", "doctor", "merge", "rm", "prune", "backup"),
+    "Upkeep": ("init", "config", "doctor", "merge", "rm", "prune", "backup", "relocate"),
 }
 ALIASES = {"log": "runs"}
 
@@ -59,6 +59,7 @@ SYNONYMS = {
         "note": "comment annotate annotation remark tag",
         "doctor": "check test diagnose",
         "init": "setup create new",
+        "relocate": "mv move rename remap",
     }.items()
     for word in words.split()
 }

@@ -39,6 +39,10 @@ class Place:
     device: str
     domain: str
 
+    def inside(self, path: bytes) -> bytes:
+        """Return a path below the mount point in the file system."""
+        return self.root.rstrip(b"/") + path[len(self.point.rstrip(b"/")) :]
+
 
 class Identity:
     """The IRIs of the entities, agents and activities of one run."""
@@ -82,9 +86,12 @@ class Identity:
     def _file(self, path: bytes, device: str) -> str:
         for place in self.places:
             if place.device == device and _below(path, place.point):
-                inside = path[len(place.point.rstrip(b"/")) :]
-                return file_iri(domain_segment(place.domain), place.root.rstrip(b"/") + inside)
+                return file_iri(domain_segment(place.domain), place.inside(path))
         return file_iri(self.domain(device), path)
+
+    def inside(self, path: bytes) -> bytes:
+        """Return a path in its file system, as IRIs contain it."""
+        return next((place.inside(path) for place in self.places if _below(path, place.point)), path)
 
     def pipe(self, opening: Opening) -> str:
         """Return the IRI that prefixes the segments of a pipe or local socket."""

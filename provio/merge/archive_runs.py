@@ -155,7 +155,7 @@ def _archive(home: Home, folder: Path, merged: str | None, settings: schema.Conf
     if (home.path / "digesting" / folder.name).exists():
         raise NotArchivable("the digest of its image is pending")
     held = content_hash(folder, record)
-    if merged is None or intake.hash_of(held, settings) != merged:
+    if merged is None or intake.hash_of(held, settings, folder, record) != merged:
         (home.marks / folder.name).unlink(missing_ok=True)  # the next query merges it
         raise NotArchivable("its content differs from the store")
     changed, packed = run_source.Folder(folder).changed(), run_source.archive_of(folder)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from provio.base.errors import NothingKnown, ProvioError
-from provio.settings.home import Home
+from provio.settings.home import PLACE, Home
 from provio.settings.lock import Lock
 from provio.settings.schema import Config
 from provio.store import open_reader
@@ -93,6 +93,8 @@ def _copy(home: Home, new: Path, folders: list[Path], progress: Callable[[str], 
     for notes in ("hashing", "notes", "removed", "statements"):
         if (home.path / notes).is_dir():
             _tree(home.path / notes, new / notes)
+    if home.projects:
+        (new / PLACE).write_bytes(home.projects[0])
     progress("copying the store")
     _copy_store(home, Home(new))
     progress("")

@@ -7,17 +7,23 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
 from provio.base import turtle
 from provio.base.errors import ProvioError
 from provio.base.records import pattern, plain
+from provio.base.turtle import path_iri
 from provio.base.vocab import NS, PROV, RDF, provio
 from provio.graph.lines import BUNDLE, Graph, bundle_iri, notes_iri
 from provio.merge import cross_run
 from provio.merge.cross_run.facts import CONTENT
+from provio.settings import moves
+from provio.settings.home import RUN_ID
 from provio.settings.schema import Config
 from provio.store import Writer
+from provio.system.statx import Record
 from provio.trace import run_source
+from provio.trace.decode import path_of
 from provio.trace.run_facts import Trace
 
 NUMBERED = pattern(rf"(?m)^<([^>]*)> <{NS}inode> ")
@@ -116,14 +122,23 @@ def _updated(store: Writer, graph: str, before: cross_run.Touched) -> list[str]:
     return _bundle(CONTENT) if cross_run.update(store, graph, before) else []
 
 
-def hash_of(content_hash: str, settings: Config) -> str:
-    """Return the hash of all inputs of a graph: trace files, merge rules and settings."""
-    return f"{content_hash}.{run_source.rules(settings.conclusions)}"
+def hash_of(content_hash: str, settings: Config, folder: Path, record: Record) -> str:
+    """Return the hash of all inputs of a run's graph: trace files, merge rules, settings, and renamed folders; `record`
+    is that of the run in `run.ttl`."""
+    renamed = (path_iri(path) for pair in renames(folder, record) for path in pair)
+    return "@".join([f"{content_hash}.{run_source.rules(settings.conclusions)}", *renamed])
+
+
+def renames(folder: Path, record: Record) -> moves.Renames:
+    """Return the folders that were renamed since a run: its project, if it was moved, and those that were relocated."""
+    if not RUN_ID.fullmatch(folder.name):
+        return []
+    return moves.renames(folder.parents[1], path_of(record, "project") or b"", run_source.start_time(folder.name))
 
 
 def index_of(trace: Trace, settings: Config) -> list[str]:
     """Return the index entries of a run's graph as N-Triples lines."""
-    return _entry(bundle_iri(trace.iri), trace.iri, hash_of(trace.content_hash, settings))
+    return _entry(bundle_iri(trace.iri), trace.iri, hash_of(trace.content_hash, settings, trace.folder, trace.run))
 
 
 def _entry(bundle: str, run: str, content_hash: str) -> list[str]:

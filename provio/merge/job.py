@@ -89,7 +89,7 @@ def read(
         whole = large.whole if large else trace or _trace(job.folder, home, kept)
         damages = [str(damage) for damage in whole.damages]
         moment = partial(_moment, job, whole.run, whole.digests)
-        if job.known == intake.hash_of(whole.content_hash, settings):
+        if job.known == intake.hash_of(whole.content_hash, settings, job.folder, whole.run):
             return Read(None, damages, moment=moment)
         run = large or partitions.Partitions(whole)
         run.hasher = hasher

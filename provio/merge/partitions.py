@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from provio.base import turtle
 from provio.base.errors import Busy, NotAllowed
 from provio.graph.lines import bundle_iri
+from provio.graph.relocated import Renamed, relocated
 from provio.graph.run import Whole, ties, triples
 from provio.lineage import shared_inodes
 from provio.lineage.conclusions import Conclusions, Known, conclude, hashed
@@ -30,6 +31,7 @@ from provio.lineage.model import MemberVersion, Version, inode_hash
 from provio.lineage.phases import Origin
 from provio.merge import cross_run, intake
 from provio.merge.intake import Prepared
+from provio.settings import moves
 from provio.settings.schema import Config
 from provio.trace import environment, post_run, redact
 from provio.trace.declarations import Declarations
@@ -85,6 +87,9 @@ def prepare(partitions: Partitions, settings: Config, locked: Locked | None = No
     """
     prepared = Prepared(bundle_iri(partitions.whole.iri), (), [], set())
     pieces = _RunGraph(partitions, settings, prepared, locked).pieces()
+    if renames := intake.renames(partitions.whole.folder, partitions.whole.run):
+        inside = Identity(partitions.whole).inside
+        pieces = relocated(pieces, [Renamed(old, new, (inside(old), moves.inside(new))) for old, new in renames])
     # Take the first piece now: an invalid run of one partition is then detected before the store is changed.
     prepared.pieces = pieces if locked else chain([next(pieces)], pieces)
     return prepared

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from provio.base.records import field, plain, replace
 from provio.base.vocab import RUN_BASE, provio
 from provio.graph.lines import bundle_iri
+from provio.graph.relocated import Renamed, relocated
 from provio.merge import cross_run, intake, notes, notices, removal
 from provio.merge import job as merge_job
 from provio.merge.intake import Prepared
@@ -151,7 +152,7 @@ class Merge:
     ) -> None:  # fmt: skip
         self.home, self.store, self.settings, self.known, self.between = home, store, settings, known, between
         self.kept, self.own, self.hashing = kept, Path(), False
-        self.rules = run_source.rules(settings.conclusions)
+        self.rules = run_source.rules_of(home, settings.conclusions)
         self.hashes = store.indexed(provio("contentHash"))
         self.across: tuple[cross_run.Runs, cross_run.Derived] | None = None
         self.outcome = Outcome()
@@ -163,10 +164,14 @@ class Merge:
         self.report: Callable[..., None] = lambda *_: None
 
     def copy_earlier(self) -> None:
-        """Copy the runs without folders from the store of an earlier version."""
-        folders = {folder.name for folder in self.home.run_folders()}
-        for graph, run, content_hash, document in self.store.runs_only_in_earlier_version(folders):
-            intake.copy(self.store, graph, run, content_hash, document)
+        """Copy the runs without folders from the store of an earlier version; their project moved with that of the
+        others."""
+        folders = self.home.run_folders()
+        only = self.store.runs_only_in_earlier_version({folder.name for folder in folders})
+        for graph, run, content_hash, document in only:
+            renames = dict.fromkeys(pair for one in folders for pair in intake.renames(one, traces.read_head(one)))
+            present = relocated([document], [Renamed(*pair) for pair in renames])
+            intake.copy(self.store, graph, run, content_hash, "".join(present))
             self.unpublished = True
 
     def all(self, folders: list[Path], progress: Callable[[str], None]) -> None:
@@ -238,8 +243,9 @@ class Merge:
     def _is_merged(self, job: Job) -> bool:
         if job.known is None:
             return False
-        content = digests.content_hash(job.folder, traces.read_head(job.folder))
-        return job.known == intake.hash_of(content, self.settings)
+        record = traces.read_head(job.folder)
+        content = digests.content_hash(job.folder, record)
+        return job.known == intake.hash_of(content, self.settings, job.folder, record)
 
     def _is_in_progress(self, folder: Path) -> bool:
         """Return whether a run is in progress; the own run, which merges itself, is if it has remaining processes."""

@@ -16,6 +16,7 @@ from provio.base.errors import NotAllowed, NothingKnown, remedy
 from provio.base.records import pattern
 
 NAME = ".provio"
+PLACE = "place"  # the file of a backup with the project's folder
 RULES = "rules"  # the file with the rules by which all marked runs were merged
 SHARED = stat.S_ISGID | stat.S_IRWXG  # rwxrws---: `provio init --shared`
 PACKED = ".tar.xz"  # suffix of a packed run
@@ -50,6 +51,18 @@ class Home:
 
     def __hash__(self) -> int:
         return hash((self.path, self.server))
+
+    @property
+    def records(self) -> tuple[Path, ...]:
+        """The `.provio` folders whose runs the store contains."""
+        return (self.path,)
+
+    @property
+    def projects(self) -> tuple[bytes, ...]:
+        """The real paths of the projects in which these records live. A record with another name than `.provio` lives
+        in none (as one in `PROVIO_HOME`), or is the backup of one that lived in the project that its file `place`
+        names."""
+        return tuple(filter(None, map(_project_of, self.records)))
 
     @property
     def shared(self) -> bool:
@@ -139,6 +152,15 @@ class Home:
                     # of whole seconds, a later change may look as old
                     times[entry.name] = time - (time % 1_000_000_000 == 0)
         return times
+
+
+def _project_of(record: Path) -> bytes:
+    if record.name == NAME:
+        return os.path.realpath(os.fsencode(record.parent))
+    try:
+        return (record / PLACE).read_bytes()
+    except OSError:
+        return b""
 
 
 def _server_folder(path: Path, server: str) -> Path:

@@ -57,10 +57,11 @@ def undamaged() -> Iterator[None]:
 
 class Reader(Protocol):
     """The operations of a query. `in_progress` contains the runs in progress, and `as_of` is then the moment that the
-    answers describe."""
+    answers describe. `places` are the present folders of the runs' projects, and those that were relocated."""
 
     as_of: str
     in_progress: frozenset[str]
+    places: tuple[bytes, ...]
 
     def rows(self, sparql: str) -> Iterator[dict[str, str]]:
         """Yield the solutions of a SELECT: variable → lexical value, without the unbound ones."""
@@ -192,7 +193,7 @@ class Confined:
     def __init__(self, store: Store, graphs: Sequence[str]) -> None:
         self.store = store
         self.graphs = graphs
-        self.as_of, self.in_progress = store.as_of, store.in_progress
+        self.as_of, self.in_progress, self.places = store.as_of, store.in_progress, store.places
 
     def rows(self, sparql: str) -> Iterator[dict[str, str]]:
         """Yield the solutions of a SELECT."""

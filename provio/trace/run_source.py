@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from provio.base.records import frozen, pattern
-from provio.settings.home import PACKED, RUN_ID
+from provio.settings import moves
+from provio.settings.home import NAME, PACKED, RUN_ID
 
 if TYPE_CHECKING:
     from provio.settings.home import Home
@@ -31,7 +32,7 @@ SHELL_ENDING = ".session"  # the identity of a shell that is recorded from some 
 HEAD = "run.ttl"
 UNCLOSED = "unclosed"  # the list of open files that the processes of a run keep, used only at the end of the run
 TERMINAL_ENDING = ".terminal"  # the marks of terminals that a process of the run opened, used only during the run
-RULES = 22  # increased when the same trace files give another graph: older merged runs are then merged again
+RULES = 23  # increased when the same trace files give another graph: older merged runs are then merged again
 LIST = "threads"  # the list of the thread files of a host
 # <pid>.<tick>.<n>.<k>.ttl; where the thread continued in another file, <pid>.<tick>.<n>.<k>.<m>.ttl
 THREAD_FILE = pattern(
@@ -125,9 +126,18 @@ def archive_of(folder: Path) -> Path:
 
 
 def rules(conclusions: str) -> str:
-    """Return the inputs of a graph besides its trace files: the merge rules, and the project's settings that affect
-    conclusions (`Config.conclusions`)."""
+    """Return the inputs of a graph besides its trace files and the place of its project: the merge rules, and the
+    project's settings that affect conclusions (`Config.conclusions`)."""
     return ".".join(filter(None, (str(RULES), conclusions)))
+
+
+def rules_of(home: Home, conclusions: str) -> str:
+    """Return the inputs of all graphs besides their trace files: `rules`, and the places of the projects. A record in
+    no project, such as a backup, keeps the places by which it was merged."""
+    own, (place, last) = rules(conclusions), moves.key(home)
+    marked = home.marked_rules()
+    kept = home.path.name != NAME and marked.startswith(f"{own}@") and marked.endswith(f"@{last}")
+    return marked if kept else f"{own}@{place}@{last}"
 
 
 def pending(home: Home, conclusions: str = "") -> list[Path]:
@@ -135,7 +145,7 @@ def pending(home: Home, conclusions: str = "") -> list[Path]:
     they may have been merged by other rules, as by another version of provio."""
     folders = home.run_folders()
     there = (home.snapshots / "current").exists() and home.store.exists()
-    if not there or rules(conclusions) != home.marked_rules():
+    if not there or rules_of(home, conclusions) != home.marked_rules():
         return folders
     times = home.mark_times()
     now = time.time_ns()  # a later mark was set before the clock was set back: it is ignored

@@ -34,11 +34,10 @@ def quads(project: Project) -> set[str]:
 
 
 def in_one_store(folder: Path, *projects: Project) -> Project:
-    """A project with one record that has copies of the runs of several."""
-    (folder / "all" / ".provio" / "runs").mkdir(parents=True)
+    """A record that has copies of the runs of several projects, and belongs to none."""
     for project in projects:
-        shutil.copytree(project.path / ".provio" / "runs", folder / "all" / ".provio" / "runs", dirs_exist_ok=True)
-    return Project(folder / "all", projects[0].env)
+        shutil.copytree(project.path / ".provio" / "runs", folder / "all" / "record" / "runs", dirs_exist_ok=True)
+    return Project(folder / "all", {**projects[0].env, "PROVIO_HOME": str(folder / "all" / "record")})
 
 
 @pytest.mark.integration
@@ -107,6 +106,8 @@ def test_what_changes_in_one_is_seen(two: tuple[Project, Project], tmp_path: Pat
     assert second.count("?run a provio:Run") == 3
     assert second.data("c") == {"../one/b"}
     shutil.rmtree(second.path / ".provio" / "together")
+    for folder in (one.path / ".provio" / "runs").iterdir():
+        shutil.rmtree(second.path / ".provio" / "runs" / folder.name)  # else its files are named in the second project
     before = quads(second)
     assert before == quads(in_one_store(tmp_path, one, second))
 

@@ -34,7 +34,7 @@ def now(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def ask(folder: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="provio-test-", dir=memory()) as asked:
         found = answers(Path(asked))
-        assert_valid(Path(asked) / ".provio")
+        assert_valid(Path(asked) / "record")
     (folder / "found").mkdir(exist_ok=True)
     for name, text in found.items():
         (folder / "found" / name).write_bytes(text.encode())

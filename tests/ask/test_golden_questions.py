@@ -39,7 +39,7 @@ def stories(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Home]:
 
     def home(name: str) -> Home:
         if name not in known:
-            folder = tmp_path_factory.mktemp(name) / ".provio"
+            folder = tmp_path_factory.mktemp(name) / "record"
             folder.mkdir(mode=0o700)
             known[name] = Home(folder)
             STORIES[name](known[name])

@@ -35,12 +35,12 @@ EARLY = [("lineage", PROJECT + name, "--run", RUN[run]) for name, run in EARLIER
 
 def merged(folder: Path) -> None:
     """Merge all golden runs into a folder's `.provio`."""
-    runs = folder / ".provio" / "runs"
+    runs = folder / "record" / "runs"
     runs.mkdir(parents=True)
-    folder.joinpath(".provio").chmod(0o700)
+    folder.joinpath("record").chmod(0o700)
     for pack in (HERE / "runs").iterdir():
         shutil.copyfile(pack, runs / pack.name)
-    home = Home(folder / ".provio")
+    home = Home(folder / "record")
     assert merge(home).damages == []
     assert notices.take(home, lambda _: 1) != []  # else the first verb prints them
 
@@ -90,7 +90,7 @@ def called(folder: Path, arguments: tuple[str, ...]) -> tuple[str, int]:
 
 def test_the_whole_graph(folder: Path) -> None:
     """Every statement of every run, and of the derived graphs."""
-    document = open_reader(Home(folder / ".provio")).dataset(None, ox.RdfFormat.N_QUADS)
+    document = open_reader(Home(folder / "record")).dataset(None, ox.RdfFormat.N_QUADS)
     found = {HASHED.sub('"…"', f"{quad} .") for quad in ox.parse(document, format=ox.RdfFormat.N_QUADS)}
     wanted = set(expected("export.nq").splitlines())
     assert (sorted(found - wanted)[:20], sorted(wanted - found)[:20]) == ([], [])

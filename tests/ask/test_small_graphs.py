@@ -479,7 +479,7 @@ def stale_part(changed: str, gone: str, *, forward: bool = False) -> tuple[list[
         del now[f"/d/f{one}".encode()]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(content, "current_version", now.get)
-        patch.setattr(stale, "domain_of", lambda _: "d")
+        patch.setattr(content, "domain_of", lambda _: "d")
         found = stale.only_stale(reader, lineage(reader, [Target(start)], Scope(forward=forward)))
     reasons = [
         f"{letter(one['product'])} {letter(one['input'])} {one['path']} {one['reason']} "

@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 from synthetic_traces import File, Run
 
-from provio.ask import content, stale
+from provio.ask import content
 from provio.ask.document import LineageDocument
 from provio.ask.lineage import Scope, lineage
 from provio.ask.stale import only_stale
@@ -68,7 +68,7 @@ def told(tmp_path: Path) -> Told:
 def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing of /data is on this machine."""
     monkeypatch.setattr(content, "current_version", lambda _: None)
-    monkeypatch.setattr(stale, "domain_of", lambda _: "here")
+    monkeypatch.setattr(content, "domain_of", lambda _: "here")
 
 
 def test_a_file_of_another_machine_holds_its_newest_recorded_version(told: Told) -> None:
@@ -110,7 +110,7 @@ def test_a_file_that_is_gone_is_looked_through(told: Told, monkeypatch: pytest.M
     told.run("sort", "a", out="b")
     told.run("join", "b", out="c")
     told.run("edit", out="a")
-    monkeypatch.setattr(stale, "domain_of", lambda _: "node.boot.8%3A1")
+    monkeypatch.setattr(content, "domain_of", lambda _: "node.boot.8%3A1")
     assert told.stale("c") == []  # a is missing too
     now = {b"/data/a": told.version("a"), b"/data/c": told.version("c")}
     monkeypatch.setattr(content, "current_version", now.get)

@@ -18,7 +18,7 @@ from lineage.story import Process, Story, at, facts, inode
 from synthetic_traces import File, Run
 from workers import made_once
 
-from provio.ask import bulk_fetch, content, nodes, paths, stale, walk
+from provio.ask import bulk_fetch, content, nodes, paths, walk
 from provio.ask.document import Lineage, LineageDocument
 from provio.ask.filters import contracted, only_roots
 from provio.ask.lineage import Scope, answer, lineage
@@ -341,7 +341,7 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
 def place(monkeypatch: pytest.MonkeyPatch) -> None:
     """Put the files on this machine."""
     monkeypatch.setattr(content, "current_version", present)
-    monkeypatch.setattr(stale, "domain_of", lambda path: "node.boot.8%3A1" if path == b"/data/d" else "here")
+    monkeypatch.setattr(content, "domain_of", lambda path: "node.boot.8%3A1" if path == b"/data/d" else "here")
 
 
 @pytest.mark.parametrize("lines", ANSWERS, ids=lambda lines: lines.__name__)

@@ -41,7 +41,7 @@ Answers = Iterator[tuple[str, str]]
 
 def answers(folder: Path) -> dict[str, str]:
     """Copy the runs into a `.provio` in `folder`, merge them, and run all queries."""
-    runs = folder / ".provio" / "runs"
+    runs = folder / "record" / "runs"
     runs.mkdir(parents=True)
     for pack in (HERE / "runs").iterdir():
         shutil.copyfile(pack, runs / pack.name)
@@ -51,7 +51,7 @@ def answers(folder: Path) -> dict[str, str]:
         assert asker.say("merge", "--quiet") == ("", 0)
         asker.say("runs")  # it prints the notices about the gaps that the merge concluded
         found = dict(itertools.chain.from_iterable(part(asker) for part in PARTS))
-    reader = open_reader(Home(folder / ".provio"))
+    reader = open_reader(Home(folder / "record"))
     return found | dict(questions(reader)) | dict(sparql(reader))
 
 
@@ -67,7 +67,7 @@ class Asker:
     def __init__(self, folder: Path, pool: ProcessPoolExecutor) -> None:
         self.folder, self.pool = folder, pool
         self.env = {name: value for name, value in os.environ.items() if not name.startswith(LEFT_OUT)}
-        self.env |= {"HOME": str(folder), "PROVIO_HOME": str(folder / ".provio"), "LC_ALL": "C.UTF-8", "TZ": "UTC"}
+        self.env |= {"HOME": str(folder), "PROVIO_HOME": str(folder / "record"), "LC_ALL": "C.UTF-8", "TZ": "UTC"}
         self.asked = partial(_asked, folder, self.env)
 
     def say(self, *arguments: str) -> tuple[str, int]:

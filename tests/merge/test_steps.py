@@ -57,11 +57,11 @@ def test_settings_hold_once_all_runs_are_merged_under_them(home: Home) -> None:
     first, second = written(home, 1, "a", "b"), written(home, 2, "a", "c")
     old, new = replace(Config(), conclusions="old"), replace(Config(), conclusions="new")
     assert merge(home, settings=old).merged == [first.id, second.id]
-    assert home.marked_rules() == run_source.rules("old")
+    assert home.marked_rules() == run_source.rules_of(home, "old")
     assert merge(home, [second.folder], settings=new).merged == [second.id]
     assert home.marked_rules() == ""
     outcome = merge(home, settings=new)
-    assert (outcome.merged, outcome.unchanged, home.marked_rules()) == ([first.id], 1, run_source.rules("new"))
+    assert (outcome.merged, outcome.unchanged, home.marked_rules()) == ([first.id], 1, run_source.rules_of(home, "new"))
 
 
 def test_withdraw_removes_the_given_values_alone(writer: StoreWriter) -> None:

@@ -599,7 +599,7 @@ def test_the_outcome_of_a_merge(home: Home, monkeypatch: pytest.MonkeyPatch) -> 
     assert home.marked(stories[0].folder) == f"{damages[0]}\n".replace("/R1", f"{home.runs}/{RUN}1")
     assert merged(1, 4) == ([], 2, damages[:1], 0)
     assert merged() == ([5], 2, damages, 1)
-    assert home.marked_rules() == run_source.rules("new")
+    assert home.marked_rules() == run_source.rules_of(home, "new")
     os.close(held)
     home.merging.write_text(stories[1].id)
     monkeypatch.undo()

@@ -1,15 +1,18 @@
 """Derive from equal SHA-256 hashes which versions, in all runs, have the same content.
 
-They are `provio:sameContentAs` the first of them that was made. This is no tie of lineage: equal content can have
-different origins. But if no recorded program made a version, and exactly one earlier version with its content was made
-by one, the content comes from that version (`provio:contentFrom`, `prov:alternateOf`), unless the content is older;
-for several such versions there is a Gap. Contents of a few bytes are often equal by chance: they never come from
-another version. A version with several hashes has had several contents: a Gap.
+A version that no recorded program made, with the name and content of an earlier one, is `prov:alternateOf` that: the
+file was touched or restored, or its project was copied. Other versions are `provio:sameContentAs` the first of them
+that was made. This is no tie of lineage: equal content can have different origins. But if no recorded program made a
+version, and exactly one earlier version with its content was made by one, the content comes from that version
+(`provio:contentFrom`, `prov:alternateOf`), unless the content is older; for several such versions there is a Gap.
+Contents of a few bytes are often equal by chance: they never come from a version with another name. A version with
+several hashes has had several contents: a Gap.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 from provio.base import turtle
 from provio.base.vocab import NS, PROV
@@ -72,13 +75,34 @@ def _conclude(facts: Facts, versions: set[str]) -> list[str]:
     retimed = {version for version in known if _alternates(facts, version)}
     made = {version for version in known if version not in retimed and _made(facts, version)}
     known.sort(key=lambda version: (version not in made, _times(version), version))
+    again = _again(facts, known, made, retimed)
     for version in known[1:]:
-        if known[0] not in _alternates(facts, version):  # such an alternate is a tie of lineage
+        if version in again:
+            graph.add(version, ("prov:alternateOf", f"<{again[version]}>"))
+        elif known[0] not in _alternates(facts, version):  # such an alternate is a tie of lineage
             graph.add(version, ("sameContentAs", f"<{known[0]}>"))
     for version in known if _have_origin(known, made, retimed) else ():
-        if version not in made | retimed:
+        if version not in made | retimed | again.keys():
             _origin(graph, version, sorted(one for one in made if _begin(one) < _begin(version)))
     return graph.lines
+
+
+def _again(facts: Facts, known: list[str], made: set[str], retimed: set[str]) -> dict[str, str]:
+    """Return the versions that were not made, each with the last version before it that had the same name: the file was
+    copied with its project, restored, or touched, and its lineage continues."""
+    if made.union(retimed).issuperset(known):
+        return {}
+    at_path: dict[str, list[str]] = {}
+    for version in sorted(known, key=lambda version: (_begin(version), version not in made, version)):
+        for path in _paths(facts, version):
+            at_path.setdefault(path, []).append(version)
+    pairs = (pair for versions in at_path.values() for pair in pairwise(versions))
+    return {version: earlier for earlier, version in sorted(pairs) if version not in made | retimed}
+
+
+def _paths(facts: Facts, version: str) -> set[str]:
+    files = facts.values(version, "prov:specializationOf")
+    return {path for file in files for word in ("path", "pathEncoded") for path in facts.values(file, word)}
 
 
 def _have_origin(known: list[str], made: set[str], retimed: set[str]) -> bool:

@@ -20,6 +20,7 @@ from provio.base.records import pattern
 from provio.base.vocab import NS, PREFIXES, PROV, RDF, RUN_BASE
 from provio.graph.lines import BUNDLE as RUN_GRAPH
 from provio.graph.lines import notes_iri
+from provio.settings import moves
 from provio.settings.home import Home
 from provio.store import INDEX, Damaged, implied, undamaged
 from provio.store.embedded import snapshots
@@ -39,6 +40,7 @@ class OneGraphStore:
     """
 
     as_of, in_progress = "", frozenset[str]()
+    places: tuple[bytes, ...] = ()
 
     def __init__(self, store: ox.Store, open_lists: Callable[[], statements.Lists]) -> None:
         self.store, self._open_lists = store, open_lists
@@ -195,6 +197,7 @@ class StoreReader(OneGraphStore):
         self.path = snapshots.StorePath(folder)
         store = snapshots.opened(ox.Store.read_only, self.path / f"snapshots/{name}", shown)
         super().__init__(store, partial(_lists, home))
+        self.places = moves.places(home)
 
     def __del__(self) -> None:
         """Release the snapshot."""

@@ -209,6 +209,8 @@ def publish(home: Home, store: Path) -> None:
     link = home.snapshots / "current.new"
     link.unlink(missing_ok=True)
     link.symlink_to(str(number))
+    if not (home.snapshots / "current").is_symlink():  # a copy of the record with links followed
+        delete_folder(home.snapshots / "current")
     rules = home.marked_rules()
     link.replace(home.snapshots / "current")
     if rules:

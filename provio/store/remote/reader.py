@@ -19,6 +19,7 @@ import pyoxigraph as ox
 
 from provio.base.errors import NothingKnown, StoreError
 from provio.base.vocab import PREFIXES, PROLOGUE
+from provio.settings import moves
 from provio.settings.home import Home
 from provio.store import INDEX, Damaged, served, statements
 from provio.store.embedded.reader import GRAPH, OneGraphStore, StoreReader
@@ -84,7 +85,7 @@ class RemoteReader:
     as_of, in_progress = "", frozenset[str]()  # a server receives a run only when it is merged
 
     def __init__(self, home: Home, settings: Config) -> None:
-        self.home, self.server = served(home, settings), connect(settings)
+        self.home, self.server, self.places = served(home, settings), connect(settings), moves.places(home)
         self.index = places.read(self.server)
         if not self._runs() and not set(self.index.earlier) - {CLASSES}:
             raise NothingKnown(
