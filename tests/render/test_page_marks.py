@@ -90,6 +90,7 @@ def test_stale_and_failed_files_are_marked(browser: Browser, project: Project) -
     assert "raw.csv has changed since" in choose(browser, "sorted.csv")
     assert "sorted.csv is stale" in choose(browser, "copy.csv")
     assert "made by a step that failed (exit 3)" in choose(browser, "part.csv")
+    assert browser.ask("document.querySelector('.spoken').textContent") == "file part.csv, failed, stale"
     browser.ask("given.handle.choose(null)")
     seen = browser.colours()
     assert seen["#b4460f"] > 100 and seen["#a3161b"] > 100

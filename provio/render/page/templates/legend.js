@@ -16,6 +16,9 @@
   const MOST_RUNS = 200;
   const inkOn = (colour) => [1, 3, 5].reduce((sum, at, part) => sum + parseInt(colour.slice(at, at + 2), 16) * [0.3, 0.59, 0.11][part], 0) > 110 ? "#000000" : "#ffffff";
 
+  // The marks of an item as words.
+  const markWords = ({ marks }) => marks.map(([mark, text]) => mark === "gap" ? MARK_NAMES.gap : text);
+
   const legend = (graph, open) => {
     const { make, KIND_NAMES, TIES, visible, moment } = provioLineage, kinds = graph.held;
     const ties = new Set([...new Set(graph.flows().tie)].map((tie) => TIES[tie]));
@@ -35,5 +38,5 @@
     return make("details", { class: "legend", ...(open ? { open: "" } : {}) }, make("summary", {}, "Legend and keys"), make("ul", {}, ...boxes, ...fixed, ...lines, ...marks), ...(runs.length ? [make("ul", { class: "runs", tabindex: "0", "aria-label": "Runs" }, ...runs)] : []), make("ul", { class: "keys" }, ...keys));
   };
 
-  Object.assign(provioLineage, { LOOKS, MARKS, RUNS, inkOn, legend });
+  Object.assign(provioLineage, { LOOKS, MARKS, RUNS, markWords, inkOn, legend });
 })();

@@ -124,7 +124,7 @@ function provioLineage(element, document_, options = {}) {
     details.show(item, view, level);
     picture.size(false);
     if (item) picture.into(id, false);
-    spoken.textContent = item ? `${item.kindName} ${item.name}` : "";
+    spoken.textContent = item ? [`${item.kindName} ${item.name}`, ...provioLineage.markWords(item)].join(", ") : "";
     options.chosen?.(item && item.node ? item.node : null);
     return true;
   }

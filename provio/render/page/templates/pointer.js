@@ -56,7 +56,7 @@
       this.tip.hidden = !found;
       if (!found) return;
       const { make } = provioLineage, { item } = found;
-      this.tip.replaceChildren(make("b", { dir: "auto" }, item.place + item.name), make("span", {}, item.fold ? `${item.kindName}: click to open` : [item.kindName, ...item.marks.map(([, text]) => text)].join(", ")),
+      this.tip.replaceChildren(make("b", { dir: "auto" }, item.place + item.name), make("span", {}, item.fold ? `${item.kindName}: click to open` : [item.kindName, ...provioLineage.markWords(item)].join(", ")),
         ...(item.command ? [make("code", { dir: "auto" }, item.command.slice(0, 300))] : []));
       const left = Math.min(x + 14, stage.clientWidth - this.tip.offsetWidth - 8), top = y + 18 + this.tip.offsetHeight > stage.clientHeight ? y - this.tip.offsetHeight - 12 : y + 18;
       this.tip.style.transform = `translate(${Math.max(4, left)}px, ${Math.max(4, top)}px)`;
