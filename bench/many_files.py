@@ -54,13 +54,17 @@ def measured(
     return seconds, usage.ru_maxrss * 1024 / 1e6, max(peak / 1e6, usage.ru_maxrss * 1024 / 1e6)
 
 
+# Else a process goes on after a merge.
+OFF = {"PROVIO_HASH": "off", "PROVIO_RECORD_METADATA": "false"}
+
+
 class Project:
     """A folder in which a case is recorded and queried, with one installation of provio."""
 
     def __init__(self, folder: Path, provio: Path, program: Path) -> None:
         self.folder, self.provio, self.program = folder, provio, program
         self.record, self.pristine = folder / ".provio", folder / "pristine"
-        self.environment = plain_environment() | {"PROVIO_HASH": "off"}  # else a process goes on after a merge
+        self.environment = plain_environment() | OFF
         (folder / "files").mkdir()
         self.record.mkdir()
 

@@ -239,7 +239,8 @@ def new_project(home: Path) -> Project:
     folder = home / "project"
     (folder / ".provio").mkdir(parents=True, exist_ok=True)
     env = {name: value for name, value in os.environ.items() if not name.startswith(("PROVIO", "LD_PRELOAD", "XDG_"))}
-    return Project(folder, {**env, "HOME": str(home), "PROVIO_MERGE": "wait", "PROVIO_HASH": "off"})
+    quiet = {"PROVIO_MERGE": "wait", "PROVIO_HASH": "off", "PROVIO_RECORD_METADATA": "false"}
+    return Project(folder, {**env, "HOME": str(home), **quiet})
 
 
 def give_away(folder: Path) -> None:

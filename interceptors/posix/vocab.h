@@ -193,6 +193,7 @@
 #define TERM_mapsOnto ":mapsOnto"
 #define TERM_maxElapsed ":maxElapsed"
 #define TERM_maxShape ":maxShape"
+#define TERM_metadata ":metadata"
 #define TERM_mode ":mode"
 #define TERM_modified ":modified"
 #define TERM_mountPoint ":mountPoint"

@@ -26,6 +26,9 @@ NAMES = {name: name for name in (
 ).split()} | {"startedAtTime": "start", "endedAtTime": "end"}  # fmt: skip
 
 
+FEW = 3  # attributes that are shown of a file without a maker
+
+
 class Reason(TypedDict):
     """A process that made a version, or a part of it, with its circumstances.
 
@@ -40,6 +43,7 @@ class Reason(TypedDict):
     path: str
     size: NotRequired[int]
     modified: NotRequired[str]
+    metadata: NotRequired[dict[str, str]]
     changed: NotRequired[str]
     failed: NotRequired[str]
     process: dict[str, str]
@@ -102,9 +106,22 @@ def why(reader: Reader, target: Target) -> Reason:
     task = [reason["task"].get("task", reason["task"]["iri"])] if "task" in reason else []
     if found_notes := notes.of(reader, [target.iri, run["iri"], *task]):
         reason["notes"] = found_notes
+    _add_metadata(reader, reason)
     _agents(reader, reason, made[2])
     _name(reader, reason, made[2])
     return reason
+
+
+def metadata_of(reader: Reader, version: str) -> dict[str, str]:
+    """Return the attributes inside a file, by name."""
+    rows = reader.rows(f"SELECT ?m {{ <{version}> provio:metadata ?m }}")
+    pairs = sorted(row["m"].partition("=")[::2] for row in rows)
+    return dict(sorted(pairs, key=lambda pair: ":" in pair[0]))  # those of the whole file first
+
+
+def _add_metadata(reader: Reader, reason: Reason) -> None:
+    if metadata := metadata_of(reader, reason["target"]):
+        reason["metadata"] = metadata
 
 
 def _made(reader: Reader, version: str) -> tuple[str, str, str] | None:
@@ -253,4 +270,7 @@ def _unmade(reader: Reader, target: Target, found: Found) -> str:
     used = " UNION ".join(f"{{ ?a {word} <{target.iri}> }}" for word in ("prov:used", "provio:usedAsNoise"))
     if next(iter(reader.rows(f"SELECT ?a {{ {used} }} LIMIT 1")), None) is None:
         return message
+    if metadata := metadata_of(reader, target.iri):
+        shown = ", ".join(f"{name} = {value}" for name, value in list(metadata.items())[:FEW])
+        message += f"; its metadata: {shown}" + ", …" * (len(metadata) > FEW)
     return f"{message}; its uses: provio lineage --forward {shlex.quote(name)}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
+from itertools import chain
 from urllib.parse import quote
 
 from provio.base import turtle
@@ -67,7 +68,7 @@ class DeclarationGraph:
         for under in self.out.declared.under:
             self._configuration_use(under)
             yield
-        for metric in self.trace.declarations.metrics:
+        for metric in chain(self.trace.declarations.metrics, self.out.declared.measured):
             self._metric(metric)
             yield
         for saved in self.out.declared.saved:

@@ -353,6 +353,7 @@ class _Writer:
             ("modified", turtle.instant(version.facts.mtime)),
             path_if_known("path", _own_name(version)),
             ("sha256", turtle.literal(version.sha256) if version.sha256 else None),
+            *(("metadata", turtle.literal(f"{name}={text}")) for name, text in version.metadata.items()),
             ("format", turtle.literal("HDF5") if version.iri in self.out.known else None),
             ("prov:wasGeneratedBy", f"<{version.generated_by}>" if version.generated_by else None),
             ("madeIn", self._made_in(version.iri)),

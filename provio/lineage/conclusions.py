@@ -11,6 +11,7 @@ The modules, in the order in which `conclude` uses them on the trace of a run or
   names          the paths of each version
   same_key       contents that share one key, separated by time
   shared_inodes  files that several partitions of a run have in common
+  contents       parameters and metrics that files contain
   declarations   declared configurations, uses, products and checkpoints (`declared` has the types)
   attributes     extended attributes of files: their states, and who used them
   memory         memory that processes share through a file; forks that may have written it
@@ -29,17 +30,15 @@ The modules, in the order in which `conclude` uses them on the trace of a run or
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from provio.base.records import plain
-from provio.lineage import attributes, memory, unwatched
+from provio.lineage import attributes, contents, memory, unwatched
 from provio.lineage.channels import channels_of
 from provio.lineage.clocks import Clocks
 from provio.lineage.code import Noise, programs
 from provio.lineage.declarations import save, say
 from provio.lineage.identity import Identity
 from provio.lineage.members import members
-from provio.lineage.model import FOREVER, Conclusions, ProgramFacts
+from provio.lineage.model import FOREVER, Conclusions, Contents, ProgramFacts
 from provio.lineage.names import name
 from provio.lineage.phases import Origin, cut, origins, tie
 from provio.lineage.pipes import answers, connect
@@ -74,7 +73,7 @@ class Known:
     alone: frozenset[str] = frozenset()
     exited: frozenset[str] = frozenset()
     shared: Shared | None = None
-    hasher: Callable[[Trace, Conclusions], None] | None = None
+    contents: Contents | None = None
 
     @staticmethod
     def of(trace: Trace, identity: Identity, settings: Config) -> Known:
@@ -101,7 +100,7 @@ def conclude(
     conclusions = Conclusions(known.programs, clocks=Clocks(hosts.clock_uncertainty(trace.hosts)))
     ends, noise, shared, whole = known.ends, known.noise, known.shared or Shared(), trace
     conclusions.separate, conclusions.noise, conclusions.ends = shared.inodes, noise, ends
-    conclusions.exited, conclusions.hasher = known.exited, known.hasher
+    conclusions.exited, conclusions.contents = known.exited, known.contents
     if whole.lone:
         read = whole.lone.moments
         conclusions.lone = {process.iri: read(process, noise.read) for process in whole.processes.values()}
@@ -112,6 +111,7 @@ def conclude(
     name(trace, identity, conclusions)
     part(trace, conclusions)
     shared.join(trace, identity, conclusions)
+    contents.parameters(trace, conclusions)
     say(trace, identity, conclusions)
     attributes.follow(trace, identity, conclusions)
     memories = memory.memories(trace, identity, conclusions, ends, started)
@@ -122,6 +122,7 @@ def conclude(
     join(conclusions)
     attribute(conclusions)
     shared.make(trace, conclusions)
+    contents.metrics(trace, conclusions)
     save(trace, conclusions)
     members(trace, identity, channels, conclusions)
     connect(trace, channels, conclusions)
@@ -140,7 +141,7 @@ def conclude_lone(part: Trace, others: dict[str, bool], identity: Identity, whol
     """Return the conclusions about lone files. `part` is the part of the trace that holds them, and `others` its
     openings whose files another opening describes (`trace.read.lone_files`); `whole` are the conclusions about the rest
     of the run, which receive the gaps."""
-    found = Conclusions(whole.programs, phases=whole.phases, clocks=whole.clocks, hasher=whole.hasher)
+    found = Conclusions(whole.programs, phases=whole.phases, clocks=whole.clocks, contents=whole.contents)
     if whole.noise:
         gather_lone(part, identity, found, whole.noise, whole.ends)
     read = {identity.version(one.facts): others[one.iri] for one in part.openings() if one.iri in others}
@@ -155,13 +156,16 @@ def conclude_lone(part: Trace, others: dict[str, bool], identity: Identity, whol
 
 
 def hashed(trace: Trace, conclusions: Conclusions) -> None:
-    """Set the SHA-256 of the versions for which it was computed after the run; add a gap where it could not be
-    computed."""
-    if conclusions.hasher:
-        conclusions.hasher(trace, conclusions)
+    """Set the SHA-256 of the versions for which it was computed after the run, and the metadata that was read; add a
+    gap where a SHA-256 could not be computed."""
+    if conclusions.contents:
+        conclusions.contents.read_versions(trace, conclusions)
     for version in conclusions.described() if trace.hashes else ():
         found = trace.hashes.get(version.facts.key) if version.until == FOREVER else None
         version.sha256 = found.sha256 or None if found else None
         if found and found.reason:
             reason = f"{found.reason}: its SHA-256 is not known"
             conclusions.gaps.append((version.iri + "~unhashed", version.iri, reason))
+    for version in conclusions.described() if trace.contents else ():
+        content = trace.contents.get(version.facts.key) if version.until == FOREVER else None
+        version.metadata = content.metadata if content else version.metadata

@@ -37,7 +37,7 @@ from provio.trace.run_facts import Trace
 def say(trace: Trace, identity: Identity, conclusions: Conclusions) -> None:
     """Record configurations, and declared uses and products, before processes are cut into phases."""
     for one in sorted(trace.declarations.configurations, key=lambda one: (one.at, one.iri)):
-        _configured(one, trace, conclusions)
+        configured(one, trace, conclusions)
     for declaration in trace.declarations.entities.values():
         conclusions.declared.kept.setdefault(entity_iri(trace.iri, declaration), []).append(declaration)
     states, seen = _States(trace, conclusions), _Seen(conclusions.versions.values() if trace.declarations.uses else ())
@@ -58,7 +58,8 @@ def say(trace: Trace, identity: Identity, conclusions: Conclusions) -> None:
                 states.use(iri, use, actor)
 
 
-def _configured(one: Configuration, trace: Trace, conclusions: Conclusions) -> None:
+def configured(one: Configuration, trace: Trace, conclusions: Conclusions) -> None:
+    """Record a configuration, as an input of the program from its moment on."""
     actor, iri = conclusions.acting(trace.processes[one.process], one.task), version_iri(one)
     series = series_of(conclusions.programs[one.process].iri, one.name)
     conclusions.declared.versions.setdefault(iri, ConfigurationVersion(iri, one))
@@ -177,7 +178,8 @@ def _in_order(trace: Trace, conclusions: Conclusions) -> Iterator[ConfigurationU
     moment = attrgetter("at")
     under = sorted(conclusions.declared.under, key=moment)
     checkpoints = sorted(trace.declarations.checkpoints, key=moment)
-    return merge(under, trace.declarations.metrics.in_order(), checkpoints, key=moment)
+    measured = sorted(conclusions.declared.measured, key=moment)
+    return merge(under, trace.declarations.metrics.in_order(), measured, checkpoints, key=moment)
 
 
 def _note(one: Named, line: Sequence[str], latest: Latest[Named]) -> None:

@@ -11,6 +11,7 @@ from provio.base.records import field, plain
 from provio.lineage.identity import BASE
 from provio.trace.declarations import Checkpoint, Configuration, Entity, Settings
 from provio.trace.facts import Process
+from provio.trace.metrics import Metric
 
 
 @plain(slots=True)
@@ -78,7 +79,8 @@ class StateNames:
 class DeclaredFacts:
     """All conclusions from declarations.
 
-    `kept` has the declared entities by their IRI in the graph, `made` has (process, moment) of each declared product.
+    `kept` has the declared entities by their IRI in the graph, `made` has (process, moment) of each declared product,
+    `measured` the metrics from files.
     """
 
     versions: dict[str, Version] = field(default_factory=dict)
@@ -87,6 +89,7 @@ class DeclaredFacts:
     kept: dict[str, list[Entity]] = field(default_factory=dict)
     states: dict[str, State] = field(default_factory=dict)
     made: list[tuple[str, int]] = field(default_factory=list)
+    measured: list[Metric] = field(default_factory=list)
 
 
 def version_iri(declaration: Configuration) -> str:

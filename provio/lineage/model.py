@@ -4,8 +4,9 @@ since 1970."""
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Protocol
 
 from provio.base.records import field, frozen, plain
 from provio.lineage.clocks import Clocks
@@ -163,6 +164,7 @@ class Version:
     since: int = 0
     until: int = FOREVER
     sha256: str | None = None
+    metadata: Mapping[str, str] = MappingProxyType({})
     generated_by: str | None = None
     attributed_to: str | None = None
     revision_of: tuple[str, ...] = ()
@@ -289,6 +291,18 @@ class Segment:
     noise: bool = False
 
 
+class Contents(Protocol):
+    """Reads the files of a run after it."""
+
+    def read_values(self, trace: Trace, conclusions: Conclusions, role: str) -> None:
+        """Add the values of files to `Trace.contents`: of those that processes read (`role` is `parameters`), or of
+        those that they made (`metrics`)."""
+
+    def read_versions(self, trace: Trace, conclusions: Conclusions) -> None:
+        """Add the missing hashes of the described versions to `Trace.hashes`, and their metadata to
+        `Trace.contents`."""
+
+
 @plain()
 class Conclusions:
     """All conclusions from the facts of a run; keys are IRIs.
@@ -341,8 +355,7 @@ class Conclusions:
     noise: Noise | None = None
     ends: Mapping[str, int] = field(default_factory=dict)
     exited: frozenset[str] = frozenset()  # the programs that ended with an exit code
-    # Computes the missing hashes of the described versions: adds them to `Trace.hashes`.
-    hasher: Callable[[Trace, Conclusions], None] | None = None
+    contents: Contents | None = None  # reads files that were not read before
 
     def copy_iri(self, process: Process) -> str:
         """Return the IRI of the next copy that a process made."""

@@ -129,13 +129,14 @@ class Merger:
         """Return the ended runs that are not merged, except those for which a merge already failed."""
         from provio.settings import load
         from provio.store import pending
-        from provio.trace import hash_requests, liveness
+        from provio.trace import content_requests, liveness
         from provio.trace.read import read_head
 
         self.settings = load.load(self.folders, forgive=lambda _: None)
         started, found = liveness.started_runs(), []
-        requested = [run for run in hash_requests.requested(self.home) if hash_requests.is_limited(self.home, run)]
-        left = [folder for run in requested if (folder := self.home.runs / run).is_dir()]
+        requested = content_requests.requested(self.home)
+        limited = [run for run in requested if content_requests.is_limited(self.home, run)]
+        left = [folder for run in limited if (folder := self.home.runs / run).is_dir()]
         for folder in dict.fromkeys([*pending(self.home, self.settings), *left]):
             if folder.name not in self.tried and not liveness.in_progress(folder, read_head(folder), started=started):
                 found.append(folder)

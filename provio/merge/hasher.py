@@ -6,7 +6,6 @@ more has no hash; if hashes of all files are requested, a Gap states why.
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,11 +13,11 @@ from pathlib import Path
 from provio.base import turtle
 from provio.base.vocab import NS
 from provio.lineage.model import FOREVER, Conclusions, Version
-from provio.settings.home import Home
 from provio.system import statx
 from provio.system.content import Unread, sha256
 from provio.system.hash_limits import INPUT, OUTPUT, Limits
-from provio.trace import environment, hash_requests
+from provio.trace import environment
+from provio.trace.content_requests import ALL, Request
 from provio.trace.run_facts import Hash, Trace
 from provio.trace.run_source import folders_of, put
 
@@ -33,11 +32,11 @@ class Hasher:
     The lines of a request for all files are kept in it as soon as they are complete: after a kill they are used again.
     """
 
-    def __init__(self, request: Path, note: Callable[[str], None] = lambda _: None) -> None:
-        self.request, self.note = request, note
-        self.limits = Limits(everything=hash_requests.wants_all(request))
+    def __init__(self, file: Path, request: Request, note: Callable[[str], None] = lambda _: None) -> None:
+        self.request, self.note = file, note
+        self.limits = Limits(everything=request.hashes == ALL)
         self.host = turtle.segment(environment.host())
-        self.earlier = dict(_lines(request))
+        self.earlier = dict(_lines(file))
         self.lines: dict[str, str] = {}
 
     def __call__(self, trace: Trace, conclusions: Conclusions) -> None:
@@ -56,13 +55,12 @@ class Hasher:
                 self._keep(subject, version, found)
 
     def finish(self, trace: Trace) -> None:
-        """Write the hashes into the run, and remove the request."""
+        """Write the hashes into the run."""
         place = next((place for place in folders_of(trace.folder, trace.run) if place.name == self.host), None)
         if place and self.lines:
             text = f"@prefix : <{NS}> .\n" + "".join(self.lines.values())
             put(place / HASHES, text)
             trace.digests.replace((self.host, HASHES), text.encode())
-        self.request.unlink(missing_ok=True)
 
     def _is_wanted(self, version: Version, trace: Trace, made: set[str]) -> bool:
         """Return whether a version is a file with content that the run left behind or only read."""
@@ -113,18 +111,6 @@ class Hasher:
         if self.limits.everything and subject not in self.earlier:
             with self.request.open("a", encoding="utf-8") as so_far:
                 so_far.write(line)
-
-
-def hasher_of(home: Home, folder: Path, note: Callable[[str], None] = lambda _: None) -> Hasher | None:
-    """Return an object that hashes the files of a run as requested; None without a request or with present hashes."""
-    request = hash_requests.place(home, folder.name)
-    if not request.exists():
-        return None
-    if folder.is_dir() and not any(folder.glob(f"*/{HASHES}")):
-        return Hasher(request, note)
-    with contextlib.suppress(OSError):
-        request.unlink()
-    return None
 
 
 def _lines(request: Path) -> Iterator[tuple[str, str]]:

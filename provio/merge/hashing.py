@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from provio.base.errors import ProvioError
-from provio.merge.hasher import hasher_of
+from provio.merge.contents import reader_of
 from provio.merge.job import FAULTS, Job, read
 from provio.merge.runs import merge
 from provio.settings import home as homes
@@ -28,7 +28,7 @@ from provio.settings import load, schema
 from provio.settings.home import Home
 from provio.system import child
 from provio.trace import environment, liveness
-from provio.trace.hash_requests import FOLDER, is_limited, place, requested
+from provio.trace.content_requests import FOLDER, is_limited, place, requested
 from provio.trace.read import read_head
 from provio.trace.run_source import start_time
 
@@ -123,10 +123,10 @@ def _execute(
 
 def _hash_run(home: Home, folder: Path, settings: schema.Config, note: Callable[[str], None]) -> None:
     """Compute the hashes of a run: make its graph for that, and drop the graph."""
-    hasher = hasher_of(home, folder, note)
-    if hasher is None:
+    contents = reader_of(home, folder, settings, note=note)
+    if contents is None:
         return
-    found = read(Job(folder, 0, None), home, settings, kept=False, hasher=hasher)
+    found = read(Job(folder, 0, None), home, settings, kept=False, contents=contents)
     if found.fault:
         raise ProvioError(found.fault)
     deque(found.prepared.pieces if found.prepared else (), maxlen=0)

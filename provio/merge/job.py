@@ -26,7 +26,7 @@ from provio.trace import read as traces
 from provio.trace.run_facts import Trace
 
 if TYPE_CHECKING:
-    from provio.merge.hasher import Hasher
+    from provio.merge.contents import ContentReader
     from provio.merge.large.survey import Survey
     from provio.system.statx import Record
     from provio.trace.digests import Digests
@@ -75,13 +75,13 @@ class Read:
 
 def read(
     job: Job, home: Home, settings: Config, trace: Trace | None = None, *, written: bool = False, kept: bool = True,
-    hasher: Hasher | None = None,
+    contents: ContentReader | None = None,
 ) -> Read:  # fmt: skip
     """Read a run, if its `trace` was not read already: a large one in partitions, any other as a whole.
 
     The pieces of its graph are made when they are taken. Those of a large run raise Changed if its files have changed
     since the survey: read it again as `written`. If `kept`, post-processing results are stored in the run folder.
-    `hasher` computes the hashes of its files.
+    `contents` reads its files.
     """
     try:
         locked = partial(_locked, job.folder, home) if kept else _refused
@@ -92,7 +92,7 @@ def read(
         if job.known == intake.hash_of(whole.content_hash, settings, job.folder, whole.run):
             return Read(None, damages, moment=moment)
         run = large or partitions.Partitions(whole)
-        run.hasher = hasher
+        run.contents = contents
         return Read(partitions.prepare(run, settings, locked if large else None), damages, moment=moment)
     except FAULTS as error:
         return Read(None, [], fault_of(error))

@@ -39,7 +39,7 @@ from provio.trace.fast.compact_record import Packed
 from provio.trace.run_facts import Trace
 
 if TYPE_CHECKING:
-    from provio.merge.hasher import Hasher
+    from provio.merge.contents import ContentReader
 
 Locked = Callable[[], AbstractContextManager[object]]
 
@@ -50,7 +50,7 @@ class Partitions:
     `whole` has its processes only until the first partition is taken. `wide` are the hashes of the inodes that many
     processes used and at least one wrote, and `wide_accesses` all accesses to them; `common` are the inodes that
     several partitions read. `origins` has the origin of each process image (None: all are in the image's partition),
-    `after` the facts that were recorded after the run, by process and record. `hasher` computes missing hashes.
+    `after` the facts that were recorded after the run, by process and record. `contents` reads the files of the run.
     """
 
     def __init__(self, whole: Trace) -> None:
@@ -60,7 +60,7 @@ class Partitions:
         self.common = set[int]()
         self.origins: dict[str, Origin] | None = None
         self.after: dict[str, dict[str, Packed]] = {}
-        self.hasher: Hasher | None = None
+        self.contents: ContentReader | None = None
 
     def each(self) -> Iterator[Trace]:
         """Yield the partitions."""
@@ -107,9 +107,10 @@ class _RunGraph:
         self.provisional: set[str] = set()  # openings with post-processing results that are not stored
         self.identity = Identity(whole)
         self.redaction = redact.Redaction(settings.redact_add, settings.redact_keep)
+        redact.contents(whole, self.redaction)
         self.known = Known.of(whole, self.identity, settings)
         self.known.origins, self.origins = partitions.origins, partitions.origins or {}
-        self.known.hasher = partitions.hasher
+        self.known.contents = partitions.contents
         self._shared()
         self.facts = Whole(whole)
         known = self.known.shared.out if self.known.shared else Conclusions({})
@@ -117,7 +118,7 @@ class _RunGraph:
             self.known.programs, versions=dict(known.versions), owners=known.owners, clocks=known.clocks
         )
         self.common.gaps += known.gaps
-        self.common.hasher = partitions.hasher
+        self.common.contents = partitions.contents
         self.wanted = {origin.process.iri for origin in self.origins.values()}
         self.starts: dict[str, array[int]] = {}  # process that is an origin → the starts of its phases
         self.ties: list[tuple[str, str]] = []  # (phase or copy with an origin in another partition, its image)
@@ -162,8 +163,8 @@ class _RunGraph:
         if self.locked:
             with contextlib.suppress(Busy, NotAllowed), self.locked():
                 post_run.write_settled(whole, self.host, self.settled, self.late)
-        if self.partitions.hasher:
-            self.partitions.hasher.finish(whole)
+        if self.partitions.contents:
+            self.partitions.contents.finish(whole)
         self.prepared.index += intake.index_of(whole, self.settings)
 
     def _part(self, part: Trace) -> Iterator[str]:

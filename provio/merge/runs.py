@@ -28,13 +28,13 @@ from provio.settings.home import Home, is_shut
 from provio.settings.lock import Lock
 from provio.settings.schema import Config
 from provio.store import Writer, implied, open_writer, served, user_vocabulary, writing
-from provio.trace import collect, digests, failed_start, hash_requests, liveness, rank_end, run_source
+from provio.trace import collect, content_requests, digests, failed_start, liveness, rank_end, run_source
 from provio.trace import notes as trace_notes
 from provio.trace import read as traces
 from provio.trace.run_facts import Trace
 
 if TYPE_CHECKING:
-    from provio.merge.hasher import Hasher
+    from provio.merge.contents import ContentReader
 
 BEAT = 1.0  # seconds between two updates of the lock file's time
 BETWEEN = 60.0  # seconds between two publications of a long merge: at most this work is lost if it is killed
@@ -188,8 +188,8 @@ class Merge:
                 self.home.merging.write_text(job.folder.name, encoding="utf-8", errors="surrogateescape")
             with _garbage_kept():
                 known = self.known if self.known and self.known.folder == job.folder else None
-                hasher = self._hasher(job.folder)
-                found = merge_job.read(job, self.home, self.settings, known, kept=self.kept, hasher=hasher)
+                contents = self._contents(job.folder)
+                found = merge_job.read(job, self.home, self.settings, known, kept=self.kept, contents=contents)
                 self._one(job, found)
         self.home.merging.unlink(missing_ok=True)
         progress("")
@@ -230,15 +230,18 @@ class Merge:
             yield job
 
     def _hashes(self, folder: Path) -> bool:
-        """Return whether this merge hashes a run: all its files would take too long while the store is locked."""
-        return self.hashing and hash_requests.is_limited(self.home, folder.name)
+        """Return whether this merge executes the request of a run: the hashes of all its files would take too long
+        while the store is locked."""
+        return self.hashing and content_requests.is_limited(self.home, folder.name)
 
-    def _hasher(self, folder: Path) -> Hasher | None:
-        if not self._hashes(folder):
+    def _contents(self, folder: Path) -> ContentReader | None:
+        """Return an object that executes the request of a run; if it is not this merge that hashes, only the part about
+        values of files."""
+        if not (self.kept and content_requests.place(self.home, folder.name).exists()):
             return None
-        from provio.merge.hasher import hasher_of  # slow to import
+        from provio.merge import contents  # slow to import
 
-        return hasher_of(self.home, folder)
+        return contents.reader_of(self.home, folder, self.settings, hashes=self._hashes(folder))
 
     def _is_merged(self, job: Job) -> bool:
         if job.known is None:

@@ -22,7 +22,7 @@ from provio.settings import load, record_classes, schema
 from provio.settings.home import share
 from provio.settings.lock import Lock
 from provio.system import ranks
-from provio.trace import environment, failed_start, hash_requests
+from provio.trace import content_requests, environment, failed_start
 from provio.trace.recording import Detail, host_folder, note_end, prepare, write_run
 from provio.trace.redact import Redaction
 
@@ -194,7 +194,7 @@ def _waiter_arguments(
 
     when = when_merged(call, settings)
     collects = settings.capture_dir and when != BACKGROUND
-    needs_python = when == WAIT or settings.hash == hash_requests.ALL or recording.home.shared or collects
+    needs_python = when == WAIT or settings.hash == content_requests.ALL or recording.home.shared or collects
     mode = start.PYTHON if needs_python else start.MERGE if when == BACKGROUND else start.LEAVE
     word = "" if call.quiet else terminal.message_line(_pending(recording, when))
     return mode, word, (values(replace(call, note=None)), [str(folder) for folder in folders])
@@ -241,7 +241,7 @@ def prepared(arguments: list[bytes], settings: Config, home: Home | None = None,
     recording = prepare(arguments, *names, redaction, settings.hdf5, settings.domains, home, settings.recognise, shared)
     if not shared:
         with suppress(OSError):  # a full disk: the run has no hashes
-            hash_requests.request(recording.home, recording.run_id, settings.hash)
+            content_requests.request(recording.home, recording.run_id, settings)
     return recording
 
 
@@ -372,9 +372,9 @@ def _rank_contradictions(trace: Trace) -> str:
 
 def _hashed(recording: Recording, settings: Config, when: str) -> str:
     """Start the hashing of a run's files in the background; return the message about it."""
-    wants_all = settings.hash == hash_requests.ALL
+    wants_all = settings.hash == content_requests.ALL
     # The background merge also hashes; a run that is left to a query is hashed after it.
-    if (when == WAIT or (when == ASK and wants_all)) and hash_requests.requested(recording.home):
+    if (when == WAIT or (when == ASK and wants_all)) and content_requests.requested(recording.home):
         from provio.merge import hashing
 
         hashing.begin(recording.home, then_merge=when == WAIT)

@@ -25,7 +25,7 @@ from provio.settings import home as homes
 from provio.settings import load
 from provio.system import node_local, proc, ranks
 from provio.system.ranks import Contradiction, Shared
-from provio.trace import environment, failed_start, hash_requests, run_source
+from provio.trace import content_requests, environment, failed_start, run_source
 from provio.trace.recording import SHIM, Recording, host_folder, write_run
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def _publish(recording: Recording, shared: Shared, call: Call, settings: Config)
         say(warning)
     setting = _mark_host(recording, settings, say)
     changes = run.tracing_variables(recording, _words(call.command), say)
-    hash_requests.request(recording.home, recording.run_id, settings.hash)
+    content_requests.request(recording.home, recording.run_id, settings)
     homes.share(recording.home, recording.folder)
     trace = run.trace_variable(recording)
     for_others = trace.split(b";")

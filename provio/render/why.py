@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from provio.ask.why import Reason
 
 MOST_GAPS = 3  # that are printed on a terminal
+MOST_METADATA = 4  # attributes of a file that are printed on a terminal
 MOST_LINES = 40  # of the source of a Task
 CUT = {"launched": 2, "run": 2, "note": 3}  # lines of a fact on a terminal: command lines of others, notes
 
@@ -61,6 +62,7 @@ def _rows(reason: Reason, folder: str | None, fold: bool) -> list[tuple[str, str
         ("made by", _program(reason, folder)),
         ("command", "" if "notebook" in reason else _command({**process, "command": reason.get("command", "")})),
         *_list("params", _parameters(reason)),
+        *_list("metadata", _metadata(reason, fold)),
         ("in", process.get("cwd", "")),
         ("when", _when(process)),
         ("ended", _end(process)),
@@ -106,6 +108,12 @@ def _gaps(reason: Reason) -> list[str]:
 
 def _list(fact: str, values: list[str]) -> list[tuple[str, str]]:
     return [(fact if place == 0 else "", value) for place, value in enumerate(values)]
+
+
+def _metadata(reason: Reason, fold: bool) -> list[str]:
+    found = [f"{name} = {value}" for name, value in reason.get("metadata", {}).items()]
+    kept = found[:MOST_METADATA] if fold and len(found) > MOST_METADATA + 1 else found
+    return kept + [f"{len(found) - len(kept)} more (--no-fold)"] * (len(kept) < len(found))
 
 
 def _command(process: dict[str, str]) -> str:

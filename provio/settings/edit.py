@@ -267,7 +267,7 @@ def template(user: bool) -> str:
     ]
     for name, key in KEYS.items():
         value = shown(plain(getattr(Config(), FIELDS[name])))
-        if not user and name in schema.USERS_OWN:
+        if name.startswith("record.") or (not user and name in schema.USERS_OWN):
             continue
         lines += [
             "",
@@ -275,5 +275,8 @@ def template(user: bool) -> str:
             f"# {name} = {value}",
         ]
         if name == "record":
-            lines[-1] = "# record = {" + ", ".join(f"{w} = {shown(d)}" for w, (d, *_) in SWITCHES.items()) + "}"
+            entries = [f"{word} = {shown(default)}" for word, (default, *_) in SWITCHES.items()]
+            own = [key for key in KEYS if key.startswith("record.")]  # in the same table
+            entries += [f"{key[7:]} = {shown(plain(getattr(Config(), FIELDS[key])))}" for key in own]
+            lines[-1] = "# record = {" + ", ".join(entries) + "}"
     return "\n".join(lines) + "\n"

@@ -266,7 +266,12 @@ def _keys(table: Mapping[str, object], above: str, path: Path, text: str, wrong:
         line = line_of(text, dotted)
         where = f"{path}:{line}" if line else str(path)
         inner = [key.removeprefix(dotted + ".") for key in KEYS if key.startswith(dotted + ".")]
-        if dotted in KEYS:
+        own = {part for part in inner if isinstance(value, dict) and part in value} if dotted in KEYS else set()
+        if own and isinstance(value, dict):  # `record` is a key, and a table with other keys
+            yield from _keys({part: value[part] for part in own}, dotted + ".", path, text, wrong)
+            rest = {part: one for part, one in value.items() if part not in own}
+            yield from [_Found(KEYS[dotted], rest, where)] if rest else ()
+        elif dotted in KEYS:
             yield _Found(KEYS[dotted], value, where)
         elif inner and isinstance(value, dict):
             yield from _keys(value, dotted + ".", path, text, wrong)

@@ -71,6 +71,11 @@ def _row(
     return Key(name, kind, description, default, concludes, secret)
 
 
+def _files(names: str) -> tuple[str, ...]:
+    """Return the base names of files with values, in each format."""
+    return tuple(f"{name}.{ending}" for name in names.split() for ending in ("yaml", "yml", "json", "toml"))
+
+
 @frozen
 class Config:
     """The values of all settings. Each row defines a key; docs/settings.md is generated from them.
@@ -83,6 +88,30 @@ class Config:
     campaign: str = _row("campaign", TEXT, "", "the campaign that a run belongs to")
     detail: str = _row("detail", DETAIL, "op", "how much of each file is recorded")
     record: Mapping[str, bool] = _row("record", RECORD, MappingProxyType({}), "the classes to record or not to record")
+    record_parameter_files: tuple[str, ...] = _row(
+        "record.parameter_files",
+        NAMES,
+        _files("params parameters config hparams"),
+        "base names (or globs) of files whose values are parameters of each program that reads them "
+        "(docs/experiments.md); an empty list: of none",
+    )
+    record_metric_files: tuple[str, ...] = _row(
+        "record.metric_files",
+        NAMES,
+        _files("metrics scores results"),
+        "base names (or globs) of files whose numbers are metrics of the program that writes them; an empty list: of "
+        "none",
+    )
+    record_values_limit: str = _row(
+        "record.values_limit", SIZE, "64 kB", "the largest file that is read for its parameters or metrics; 0: any size"
+    )
+    record_metadata: bool = _row(
+        "record.metadata",
+        BOOLEAN,
+        True,
+        "whether scalar attributes in data files (HDF5, netCDF, Zarr, FITS, images) are read after a run "
+        "(docs/settings-howto.md)",
+    )
     include: tuple[str, ...] = _row("include", FOLDERS, (), "if set, only files in these places are recorded")
     exclude: tuple[str, ...] = _row(
         "exclude", FOLDERS, (), "files in these places are not recorded; takes precedence over `include`"

@@ -1,7 +1,7 @@
-"""Computes the SHA-256 of a file, together with the facts (`statx`) of the file version that was hashed.
+"""Reads a file, or computes its SHA-256, together with the facts (`statx`) of the file version that was read.
 
-Only plain files are opened, because opening a FIFO or a device has side effects. A file that changes during the
-computation has no hash.
+Only plain files are opened, because opening a FIFO or a device has side effects. A file that changes in between
+is not read.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ import hashlib
 import os
 import stat
 from collections.abc import Callable
+from typing import TypeVar
 
 from provio.system import statx
 from provio.system.statx import Facts
 
+Found = TypeVar("Found")
 PIECE = 1 << 20
 QUIETLY = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 
@@ -28,6 +30,22 @@ def sha256(path: bytes, progress: Callable[[int], None] = lambda _: None) -> tup
 
     `progress` receives the number of bytes read so far. Raises Unread.
     """
+    return _unchanged(path, lambda fd: _digest(fd, progress), "changed while its SHA-256 was computed")
+
+
+def read(path: bytes, size: int) -> tuple[bytes, Facts]:
+    """Return the first `size` bytes of the file at `path`, and its facts, which are the same before and after. Raises
+    Unread."""
+
+    def whole(fd: int) -> bytes:
+        with open(fd, "rb", closefd=False) as file:
+            return file.read(size)
+
+    return _unchanged(path, whole, "it was changed while it was read")
+
+
+def _unchanged(path: bytes, work: Callable[[int], Found], changed: str) -> tuple[Found, Facts]:
+    """Return the result for the descriptor of a plain file, and the facts of the file, if it has not changed."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise Unread("is no regular file")
@@ -35,14 +53,14 @@ def sha256(path: bytes, progress: Callable[[int], None] = lambda _: None) -> tup
         try:
             opened = b"/proc/self/fd/%d" % fd
             before = statx.facts(opened)
-            digest = _digest(fd, progress)
+            found = work(fd)
             if statx.facts(opened) != before:
-                raise Unread("changed while its SHA-256 was computed")
+                raise Unread(changed)
         finally:
             os.close(fd)
     except OSError as error:
         raise Unread(f"cannot be read ({error.strerror})") from error
-    return digest, before
+    return found, before
 
 
 def _opened(path: bytes) -> int:

@@ -19,8 +19,9 @@ from provio.base.text import plural
 from provio.base.vocab import RUN_BASE
 from provio.system import jobs
 from provio.system.statx import Facts, Record
-from provio.trace import hosts, run_source
+from provio.trace import contents, hosts, run_source
 from provio.trace.assemble import Details, Members, adopt, assemble, attach, attach_details
+from provio.trace.contents import CONTENTS
 from provio.trace.decode import path_of
 from provio.trace.digests import Digests
 from provio.trace.facts import Opening, Process
@@ -119,6 +120,8 @@ def read_files(
         records = _read_file(trace, file, declarations)
         if hosts.takes(trace.hosts, file.name, file.host, records) or jobs.takes(trace.jobs, file.name, records):
             pass
+        elif file.name == CONTENTS:
+            contents.add(trace, records)
         elif file.name in AFTER:
             settled.update(records)
         elif not tables.takes(records, file.name, f"{trace.iri}/{file.host}/"):

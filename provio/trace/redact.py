@@ -20,6 +20,7 @@ from provio.trace.secret_forms import ASSIGNMENTS, MARKS, NUMBERS, OPTION, STATE
 from provio.trace.values import TEXT, Value
 
 if TYPE_CHECKING:
+    from provio.trace.declarations import Settings
     from provio.trace.run_facts import Trace
 
 
@@ -296,14 +297,35 @@ def declarations(found: Trace, redaction: Redaction) -> None:
     for configuration in found.declarations.configurations:
         configuration.name = redaction.text(configuration.name)
     for settings in found.declarations.holders():
-        for name, value in settings.items():
-            if value.type == "boolean":  # it states whether there is a secret
-                continue
-            text = redaction.setting(name, value.text, value.type in NUMBER_TYPES)
-            if text != value.text:
-                settings[name] = Value(TEXT, text)
+        values(settings, redaction)
     for entity in found.declarations.entities.values():
         entity.name, entity.identifier = redaction.text(entity.name), redaction.text(entity.identifier)
+
+
+def values(settings: Settings, redaction: Redaction) -> None:
+    """Redact the values of settings."""
+    for name, value in settings.items():
+        if value.type == "boolean":  # it states whether there is a secret
+            continue
+        text = redaction.setting(name, value.text, value.type in NUMBER_TYPES)
+        if text != value.text:
+            settings[name] = Value(TEXT, text)
+
+
+def metadata(found: dict[str, str], redaction: Redaction) -> dict[str, str]:
+    """Return the metadata of a file, redacted by the names of the attributes (`DATASET:NAME`)."""
+    return {
+        name: redaction.setting(name.rpartition(":")[2].replace("/", "."), text, bool(NUMBERS.fullmatch(text)))
+        for name, text in found.items()
+    }
+
+
+def contents(found: Trace, redaction: Redaction) -> None:
+    """Redact the values of files."""
+    for content in found.contents.values():
+        values(content.parameters, redaction)
+        values(content.metrics, redaction)
+        content.metadata = metadata(content.metadata, redaction)
 
 
 def processes(found: Trace, redaction: Redaction) -> None:

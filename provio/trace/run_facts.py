@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from provio.base.records import field, frozen, plain
 from provio.base.vocab import RUN_BASE
 from provio.system.statx import Record
-from provio.trace.declarations import Declarations
+from provio.trace.declarations import Declarations, Settings
 from provio.trace.digests import Digests
 from provio.trace.facts import Opening, Process
 
@@ -86,6 +86,22 @@ class Hash:
     reason: str
 
 
+PARAMETERS, METRICS, METADATA = "parameters", "metrics", "metadata"  # roles of the values in a file
+
+
+@plain(slots=True)
+class Content:
+    """The values of a version of a file, read after the run in one or several roles; the reason if there are none; not
+    `complete` if there are more."""
+
+    roles: set[str] = field(default_factory=set)
+    parameters: Settings = field(default_factory=dict)
+    metrics: Settings = field(default_factory=dict)
+    metadata: dict[str, str] = field(default_factory=dict)
+    reason: str = ""
+    complete: bool = True
+
+
 @plain()
 class Trace:
     """The facts of one run."""
@@ -101,6 +117,7 @@ class Trace:
     environment: dict[str, str] = field(default_factory=dict)
     unwatched: list[Unwatched] = field(default_factory=list)
     hashes: dict[tuple[str, int, int, int, int], Hash] = field(default_factory=dict)
+    contents: dict[tuple[str, int, int, int, int], Content] = field(default_factory=dict)
     tasks: dict[str, Task] = field(default_factory=dict)
     declarations: Declarations = field(default_factory=Declarations)
     image: Record = field(default_factory=dict)  # of the container that the run took place in

@@ -29,7 +29,7 @@ from provio.settings.home import PACKED, Home
 from provio.settings.lock import Lock
 from provio.settings.schema import Config
 from provio.store import open_reader
-from provio.trace import hash_requests, run_source
+from provio.trace import content_requests, run_source
 from provio.trace.digests import content_hash
 from provio.trace.read import read_head, read_run
 
@@ -241,7 +241,7 @@ def test_an_unfinished_run_is_not_archived(project: Project, how: str) -> None:
     if how == "a foreign file":
         (folder / "notes.txt").write_text("mine")
     if how == "a wish for hashes":
-        hash_requests.request(Home(project.path / ".provio"), folder.name, "all")
+        content_requests.request(Home(project.path / ".provio"), folder.name, Config(hash="all"))
     if how == "a change":
         merge(Home(project.path / ".provio"))
         victim = next(folder.glob("*/*.0.ttl"))

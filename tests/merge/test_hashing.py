@@ -21,7 +21,7 @@ from provio.merge import hashing
 from provio.settings.home import Home
 from provio.settings.schema import Config
 from provio.system import child
-from provio.trace.hash_requests import request
+from provio.trace.content_requests import request
 
 tmp_path = in_memory
 
@@ -80,9 +80,10 @@ def test_hashes_are_in_an_answer_without_anybody_merging(project: Project) -> No
 
 @pytest.mark.integration
 def test_without_the_setting_there_are_none(project: Project) -> None:
-    """Neither hashes nor a folder for them; `--no-hash` overrides provio.toml."""
+    """Neither hashes nor a folder for them if no content is read at all; `--no-hash` overrides provio.toml."""
     (project.path / "provio.toml").write_text("hash = true\n")
     del project.env["PROVIO_HASH"]
+    project.env |= {"PROVIO_RECORD_PARAMETER_FILES": "", "PROVIO_RECORD_METRIC_FILES": ""}
     project.provio("run", "--no-hash", "--quiet", "--", "sh", "-c", "echo x > x")
     assert (hashes(project), (project.path / ".provio" / "hashing").exists()) == ({}, False)
     project.run("echo y > y")
@@ -116,7 +117,6 @@ def test_hashing_continues_after_a_kill(project: Project) -> None:
     project.run("echo x > x; echo y > y")
     run = next((project.path / ".provio" / "runs").iterdir())
     place = project.path / ".provio" / "hashing"
-    place.mkdir()
     found = os.stat(project.path / "x")
     iri = f"https://w3id.org/provio/run/{run.name}/{os.uname().nodename}/hash/{found.st_ino}.{found.st_mtime_ns}"
     (version,) = {
@@ -152,7 +152,7 @@ def test_a_file_that_changed_since_is_a_gap(project: Project) -> None:
     """A change between the run and the hashing is a Gap; a FIFO in its place is never opened."""
     project.run("echo x > x; echo y > y; echo z > z")
     run = next((project.path / ".provio" / "runs").iterdir())
-    request(Home(project.path / ".provio"), run.name, "all")
+    request(Home(project.path / ".provio"), run.name, Config(hash="all"))
     project.sh("echo more >> x; rm y; mkfifo y")
     project.provio("merge")
     assert hashes(project) == {"z": digest(project.path / "z")}
@@ -169,7 +169,7 @@ def test_hashing_leaves_the_times_of_the_files_alone(project: Project) -> None:
     project.run("echo x > x")
     os.utime(project.path / "x", ns=(1, os.stat(project.path / "x").st_mtime_ns))
     run = next((project.path / ".provio" / "runs").iterdir())
-    request(Home(project.path / ".provio"), run.name, "all")
+    request(Home(project.path / ".provio"), run.name, Config(hash="all"))
     project.provio("merge")
     assert (hashes(project), os.stat(project.path / "x").st_atime_ns) == ({"x": digest(project.path / "x")}, 1)
 
@@ -299,7 +299,7 @@ def test_a_run_that_cannot_be_hashed_is_not_tried_for_ever(project: Project) -> 
         (host,) = (path for path in folder.iterdir() if path.is_dir())
         (host / "hashes.ttl").unlink()
         (host / "hashes.new").mkdir()
-        request(home, folder.name, "all")
+        request(home, folder.name, Config(hash="all"))
     assert hashing.finish(home, Config()) == []
     assert notes(project) == [new.name]
     next(new.glob("*/hashes.new")).rmdir()
@@ -315,11 +315,11 @@ def run_limited(project: Project, script: str, *options: str) -> None:
 
 @pytest.mark.integration
 def test_a_merge_hashes_products_inputs_and_scripts_at_once(project: Project) -> None:
-    """With `hash = auto`: in the same merge, so that the run is not merged again; `--no-hash` makes no request."""
+    """With `hash = auto`: in the same merge, so that the run is not merged again; `--no-hash` requests no hashes."""
     project.sh("echo in > in; echo 'cat in > out; : > empty' > step.sh")
     run_limited(project, "bash step.sh")
     run_limited(project, "echo other > other", "--no-hash")
-    assert len(notes(project)) == 1
+    assert len(notes(project)) == 2
     assert "2 runs merged" in project.provio("merge").stderr
     assert hashes(project) == {name: digest(project.path / name) for name in ("in", "out", "step.sh")}
     assert notes(project) == []

@@ -28,7 +28,7 @@ from provio.settings.lock import Lock, merger_address
 from provio.settings.schema import Config
 from provio.store import open_reader
 from provio.system import child, statx
-from provio.trace import environment, hash_requests, liveness, run_source
+from provio.trace import content_requests, environment, liveness, run_source
 from provio.trace import read as traces
 from provio.trace.run_facts import Trace
 
@@ -180,7 +180,7 @@ def test_a_backup_is_all_of_the_record(home: Home, tmp_path: Path) -> None:
     assert archive_runs.archive(home, Config(), [folders[0]]) == 1
     captured = tmp_path / "memory" / folders[1].name
     shutil.copytree(folders[1] / "node", captured / "node")
-    hash_requests.request(home, folders[2].name, "all")
+    content_requests.request(home, folders[2].name, Config(hash="all"))
     os.mkfifo(folders[2] / "fifo")
     (folders[2] / "link").symlink_to("/none")
     (home.path / "removed").mkdir()
@@ -337,13 +337,13 @@ def test_hashes_of_files(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
         line("known", f':sha256 "{"0" * 64}"'), line("fifo", gap("is no regular file")),
         line("changed", gap("changed before its SHA-256 was computed")), "@prefix : <https://w3id.org/provio/ns#> .\n",
     }  # fmt: skip
-    hash_requests.request(home, story.id, "all")
+    content_requests.request(home, story.id, Config(hash="all"))
     for other in (f"{RUN}7", "lock", "notes"):
         (home.path / "hashing" / other).write_text("all\n")
     progress = home.path / "hashing" / story.id
     begun = line("known", f':sha256 "{"0" * 64}"')
     progress.write_text("all\n" + begun + line("made", digest("made"))[:-3])
-    assert hash_requests.requested(home) == [story.id, f"{RUN}7"]
+    assert content_requests.requested(home) == [story.id, f"{RUN}7"]
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
@@ -351,12 +351,12 @@ def test_hashes_of_files(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(hasher, "put", full)
         assert hashing.finish(home, Config()) == []
-    assert hash_requests.requested(home) == [story.id]
+    assert content_requests.requested(home) == [story.id]
     assert set(progress.read_text().splitlines(keepends=True)) > {"all\n", begun}
     progress.write_text("all\n" + begun + line("made", digest("made"))[:-3])
     noted: list[str] = []
     assert hashing.finish(home, Config(), noted.append) == [story.id]
-    assert hash_requests.requested(home) == []
+    assert content_requests.requested(home) == []
     hashes = story.folder / "node" / "hashes.ttl"
     assert set(hashes.read_text().splitlines(keepends=True)) == expected
     assert sorted(name.rpartition("/")[2] for name in noted) == [
@@ -369,21 +369,21 @@ def test_hashes_of_files(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
         *["twice"] * 2,
     ]
     before = hashes.stat().st_ino
-    hash_requests.request(home, story.id, "all")
+    content_requests.request(home, story.id, Config(hash="all"))
     assert hashing.finish(home, Config()) == [story.id]
     assert hashes.stat().st_ino == before
     assert merge(home).damages == []
 
     second = told(home, 2)
-    hash_requests.request(home, second.id, "all")
-    assert (hashing.finish(home, Config()), hash_requests.requested(home)) == ([second.id], [])  # no file is there
+    content_requests.request(home, second.id, Config(hash="all"))
+    assert (hashing.finish(home, Config()), content_requests.requested(home)) == ([second.id], [])  # no file is there
 
     def invalid(*_: object, **__: object) -> Trace:
         raise ValueError
 
     monkeypatch.setattr(hashing, "read", invalid)
-    hash_requests.request(home, second.id, "all")
-    assert (hashing.finish(home, Config()), hash_requests.requested(home)) == ([], [])
+    content_requests.request(home, second.id, Config(hash="all"))
+    assert (hashing.finish(home, Config()), content_requests.requested(home)) == ([], [])
 
 
 def test_the_memory_that_is_left(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -505,7 +505,7 @@ def test_the_processes_in_the_background(
         ("provio.merge.background", place, str(tmp_path), str(home.project), ("folder", "/")),
     ]
     first, second = told(home, 1), told(home, 2)
-    hash_requests.request(home, first.id, "all")
+    content_requests.request(home, first.id, Config(hash="all"))
     calls.clear()
     with hashing._lock(home, wait=False):
         hashing.begin(home)
@@ -514,8 +514,8 @@ def test_the_processes_in_the_background(
     hashing.begin(home, then_merge=False)
     assert calls[2:] == [("provio.merge.hashing", place), ("provio.merge.hashing", place, "--no-merge")]
     main(hashing, "--no-merge")
-    assert (hash_requests.requested(home), run_source.pending(home)) == ([], [first.folder, second.folder])
-    hash_requests.request(home, first.id, "all")
+    assert (content_requests.requested(home), run_source.pending(home)) == ([], [first.folder, second.folder])
+    content_requests.request(home, first.id, Config(hash="all"))
     main(hashing)
     assert [home.marked(one.folder) for one in (first, second)] == ["", None]
 

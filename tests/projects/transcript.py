@@ -31,7 +31,7 @@ from pathlib import Path
 from background_merges import HASHING, hurry, mergers
 
 from provio.settings.home import Home
-from provio.trace.hash_requests import requested
+from provio.trace.content_requests import requested
 
 HERE = Path(__file__).parent
 PATH = f"{Path(sys.executable).parent}:/usr/bin:/bin"  # the programs are those of this environment and of the system

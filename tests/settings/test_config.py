@@ -41,11 +41,16 @@ def values(found: Config) -> dict[str, Any]:
     return {name: value for name, value in vars(found).items() if name not in ("sources", "conclusions")}
 
 
+ENDINGS = ("yaml", "yml", "json", "toml")
 DEFAULTS = {
     "name": "",
     "campaign": "",
     "detail": "op",
     "record": {},
+    "record_parameter_files": tuple(f"{n}.{e}" for n in "params parameters config hparams".split() for e in ENDINGS),
+    "record_metric_files": tuple(f"{n}.{e}" for n in "metrics scores results".split() for e in ENDINGS),
+    "record_values_limit": "64 kB",
+    "record_metadata": True,
     "include": (),
     "exclude": (),
     "hdf5": "auto",
@@ -75,6 +80,15 @@ DEFAULTS = {
 def test_without_any_file_every_value_is_the_default_and_nothing_is_parsed(alone: Path) -> None:
     """Without a file: the defaults, and tomllib is not imported."""
     assert (values(load([alone])), dict(load([alone]).sources)) == (DEFAULTS, {})
+
+
+def test_a_table_may_hold_classes_and_other_keys(alone: Path) -> None:
+    """`record` is the table of the classes, and has keys of its own."""
+    write(alone, '[record]\nuser = false\nparameter_files = ["*.ini"]\n')
+    found = load([alone])
+    assert (dict(found.record), found.record_parameter_files) == ({"user": False}, ("*.ini",))
+    write(alone, "[record]\nmetric_files = []\n")
+    assert (dict(load([alone]).record), load([alone]).record_metric_files) == ({}, ())
 
 
 def test_each_layer_overrides_those_before_it(alone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

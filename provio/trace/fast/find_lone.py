@@ -49,11 +49,13 @@ READ = frozenset(
 )
 WRITTEN = frozenset("a object closed writeApi writes writeBytes writeElapsed writeLongest firstWrite lastWrite".split())
 ACCESS = re.compile(r"/a[0-9]+$")
-# Files with a meaning by their names: programs, settings of interpreters, histories, files by which processes of a
+# Files with a meaning by their names: programs, settings of interpreters, histories, values (the
+# default of `record.parameter_files` and `record.metric_files`), files by which processes of a
 # library find each other (`lineage.ranks`); and paths with links.
 SOUGHT = re.compile(
     rb"\.py$|/__pycache__/|/pyvenv\.cfg$|/history\.sqlite|^/(?:dev|proc|sys)/|/\.\.?/|/(?:ompi|prte|openmpi-sessions)[.-]|"
-    rb"pmix|/hsperfdata_|/lock\.mdb$"
+    rb"pmix|/hsperfdata_|/lock\.mdb$|"
+    rb"/(?:params|parameters|config|hparams|metrics|scores|results)\.(?:ya?ml|json|toml)$"
 )
 
 

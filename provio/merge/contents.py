@@ -1,0 +1,171 @@
+"""Read the contents of a run's files while its graph is made. In: the request. Out: `contents.ttl` and `hashes.ttl`.
+
+A file is read only if it still is the version that the run used or made. The values of files are read by the first
+merge of a run, whichever process does it; hashes by a merge that no process waits for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fnmatch
+import os
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from provio.base import turtle
+from provio.base.vocab import NS
+from provio.lineage.model import FOREVER, Conclusions, Version
+from provio.merge import metadata
+from provio.merge.hasher import HASHES, Hasher
+from provio.settings.home import Home
+from provio.settings.record_classes import left_out
+from provio.settings.schema import Config
+from provio.system import content, statx
+from provio.trace import content_requests, environment, redact, value_file
+from provio.trace.content_requests import ALL, OFF, Request
+from provio.trace.contents import CONTENTS, Key, statements
+from provio.trace.run_facts import METADATA, METRICS, PARAMETERS, Content, Trace
+from provio.trace.run_source import folders_of, put
+
+CLASSES = {PARAMETERS: "configuration", METRICS: "metric"}  # of record
+NEEDS_YAML = "a file in YAML needs PyYAML, which is not installed: pip install 'provio-lineage[yaml]'"
+
+
+class ContentReader:
+    """Executes the request of one run; if not `is_full`, only the part about values."""
+
+    def __init__(
+        self, file: Path, request: Request, redaction: redact.Redaction, hasher: Hasher | None, is_full: bool
+    ) -> None:
+        self.file, self.request, self.redaction, self.hasher, self.is_full = file, request, redaction, hasher, is_full
+        self.host = turtle.segment(environment.host())
+        self.named = {PARAMETERS: _pattern(request.parameters), METRICS: _pattern(request.metrics)}
+        self.new: dict[Key, Content] = {}
+        self.lacks_library = False
+        self.reader = metadata.Reader(everything=request.hashes == ALL)
+        self.left = False  # whether there is more to read, which the next full pass does
+
+    def read_values(self, trace: Trace, conclusions: Conclusions, role: str) -> None:
+        """Add the values of files to the trace: of those that processes read, or of those that they made."""
+        named = self.named[role]
+        if named is None or CLASSES[role] in left_out(trace.run.get("detail", "")):
+            return
+        wanted = [
+            version
+            for version in conclusions.versions.values()
+            if version.facts.size and not version.noise and any(map(named.match, version.names.values()))
+        ]
+        if wanted and role == PARAMETERS:
+            read = {one.version for inputs in conclusions.inputs.values() for one in inputs if not one.noise}
+            wanted = [version for version in wanted if version.iri in read]
+        for version in wanted:
+            known = trace.contents.get(version.facts.key)
+            if (role == PARAMETERS or version.maker) and not (known and role in known.roles):
+                self._read(version, role, trace)
+
+    def read_versions(self, trace: Trace, conclusions: Conclusions) -> None:
+        """Add the missing hashes and the metadata of the described versions to the trace."""
+        if self.hasher:
+            self.hasher(trace, conclusions)
+        for version in conclusions.described() if self.request.metadata else ():
+            known = trace.contents.get(version.facts.key)
+            if (version.noise and not version.maker) or (known and METADATA in known.roles):
+                continue
+            if metadata.is_candidate(version, self.host):
+                self.left |= not self.is_full
+                self._read_metadata(version, known or Content(), trace)
+
+    def _read_metadata(self, version: Version, found: Content, trace: Trace) -> None:
+        if self.is_full:
+            found.metadata = redact.metadata(self.reader.of(version), self.redaction)
+            found.roles.add(METADATA)
+            if found.metadata:
+                trace.contents[version.facts.key] = self.new[version.facts.key] = found
+
+    def finish(self, trace: Trace) -> None:
+        """Write the contents into the run; remove the request if it is completed."""
+        place = next((place for place in folders_of(trace.folder, trace.run) if place.name == self.host), None)
+        if place and self.new:
+            with contextlib.suppress(OSError):  # a full disk: the request stays
+                self._write(place, trace)
+        if self.hasher:
+            self.hasher.finish(trace)
+        self.reader.close()
+        if (self.is_full or (self.request.hashes == OFF and not self.left)) and not self.new:
+            self.file.unlink(missing_ok=True)
+
+    def _write(self, place: Path, trace: Trace) -> None:
+        try:
+            text = (place / CONTENTS).read_text(encoding="utf-8")
+        except FileNotFoundError:
+            text = f"@prefix : <{NS}> .\n"
+        count = text.count("\n")
+        for number, (key, found) in enumerate(self.new.items(), count):
+            text += "".join(statements(f"{trace.iri}/{self.host}/content/{number}", key, found))
+        put(place / CONTENTS, text)
+        trace.digests.replace((self.host, CONTENTS), text.encode())
+        self.new = {}
+
+    def _read(self, version: Version, role: str, trace: Trace) -> None:
+        """Add the values of one version, or the reason why there are none, to the trace."""
+        found = trace.contents.get(version.facts.key) or Content()
+        try:
+            name, data = self._data(version)
+            values, whole = value_file.values(name, data, numbers=role == METRICS)
+            redact.values(values, self.redaction)
+            (found.metrics if role == METRICS else found.parameters).update(values)
+            found.complete = found.complete and whole
+        except value_file.MissingLibrary:
+            found.reason, self.lacks_library = "" if self.lacks_library else NEEDS_YAML, True
+        except (value_file.Unreadable, content.Unread) as error:
+            found.reason = str(error)
+        found.roles.add(role)
+        trace.contents[version.facts.key] = self.new[version.facts.key] = found
+
+    def _data(self, version: Version) -> tuple[str, bytes]:
+        """Return the base name and the bytes of a version. Raises Unread."""
+        limit = self.request.limit
+        if version.host not in ("", self.host):
+            raise content.Unread(f"it was used on another host ({version.host})")
+        if limit and version.facts.size > limit:
+            raise content.Unread(f"it is larger than {limit:,} bytes")
+        reason = "it was removed before it was read"
+        for path in filter(None, dict.fromkeys([version.last_name, *version.names.values()])):
+            if not os.path.lexists(path):
+                continue
+            try:
+                is_it = version.until == FOREVER and statx.facts(path).key == version.facts.key
+                data, facts = content.read(path, version.facts.size) if is_it else (b"", None)
+            except (content.Unread, OSError) as error:
+                reason = str(error) if isinstance(error, content.Unread) else f"cannot be read ({error.strerror})"
+                continue
+            if facts and facts.key == version.facts.key:
+                return os.fsdecode(path.rpartition(b"/")[2]), data
+            reason = "it was changed before it was read"
+        raise content.Unread(reason)
+
+
+def _pattern(globs: Iterable[str]) -> re.Pattern[bytes] | None:
+    """Return the pattern of paths with base names that match a glob; None without any."""
+    parts = [os.fsencode(fnmatch.translate(glob)) for glob in globs]
+    return re.compile(rb"(?s:.*/)?(?:(?!.*/)(?:" + b"|".join(parts) + rb"))", re.DOTALL) if parts else None
+
+
+def reader_of(
+    home: Home, folder: Path, settings: Config, *, hashes: bool = True, note: Callable[[str], None] = lambda _: None
+) -> ContentReader | None:
+    """Return an object that executes the request of a run; None without a request. Without `hashes`, it reads only
+    values. A request for a run that cannot be written is removed."""
+    file = content_requests.place(home, folder.name)
+    request = content_requests.read(file)
+    if request is None:
+        return None
+    if not folder.is_dir():
+        with contextlib.suppress(OSError):
+            file.unlink()
+        return None
+    wants = hashes and request.hashes != OFF and not any(folder.glob(f"*/{HASHES}"))
+    hasher = Hasher(file, request, note) if wants else None
+    redaction = redact.Redaction(settings.redact_add, settings.redact_keep)
+    return ContentReader(file, request, redaction, hasher, hashes)
