@@ -404,6 +404,15 @@ def test_a_picture_is_never_wrapped(browser, room):
         ] == []
 
 
+def test_an_opened_fold_is_one_column(browser):
+    """No line passes behind another node of its layer."""
+    browser.open(render(documents.lone_document(), "x"))
+    edges = [edge for n in range(1, 63) for edge in ((0, n), (n, 63))]
+    made = arranged(browser, [(110, 46)] * 64, edges)
+    assert made["across"]
+    assert len({*made["x"][1:63]}) == 1
+
+
 def test_a_chain_is_straight(browser):
     """Files and processes on one line; a light node next to it does not bend it."""
     browser.open(render(documents.lone_document(), "x"))

@@ -124,7 +124,9 @@
   // The parts of a fold, [[name, members]]: at most `few`.
   function parted({ kind, members, chain }, few, view) {
     const range = (inside, number) => {
-      const [one, other] = [inside[0], inside.at(-1)].map((at) => view.item(view.list[at].iri).name);
+      const ends = [inside[0], inside.at(-1)].map((at) => view.item(view.list[at].iri).name);
+      const folder = ends[0].slice(0, ends[0].lastIndexOf("/") + 1), same = ends[1].startsWith(folder) ? folder.length : 0;
+      const [one, other] = ends.map((name) => name.slice(same));
       return [one === other ? `${number + 1} … ${number + inside.length}` : `${one} … ${other}`, inside];
     };
     const step = Math.max(few, Math.ceil(members.length / few));

@@ -5,7 +5,7 @@
  * that does not fit is never wrapped, but moved. The same graph gives the same picture. */
 "use strict";
 (() => {
-  const BETWEEN_LAYERS = 44, BESIDE = 20, BETWEEN_BLOCKS = 24, LEGIBLE = 0.7, LIGHT = 0.01, COLUMN = 60;
+  const BETWEEN_LAYERS = 44, BESIDE = 20, BETWEEN_BLOCKS = 24, LEGIBLE = 0.7, LIGHT = 0.01, COLUMN = 100, ROW = 15; // the last two: nodes side by side before a layer is split
 
   /* sizes: [[width, height]]; edges: [[from, to]] of places in sizes; light: a Set of places that stand near the others
    * without pulling them out of line; room: [width, height] of the window. Out: { x, y, size, across, scale, bends }: for
@@ -22,7 +22,8 @@
     const right = place(true);
     if (right.scale >= LEGIBLE) return right;
     const down = place(false);
-    return down.scale > right.scale ? down : right;
+    if (down.scale >= LEGIBLE) return down;
+    return down.scale > right.scale && (right.split || !down.split) ? down : right; // lines pass behind the blocks of a split layer
   }
 
   // The edges without loops and duplicates; an edge that closes a cycle in a walk in the given order is reversed.
@@ -136,7 +137,7 @@
   function arranged(sizes, layers, links, light, room, across) {
     const extents = sizes.map(([width, height]) => across ? [width, height] : [height, width]);
     const blocks = layers.flatMap((layer) => folded(layer, extents, room, across));
-    return centred(along(blocks, extents, besides(blocks, links, extents, light)), sizes, room, across);
+    return { ...centred(along(blocks, extents, besides(blocks, links, extents, light)), sizes, room, across), split: blocks.length > layers.length };
   }
 
   // Divides a layer with far more nodes than a window shows into several blocks side by side; its bends are dropped.
@@ -146,7 +147,7 @@
     const along = real.reduce((sum, node) => sum + extents[node][0], 0) / real.length + BETWEEN_BLOCKS;
     const beside = real.reduce((sum, node) => sum + extents[node][1], 0) / real.length + BESIDE;
     const aspect = across ? room[1] / room[0] : room[0] / room[1];
-    const most = Math.max(Math.ceil(Math.sqrt(real.length * along / beside * aspect)), across ? COLUMN : COLUMN / 4);
+    const most = Math.max(Math.ceil(Math.sqrt(real.length * along / beside * aspect)), across ? COLUMN : ROW);
     const count = Math.ceil(real.length / most);
     return count === 1 ? [layer] : Array.from({ length: count }, (_, first) => real.filter((_, at) => at % count === first));
   }
