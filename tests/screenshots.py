@@ -61,6 +61,11 @@ def of_serve(browser: Browser, project: Project) -> None:
                 (DOCS / f"serve{name}{ending}.png").write_bytes(browser.driver.get_screenshot_as_png())
 
             explorer(browser, site, "#runs")
+            browser.until("document.querySelector('#list tbody input')")
+            kept("-home")
+            explorer(browser, site, "#compare=last~1,last~2")
+            kept("-compare")
+            explorer(browser, site, "#runs")
             browser.press("/", "xcorr")
             browser.until("document.querySelector('#found [role=option]')")
             kept("-search")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
+from collections.abc import Callable
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -14,6 +15,7 @@ from provio.ask.target import find_target, is_iri
 from provio.base.errors import NothingKnown
 from provio.base.vocab import NS, PROV, RUN_BASE
 from provio.graph.lines import bundle_iri
+from provio.serve import home
 from provio.store import Confined, Reader, Store
 
 MOST = 300  # nodes of one step
@@ -28,7 +30,8 @@ class Queries:
 
     def __init__(self, store: Store, folders: list[str]) -> None:
         self.store, self.folders = store, folders
-        self.handlers = {
+        self.home, self.state = home.Table(store), home.State(store)
+        self.handlers: dict[str, Callable[[Request], Any]] = {
             "lineage": self.lineage,
             "run": self.run,
             "runs": self.runs,
@@ -36,6 +39,9 @@ class Queries:
             "statistics": self.statistics,
             "questions": self.questions,
             "question": self.question,
+            "table": self.table,
+            "state": lambda _: self.state.counts(),
+            "compare": self.compare,
         }
 
     def execute(self, request: Request) -> Any:
@@ -68,6 +74,14 @@ class Queries:
         skip = request["skip"]
         return {"runs": every[::-1][skip : skip + PAGE], "count": len(every)}
 
+    def table(self, request: Request) -> dict[str, Any]:
+        """Return the runs of the home, with metrics and parameters."""
+        return self.home.answer(request)
+
+    def compare(self, request: Request) -> dict[str, Any]:
+        """Return where two runs differ."""
+        return home.compare(self.store, self._run(request["first"]), self._run(request["second"]))
+
     def program(self, request: Request) -> dict[str, Any]:
         """Return the runs of a program, newest first."""
         iri = request["program"]
@@ -93,6 +107,7 @@ class Queries:
             "operations": found.rows("operation")[:ROWS],
             "slow": found.rows("bottleneck")[:ROWS],
             "unknown": found.unknown(),
+            **home.reported(self.store, run),
         }
 
     def questions(self, _: Request) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from functools import cache
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 from provio.base.common_names import all_completed
 from provio.base.errors import NothingKnown, ProvioError, TimedOut, TooMuchMemory
@@ -24,6 +24,7 @@ from provio.serve.endpoint import Endpoint, Refused, Reply
 from provio.serve.snapshot_holder import Served, SnapshotHolder
 
 LARGEST = 1 << 20  # bytes of a request
+MOST_COLUMNS = 20  # chosen columns of the home
 DEFAULT_NODES, MOST_NODES = 300, 3_000  # nodes of one step
 TEMPLATES = Path(__file__).parent / "templates"
 TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"}
@@ -88,8 +89,8 @@ class Front:
             return _content(ASSETS[path](), Path(path).suffix)
         if not self.guard.is_authorized(request):
             return self._unauthorized(path, request)
-        if path == "/":
-            return _page("explorer.html")
+        if path in ("/", "/compare"):
+            return _page("explorer.html") if path == "/" else _compare(dict(parse_qsl(request.get("QUERY_STRING", ""))))
         if path == "/query":
             return self.endpoint.answer(request, _body(request))
         if path.startswith("/api/"):
@@ -130,7 +131,7 @@ class Front:
         except (KeyError, ValueError):
             raise Refused(400, f"{kind}: a parameter is missing or is not a number") from None
         now = {"asOf": served.as_of, "going": sorted(served.in_progress)}
-        worker = {"search": "found", "statistics": "statistics"}.get(kind, "lineage")
+        worker = WORKERS.get(kind, "lineage")
         answer: dict[str, Any] = served.workers[worker].query(request | now, self.seconds)
         return answer
 
@@ -149,6 +150,10 @@ def _number(fields: dict[str, str], name: str, usual: int, most: int) -> int:
     return max(0, min(int(fields.get(name, usual)), most))
 
 
+# Queries that are slow on a large record have workers of their own.
+WORKERS = {
+    "search": "found", "statistics": "statistics", "table": "statistics", "compare": "statistics", "state": "state"
+}  # fmt: skip
 # The parameters of each query.
 QUERIES: dict[str, Callable[[dict[str, str]], dict[str, Any]]] = {
     "search": lambda fields: {
@@ -159,6 +164,13 @@ QUERIES: dict[str, Callable[[dict[str, str]], dict[str, Any]]] = {
     "runs": lambda fields: {"skip": _number(fields, "skip", 0, sys.maxsize)},
     "program": lambda fields: {"program": fields["program"]},
     "statistics": lambda fields: {"run": fields["run"]},
+    "table": lambda fields: {
+        "sort": fields.get("sort", "start")[:1000], "descending": fields.get("descending", "1") == "1",
+        "skip": _number(fields, "skip", 0, sys.maxsize),
+        "columns": [name[2:] for name in fields if name.startswith("c.")][:MOST_COLUMNS],
+    },
+    "state": lambda _: {},
+    "compare": lambda fields: {"first": fields["a"], "second": fields["b"]},
     "questions": lambda _: {},
     "question": lambda fields: {
         "name": fields["name"], "values": {name[2:]: value for name, value in fields.items() if name.startswith("p.")}
@@ -213,6 +225,14 @@ def _content(text: str, suffix: str) -> Reply:
 def _json(answer: Any) -> Reply:
     content = json.dumps(all_completed(answer), ensure_ascii=False).encode("utf-8", "replace")
     return Reply(200, [("Content-Type", "application/json"), ("Content-Length", str(len(content)))], [content])
+
+
+def _compare(fields: dict[str, str]) -> Reply:
+    """Redirect to the view of two runs."""
+    if not ("a" in fields and "b" in fields):
+        raise Refused(400, "name two runs: /compare?a=RUN&b=RUN")
+    where = f"/#compare={quote(fields['a'][:1000], safe='')},{quote(fields['b'][:1000], safe='')}"
+    return Reply(303, [("Location", where), ("Content-Length", "0")], [b""])
 
 
 def _text(status: int, why: str, request: Request) -> Reply:

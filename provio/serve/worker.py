@@ -24,7 +24,7 @@ from provio.base.memory_limit import LOOK, used
 ENDED = "the query was ended (no memory left, or nested too deeply): query less data"
 UNREAD = "the record cannot be read: if it still exists, provio merge prints the reason"
 KNOWN: dict[int, type[ProvioError]] = {kind.exit_code: kind for kind in (NothingKnown, NotYet)}
-KINDS = ("found", "lineage", "statistics")
+KINDS = ("found", "lineage", "statistics", "state")
 
 
 class Worker:

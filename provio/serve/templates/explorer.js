@@ -1,6 +1,6 @@
 /* The explorer: provio's own queries at /api/, SPARQL at /query, and the lineage component, which draws.
  *
- * The fragment of the URL holds the current view: runs · ask · file=IRI · run=ID · sums=ID · program=IRI.
+ * The fragment of the URL holds the current view: runs · ask · file=IRI · run=ID · sums=ID · compare=ID,ID · program=IRI.
  * All text of a result is set as text, never as markup.
  */
 "use strict";
@@ -242,11 +242,15 @@
     within("list", ".facts").textContent = `${whole.format(answer.count)} run${answer.count === 1 ? "" : "s"}`;
     within("list", ".scroll").replaceChildren(table(COLUMNS, answer.runs.map(row)));
     within("list", ".more").hidden = !more || answer.runs.length >= answer.count;
+    within("list", ".doing").replaceChildren();
+    within("list", ".state").hidden = true;
   }
 
+  /* The home: the list of runs at once, then the table with metrics and parameters, and the state of the files. */
+  const home = { sort: "start", descending: true, chosen: null, marked: new Set() };
+
   async function runs() {
-    const answer = await fetched("runs");
-    const about = await fetched("about");
+    const [answer, about] = await Promise.all([fetched("runs"), fetched("about")]);
     document.title = `provio ${about.record}`;
     listed(about.record, answer, true);
     within("list", ".more").onclick = async () => {
@@ -254,6 +258,90 @@
       answer.runs.push(...next.runs);
       listed(about.record, answer, true);
     };
+    if (!answer.count) return;
+    state().catch(() => {}); // the list is complete without it
+    await tabled().catch((error) => { if (error.name !== "AbortError") say(`metrics and parameters are not shown: ${message(error)}`); });
+  }
+
+  async function state() {
+    const answer = await fetched("state");
+    const order = ["stale", "changed", "failed", "missing", "unsure", "unknown"];
+    const parts = order.filter((name) => answer.counts[name]).map((name) => `${whole.format(answer.counts[name])} ${name}`);
+    const line = parts.length ? `${parts.join(" · ")} (provio status lists them)` : "all files are current";
+    within("list", ".state").textContent = answer.gaps ? `${line} · gaps in ${whole.format(answer.gaps)} of the runs` : line;
+    within("list", ".state").classList.toggle("warning", parts.length > 0);
+    within("list", ".state").hidden = false;
+  }
+
+  async function tabled() {
+    const wanted = (skip) => fetched("table", { sort: home.sort, descending: home.descending ? 1 : 0, skip,
+      ...Object.fromEntries((home.chosen || []).map((key) => [`c.${key}`, ""])) });
+    const answer = await wanted(0);
+    home.chosen = answer.chosen;
+    home.marked = new Set([...home.marked].slice(0, 2));
+    const more = within("list", ".more");
+    more.onclick = async () => {
+      const next = await wanted(answer.runs.length);
+      answer.runs.push(...next.runs);
+      draw();
+    };
+    function draw() {
+      const names = new Map(answer.columns.map((one) => [one.key, one.name]));
+      const fixed = [["start", "Started (UTC)", "short"], ["command", "Command", "command"], ["seconds", "Took", "number"], ["end", "Ended", "short second"], ["name", "Name", "second"], ["wrote", "Files made", "number"]];
+      const columns = [...fixed, ...answer.chosen.map((key) => [key, names.get(key), "number"])];
+      const head = make("tr", {}, make("th", { scope: "col" }, make("span", { class: "hidden" }, "Compare")), ...columns.map(([key, title, kind]) => {
+        const sorted = home.sort === key ? (home.descending ? "descending" : "ascending") : "none";
+        return make("th", { scope: "col", class: kind, "aria-sort": sorted }, make("button", { type: "button", class: "sort", onclick: () => {
+          home.descending = home.sort === key ? !home.descending : true;
+          home.sort = key;
+          tabled().catch(failed);
+        } }, text(title), sorted === "none" ? "" : home.descending ? " ▾" : " ▴"));
+      }));
+      const body = answer.runs.map((one) => {
+        const box = make("input", { type: "checkbox", "aria-label": `Compare the run ${one.name || one.run}`, value: one.run });
+        box.checked = home.marked.has(one.run);
+        box.addEventListener("change", () => { if (box.checked) home.marked.add(one.run); else home.marked.delete(one.run); tools(); });
+        const [started, took, ended, name, command] = row(one), shown = [started, command, took, ended, name, whole.format(one.wrote)];
+        const values = answer.chosen.map((key) => make("td", { class: "number" }, text(rounded(one.values[key]))));
+        const cell = (place) => make("td", { class: fixed[place][2] }, shown[place] instanceof Node ? shown[place] : text(shown[place]));
+        return make("tr", {}, make("td", { class: "short" }, box), ...shown.map((_, place) => cell(place)), ...values);
+      });
+      within("list", ".scroll").replaceChildren(make("table", {}, make("thead", {}, head), make("tbody", {}, ...body)));
+      more.hidden = answer.runs.length >= answer.count;
+      tools();
+    }
+    function tools() {
+      const both = make("button", { type: "button", id: "both", onclick: () => { location.hash = `#compare=${[...home.marked].map(encodeURIComponent).join(",")}`; } }, "Compare two runs");
+      both.disabled = home.marked.size !== 2;
+      const choices = answer.columns.map((one) => {
+        const box = make("input", { type: "checkbox", value: one.key });
+        box.checked = answer.chosen.includes(one.key);
+        box.addEventListener("change", () => {
+          home.chosen = box.checked ? [...answer.chosen, one.key].slice(-20) : answer.chosen.filter((key) => key !== one.key);
+          if (!home.chosen.length) home.chosen = ["none:"];
+          tabled().catch(failed);
+        });
+        return make("label", {}, box, " ", text(one.name), make("span", { class: "facts" }, ` ${one.kind}`));
+      });
+      const open = Boolean(within("list", ".doing details[open]"));
+      const details = make("details", open ? { open: "" } : {}, make("summary", {}, "Columns"), make("div", { class: "choices" }, ...choices));
+      within("list", ".doing").replaceChildren(both, ...(choices.length ? [details] : []));
+    }
+    draw();
+  }
+  const rounded = (value) => (typeof value === "number" && !Number.isInteger(value) ? String(Number(value.toPrecision(6))) : value);
+
+  async function compare(first, second) {
+    const answer = await fetched("compare", { a: first, b: second || "" });
+    show("compare");
+    const [one, other] = answer.runs.map((run) => link(to("sums", run.run), text(run.title)));
+    const parts = answer.parts.filter((part) => part.rows.length || part.same).map((part) => {
+      const lines = part.rows.map(([name, ...sides]) => [name, ...sides.map((side) => (side === null ? "–" : ["start", "finish"].includes(name) && part.title === "Run" ? moment(side) : rounded(side)))]);
+      const equal = `${whole.format(part.same)} equal${part.more ? `, ${whole.format(part.more)} more differ` : ""}`;
+      return [make("h2", {}, part.title, " ", make("span", { class: "facts" }, equal)),
+        part.rows.length ? make("div", { class: "scroll" }, table([[""], ["First"], ["Second"]], lines)) : make("p", { class: "facts" }, "no difference")];
+    });
+    within("compare", ".parts").replaceChildren(make("p", {}, "First: ", one), make("p", {}, "Second: ", other), ...parts.flat());
   }
 
   async function program(iri) {
@@ -268,10 +356,13 @@
     show("sums");
     within("sums", "h1").replaceChildren(text(`Run ${answer.run}`));
     within("sums", ".doing").replaceChildren(make("button", { type: "button", onclick: () => { location.hash = to("run", answer.run); } }, "Graph"));
-    const facts = make("dl", {}, ...answer.facts.flatMap(([what, value]) => [make("dt", {}, what), make("dd", {}, text(value))]));
+    const elsewhere = new Set(["configuration", "metric", "note"]); // in tables below
+    const facts = make("dl", {}, ...answer.facts.filter(([what]) => !elsewhere.has(what)).flatMap(([what, value]) => [make("dt", {}, what), make("dd", {}, text(value))]));
     const operations = answer.operations.map((one) => [one.operation, one.layer, number(one.calls), number(one.errors), binary(one.bytes_read), binary(one.bytes_written),
       one.nanoseconds === null ? "?" : seconds(one.nanoseconds / 1e9)]);
-    const parts = [facts, heading("By operation"), table([["Operation"], ["Layer", "second"], ["Calls", "number"], ["Failed", "number second"], ["Read", "number"], ["Written", "number"], ["Time", "number"]], operations)];
+    const given = [["Notes", answer.notes.map((line) => [line])], ["Parameters", answer.parameters], ["Metrics", answer.metrics], ["Environment", answer.environment]]
+      .filter(([, rows]) => rows.length).flatMap(([title, rows]) => [heading(title), table(rows[0].map((_, place) => [place ? "Value" : title === "Notes" ? "Note" : "Name"]), rows)]);
+    const parts = [facts, ...given, heading("By operation"), table([["Operation"], ["Layer", "second"], ["Calls", "number"], ["Failed", "number second"], ["Read", "number"], ["Written", "number"], ["Time", "number"]], operations)];
     if (answer.slow.length) parts.push(heading("Bottlenecks"), ...answer.slow.map((one) => make("p", {}, text(`${one.where}: ${one.evidence} `), make("span", { class: "facts" }, text(one.remedy)))));
     for (const [what, title] of [["wrote", "Wrote most"], ["read", "Read most"]]) {
       const files = [...answer.files[what]].sort((one, other) => other[2] - one[2]);
@@ -398,6 +489,7 @@
 
   /* ---- views ---- */
   const VIEWS = { runs, ask, file, run, sums, program };
+  const two = (value) => compare(...value.split(",").map(decodeURIComponent));
 
   function show(id) {
     for (const section of document.querySelectorAll("main > section")) section.hidden = section.id !== id;
@@ -416,7 +508,8 @@
     const mine = (walk = new AbortController());
     document.body.dataset.busy = "";
     try {
-      await (VIEWS[view] || runs)(value === undefined ? undefined : decodeURIComponent(value));
+      if (view === "compare" && value) await two(value);
+      else await (VIEWS[view] || runs)(value === undefined ? undefined : decodeURIComponent(value));
     } catch (error) {
       if (mine === walk) failed(error);
     }

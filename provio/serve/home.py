@@ -1,0 +1,204 @@
+"""The table of runs of the explorer's home, and two runs side by side. In: a store and a request. Out: plain data."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from provio.ask import comparison, experiments, run_metrics, run_parameters, runs
+from provio.base.errors import NothingKnown
+from provio.base.vocab import RUN_BASE
+from provio.graph.lines import bundle_iri
+from provio.store import Confined, Store
+
+PAGE = 50  # runs
+MOST_COLUMNS = 200  # metrics and parameters to choose from
+MOST_ROWS = 200  # of a part of a comparison
+FRESH = 30.0  # seconds for which the state of the files is kept
+FACTS = ("command", "name", "campaign", "start", "finish", "end", "host", "folder", "system", "kernel", "cpu", "git",
+         "changes", "job")  # fmt: skip
+MADE = "SELECT DISTINCT ?a ?f { ?v prov:wasGeneratedBy ?a ; prov:specializationOf ?f . ?f a provio:File }"
+ENVIRONMENT = """SELECT DISTINCT ?name ?value { <%s> prov:used ?e .
+    ?e a provio:Environment ; provio:name ?name ; provio:value ?value }"""
+FILES = """SELECT DISTINCT ?path ?v { %s ?v prov:specializationOf ?f . ?f a provio:File .
+    ?f provio:path|provio:pathEncoded ?path }"""
+INPUTS, OUTPUTS = FILES % "?a prov:used ?v .", FILES % "?v prov:wasGeneratedBy ?a ."
+
+
+class Table:
+    """The rows of all runs of one snapshot, made at the first request."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.rows: list[dict[str, Any]] = []
+        self.columns: list[dict[str, str]] = []
+
+    def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Return one page of runs by a column, with their values of the chosen columns, and all columns."""
+        if not self.rows:
+            self._read()
+        sort, chosen = request["sort"], set(request["columns"]) or {one["key"] for one in self._usual()}
+        found = sorted(self.rows, key=lambda row: _order(_cell(row, sort)), reverse=request["descending"])
+        page = found[request["skip"] : request["skip"] + PAGE]
+        shown = [row | {"values": {key: row["values"][key] for key in chosen if key in row["values"]}} for row in page]
+        return {
+            "runs": shown, "count": len(found), "columns": self.columns,
+            "chosen": [one["key"] for one in self.columns if one["key"] in chosen],
+        }  # fmt: skip
+
+    def _usual(self) -> list[dict[str, str]]:
+        """Return the columns that are shown first: two metrics and two parameters that differ."""
+        kinds = ("metric", "parameter")
+        return [one for kind in kinds for one in [each for each in self.columns if each["kind"] == kind][:2]]
+
+    def _read(self) -> None:
+        made: dict[str, set[str]] = {}
+        for activity, file in self.store.table(MADE):
+            made.setdefault(experiments.run_of(activity), set()).add(file)
+        values: dict[str, dict[str, Any]] = {}
+        metrics, names = _metrics(self.store, None), set()
+        for run, name, value in metrics:
+            names.add(name)
+            values.setdefault(run, {})[f"metric:{name}"] = value
+        parameters, keys = _parameters(self.store)
+        for run, several in parameters.items():
+            values.setdefault(run, {}).update({f"parameter:{key}": value for key, value in several.items()})
+        self.columns = [
+            {"key": f"{kind}:{name}", "kind": kind, "name": name}
+            for kind, every in (("metric", sorted(names)), ("parameter", keys)) for name in every[:MOST_COLUMNS]
+        ]  # fmt: skip
+        self.rows = [
+            {**row, "wrote": len(made.get(str(row["run"]), ())), "values": values.get(str(row["run"]), {})}
+            for row in runs.listing(self.store)
+        ]
+
+
+def _metrics(store: Store, ids: list[str] | None) -> list[tuple[str, str, Any]]:
+    try:
+        return [(one.run, one.name, comparison.plain(one.value)) for one in run_metrics.of_runs(store, ids)]
+    except NothingKnown:
+        return []
+
+
+def _parameters(store: Store) -> tuple[dict[str, dict[str, Any]], list[str]]:
+    """Return the parameters of each run that differ between runs; the values of several programs as one text."""
+    try:
+        table = run_parameters.of_runs(store, None)
+    except NothingKnown:
+        return {}, []
+    keys = table.keys(everything=False)
+    found: dict[str, dict[str, Any]] = {}
+    for row in table.rows:
+        own = found.setdefault(row.run, {})
+        for key in keys[:MOST_COLUMNS]:
+            if key in row.values:
+                value = comparison.plain(row.values[key])
+                own[key] = value if own.get(key, value) == value else f"{own[key]}, {value}"[:200]
+    return found, keys
+
+
+def _cell(row: Mapping[str, Any], column: str) -> Any:
+    return row["values"].get(column) if ":" in column else row.get(column)
+
+
+def _order(value: Any) -> tuple[bool, bool, float, str]:
+    if value is None:
+        return False, False, 0.0, ""
+    no_number, number = comparison.rank(value)
+    return True, no_number, number, str(value)
+
+
+class State:
+    """The states of the files of the project, as `provio status` states them; kept for some seconds."""
+
+    def __init__(self, store: Store) -> None:
+        self.store, self.at = store, 0.0
+        self.answer: dict[str, Any] = {}
+
+    def counts(self) -> dict[str, Any]:
+        """Return the number of files in each state, and the first files that are not current."""
+        if not self.answer or time.monotonic() - self.at > FRESH:
+            from provio.ask.status import place_of, status
+            from provio.settings import home as homes
+
+            found = status(self.store, place_of(str(homes.find().project), []))
+            counts = Counter(row.state for row in found.rows)
+            self.answer = {"counts": dict(counts), "gaps": len(found.gaps)}
+            self.at = time.monotonic()
+        return self.answer
+
+
+def environment(store: Store, run: str) -> list[tuple[str, str]]:
+    """Return the recorded variables of a run."""
+    return sorted((name, value) for name, value in store.table(ENVIRONMENT % (RUN_BASE + run)))
+
+
+def reported(store: Store, run: str) -> dict[str, Any]:
+    """Return the parameters and metrics of a run, its variables and the notes about it."""
+    from provio.ask import notes
+
+    settings: list[tuple[str, str]] = []
+    with contextlib.suppress(NothingKnown):
+        rows = run_parameters.of_runs(store, [run]).rows
+        for row in rows:
+            program = f"{row.program}: " if rows[1:] else ""
+            settings += [
+                (program + key, comparison.text(value)) for key, value in sorted(row.values.items())[:MOST_ROWS]
+            ]
+    metrics = {name: value for _, name, value in _metrics(store, [run])[:MOST_ROWS]}
+    about = notes.of(store, [RUN_BASE + run])
+    return {
+        "parameters": settings[:MOST_ROWS], "metrics": [*metrics.items()], "environment": environment(store, run),
+        "notes": [notes.line(note) for note in about],
+    }  # fmt: skip
+
+
+def compare(store: Store, first: str, second: str) -> dict[str, Any]:
+    """Return where two runs differ: parts with a title, rows of a name and the value on each side (None: there is
+    none), the number of further rows, and that of equal ones."""
+    sides = [_side(store, run) for run in (first, second)]
+    parts = [_part(title, one, other) for (title, one), other in zip(sides[0].items(), sides[1].values(), strict=True)]
+    return {"runs": [{"run": run, "title": runs.title(store, run)} for run in (first, second)], "parts": parts}
+
+
+def _side(store: Store, run: str) -> dict[str, dict[str, Any]]:
+    facts = {what: value for what, value, number in runs.facts(store, run) if number is None and what in FACTS}
+    graph = Confined(store, [bundle_iri(RUN_BASE + run)])
+    used, made = (_versions(graph.table(query)) for query in (INPUTS, OUTPUTS))
+    settings = [one.settings for one in experiments.of_run(store, run).values()]
+    return {
+        "Run": facts,
+        "Parameters": {key: value for each in settings for key, value in each.items()},
+        "Metrics": {name: value for _, name, value in _metrics(store, [run])},
+        "Environment": dict(environment(store, run)),
+        "Inputs": {path: version for path, version in used.items() if path not in made},
+        "Outputs": made,
+    }
+
+
+def _versions(rows: Iterable[list[str]]) -> dict[str, str]:
+    return {path: version.rpartition("/")[2] for path, version in sorted(rows)}
+
+
+def _part(title: str, first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    found = comparison.differences(first, second)
+    is_files = title in ("Inputs", "Outputs")
+    rows = [
+        [one.key, *(_version(one, side) if is_files else _plain(side) for side in (one.first, one.second))]
+        for one in found[:MOST_ROWS]
+    ]
+    same = len(first.keys() | second.keys()) - len(found)
+    return {"title": title, "rows": rows, "more": len(found) - len(rows), "same": same}
+
+
+def _plain(value: Any) -> Any:
+    return None if value is None else comparison.plain(value)
+
+
+def _version(one: comparison.Difference, side: Any) -> str | None:
+    if side is None:
+        return None
+    return "only here" if one.first is None or one.second is None else "another version"

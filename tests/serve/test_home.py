@@ -1,0 +1,145 @@
+"""The home of the explorer: a table of runs with metrics and parameters, the state of the files, two runs compared."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import browsers
+import pytest
+from browsers import Browser
+from conftest import Project, new_project
+from serve_process import Site, serving
+from synthetic_traces import File, Run
+
+from provio.settings.home import Home
+
+pytest.importorskip("waitress")
+pytestmark = pytest.mark.integration
+IDS = [f"01a1fe26-0000-7000-8000-{number:012}" for number in range(70)]
+HOSTILE = '<img src=x onerror="alert(1)">'
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Project:
+    """60 trainings with parameters and metrics, the names of which are markup in some; one more with a secret."""
+    project = new_project(tmp_path_factory.mktemp("home"))
+    home = Home(project.path / ".provio")
+    raw = File("/data/raw.bin")
+    for number in range(1, 61):
+        run = Run(home, number, f"train.py --lr {number}", name=f"train{number}", exitCode=0)
+        run.environment("VIRTUAL_ENV", f"/venv{number % 2}")
+        process = run.process("train.py")
+        process.configure("args", lr=number / 8, seed=7, **{HOSTILE: number % 3})
+        process.plain(raw).read().close()
+        process.plain(File(f"/data/{number}.npy"), "w").write().close()
+        process.metric("loss", 100 - number)
+        process.metric(HOSTILE, 0.5)
+        run.write()
+    run = Run(home, 61, "secret.py")
+    run.process("secret.py").configure("args", password="hunter2-planted")
+    run.write()
+    project.provio("note", "train60", "the best one")
+    return project
+
+
+@pytest.fixture(scope="module")
+def site(recorded: Project) -> Iterator[Site]:
+    with serving(recorded) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    yield from browsers.started(tmp_path_factory.mktemp("browser"))
+
+
+def test_the_table_of_runs(site: Site) -> None:
+    """A page of 50, sorted by any column, numbers by value; at first the columns of two metrics and two parameters."""
+    answer = site.api("table")
+    assert (len(answer["runs"]), answer["count"]) == (50, 61)
+    assert [one["name"] for one in answer["columns"]] == [HOSTILE, "loss", HOSTILE, "lr"]
+    assert answer["chosen"] == [one["key"] for one in answer["columns"]]
+    assert [row["run"] for row in answer["runs"][:2]] == [IDS[61], IDS[60]]
+    rows = site.api("table", sort="metric:loss", descending=0, **{"c.metric:loss": ""})["runs"]
+    assert [(row["run"], row["values"]) for row in rows[:3]] == [
+        (IDS[61], {}), (IDS[60], {"metric:loss": 40}), (IDS[59], {"metric:loss": 41}),
+    ]  # fmt: skip
+    assert rows[1]["wrote"] == 1
+    assert [row["name"] for row in site.api("table", sort="parameter:lr", skip=58)["runs"]] == [
+        "train2",
+        "train1",
+        None,
+    ]
+
+
+def test_the_state_is_that_of_status(tmp_path: Path, shim: Path) -> None:
+    """The number of files in each state."""
+    project = new_project(tmp_path)
+    project.sh("echo 1 > a")
+    project.watch("cp", "a", "b")
+    project.watch("cp", "a", "c")
+    project.sh("echo more >> c; echo 2 > d")
+    project.watch("false", code=1)
+    rows = json.loads(project.provio("status", "--as", "json", code=1).stdout)["files"]
+    with serving(project) as site:
+        counts = site.api("state")["counts"]
+    assert counts == Counter(row["state"] for row in rows) and counts["changed"] == 1
+
+
+def test_two_runs_side_by_side(site: Site) -> None:
+    """The differences, in parts; the address of two runs leads to the view."""
+    answer = site.api("compare", a="train1", b="train2")
+    assert [one["run"] for one in answer["runs"]] == IDS[1:3]
+    parts = {part["title"]: (part["rows"], part["same"]) for part in answer["parts"]}
+    assert parts["Parameters"] == ([[HOSTILE, 1, 2], ["lr", 0.125, 0.25]], 1)
+    assert parts["Metrics"] == ([["loss", 99, 98]], 1)
+    assert parts["Environment"] == ([["VIRTUAL_ENV", "/venv1", "/venv0"]], 0)
+    assert parts["Inputs"] == ([], 1)
+    assert parts["Outputs"] == ([["/data/1.npy", "only here", None], ["/data/2.npy", None, "only here"]], 0)
+    assert ["command", "train.py --lr 1", "train.py --lr 2"] in parts["Run"][0]
+    assert site.ask("/api/compare?a=none&b=last")[0] == 404
+    assert site.ask("/api/compare?a=last")[0] == 400
+    assert site.ask("/compare?a=last")[0] == 400
+
+
+def test_the_page_of_a_run(site: Site) -> None:
+    answer = site.api("statistics", run="train60")
+    assert answer["parameters"] == [[HOSTILE, "0"], ["lr", "7.5"], ["seed", "7"]]
+    assert answer["metrics"] == [[HOSTILE, 0.5], ["loss", 40]]
+    assert answer["environment"] == [["VIRTUAL_ENV", "/venv0"]]
+    assert [line.endswith("the best one") for line in answer["notes"]] == [True]
+
+
+def test_no_secret_and_no_answer_without_token(site: Site, recorded: Project) -> None:
+    for path in ("table", "statistics?run=last", "compare?a=last&b=train1", "state"):
+        assert "hunter2" not in site.ask(f"/api/{path}")[1]
+    with serving(recorded, PROVIO_TOKEN="a-token-of-enough-length") as closed:
+        for path in ("/api/table", "/api/state", "/api/compare?a=last&b=last~1", "/compare?a=last&b=last~1"):
+            assert closed.ask(path)[0] == 401
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [browsers.WIDE, browsers.NARROW])
+def test_in_a_browser(site: Site, browser: Browser, size: tuple[int, int]) -> None:
+    """Sorted by a click, two runs chosen and compared; names are text, and the page is not wider than the window."""
+    browser.window(size)
+    browser.driver.get("about:blank")
+    browser.driver.get(site.url)
+    browser.until("document.querySelectorAll('#list tbody input').length === 50")
+    assert browser.ask("document.documentElement.scrollWidth <= innerWidth")
+    button = "[...document.querySelectorAll('th .sort')].find((one) => one.innerText.startsWith('loss'))"
+    browser.ask(f"{button}.click()")
+    browser.until("document.querySelector('#list tbody tr').innerText.includes('train1 ') || "
+                  "document.querySelector('#list tbody tr').innerText.includes('--lr 1')")  # fmt: skip
+    for place in (0, 1):
+        browser.ask(f"document.querySelectorAll('#list tbody input')[{place}].click()")
+    browser.until("!document.querySelector('#both').disabled")
+    browser.ask("document.querySelector('#both').click()")
+    browser.until("document.querySelectorAll('#compare h2').length >= 5")
+    shown = str(browser.ask("document.querySelector('#compare').innerText"))
+    assert HOSTILE in shown and "0.125" in shown
+    assert browser.ask("document.querySelectorAll('main img').length") == 0
+    assert browser.complaints() == []
