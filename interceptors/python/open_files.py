@@ -41,19 +41,15 @@ Report = Callable[..., None]
 
 
 def _safely(report: Report) -> Report:
-    """Return a function that reports, unless it is called while another report of this thread is in progress."""
+    """Let no exception of a report reach the program. The files that a report opens itself are those of the record."""
 
     @functools.wraps(report)
     def reporting(self: OpenFiles, *arguments: Any) -> None:
-        if not self.on or getattr(self.local, "busy", False):
-            return
-        self.local.busy = True
-        try:
-            report(self, *arguments)
-        except Exception as error:
-            reraise_from_program(error)
-        finally:
-            self.local.busy = False
+        if self.on:
+            try:
+                report(self, *arguments)
+            except Exception as error:
+                reraise_from_program(error)
 
     return reporting
 
@@ -283,16 +279,8 @@ class Followed:
     def _count(self, function: str, size: int, started: int) -> None:
         self.counted[function] += 1
         report = self.writer.read if function == "io.read" else self.writer.write
-        self._report(report, self.object, self.files.functions[function], size, started)
-
-    def _report(self, report: Report, *arguments: Any) -> None:
-        local = self.files.local
-        if self.files.on and not getattr(local, "busy", False):
-            local.busy = True
-            try:
-                report(*arguments)
-            finally:
-                local.busy = False
+        if self.files.on:
+            report(self.object, self.files.functions[function], size, started)
 
     def _fileno(self, method: Any) -> Any:
         """C code may read by the descriptor (`numpy.fromfile`, `os.sendfile`, `mmap`)."""
@@ -310,7 +298,8 @@ class Followed:
         method(raw)
         if now is not None and now[:6] != self.facts[:6]:  # C code wrote by the descriptor, or it was truncated
             self._count("io.write", now.size, self.started)
-        self._report(self.writer.file_closed, self.object, self.writer.now())
+        if self.files.on:
+            self.writer.file_closed(self.object, self.writer.now())
         self.writer.release(self.object)
 
 
