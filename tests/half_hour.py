@@ -14,7 +14,6 @@ import shutil
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 import pexpect
@@ -27,10 +26,9 @@ with open(sys.argv[2], "w") as out:
         values = [float(row[1]) for row in rows if row[0] == station]
         print(station, sum(values) / len(values), sep=",", file=out)
 """
-STATIONS = "".join(f"S{place % 7},{place * 37 % 101}\n" for place in range(700))
 
-# Prose; a command that is typed; or something that happens without the user, as a function of the project's folder.
-STEPS: list[str | Callable[[Path], None]] = [
+# Prose; a command that is typed; or a file that the reader saves: its name and its content.
+STEPS: list[str | tuple[str, str]] = [
     "## Install",
     "From a checkout, into a new virtual environment. Any C compiler can build the preload library.",
     "$ python3 -m venv ~/env",
@@ -39,8 +37,11 @@ STEPS: list[str | Callable[[Path], None]] = [
     "`provio doctor -- COMMAND` reports problems before the run; here a mistyped command:",
     "$ provio doctor -- python3.99 average.py | grep -A1 ^problem",
     "## Record",
-    "A project with measurements and a script. Put `provio run --` before the commands:",
-    "$ ls",
+    "In an empty folder, save this as `average.py`:",
+    ("average.py", AVERAGE),
+    "Make some measurements:",
+    "$ for i in $(seq 0 699); do echo S$((i % 7)),$((i * 37 % 101)); done > stations.csv",
+    "Put `provio run --` before the commands:",
     "$ provio run -- python3 average.py stations.csv means.csv",
     "$ provio run --name ranking -- sh -c 'sort -t, -k2 -n means.csv > ranking.csv'",
     "## Query",
@@ -78,17 +79,15 @@ STEPS: list[str | Callable[[Path], None]] = [
     "$ provio query io-by-fiel",
     "## Other records",
     "A folder without a record:",
-    "$ mkdir ~/elsewhere; cd ~/elsewhere && provio runs",
+    "$ mkdir ~/elsewhere; (cd ~/elsewhere; provio runs)",
     "A store of an older provio, or a deleted one, is made again from the runs:",
     "$ rm -r .provio/store .provio/snapshots; provio lineage means.csv",
     "A store of a newer provio is not changed:",
-    lambda project: _write(project / ".provio" / "store.version", "99\n"),
-    "$ provio lineage means.csv",
-    lambda project: (project / ".provio" / "store.version").unlink(),
-    "A record of another user is not used unless you name it:",
-    lambda project: os.chown(project / ".provio", 12345, 12345),
-    "$ provio lineage means.csv",
-    lambda project: os.chown(project / ".provio", os.geteuid(), os.getegid()),
+    "$ echo 99 > .provio/store.version; provio lineage means.csv",
+    "$ rm .provio/store.version",
+    "A record of another user is not used unless you name it (only root can give a folder away, as here):",
+    "$ chown 12345 .provio; provio lineage means.csv",
+    "$ chown $(id -u) .provio",
     "The whole record is one folder:",
     "$ rm -r .provio; provio lineage means.csv",
 ]
@@ -107,14 +106,13 @@ def carried_out(home: Path) -> str:
     """Carry out the steps in a home folder that is still empty; return the page."""
     project = home / "das"
     project.mkdir()
-    _write(project / "average.py", AVERAGE)
-    _write(project / "stations.csv", STATIONS)
     _checkout(home / "provio")
     env = _environment(home)
     parts, code = [HEAD], 0
     for step in STEPS:
-        if callable(step):
-            step(project)
+        if isinstance(step, tuple):
+            _write(project / step[0], step[1])
+            parts.append("".join(f"    {line}".rstrip() + "\n" for line in step[1].splitlines()))
         elif step.startswith("$ "):
             shown, code = _typed(step[2:].replace("$?", str(code)), project, env)
             lines = [step, *shown.splitlines()]
