@@ -408,7 +408,7 @@ def test_an_opened_fold_is_one_column(browser):
     """No line passes behind another node of its layer."""
     browser.open(render(documents.lone_document(), "x"))
     edges = [edge for n in range(1, 63) for edge in ((0, n), (n, 63))]
-    made = arranged(browser, [(110, 46)] * 64, edges)
+    made = arranged(browser, [(150, 46)] * 64, edges)
     assert made["across"]
     assert len({*made["x"][1:63]}) == 1
 
