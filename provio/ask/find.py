@@ -97,7 +97,7 @@ def by_text(reader: Reader, text: str, root: str = "") -> Answer:
     """Return the files, runs, programs and Tasks with a text in their names, command lines or notes; in the paths of
     files below the folder `root`, its name does not count."""
     pattern = Pattern(text, root)
-    about = notes.every(reader)
+    about = notes.every(reader, pattern.contained("?text"))
     noted = [note for note in about if pattern.matches(note["text"])]
     found = [*_files(reader, pattern, noted), *_runs(reader, pattern, noted)]
     return Answer([*found, *_programs(reader, pattern), *_tasks(reader, pattern, noted)], [])
@@ -238,8 +238,9 @@ def _programs(reader: Reader, pattern: Pattern) -> list[Found]:
             f"SELECT DISTINCT ?p ?path {{ ?p provio:{word} ?path . {pattern.contained('?path')} ?p a provio:Program }}"
         )
         for iri, text in reader.table(query):
-            if pattern.matches_path(shown(text)):
-                found[iri] = Found("program", shown(text), iri, how="name")
+            path = shown(text)
+            if pattern.matches_path(path if "/" in pattern.text else os.path.basename(path)):
+                found[iri] = Found("program", path, iri, how="name")
     for batch in batches(found):
         query = f"""SELECT ?p (MAX(STR(?a)) AS ?last) {{ VALUES ?p {{ {" ".join(f"<{iri}>" for iri in batch)} }}
             ?a prov:wasAssociatedWith ?p }} GROUP BY ?p"""

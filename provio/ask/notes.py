@@ -7,25 +7,24 @@ from fnmatch import fnmatchcase
 from urllib.parse import unquote
 
 from provio.ask.document import LineageDocument, Note
-from provio.base.text import folded, moment, printable, sortable
+from provio.base.text import folded, moment, plural, printable, sortable
 from provio.base.vocab import RUN_BASE, local_name
 from provio.store import Reader
 
 FEW = 200  # IRIs that are looked up; for more, all notes are read
-TOGETHER = 1_000  # notes of one query
+MOST = 10  # notes on one thing that a text shows
 MOST_LINES = 3  # of a note on a terminal
-FACTS = """SELECT DISTINCT ?n ?about ?time ?text ?user {{ VALUES ?{name} {{ {iris} }} ?n provio:noteOn ?about ;
-    provio:text ?text ; prov:startedAtTime ?time . OPTIONAL {{ ?n prov:wasAssociatedWith ?user }} }}"""
+FACTS = """SELECT ?n ?about ?time ?text ?user { %s ?n provio:noteOn ?about ; provio:text ?text ;
+    prov:startedAtTime ?time . %s OPTIONAL { ?n prov:wasAssociatedWith ?user } }"""
 
 
 def of(reader: Reader, iris: Iterable[str]) -> list[Note]:
     """Return the notes about these nodes, oldest first."""
     wanted = set(iris)
-    if len(wanted) <= FEW:
-        rows = reader.rows(_query("about", wanted)) if wanted else iter(())
-        return _sorted(rows)
-    named = reader.table("SELECT ?n ?about { ?n provio:noteOn ?about }")
-    return _read(reader, [note for note, about in named if about in wanted])
+    if len(wanted) > FEW:
+        return [note for note in every(reader) if note["about"] in wanted]
+    values = f"VALUES ?about {{ {' '.join(f'<{iri}>' for iri in sorted(wanted))} }}"
+    return _read(reader, FACTS % (values, "")) if wanted else []
 
 
 def add(reader: Reader, document: LineageDocument) -> None:
@@ -37,9 +36,9 @@ def add(reader: Reader, document: LineageDocument) -> None:
         document["notes"] = found
 
 
-def every(reader: Reader) -> list[Note]:
-    """Return all notes, oldest first."""
-    return _read(reader, [note for (note,) in reader.table("SELECT DISTINCT ?n { ?n provio:noteOn ?about }")])
+def every(reader: Reader, only: str = "") -> list[Note]:
+    """Return all notes, oldest first; `only` is a SPARQL filter of their `?text`."""
+    return _read(reader, FACTS % ("", only))
 
 
 def of_runs(reader: Reader) -> dict[str, list[Note]]:
@@ -69,30 +68,30 @@ def line(note: Note) -> str:
     return f"{moment(note['time'])}{who}: {note['text']}"
 
 
+def newest(found: Sequence[str]) -> tuple[Sequence[str], str]:
+    """Return the newest of the notes on one thing, oldest first, and a text about the others; empty if there are
+    none."""
+    left = len(found) - MOST
+    return found[-MOST:], f"and {plural(left, 'earlier note')}" if left > 0 else ""
+
+
 def lines(found: Iterable[str], width: int | None, unicode: bool) -> list[str]:
-    """Return the lines of notes as facts of a page; on a terminal of `width` columns at most some of each note."""
+    """Return the lines of notes as facts of a page: of the newest, on a terminal of `width` columns at most some of
+    each note."""
     page = []
-    for text in found:
+    shown, others = newest([*found])
+    for text in shown:
         flat = printable(" ".join(text.split()), unicode)
         parts = [flat] if width is None else folded(flat, max(width - 9, 20), unicode, most=MOST_LINES)
         page += [f"{'' if place else 'note':8} {part}" for place, part in enumerate(parts)]
-    return page
+    return page + [f"{'':8} {others}"] * bool(others)
 
 
-def _query(name: str, iris: Iterable[str]) -> str:
-    return FACTS.format(name=name, iris=" ".join(f"<{iri}>" for iri in sorted(iris)))
-
-
-def _read(reader: Reader, iris: Sequence[str]) -> list[Note]:
-    groups = (iris[place : place + TOGETHER] for place in range(0, len(iris), TOGETHER))
-    return _sorted(row for group in groups for row in reader.rows(_query("n", group)))
-
-
-def _sorted(rows: Iterable[dict[str, str]]) -> list[Note]:
+def _read(reader: Reader, query: str) -> list[Note]:
     found = []
-    for row in rows:
-        note = Note(iri=row["n"], about=row["about"], time=row["time"], text=row["text"])
-        if "user" in row:
-            note["user"] = unquote(local_name(row["user"]))
+    for iri, about, time, text, user in reader.table(query):
+        note = Note(iri=iri, about=about, time=time, text=text)
+        if user:
+            note["user"] = unquote(local_name(user))
         found.append(note)
     return sorted(found, key=lambda note: (sortable(note["time"]), note["iri"]))

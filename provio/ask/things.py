@@ -88,10 +88,11 @@ def facts(reader: Reader, target: Target) -> list[tuple[str, str, int | None]]:
 
 def show(reader: Reader, target: Target, unicode: bool = True, width: int | None = None) -> str:
     """Return the same facts as lines of text; notes are cut to `width` columns."""
-    lines: list[str] = []
-    for key, value, _ in facts(reader, target):
-        plain = f"{'' if key == '!' else key:8} {'! ' if key == '!' else ''}{value}"
-        lines += notes.lines([value], width, unicode) if key == "note" else [plain]
+    rows = facts(reader, target)
+    lines = [
+        f"{'' if key == '!' else key:8} {'! ' if key == '!' else ''}{value}" for key, value, _ in rows if key != "note"
+    ]
+    lines[1:1] = notes.lines((value for key, value, _ in rows if key == "note"), width, unicode)
     return "".join(printable(line, unicode) + "\n" for line in lines)
 
 

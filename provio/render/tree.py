@@ -36,7 +36,7 @@ from provio.ask.document import (
     saved_as,
     stale_reason,
 )
-from provio.ask.notes import is_on_run
+from provio.ask.notes import is_on_run, newest
 from provio.ask.notes import line as note_line
 from provio.ask.works import Words, Work
 from provio.base.text import duration, fit, moment, plural, shorter_path, size
@@ -141,8 +141,12 @@ class _Tree:
             return []
         nodes = [self.lineage.node[iri] for iri in iris]
         about = [iri for one in nodes for iri in (one["iri"], one.get("task", ""), one.get("run", ""))]
-        found = [note for iri in dict.fromkeys(about) for note in self.notes.pop(iri, ())]
-        return [Line(f"note {'on the run ' * is_on_run(one)}{' '.join(note_line(one).split())}") for one in found]
+        found = []
+        for notes in filter(None, (self.notes.pop(iri, ()) for iri in dict.fromkeys(about))):
+            on = "note on the run" if is_on_run(notes[0]) else "note"
+            texts, others = newest([f"{on} {' '.join(note_line(one).split())}" for one in notes])
+            found += [Line(text) for text in (*texts, others) if text]
+        return found
 
     def lines(self, width: int | None) -> Iterator[tuple[str, Line]]:
         """Yield (strokes, line) for the answer: the tree, continued branches, gaps of other nodes, counts."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from provio.ask import fold as folding
 from provio.ask.document import LONGEST_LINE, PIPES, arguments, command_line, local_name
-from provio.ask.notes import is_on_run, line
+from provio.ask.notes import is_on_run, line, newest
 from provio.ask.started_as import OF_SNAKEMAKE, is_kernel
 from provio.ask.walk import CONFIGURATION
 from provio.base.text import duration, folded, moment, plural, printable, shorter_path, size
@@ -75,7 +75,7 @@ def _rows(reason: Reason, folder: str | None, fold: bool) -> list[tuple[str, str
         *_list("with", [f"{_command(other)}, which wrote a part of it" for other in reason["contributors"]]),
         *_list("launched", _launched(reason)),
         ("run", _run(run)),
-        *_list("note", [_note(reason, note) for note in reason.get("notes", ())]),
+        *_list("note", _notes(reason)),
     ]  # fmt: skip
 
 
@@ -163,6 +163,11 @@ def _parameters(reason: Reason) -> list[str]:
     nodes = [node for node in (*reason["read"], *reason["carried"]) if node["iri"].startswith(CONFIGURATION)]
     named = [(node["label"], *node["label"].partition(": ")[::2]) for node in nodes]
     return [values if values and name.split(", version ")[0] == own else label for label, name, values in named]
+
+
+def _notes(reason: Reason) -> list[str]:
+    texts, others = newest([_note(reason, note) for note in reason.get("notes", ())])
+    return [*texts, *filter(None, [others])]
 
 
 def _note(reason: Reason, note: Note) -> str:

@@ -27,7 +27,7 @@ def command(form: str, limit: int | None, **given: Any) -> int:
     """Find files, runs, programs and tasks: newest first, of each kind some.
 
     TEXT is a part of a name or a pattern (`*.h5`), regardless of case: in the paths of files, the names, ids and
-    command lines of runs and their processes, the paths of programs, the names of tasks, and notes. A FILE that exists
+    command lines of runs and their processes, the names of programs and tasks, and notes. A FILE that exists
     is found by its content, its SHA-256, in any folder and under any name. Files of the same size without a
     recorded SHA-256 are reported as "not compared by content".
 
