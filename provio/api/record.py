@@ -289,12 +289,14 @@ class Store:
         what: str | os.PathLike[str] | None = None,
         *,
         sha256: str | None = None,
+        attributes: Mapping[str, object] | None = None,
         parameters: Mapping[str, object] | None = None,
         packages: Sequence[str] = (),
         everything: bool = False,
     ) -> Rows:
         """Return files, runs, programs and Tasks with a text or pattern in their names, command lines or notes, or
-        files with the content of the file `what`; in the runs with these parameters (None: any value) and packages.
+        files with the content of the file `what`, or with attributes inside the file; in the runs with these parameters
+        and packages. The value None means any value.
 
         Columns: kind, name, time, bytes, run, how (why it was found), iri; newest first in each kind. `notes` of the
         rows are lines about possible further matches. Raises NothingKnown if nothing is found, BadQuery for wrong
@@ -307,8 +309,9 @@ class Store:
         from provio.render.records import TABLES
 
         text = None if what is None else os.fspath(what)
-        given = [name if value is None else f"{name}={_text(value)}" for name, value in (parameters or {}).items()]
-        wanted = finding.Wanted(text, sha256, tuple(given), tuple(packages), everything=everything)
+        wanted = finding.Wanted(
+            text, sha256, _given(attributes), _given(parameters), tuple(packages), everything=everything
+        )
         try:
             answer = finding.find(wanted, str(self._home.project), self._open())
         except click.UsageError as error:
@@ -459,6 +462,11 @@ def _text(given: object) -> str:
     if isinstance(given, bool):
         return "true" if given else "false"
     return given.isoformat() if isinstance(given, datetime) else str(given)
+
+
+def _given(values: Mapping[str, object] | None) -> tuple[str, ...]:
+    """Return names and values in the form that the command line takes; a value of None means any value."""
+    return tuple(name if value is None else f"{name}={_text(value)}" for name, value in (values or {}).items())
 
 
 def _rdflib(document: bytes, form: str) -> Any:

@@ -31,6 +31,7 @@ Kind = Literal["file", "run", "program", "task"]
 KINDS: tuple[Kind, ...] = ("file", "run", "program", "task")
 PLAIN = re.compile(r"[a-z0-9_./=,:-]+")  # characters of a text that look the same in each encoding of the graph
 MOST_READ = 20  # recorded files whose content is read to compare it
+MOST_UNSURE = 100  # files of the same size, not compared, in an answer
 SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
 
@@ -116,9 +117,9 @@ def _files(reader: Reader, pattern: Pattern, noted: Sequence[Note]) -> list[Foun
         if file in names and "~" not in version:
             newest[names[file]] = max((_mtime(version), version), newest.get(names[file], (0, "")))
     found = {version: _file(path, version, "name") for path, (_, version) in newest.items()}
-    about = {note["about"].partition("#")[0] for note in noted if "/version/" in note["about"]}
-    for version, path in _paths(reader, about - found.keys()).items():
-        found[version] = _file(path, version, "note")
+    more = {note["about"].partition("#")[0]: "note" for note in noted if "/version/" in note["about"]}
+    more |= dict(_metadata(reader, pattern.contained("?m"), pattern.matches))
+    found |= _versions(reader, {version: how for version, how in more.items() if version not in found})
     _mark_system(reader, found)
     return list(found.values())
 
@@ -132,6 +133,35 @@ def _versions_of(reader: Reader, files: Iterable[str]) -> Iterator[Sequence[str]
     for batch in batches(every):
         values = f"VALUES ?f {{ {' '.join(f'<{iri}>' for iri in batch)} }}"
         yield from reader.table(f"SELECT ?v ?f {{ {values} ?v prov:specializationOf ?f }}")
+
+
+def _metadata(reader: Reader, only: str, fits: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
+    """Yield each version with metadata that fits, `NAME=VALUE`, and this text."""
+    for version, text in reader.table(f"SELECT ?v ?m {{ ?v provio:metadata ?m {only} }}"):
+        if fits(text) and "~" not in version:
+            yield version, text
+
+
+def with_attributes(reader: Reader, wanted: Sequence[tuple[str, str | None]]) -> list[Found]:
+    """Return the files with versions that have all of these attributes inside the file (name or its end after a `:`,
+    value or None), each with its newest such version."""
+    from provio.ask.comparison import same
+
+    every: list[dict[str, str]] = []
+    for name, value in wanted:
+        only = f"FILTER(CONTAINS(?m, {literal(name + '=')}))"
+
+        def fits(text: str, name: str = name, value: str | None = value) -> bool:
+            called, _, held = text.partition("=")
+            return (called == name or called.endswith(":" + name)) and (value is None or same(held, value))
+
+        every.append(dict(_metadata(reader, only, fits)))
+    common = set(every[0]).intersection(*every[1:]) if every else set()
+    newest: dict[str, Found] = {}
+    how = {version: ", ".join(dict.fromkeys(one[version] for one in every)) for version in common}
+    for one in sorted(_versions(reader, how).values(), key=lambda one: _mtime(one.iri)):
+        newest[one.name] = one
+    return list(newest.values())
 
 
 def _file(path: str, version: str, how: str) -> Found:
@@ -282,50 +312,46 @@ def by_hash(reader: Reader, digest: str) -> Answer:
 
 
 def by_content(reader: Reader, path: bytes, progress: Callable[[int], None] = lambda _: None) -> Answer:
-    """Return the versions with the content of a file: this very version, those with its SHA-256, and, if no hash of a
-    version of this size is recorded, those that were not compared; raises NothingKnown for an empty file."""
+    """Return the versions with the content of a file: this very version, and those with its SHA-256; or, if there are
+    none, the newest of the same size that could not be compared. Raises NothingKnown for an empty file, and one that
+    cannot be read."""
     size = os.stat(path).st_size
     if size == 0:
         name = os.path.basename(os.fsdecode(path))
         raise NothingKnown(f"{name} is empty, as many files are: search for its name, as '*{name}'")
-    now, hashes = current_version(path), _of_size(reader, size)
-    how = {now: "this version"} if now in hashes else {}
-    others = sorted((version for version in hashes if version != now), key=_mtime, reverse=True)
-    if others:
-        try:
-            own = sha256(path, progress)[0]
-        except Unread as error:
-            raise NothingKnown(f"{os.fsdecode(path)} {error}: search for its name, or give --sha256") from None
-        for version, digest in _with_present(reader, others, hashes):
-            if digest in ("", own):
-                how[version] = "same SHA-256" if digest else NOT_COMPARED
-    found = list(_versions(reader, how).values())
-    compared = [one for one in found if one.how != NOT_COMPARED]
-    unsure = len(found) - len(compared)
+    others = _of_size(reader, size)
+    if not others:
+        return Answer([], [])
+    try:
+        own = sha256(path, progress)[0]
+    except Unread as error:
+        raise NothingKnown(f"{os.fsdecode(path)} {error}: search for its name, or give --sha256") from None
+    now = current_version(path)
+    how = {one.iri: one.how for one in by_hash(reader, own).found}
+    how |= {now: "this version"} if now in others or now in how else {}
+    unknown = sorted((version for version, known in others.items() if not (known or version in how)), key=_mtime)
+    newest, unsure = unknown[: -MOST_UNSURE - 1 : -1], len(unknown)
+    names, limits = _paths(reader, newest[:MOST_READ]), Limits()
+    digests = {version: _present(names[version], version, limits) for version in names}
+    for version in newest:
+        if digest := digests.get(version):
+            unsure -= 1
+            how |= {version: "same SHA-256"} if digest == own else {}
     note = f"{plural(unsure, 'version')} of the same size without a recorded SHA-256: {NOT_COMPARED}"
-    return Answer(compared or found, [note] if unsure else [])
+    shown = how or {version: NOT_COMPARED for version in newest if not digests.get(version)}
+    return Answer(list(_versions(reader, shown).values()), [note] if unsure else [])
 
 
-def _of_size(reader: Reader, size: int) -> dict[str, str]:
-    """Return the versions of a size (bytes), each with its recorded hash or an empty text."""
-    found: dict[str, str] = {}
-    query = f"""SELECT DISTINCT ?v ?hash {{ ?v provio:size "{size}"^^<{XSD}integer> ; a provio:FileVersion
-        OPTIONAL {{ ?v provio:sha256 ?hash }} }}"""
-    for version, digest in reader.table(query):
-        if "~" not in version:
-            found[version] = max(digest, found.get(version, ""))
-    return found
+def _of_size(reader: Reader, size: int) -> dict[str, bool]:
+    """Return the versions of a size (bytes), each with whether its hash is recorded."""
+    every = f'?v provio:size "{size}"^^<{XSD}integer>'
+    found = {version: False for (version,) in reader.table(f"SELECT ?v {{ {every} }}") if _is_whole(version)}
+    return found | {version: True for (version,) in reader.table(f"SELECT ?v {{ {every} ; provio:sha256 ?h }}")}
 
 
-def _with_present(reader: Reader, versions: list[str], hashes: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield versions with their recorded hashes, or the hashes of the first files that are still there."""
-    names, limits, left = _paths(reader, (one for one in versions if not hashes[one])), Limits(), MOST_READ
-    for version in versions:
-        digest = hashes[version]
-        if not digest and left and version in names:
-            left -= 1
-            digest = _present(names[version], version, limits)
-        yield version, digest
+def _is_whole(version: str) -> bool:
+    """Return whether an IRI is that of a version, and not of a contribution to one."""
+    return "/version/" in version and "~" not in version
 
 
 def _present(path: str, version: str, limits: Limits) -> str:

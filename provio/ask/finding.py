@@ -27,6 +27,7 @@ class Wanted:
 
     what: str | None = None
     sha256: str | None = None
+    attributes: tuple[str, ...] = ()
     parameters: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
     run: str | None = None
@@ -54,9 +55,11 @@ class Wanted:
             raise click.UsageError("TEXT and --sha256: give one of them")
         if self.sha256 is not None and not search.SHA256.fullmatch(self.sha256):
             raise click.UsageError(f"--sha256 {self.sha256!r} is no SHA-256: give its 64 hexadecimal digits")
-        if self.what is None and self.sha256 is None and not self.selects_runs:
-            raise click.UsageError("nothing to find: give TEXT, FILE, --sha256, --param or --package")
-        for given in (*self.parameters, *(one.replace("==", "=") for one in self.packages)):
+        if self.attributes and (self.sha256 is not None or self.is_file):
+            raise click.UsageError("--attribute and the content of a file: give one of them")
+        if self.what is None and self.sha256 is None and not (self.selects_runs or self.attributes):
+            raise click.UsageError("nothing to find: give TEXT, FILE, --sha256, --attribute, --param or --package")
+        for given in (*self.attributes, *self.parameters, *(one.replace("==", "=") for one in self.packages)):
             if not given.partition("=")[0].strip():
                 raise click.UsageError(f"{given!r} has no name: give NAME or NAME=VALUE")
 
@@ -72,6 +75,10 @@ def find(wanted: Wanted, root: str, store: Store | None = None, limit: int | Non
     found: Iterable[Found]
     if wanted.sha256 is not None:
         found, more = search.by_hash(reader, wanted.sha256)
+    elif wanted.attributes:
+        found, more = search.with_attributes(reader, [_parameter(given) for given in wanted.attributes]), []
+        if wanted.what is not None:
+            found = filter(lambda one: search.Pattern(wanted.what or "", root).matches_path(one.name), found)
     elif wanted.is_file:
         found, more = search.by_content(reader, os.fsencode(wanted.what or ""))
     elif wanted.what is not None:
@@ -156,6 +163,10 @@ def _nothing(store: Store, wanted: Wanted, notes: list[str]) -> NothingKnown:
         where = "no recorded file has this SHA-256"
     elif wanted.is_file:
         where = f"no recorded file has the content of {suggestions.relative(os.path.abspath(wanted.what or ''))}"
+    elif wanted.attributes:
+        where = "no recorded file has these attributes" + f" and a name with {wanted.what!r}" * (
+            wanted.what is not None
+        )
     elif wanted.what is not None:
         where = f"no name, command line or note contains, or matches, {wanted.what!r}"
     else:

@@ -122,6 +122,30 @@ def test_parameters_select_runs(recorded: Project) -> None:
 
 
 @integration
+def test_attributes_inside_files_are_found(project: Project) -> None:
+    """By their values, numbers as numbers, and as text; an attribute of an object by its own name."""
+    pytest.importorskip("h5py")
+    project.env.pop("PROVIO_RECORD_METADATA", None)
+    (project.path / "make.py").write_text("""import h5py
+for name, site in (("a.h5", "Lofoten"), ("b.h5", "Bergen")):
+    with h5py.File(name, "w") as file:
+        file.attrs.update({"site": site, "rate": 2.5})
+        file.create_dataset("g/t", data=[1, 2]).attrs["units"] = "K"
+""")
+    project.provio("run", "--quiet", "--", sys.executable, "make.py")
+    project.provio("merge")
+    (row,) = found(project, "LOFO")
+    assert os.path.basename(row["name"]) == "a.h5" and row["how"] == "site=Lofoten"
+    for given in ("rate=2.50", "units=K", "g/t:units=K", "site"):
+        assert names(found(project, "--attribute", given)) == ["a.h5", "b.h5"], given
+    assert names(found(project, "--attribute", "site=Bergen", "--attribute", "rate=25e-1")) == ["b.h5"]
+    assert names(found(project, "a.*", "--attribute", "rate")) == ["a.h5"]
+    for wrong in ("rate=3", "ate=2.5", "site=bergen"):
+        assert "has these attributes" in project.provio("find", "--attribute", wrong, code=3).stderr
+    assert len(provio.open(project.path).find(attributes={"site": "Bergen"})) == 1
+
+
+@integration
 def test_packages_are_concluded_from_used_files(project: Project) -> None:
     """From the path of a file, or the installation that is still there."""
     place = project.path / "lib/site-packages"
@@ -230,6 +254,8 @@ def test_the_text_fits_a_terminal(recorded: Project) -> None:
         ((" ",), "TEXT is empty"),
         (("x", "--sha256", "0" * 64), "give one of them"),
         (("--sha256", "abc"), "64 hexadecimal digits"),
+        (("--attribute", "=1"), "has no name"),
+        (("--attribute", "x", "--sha256", "0" * 64), "give one of them"),
         (("--param", "=1"), "has no name"),
         (("--package", "==1"), "has no name"),
         (("x", "--limit", "0"), "no whole number"),

@@ -14,6 +14,7 @@ from provio.cli.verbs import FORMS, Count, Form, runs_options, stoppable, store_
 @click.command("find", short_help="Find files, runs, programs and tasks.")
 @click.argument("what", metavar="[TEXT|FILE]", required=False)
 @click.option("--sha256", metavar="H", help="Files with this SHA-256.")
+@click.option("--attribute", "attributes", multiple=True, metavar="NAME[=VALUE]", help="Files with this metadata.")
 @click.option("--param", "parameters", multiple=True, metavar="NAME[=VALUE]", help="In runs with this parameter.")
 @click.option("--package", "packages", multiple=True, metavar="NAME[==VERSION]", help="In runs that used this package.")
 @click.option("--run", metavar="RUN", help="In this run.")
