@@ -10,7 +10,8 @@ import os
 from collections.abc import Set
 from typing import NamedTuple
 
-from provio.base.text import size
+from provio.base.text import plural, size
+from provio.merge import kept as contents
 from provio.settings.home import Home
 
 LITTLE = 0.01  # fraction of the total: other files below it are not worth a mention
@@ -39,6 +40,13 @@ def taken(home: Home) -> Taken:
     runs, store, listed, snapshots = (_bytes(str(one), seen) for one in (home.runs, home.store, lists, home.snapshots))
     named = {home.runs.name, home.store.name, lists.name, home.snapshots.name}
     return Taken(runs, store + listed, snapshots, _bytes(str(home.path), seen, named))
+
+
+def kept(home: Home) -> str:
+    """Return the number and the size of the kept contents as text; empty if there are none."""
+    found = contents.usage(home)
+    full = f", full: further inputs are not kept (limit {size(contents.MOST)}; provio rm RUN makes room)" * found.full
+    return f"{plural(found.files, 'input')}, {size(found.bytes)}{full}" if found.files or found.full else ""
 
 
 def _bytes(folder: str, seen: set[tuple[int, int]], without: Set[str] = frozenset()) -> int:

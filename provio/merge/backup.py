@@ -90,7 +90,7 @@ def _copy(home: Home, new: Path, folders: list[Path], progress: Callable[[str], 
     for place, folder in enumerate(folders):
         progress(f"copying run {place + 1} of {len(folders)}")
         _copy_run(folder, new / "runs" / folder.name)
-    for notes in ("hashing", "notes", "removed", "statements"):
+    for notes in ("hashing", "kept", "notes", "removed", "statements"):
         if (home.path / notes).is_dir():
             _tree(home.path / notes, new / notes)
     if home.projects:

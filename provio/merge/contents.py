@@ -10,13 +10,14 @@ import contextlib
 import fnmatch
 import os
 import re
+import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from provio.base import turtle
 from provio.base.vocab import NS
 from provio.lineage.model import FOREVER, Conclusions, Version
-from provio.merge import metadata
+from provio.merge import kept, metadata
 from provio.merge.hasher import HASHES, Hasher
 from provio.settings.home import Home
 from provio.settings.record_classes import left_out
@@ -25,10 +26,11 @@ from provio.system import content, statx
 from provio.trace import content_requests, environment, redact, value_file
 from provio.trace.content_requests import ALL, OFF, Request
 from provio.trace.contents import CONTENTS, Key, statements
-from provio.trace.run_facts import METADATA, METRICS, PARAMETERS, Content, Trace
+from provio.trace.run_facts import KEPT, METADATA, METRICS, PARAMETERS, Content, Hash, Trace
 from provio.trace.run_source import folders_of, put
 
 CLASSES = {PARAMETERS: "configuration", METRICS: "metric"}  # of record
+KEEPING = 5.0  # seconds, unless all files are to be hashed
 NEEDS_YAML = "a file in YAML needs PyYAML, which is not installed: pip install 'provio-lineage[yaml]'"
 
 
@@ -36,14 +38,17 @@ class ContentReader:
     """Executes the request of one run; if not `is_full`, only the part about values."""
 
     def __init__(
-        self, file: Path, request: Request, redaction: redact.Redaction, hasher: Hasher | None, is_full: bool
-    ) -> None:
+        self, home: Home, file: Path, request: Request, redaction: redact.Redaction, hasher: Hasher | None,
+        is_full: bool,
+    ) -> None:  # fmt: skip
         self.file, self.request, self.redaction, self.hasher, self.is_full = file, request, redaction, hasher, is_full
         self.host = turtle.segment(environment.host())
         self.named = {PARAMETERS: _pattern(request.parameters), METRICS: _pattern(request.metrics)}
         self.new: dict[Key, Content] = {}
         self.lacks_library = False
         self.reader = metadata.Reader(everything=request.hashes == ALL)
+        self.keeper = kept.Keeper(home, file.name)
+        self.until = time.monotonic() + KEEPING
         self.left = False  # whether there is more to read, which the next full pass does
 
     def read_values(self, trace: Trace, conclusions: Conclusions, role: str) -> None:
@@ -68,6 +73,7 @@ class ContentReader:
         """Add the missing hashes and the metadata of the described versions to the trace."""
         if self.hasher:
             self.hasher(trace, conclusions)
+        self._keep(trace, conclusions)
         for version in conclusions.described() if self.request.metadata else ():
             known = trace.contents.get(version.facts.key)
             if (version.noise and not version.maker) or (known and METADATA in known.roles):
@@ -75,6 +81,28 @@ class ContentReader:
             if metadata.is_candidate(version, self.host):
                 self.left |= not self.is_full
                 self._read_metadata(version, known or Content(), trace)
+
+    def _keep(self, trace: Trace, conclusions: Conclusions) -> None:
+        """Keep the contents of inputs and scripts."""
+        if not self.request.keep:
+            return
+        for version in conclusions.described():
+            known = trace.contents.get(version.facts.key) or Content()
+            is_input = not (version.noise or version.maker) and version.host in ("", self.host)
+            if not is_input or not 0 < version.facts.size <= self.request.keep or KEPT in known.roles:
+                continue
+            self.left |= not self.is_full
+            if not self.is_full or (time.monotonic() > self.until and self.request.hashes != ALL):
+                return
+            with contextlib.suppress(content.Unread, OSError):
+                self._keep_version(version, known, trace)
+
+    def _keep_version(self, version: Version, known: Content, trace: Trace) -> None:
+        known.sha256 = self.keeper.keep(self._data(version, 0)[1])
+        if known.sha256:
+            known.roles.add(KEPT)
+            trace.contents[version.facts.key] = self.new[version.facts.key] = known
+            trace.hashes.setdefault(version.facts.key, Hash(known.sha256, ""))
 
     def _read_metadata(self, version: Version, found: Content, trace: Trace) -> None:
         if self.is_full:
@@ -111,7 +139,7 @@ class ContentReader:
         """Add the values of one version, or the reason why there are none, to the trace."""
         found = trace.contents.get(version.facts.key) or Content()
         try:
-            name, data = self._data(version)
+            name, data = self._data(version, self.request.limit)
             values, whole = value_file.values(name, data, numbers=role == METRICS)
             redact.values(values, self.redaction)
             (found.metrics if role == METRICS else found.parameters).update(values)
@@ -123,9 +151,8 @@ class ContentReader:
         found.roles.add(role)
         trace.contents[version.facts.key] = self.new[version.facts.key] = found
 
-    def _data(self, version: Version) -> tuple[str, bytes]:
-        """Return the base name and the bytes of a version. Raises Unread."""
-        limit = self.request.limit
+    def _data(self, version: Version, limit: int) -> tuple[str, bytes]:
+        """Return the base name and the bytes of a version of at most `limit` bytes (0: any). Raises Unread."""
         if version.host not in ("", self.host):
             raise content.Unread(f"it was used on another host ({version.host})")
         if limit and version.facts.size > limit:
@@ -168,4 +195,4 @@ def reader_of(
     wants = hashes and request.hashes != OFF and not any(folder.glob(f"*/{HASHES}"))
     hasher = Hasher(file, request, note) if wants else None
     redaction = redact.Redaction(settings.redact_add, settings.redact_keep)
-    return ContentReader(file, request, redaction, hasher, hashes)
+    return ContentReader(home, file, request, redaction, hasher, hashes)

@@ -18,7 +18,7 @@ from pathlib import Path
 from provio.base.errors import ProvioError, StoreError
 from provio.base.vocab import NS, RUN_BASE
 from provio.graph.lines import bundle_iri
-from provio.merge import intake, notices
+from provio.merge import intake, kept, notices
 from provio.merge.cross_run.facts import CONTENT, DERIVED
 from provio.settings.home import PACKED, RUN_ID, Home
 from provio.settings.lock import Lock
@@ -159,6 +159,7 @@ def clear(home: Home, progress: Callable[[str], None] = lambda _: None) -> None:
         taken = home.runs / (run + run_source.TAKEN)
         for left in (taken, _aside(home) / (run + PACKED), _aside(home) / run):
             _delete(left)
+    kept.forget(home, runs)
     with contextlib.suppress(OSError):
         _aside(home).rmdir()
 

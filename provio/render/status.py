@@ -30,10 +30,12 @@ Line = tuple[str, str, str]  # state, thing, reason
 
 @frozen
 class Taken:
-    """The size of a record in bytes, and the number of its runs that are not merged yet."""
+    """The size of a record in bytes, the number of its runs that are not merged yet, and the kept contents as
+    text."""
 
     bytes: int
     pending: int
+    kept: str = ""
 
 
 def render(
@@ -110,6 +112,8 @@ def _last(found: Status, taken: Taken, current: int) -> Iterator[Line]:
         )
     going = f", {found.in_progress} in progress" if found.in_progress else ""
     yield "record", f"{plural(len(found.runs), 'run')}, {size(taken.bytes)}, {taken.pending} pending{going}", ""
+    if taken.kept:
+        yield "kept", taken.kept, ""
 
 
 def _aligned(lines: Sequence[Line], width: int | None, unicode: bool) -> str:

@@ -25,6 +25,7 @@ from provio.settings.types import (
     HASH,
     HDF5,
     INTERPRETERS,
+    KEPT,
     MERGE,
     NAMES,
     PLACE,
@@ -111,6 +112,13 @@ class Config:
         True,
         "whether scalar attributes in data files (HDF5, netCDF, Zarr, FITS, images) are read after a run "
         "(docs/settings-howto.md)",
+    )
+    record_keep: str = _row(
+        "record.keep",
+        KEPT,
+        "0",
+        "inputs and scripts up to this size are kept after a run, so that they can be restored once they are "
+        "overwritten; 0: none (docs/settings-howto.md)",
     )
     include: tuple[str, ...] = _row("include", FOLDERS, (), "if set, only files in these places are recorded")
     exclude: tuple[str, ...] = _row(

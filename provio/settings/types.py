@@ -247,6 +247,7 @@ def _recognised_text(text: str) -> object:
 RECOGNISED = Kind(LIBRARIES, _recognised, _recognised_text)
 BOOLEAN = Kind("true or false", boolean, lambda text: YES_OR_NO.get(text.strip().lower(), text))
 SIZE = Kind(SIZE_ALLOWED, _size)
+KEPT = Kind("a size such as 1 MB, 0 for none", _size)
 SECONDS = Kind("a number of seconds, 0 for no limit", _seconds, _number)
 TEXT = Kind("a text of one line", _text)
 PLACE = Kind("an absolute path, or one that starts with ~ or a variable such as $TMPDIR", _place)

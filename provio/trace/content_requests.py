@@ -23,13 +23,15 @@ LONGEST = 1 << 20  # bytes of the first line
 @frozen
 class Request:
     """The contents to read: SHA-256 (`all`, `auto` or `off`), the values of files with the base names `parameters` and
-    `metrics` (globs) up to `limit` bytes (0: any size), the `metadata` of data files."""
+    `metrics` (globs) up to `limit` bytes (0: any size), the `metadata` of data files; inputs up to `keep` bytes are
+    kept."""
 
     hashes: str = AUTO
     parameters: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ()
     limit: int = 0
     metadata: bool = False
+    keep: int = 0
 
     @property
     def wants_values(self) -> bool:
@@ -40,10 +42,12 @@ class Request:
 def request(home: Home, run_id: str, settings: Config) -> None:
     """Make the request of the settings, unless they request nothing."""
     parameters, metrics = settings.record_parameter_files, settings.record_metric_files
-    if settings.hash == OFF and not (parameters or metrics or settings.record_metadata):
+    kept = number_of_bytes(settings.record_keep)
+    if settings.hash == OFF and not (parameters or metrics or settings.record_metadata or kept):
         return
     words = [settings.hash, f"limit={number_of_bytes(settings.record_values_limit)}"]
     words += [f"{name}={quote(glob)}" for name, globs in (("p", parameters), ("m", metrics)) for glob in globs]
+    words += [f"keep={kept}"] * bool(kept)
     words += ["metadata"] * settings.record_metadata
     with home.closed():
         (home.path / FOLDER).mkdir(exist_ok=True)
@@ -73,13 +77,14 @@ def read(request: Path) -> Request | None:
         return None
     hashes, *words = line.split() if line.split() and not line.startswith("<") else [AUTO]
     pairs = [word.partition("=")[::2] for word in words]
-    limit = next((value for name, value in pairs if name == "limit"), "")
+    sizes = {name: int(value) for name, value in pairs if value.isdigit()}
     return Request(
         hashes if hashes in (ALL, OFF) else AUTO,
         tuple(unquote(value) for name, value in pairs if name == "p"),
         tuple(unquote(value) for name, value in pairs if name == "m"),
-        int(limit) if limit.isdigit() else 0,
+        sizes.get("limit", 0),
         "metadata" in words,
+        sizes.get("keep", 0),
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from provio.base import turtle
 from provio.system.statx import Facts, Record
 from provio.trace import values
-from provio.trace.run_facts import Content, Trace
+from provio.trace.run_facts import Content, Hash, Trace
 from provio.trace.values import TEXT, Value
 
 CONTENTS = "contents.ttl"
@@ -23,6 +23,7 @@ def statements(subject: str, key: Key, content: Content) -> Iterator[str]:
     """Yield the lines about a version; `subject` is its IRI."""
     line = f"<{subject}> :kind {turtle.literal(' '.join(sorted(content.roles)))} ; :device {turtle.literal(key[0])}"
     line += "".join(f" ; :{name} {value}" for name, value in zip(NUMBERS, key[1:], strict=True))
+    line += f" ; :sha256 {turtle.literal(content.sha256)}" if content.sha256 else ""
     line += "" if content.complete else " ; :complete false"
     yield line + (f" ; :reason {turtle.literal(content.reason)}" if content.reason else "") + " .\n"
     attributes = {name: Value(TEXT, text) for name, text in content.metadata.items()}
@@ -40,6 +41,9 @@ def add(trace: Trace, records: dict[str, Record]) -> None:
             content = trace.contents.setdefault(Facts.of(record).key, Content())
             content.roles.update(record.get("kind", "").split())
             content.reason = record.get("reason", content.reason)
+            if "sha256" in record:
+                content.sha256 = record["sha256"]
+                trace.hashes.setdefault(Facts.of(record).key, Hash(content.sha256, ""))
             content.complete = content.complete and record.get("complete") != "false"
             known[iri] = content
     for record in records.values():

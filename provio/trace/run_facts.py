@@ -86,7 +86,7 @@ class Hash:
     reason: str
 
 
-PARAMETERS, METRICS, METADATA = "parameters", "metrics", "metadata"  # roles of the values in a file
+PARAMETERS, METRICS, METADATA, KEPT = "parameters", "metrics", "metadata", "kept"  # roles of a content
 
 
 @plain(slots=True)
@@ -98,6 +98,7 @@ class Content:
     parameters: Settings = field(default_factory=dict)
     metrics: Settings = field(default_factory=dict)
     metadata: dict[str, str] = field(default_factory=dict)
+    sha256: str = ""  # of a kept version
     reason: str = ""
     complete: bool = True
 

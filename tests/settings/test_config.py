@@ -51,6 +51,7 @@ DEFAULTS = {
     "record_metric_files": tuple(f"{n}.{e}" for n in "metrics scores results".split() for e in ENDINGS),
     "record_values_limit": "64 kB",
     "record_metadata": True,
+    "record_keep": "0",
     "include": (),
     "exclude": (),
     "hdf5": "auto",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from provio.ask import runs, session, tasks, things
 from provio.ask.nodes import is_member
 from provio.base import terminal
-from provio.cli.verbs import TEXT_FORMS, Form, fold_option, stoppable, store_option
+from provio.cli.verbs import TEXT_FORMS, Form, OutputFile, fold_option, stoppable, store_option
 
 
 @click.command("show", short_help="Show one run, task, file or dataset.")
@@ -16,10 +18,12 @@ from provio.cli.verbs import TEXT_FORMS, Form, fold_option, stoppable, store_opt
 @click.option("--task", "kind", flag_value="task", help="It is a task.")
 @click.option("--file", "kind", flag_value="file", help="It is a file.")
 @click.option("--as", "form", cls=Form, type=TEXT_FORMS, default="text", show_default=True)
+@click.option("--content", "run", metavar="RUN", help="Print the kept content of FILE as RUN used it (record.keep).")
+@click.option("-o", "--output", type=OutputFile(), help="Write the content to a file.")
 @fold_option
 @store_option
 @stoppable
-def command(what: str, kind: things.Kind | None, form: str, fold: bool) -> int:
+def command(what: str, kind: things.Kind | None, form: str, run: str | None, output: str | None, fold: bool) -> int:
     """Show one thing: a run (its programs, the files that it read and wrote), a task, a file (as provio why), or a
     dataset, attribute or group inside a file.
 
@@ -30,7 +34,12 @@ def command(what: str, kind: things.Kind | None, form: str, fold: bool) -> int:
     Example: provio show last
              provio show results/fig3.h5
              provio show xcorr.h5#/stack
+             provio show params.yaml --content last~1 -o old.yaml
     """
+    if run is not None:
+        return _content(what, run, output)
+    if output is not None:
+        raise click.UsageError("-o belongs to --content")
     from provio.ask.why import why
     from provio.cli.verbs.why import shown
 
@@ -59,6 +68,19 @@ def command(what: str, kind: things.Kind | None, form: str, fold: bool) -> int:
             else _rows(things.facts(reader, one.file), form)
         )
     terminal.out(page)
+    return 0
+
+
+def _content(name: str, run: str, output: str | None) -> int:
+    from provio.ask import kept_content
+    from provio.settings import home as homes
+
+    reader = session.reader(name if "/" in name else None)
+    data = kept_content.content(reader, homes.find(Path(name).parent), name, run)
+    if output is not None:
+        terminal.write(output, data)
+    else:
+        terminal.out(data)
     return 0
 
 

@@ -50,7 +50,7 @@ def command(files: tuple[str, ...], no_fold: bool, quiet: bool, form: str) -> in
     states = {row.state for row in found.rows}
     if not quiet:
         waiting = [one.name for one in pending(home, session.settings()) if one.name not in reader.in_progress]
-        taken = report.Taken(sum(disk_usage.taken(home)), len(waiting))
+        taken = report.Taken(sum(disk_usage.taken(home)), len(waiting), disk_usage.kept(home))
         if form == "table":
             width, unicode, folder = terminal.width(), terminal.unicode(), terminal.folder()
             every, fold = bool(place.files), not no_fold
