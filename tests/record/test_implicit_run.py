@@ -54,13 +54,13 @@ def heads(project: Project) -> list[Path]:
     return sorted((project.path / ".provio" / "runs").glob("*/run.ttl"))
 
 
-@pytest.mark.parametrize(("setting", "requested"), [("auto", ""), ("all", "all\n"), ("off", None)])
-def test_the_hashes_of_the_run_are_requested(project: Project, setting: str, requested: str | None) -> None:
+@pytest.mark.parametrize("setting", ["auto", "all", "off"])
+def test_the_hashes_of_the_run_are_requested(project: Project, setting: str) -> None:
     """By the setting `hash`, as for a run of `provio run`."""
     said(project, SAYS, PROVIO_HASH=setting)
     (head,) = heads(project)
     made = project.path / ".provio" / "hashing" / head.parent.name
-    assert (made.read_text() if made.exists() else None) == requested
+    assert made.read_text().split()[0] == setting
 
 
 def test_the_run_describes_the_program_and_the_missing_files(project: Project) -> None:
