@@ -15,7 +15,7 @@ from provio.cli.verbs import FORMS, Count, Form, runs_options, stoppable, store_
 @click.argument("what", metavar="[TEXT|FILE]", required=False)
 @click.option("--sha256", metavar="H", help="Files with this SHA-256.")
 @click.option("--attribute", "attributes", multiple=True, metavar="NAME[=VALUE]", help="Files with this metadata.")
-@click.option("--param", "parameters", multiple=True, metavar="NAME[=VALUE]", help="In runs with this parameter.")
+@click.option("--param", "setting", multiple=True, metavar="NAME[=VALUE]", help="In runs with this parameter.")
 @click.option("--package", "packages", multiple=True, metavar="NAME[==VERSION]", help="In runs that used this package.")
 @click.option("--run", metavar="RUN", help="In this run.")
 @runs_options
@@ -24,7 +24,7 @@ from provio.cli.verbs import FORMS, Count, Form, runs_options, stoppable, store_
 @click.option("--as", "form", cls=Form, type=FORMS, default="table", show_default=True)
 @store_option
 @stoppable
-def command(form: str, limit: int | None, **given: Any) -> int:
+def command(form: str, limit: int | None, setting: tuple[str, ...], **given: Any) -> int:
     """Find files, runs, programs and tasks: newest first, of each kind some.
 
     TEXT is a part of a name or a pattern (`*.h5`), regardless of case: in the paths of files, the names, ids and
@@ -43,7 +43,7 @@ def command(form: str, limit: int | None, **given: Any) -> int:
     from provio.ask import finding
     from provio.render import found as report
 
-    wanted = finding.Wanted(**given)
+    wanted = finding.Wanted(parameters=setting, **given)
     limit = limit or (report.MOST if form == "table" else None)
     answer = finding.find(wanted, _root(), limit=limit)
     if form == "table":
