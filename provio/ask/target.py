@@ -158,7 +158,7 @@ def find_target(reader: Reader, text: str) -> Target:
     path = path.rstrip(b"/") or path  # a name of a file does not end with a slash
     full = os.path.abspath(path)
     iri = current_version(path)
-    if iri and _exists(reader, iri):
+    if iri and is_recorded(reader, iri):
         return Target(iri, None, full.decode("utf-8", "replace"))
     newest = newest_at(reader, [full, os.path.realpath(path)])
     if newest is None and iri and (equal := _of_content(reader, path)):
@@ -207,7 +207,8 @@ def _remark(reader: Reader, version: str, path: bytes, time: str) -> str | None:
     return remarks.get(found.state)
 
 
-def _exists(reader: Reader, iri: str) -> bool:
+def is_recorded(reader: Reader, iri: str) -> bool:
+    """Return whether a store contains a version."""
     query = f"SELECT ?t {{ <{iri}> a ?t . FILTER EXISTS {{ <{iri}> prov:specializationOf ?f }} }} LIMIT 1"
     return next(iter(reader.rows(query)), None) is not None
 

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 
 from provio.ask import run_uses
 from provio.ask.content import SAME, Contents
+from provio.ask.target import is_recorded
 from provio.ask.walk import batches
 from provio.base.text import sortable
 from provio.base.vocab import RUN_BASE
+from provio.lineage.identity import earliest
 from provio.store import Reader
 
 
@@ -32,6 +34,8 @@ class Names:
     known: dict[str, list[tuple[str, bytes]]] = field(default_factory=dict)
     alternates: dict[str, set[str]] = field(default_factory=dict)
     moves: dict[str, list[_Move]] = field(default_factory=dict)
+    at_path: dict[bytes, list[str]] = field(default_factory=dict)  # the loaded versions
+    recognised: dict[bytes, str] = field(default_factory=dict)  # the versions at paths, by their contents
 
     def __post_init__(self) -> None:
         """Compare contents with the same present versions."""
@@ -45,6 +49,9 @@ class Names:
             last, paths = names.last.get(version, ()), names.paths
             files = sorted(names.files.get(version, ()), key=lambda file: (paths[file] not in last, file))
             self.known[version] = [(file, run_uses.path_of(paths[file])) for file in files]
+            for _, path in self.known[version]:
+                self.at_path.setdefault(path, []).append(version)
+                self.recognised.pop(path, None)
         self._load_moves([version for version in new if len(self.known[version]) > 1])
         self._load_alternates(new)
 
@@ -78,8 +85,18 @@ class Names:
             self.alternates[version] = found
 
     def current(self, path: bytes) -> str | None:
-        """Return the current version at a path."""
-        return self.contents.current(path)
+        """Return the current version at a path. A file with a key that is not recorded, as in a copy of a project, is
+        the newest version there with its content."""
+        now = self.contents.current(path)
+        if now is None or now in self.known:
+            return now
+        if path not in self.recognised and is_recorded(self.reader, now):
+            self.recognised[path] = now
+        elif path not in self.recognised:
+            versions = sorted(self.at_path.get(path, ()), key=lambda one: (earliest(one), one), reverse=True)
+            same = (one for one in versions if self.contents.file(one, path).state == SAME)
+            self.recognised[path] = next(same, now)
+        return self.recognised[path]
 
     def same(self, version: str, other: str | None) -> bool:
         """Return whether two keys identify the same content."""

@@ -194,6 +194,8 @@ BY_NAME: dict[str, Completer] = {
     "configuration": _files,
     "file": _files,
     "first": _runs,
+    "new": _files,
+    "old": _files,
     "files": _files,
     "form": _forms,
     "key": _keys,

@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 from synthetic_traces import File, Run
 
-from provio.ask import content
+from provio.ask import content, version_names
 from provio.ask.document import LineageDocument
 from provio.ask.lineage import Scope, lineage
 from provio.ask.stale import only_stale
@@ -148,6 +148,7 @@ def test_the_present_version_at_any_name(monkeypatch: pytest.MonkeyPatch) -> Non
     known = {"one": [("f", b"/a"), ("f", b"/b")], "two": [("f", b"/c")], "three": []}
     now: dict[bytes, str | None] = {b"/a": None, b"/b": "same", b"/c": "other"}
     monkeypatch.setattr(content, "current_version", now.get)
+    monkeypatch.setattr(version_names, "is_recorded", lambda *_: True)
     found = Names(cast(Reader, None), known, {"one": {"one", "same"}})
     there = [found.is_there(name, {"other", None}) for name in ("one", "two", "three", "unknown")]
     assert there == [True, False, False, False]

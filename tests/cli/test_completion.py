@@ -22,9 +22,9 @@ SHELLS = {
     "fish": ["--no-config", "-i"],
 }
 FREE = set(
-    "account age array at attributes before bind depth display_name metric modules most note output packages prefix "
-    "python setting settings sha256 shared source store target partition text time_limit timeout until max_memory "
-    "value".split()
+    "account age array at attributes before best bind depth display_name metric modules most note output packages "
+    "prefix python setting settings sha256 shared sort source store target partition text time_limit timeout until "
+    "max_memory value".split()
 )
 
 

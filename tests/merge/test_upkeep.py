@@ -194,7 +194,7 @@ def test_a_backup_is_all_of_the_record(home: Home, tmp_path: Path) -> None:
     assert notes == [*(f"copying run {number} of 4" for number in range(1, 5)), "copying the store", ""]
     copied, expected = (
         files(target),
-        {"snapshots/current": "1"}
+        {"snapshots/current": "1", "place": os.fsencode(home.project)}
         | {
             name: data
             for name, data in files(home.path).items()

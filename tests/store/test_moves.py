@@ -40,7 +40,7 @@ def copied(project: Project, place: Path, *, move: bool = False) -> Project:
 
 @pytest.mark.integration
 def test_work_goes_on_in_a_copy(recorded: Project, tmp_path: Path) -> None:
-    """Runs of the original and of the copy have one lineage, whatever is merged first; a file of the copy that is
+    """Runs of the original and of the copy have one lineage, in any order of merges; a file of the copy that is
     edited is stale there alone."""
     copy = copied(recorded, tmp_path / "a copy\n")
     hashed(copy, "cat mean flag raw > report")
