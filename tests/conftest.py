@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import importlib.util
 import json
 import os
 import shutil
@@ -255,10 +256,10 @@ def give_away(folder: Path) -> None:
 
 @pytest.fixture
 def needs() -> Any:
-    """A function that leaves the test out, naming the programs that are missing."""
+    """A function that leaves the test out, naming the programs and Python packages that are missing."""
 
     def check(*programs: str) -> None:
-        missing = [program for program in programs if shutil.which(program) is None]
+        missing = [name for name in programs if shutil.which(name) is None and importlib.util.find_spec(name) is None]
         if missing:
             pytest.skip(f"not installed: {', '.join(missing)} (make test installs it where it may)")
 

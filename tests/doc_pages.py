@@ -7,7 +7,8 @@ In: the page alone; nothing in it is hidden from the reader.
 - The lines below a command are its whole output. `…` stands for any text: alone on a line for lines, in a line for a
   part of it. Ids, times, sizes and other numbers may differ, unless the page is compared exactly.
 - A code block after a paragraph with "save this as `NAME`" is written into that file.
-- "This page needs `PROGRAM`, `PROGRAM`." names programs without which the page is not carried out.
+- "This page needs `PROGRAM`, `PROGRAM`." names programs and Python packages without which the page is not carried
+  out.
 - A command may fail if the page shows its message, or `echo $?` after it. Other blocks show only a form.
 
 `python tests/doc_pages.py PAGE…` writes the present output into pages.

@@ -201,7 +201,7 @@ def _alike(text: str, home: Path) -> str:
         text = text.replace(run, f"0193c1f2-4d0{place}-7a31-9c55-2f6d8e0b71a{place}")
         text = text.replace(run[:13], f"0193c1f2-4d0{place}")
     text = text.replace(str(home), "/home/ada").replace(os.uname().nodename, "node07")
-    return re.sub(r"\bby( +)root\b", r"by\1ada", text)
+    return re.sub(r"(\bby +|UTC  )root\b", r"\1ada", text)
 
 
 def blank(page: str) -> str:
