@@ -21,7 +21,7 @@ from provio.render import vocabulary_list
 DOCS = ROOT / "docs"
 PAGES = sorted([ROOT / "README.md", *DOCS.rglob("*.md")])
 # Their answers are about records of other projects, and they state this.
-ILLUSTRATED = {"experiments.md", "statistics.md", "settings-howto.md"}
+ILLUSTRATED = {"statistics.md"}
 OTHERS = {"first-half-hour.md"} | {page.name for page in (DOCS / "use-cases").glob("*.md")}  # they have their own tests
 EXAMPLES = sorted((ROOT / "examples").glob("*/README.md"))
 RUN = [page for page in [*PAGES, *EXAMPLES] if page.name not in ILLUSTRATED | OTHERS]
