@@ -208,7 +208,7 @@ def blank(page: str) -> str:
     """Return a page without ids, times and sizes."""
     page = re.sub(r"(?m)^ {4}(system|where) .*$", r"\1", page)
     page = re.sub(r"[0-9a-f]{8}-[0-9a-f]{4}(-[0-9a-f]{4}){0,2}(-[0-9a-f]{12})?", "ID", page)
-    page = re.sub(r"\d+(\.\d+)?( [µm]?s| [kM]?B)?\b", "0", page)
+    page = re.sub(r"\d+(\.\d+)?( [µmn]?s| [kM]?B)?\b", "0", page)
     return re.sub(r"─+", "─", re.sub(r"[ \n]+", " ", page))
 
 

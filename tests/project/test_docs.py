@@ -20,11 +20,9 @@ from provio.render import vocabulary_list
 
 DOCS = ROOT / "docs"
 PAGES = sorted([ROOT / "README.md", *DOCS.rglob("*.md")])
-# Their answers are about records of other projects, and they state this.
-ILLUSTRATED = {"statistics.md"}
 OTHERS = {"first-half-hour.md"} | {page.name for page in (DOCS / "use-cases").glob("*.md")}  # they have their own tests
 EXAMPLES = sorted((ROOT / "examples").glob("*/README.md"))
-RUN = [page for page in [*PAGES, *EXAMPLES] if page.name not in ILLUSTRATED | OTHERS]
+RUN = [page for page in [*PAGES, *EXAMPLES] if page.name not in OTHERS]
 
 
 def name_of(page: Path) -> str:
@@ -77,11 +75,9 @@ def test_the_demo_ends_with_commands_that_work(tmp_path: Path, project: Project)
 
 @pytest.mark.parametrize("page", [*PAGES, *EXAMPLES], ids=name_of)
 def test_nothing_is_hidden_in_a_page(page: Path) -> None:
-    """No comment of HTML, except the marks of generated parts; pages that are not carried out state it."""
+    """No comment of HTML, except the marks of generated parts."""
     text = page.read_text(encoding="utf-8")
     assert re.findall(r"<!--(?! written by `| to here).*", text) == []
-    if page.name in ILLUSTRATED:
-        assert "The examples are from records that are not part of the checkout" in " ".join(text.split())
 
 
 def test_the_parts_of_a_page() -> None:
