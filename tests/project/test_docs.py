@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
+import inspect
 import re
 import shutil
 import subprocess
@@ -14,9 +17,12 @@ import pytest
 from conftest import ROOT, Project
 from doc_pages import steps
 
+import provio
+from provio.api import Store
 from provio.base.vocab import vocabulary
 from provio.cli import manual
 from provio.render import vocabulary_list
+from provio.stats import Figures
 
 DOCS = ROOT / "docs"
 PAGES = sorted([ROOT / "README.md", *DOCS.rglob("*.md")])
@@ -96,6 +102,37 @@ def test_the_parts_of_a_page() -> None:
     assert doc_pages.matches(["12 B in 3 ms"], "7 kB in 1.5 s\n", exact=False)
     assert not doc_pages.matches(["12 B in 3 ms"], "7 kB on 1.5 s\n", exact=False)
     assert not doc_pages.matches([], "a line\n", exact=False)
+
+
+@pytest.mark.parametrize("page", [*PAGES, *EXAMPLES], ids=name_of)
+def test_the_python_of_a_page(page: Path) -> None:
+    """Its blocks of Python compile; the functions of provio in it exist, with these arguments."""
+    text = page.read_text(encoding="utf-8")
+    for block in re.findall(r"(?ms)^```python\n(.*?)^```", text):
+        compile(block + "    ...\n" * block.endswith(":\n"), name_of(page), "exec")
+    for call in re.finditer(r"(?<![\w.])(provio|store|figures)\.([a-z_]+)\(", text):
+        function = getattr({"provio": provio, "store": Store, "figures": Figures}[call[1]], call[2], None)
+        assert function is not None, call[0]
+        arguments = inspect.signature(function).parameters.values()
+        accepted = {one.name for one in arguments}
+        if all(one.kind is not one.VAR_KEYWORD for one in arguments):
+            assert named_arguments(text[call.start() :]) <= accepted, call[0]
+
+
+def named_arguments(text: str) -> set[str]:
+    """Return the names of the arguments of the call, or signature, that a text begins with."""
+    for end in re.finditer(r"\)", text):
+        with contextlib.suppress(SyntaxError):
+            call = ast.parse(text[: end.end()].replace("*, ", "").replace("…", "*_"), mode="eval").body
+            assert isinstance(call, ast.Call)
+            return {one.arg for one in call.keywords if one.arg}
+    raise AssertionError(text[:80])
+
+
+def test_named_arguments() -> None:
+    """Of a call with calls in it, and of a signature."""
+    assert named_arguments("store.find(text(1), sha256=f(x=2), …) and f(y=3)") == {"sha256"}
+    assert named_arguments("provio.open(path=None, *, timeout=None)") == {"path", "timeout"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
