@@ -230,4 +230,4 @@ def test_long_answers_end_on_a_terminal(recorded: Project) -> None:
     done = recorded.provio("runs", "--limit", "1")
     assert "second" in done.stdout
     assert "first" not in done.stdout
-    assert "1 older runs not shown" in done.stderr
+    assert "1 older run not shown" in done.stderr

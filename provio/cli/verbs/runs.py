@@ -9,6 +9,7 @@ import click
 
 from provio.ask import session
 from provio.base import terminal
+from provio.base.text import plural
 from provio.cli.verbs import FORMS, Between, Choice, Count, Form, runs_options, stoppable, store_option
 from provio.trace import run_source
 
@@ -83,7 +84,8 @@ def command(
         rows = ([*row.values(), _notes(noted.get(str(row["run"]), []), form)] for row in found)
         terminal.out(records.render("runs", rows, form))
     if len(ids) > most:
-        terminal.note(f"{len(ids) - most} {'other' if sort else 'older'} runs not shown: --limit {len(ids)} shows all")
+        left = plural(len(ids) - most, "other run" if sort else "older run")
+        terminal.note(f"{left} not shown: --limit {len(ids)} shows all")
     if form == "table" and terminal.width():
         for line in textwrap.wrap(disk_usage.taken(homes.find()).line(), terminal.width() or 0):
             terminal.note(line)
