@@ -2,7 +2,7 @@
 still the version of the document, a picture as a data URI, or the first rows or lines.
 
 A file is read only if its present content is the recorded one. Hidden files and folders, and names of keys and
-passwords, are left out; secrets in texts are redacted. All limits are per page.
+passwords, are left out; secrets in tables and texts are redacted (`preview_secrets.py`). All limits are per page.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from collections.abc import Iterable
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
+from provio.ask import preview_secrets
 from provio.ask.content import SAME, Contents
 from provio.ask.document import LineageDocument, Node, Preview, targets
 from provio.ask.target import current_version
 from provio.store import Reader
 from provio.system.content import QUIETLY
-from provio.trace.redact import Redaction
+from provio.trace.redact import REDACTED, Redaction
 
 LARGEST, HEAD = 200_000, 4_096  # bytes of a picture, of a text
 IN_ALL, FILES = 2_000_000, 200  # bytes, files of a page
@@ -118,7 +119,9 @@ def _picture(data: bytes, suffix: str, redaction: Redaction) -> Preview | None:
 def _has_secret(drawing: str, redaction: Redaction) -> bool:
     """Return whether a drawing contains a secret, in its markup or in one of its texts."""
     texts = TAG.sub("\n", drawing)
-    return redaction.text(drawing) != drawing or redaction.text(texts) != texts
+    if redaction.text(drawing) != drawing or redaction.text(texts) != texts:
+        return True
+    return preview_secrets.is_open(texts, redaction)
 
 
 def _head(data: bytes, more: bool, separator: str | None, redaction: Redaction) -> Preview | None:
@@ -129,13 +132,31 @@ def _head(data: bytes, more: bool, separator: str | None, redaction: Redaction) 
         return None
     if "\0" in text or not text.strip():
         return None
-    text = redaction.text(text.removeprefix("\ufeff"))
+    raw = text.removeprefix("\ufeff")
+    text = redaction.text(raw)
     lines = text.splitlines()
+    more = more or len(lines) > ROWS
     if separator is None:
-        shown = [_cut(line, LINE) for line in lines[:ROWS]]
-        return Preview(kind="text", text="\n".join(shown), more=more or len(lines) > ROWS)
-    rows = [[_cut(cell, CELL) for cell in row[:COLUMNS]] for row in _rows(lines[: ROWS + 1], separator)]
-    return Preview(kind="table", rows=rows[:ROWS], more=more or len(lines) > ROWS)
+        lines = lines[:ROWS]
+        if preview_secrets.is_open("\n".join(lines), redaction):
+            return None
+        return Preview(kind="text", text="\n".join(_cut(line, LINE) for line in lines), more=more)
+    rows = _table(raw.splitlines()[: ROWS + 1], lines[: ROWS + 1], separator, redaction)
+    return Preview(kind="table", rows=rows[:ROWS], more=more) if rows is not None else None
+
+
+def _table(raw: list[str], lines: list[str], separator: str, redaction: Redaction) -> list[list[str]] | None:
+    """Return the rows of a table without secrets; None if a cell may still contain one."""
+    rows, redacted = _rows(raw, separator), _rows(lines, separator)
+    if [len(row) for row in rows] != [len(row) for row in redacted]:
+        return None  # a secret extends over several cells
+    rows = [
+        [redaction.text(clean) if cell == own else REDACTED for own, cell, clean in zip(*row, strict=True)]
+        for row in zip(rows, preview_secrets.hidden(rows, redaction), redacted, strict=True)
+    ]
+    if any(preview_secrets.is_open(cell, redaction, cell=True) for row in rows for cell in row):
+        return None
+    return [[_cut(cell, CELL) for cell in row[:COLUMNS]] for row in rows]
 
 
 def _rows(lines: Iterable[str], separator: str) -> list[list[str]]:

@@ -277,6 +277,12 @@ class Redaction:
     def _is_secret(self, name: str, usual: bool) -> bool:
         return (usual or _matches(name, self.add)) and not _matches(name, self.keep)
 
+    def is_name(self, name: str, value: str = "", number: bool = False) -> bool:
+        """Return whether a name is that of a secret setting; if the value is a `number`, only if it certainly is."""
+        words = name.upper().split("_")
+        usual = is_secret(name, value, number) or (not number and words[1:] and not PARTS.isdisjoint(words))
+        return self._is_secret(name, bool(usual))
+
     def setting(self, name: str, value: str, number: bool = False) -> str:
         """Return the value of a setting, redacted if any part of its dotted name is a secret's; a `number` is a secret
         only if the name certainly is one."""

@@ -10,6 +10,7 @@ import pytest
 from conftest import Project
 
 from provio.ask import previews
+from provio.trace.redact import Redaction
 
 pytestmark = pytest.mark.integration
 SECRET = "hunter2-correct-horse"
@@ -100,3 +101,53 @@ def test_it_is_switched_off_and_limited(project: Project) -> None:
     page = (project.path / "page.html").read_text(encoding="utf-8")
     assert page.count('"kind": "table"') == previews.FILES
     assert shown(project, "--no-preview") == {}
+
+
+TABLES_WITH_SECRETS = {
+    "column.csv": ("user,password,age\nada,{},3\n", [["user", "password", "REDACTED"], ["ada", "REDACTED", "3"]]),
+    "camel.csv": ("id,PassWord\n1,{}\n", [["id", "PassWord"], ["1", "REDACTED"]]),
+    "words.csv": ("# users\nuser,API key\nada,{}\n", [["# users"], ["user", "API key"], ["ada", "REDACTED"]]),
+    "one.csv": ("1,password,{}\n", [["1", "password", "REDACTED"]]),
+    "rows.csv": (
+        'name,value\ndb_password,"a {}"\nport,3\n', [["name", "value"], ["db_password", "REDACTED"], ["port", "3"]],
+    ),
+    "rows.tsv": ("key\tvalue\npassword\t{}\n", [["key", "value"], ["password", "REDACTED"]]),
+    "headless.csv": ("password,{}\nuser,ada\n", [["password", "REDACTED"], ["REDACTED", "ada"]]),
+    "number.csv": ("step,pad_token_id\n1,50256\n", [["step", "pad_token_id"], ["1", "50256"]]),
+    "empty.csv": ("user,password\nada,\n", [["user", "password"], ["ada", ""]]),
+    "semicolon.csv": ("user;password\nada;{}\n", None),
+    "space.csv": ("password {}\n", None),
+    "lines.csv": ("a,b\n1,-----BEGIN RSA PRIVATE KEY-----\n{}\n", None),
+    "option.json": ('{"args": ["--password", "{}"]}', None),
+    "nested.json": ('{"PassWord": {"value": "{}"}}', None),
+    "plain.json": ('{"password": "{}", "user": "a"}', '{"password": "REDACTED", "user": "a"}'),
+    "none.json": ('{"password": null, "pad_token_id": 5}', '{"password": null, "pad_token_id": 5}'),
+    "next.txt": ("Password:\n  {}\n", None),
+    "before.txt": ("{} is the password\n", None),
+    "part.txt": ("password = a {}\n", None),
+    "table.txt": ("user,password\nada,{}\n", None),
+    "block.txt": (
+        "-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n",
+        "-----BEGIN PRIVATE KEY-----REDACTED-----END PRIVATE KEY-----",
+    ),
+    "log.txt": ("pass 1 of 3\n90 tokens per second\n", "pass 1 of 3\n90 tokens per second"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TABLES_WITH_SECRETS)
+def test_the_name_of_a_secret_hides_its_value(name: str) -> None:
+    """In a table to its right and below it; a text or JSON with a value that is not hidden is left out."""
+    template, expected = TABLES_WITH_SECRETS[name]
+    data = template.replace("{}", SECRET).encode()
+    found = previews._head(data, False, previews.TABLES.get(f".{name.rpartition('.')[2]}"), Redaction())
+    assert (found and found.get("rows", found.get("text"))) == expected
+
+
+def test_a_drawing_and_own_names_follow_the_same_rule(project: Project) -> None:
+    """A label and its value are two texts of a drawing; `redact.add` adds a column."""
+    labels = f"<svg xmlns='http://www.w3.org/2000/svg'><text>Password:</text><text>{SECRET}</text></svg>".encode()
+    (project.path / "provio.toml").write_text('[redact]\nadd = ["*PIN"]\n')
+    record(project, labels__svg=labels, pins__csv=f"user,door pin\nada,{SECRET}\n".encode())
+    assert {name: one["rows"] for name, one in shown(project).items()} == {
+        "pins.csv": [["user", "door pin"], ["ada", "REDACTED"]]
+    }
