@@ -19,6 +19,8 @@ from pathlib import Path
 import pexpect
 from packages import ROOT, compiler_that_copies
 
+from provio.trace.environment import user_name
+
 AVERAGE = """import csv, sys
 rows = list(csv.reader(open(sys.argv[1])))
 with open(sys.argv[2], "w") as out:
@@ -201,7 +203,7 @@ def _alike(text: str, home: Path) -> str:
         text = text.replace(run, f"0193c1f2-4d0{place}-7a31-9c55-2f6d8e0b71a{place}")
         text = text.replace(run[:13], f"0193c1f2-4d0{place}")
     text = text.replace(str(home), "/home/ada").replace(os.uname().nodename, "node07")
-    return re.sub(r"(\bby +|UTC  )root\b", r"\1ada", text)
+    return re.sub(rf"(\bby +|UTC  ){re.escape(user_name())}\b", r"\1ada", text)
 
 
 def blank(page: str) -> str:
