@@ -28,7 +28,7 @@ def content(reader: Store, home: Home, name: str, run: str) -> bytes:
             ?v prov:specializationOf/provio:{word} {term} OPTIONAL {{ ?v provio:sha256 ?hash }} }}"""):
             used = True
             digests |= {row["hash"]} if row.get("hash") else set()
-    there = sorted(digest for digest in digests if (kept.folder_of(home) / digest).exists())
+    there = sorted(digest for digest in digests if kept.is_kept(home, digest))
     if there[1:]:
         shown = ", ".join(str(kept.folder_of(home) / digest) for digest in there)
         raise BadQuery(f"run {found} used {len(there)} contents of {name}: copy one of them: {shown}")

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from provio.base.errors import NothingKnown, ProvioError
-from provio.settings.home import PLACE, Home
+from provio.settings.home import KEPT, PLACE, Home
 from provio.settings.lock import Lock
 from provio.settings.schema import Config
 from provio.store import open_reader
@@ -90,9 +90,9 @@ def _copy(home: Home, new: Path, folders: list[Path], progress: Callable[[str], 
     for place, folder in enumerate(folders):
         progress(f"copying run {place + 1} of {len(folders)}")
         _copy_run(folder, new / "runs" / folder.name)
-    for notes in ("hashing", "kept", "notes", "removed", "statements"):
+    for notes in ("hashing", KEPT, "notes", "removed", "statements"):
         if (home.path / notes).is_dir():
-            _tree(home.path / notes, new / notes)
+            _tree(home.path / notes, new / notes, private=notes == KEPT)
     if home.projects:
         (new / PLACE).write_bytes(home.projects[0])
     progress("copying the store")
@@ -135,14 +135,15 @@ def _copy_store(home: Home, copy: Home) -> None:
             copy.mark_rules(rules)
 
 
-def _tree(source: Path, target: Path) -> None:
-    """Copy a folder with its times and links; omit anything but files, folders and links."""
+def _tree(source: Path, target: Path, private: bool = False) -> None:
+    """Copy a folder with its times and links; omit anything but files, folders and links, and if `private`, the files
+    that only another user can read."""
 
     def special(folder: str, names: list[str]) -> list[str]:
         modes = {name: os.lstat(os.path.join(folder, name)).st_mode for name in names}
-        return [
-            name for name, mode in modes.items() if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode))
-        ]
+        closed = {name for name in names if private and not os.access(os.path.join(folder, name), os.R_OK)}
+        kinds = (stat.S_ISREG, stat.S_ISDIR, stat.S_ISLNK)
+        return [name for name, mode in modes.items() if name in closed or not any(is_one(mode) for is_one in kinds)]
 
     try:
         shutil.copytree(source, target, symlinks=True, ignore=special)

@@ -276,7 +276,7 @@ def template(user: bool) -> str:
         ]
         if name == "record":
             entries = [f"{word} = {shown(default)}" for word, (default, *_) in SWITCHES.items()]
-            own = [key for key in KEYS if key.startswith("record.")]  # in the same table
+            own = [key for key in KEYS if key.startswith("record.") and (user or key not in schema.USERS_OWN)]
             entries += [f"{key[7:]} = {shown(plain(getattr(Config(), FIELDS[key])))}" for key in own]
             lines[-1] = "# record = {" + ", ".join(entries) + "}"
     return "\n".join(lines) + "\n"

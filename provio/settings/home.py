@@ -19,6 +19,7 @@ NAME = ".provio"
 PLACE = "place"  # the file of a backup with the project's folder
 RULES = "rules"  # the file with the rules by which all marked runs were merged
 SHARED = stat.S_ISGID | stat.S_IRWXG  # rwxrws---: `provio init --shared`
+KEPT = "kept"  # the folder of the contents of inputs, private to the user who kept them
 PACKED = ".tar.xz"  # suffix of a packed run
 RUN_ID = pattern(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 CACHEDIR_TAG = (
@@ -268,7 +269,7 @@ def share(home: Home, folder: Path) -> None:
     for path, _, files in os.walk(folder) if home.shared else ():
         with contextlib.suppress(OSError):  # a file of another user, who has opened it to the group
             os.chmod(path, 0o2770)  # noqa: S103 (the group is let in on purpose)
-        for name in files:
+        for name in files if path != os.path.join(home.path, KEPT) else ("lock",):  # kept contents stay private
             with contextlib.suppress(OSError):
                 _let_in(os.path.join(path, name))
 

@@ -19,7 +19,18 @@ from typing import Any
 from provio.base.errors import ConfigError
 from provio.base.records import frozen
 from provio.settings.home import trusted_beside
-from provio.settings.schema import FIELDS, FILE, KEEP_OUT, KEYS, OTHER_VARIABLES, VARIABLES, Config, Key, user_file
+from provio.settings.schema import (
+    FIELDS,
+    FILE,
+    KEEP_OUT,
+    KEYS,
+    OTHER_VARIABLES,
+    USERS_OWN,
+    VARIABLES,
+    Config,
+    Key,
+    user_file,
+)
 from provio.settings.types import FILES, among, suggestion
 
 MOST = 1 << 26
@@ -147,12 +158,10 @@ def _keep_secret(found: _Found) -> None:
 
 
 def _keep_at_home(key: Key, value: Any, below: Mapping[str, Any]) -> None:
-    """Forbid a project's file to open a connection to a server that the user's own settings do not know, or to declare
-    that a secret is not one. `below` contains the settings of the user's own file."""
-    if key.name == "redact.keep":
-        raise ValueError(f"is not allowed in a project's file: set it in {user_file()} or PROVIO_REDACT_KEEP")
-    if key.name == "servers":
-        raise ValueError(f"is not allowed in a project's file: set it in {user_file()} or PROVIO_SERVERS")
+    """Forbid a project's file to open a connection to a server that the user's own settings do not know, to declare
+    that a secret is not one, or to keep whole inputs. `below` contains the settings of the user's own file."""
+    if key.name in USERS_OWN:
+        raise ValueError(f"is not allowed in a project's file: set it in {user_file()} or {key.variable}")
     known = {*below.get("servers", {}), *below.get("credentials", {})}
     named = {"store": (value,), "stores": value}.get(key.name, ())
     for server in (one for one in named if re.match("https?://", one)):

@@ -253,7 +253,7 @@ class Config:
 # No record is better than one with data that these settings should keep out.
 KEEP_OUT = ("exclude", "include", "redact.add")
 # Keys that a project's file may not set: it may come with the project, from anyone.
-USERS_OWN = ("redact.keep", "servers", "credentials")
+USERS_OWN = ("record.keep", "redact.keep", "servers", "credentials")
 _ROWS = {name: row for name, row in vars(Config).items() if isinstance(row, Key)}
 FIELDS = {key.name: name for name, key in _ROWS.items()}
 KEYS: dict[str, Key] = {key.name: key for key in _ROWS.values()}

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from conftest import Project, in_memory
 
-from provio.merge import kept
+from provio.base.errors import NotAllowed, ProvioError
+from provio.merge import backup, kept
+from provio.settings import home as homes
 from provio.settings.home import Home
 
 tmp_path = in_memory
@@ -29,7 +31,7 @@ def run(project: Project, script: str) -> str:
 
 
 def keeping(project: Project, size: str = "1 kB") -> None:
-    (project.path / "provio.toml").write_text(f'[record]\nkeep = "{size}"\n')
+    project.env["PROVIO_RECORD_KEEP"] = size
 
 
 @pytest.mark.integration
@@ -61,8 +63,11 @@ def test_an_overwritten_input_is_restored(project: Project) -> None:
 
 @pytest.mark.integration
 def test_removing_a_run_removes_the_contents_that_no_other_run_needs(project: Project) -> None:
-    """`rm` keeps those of other runs, `backup` copies all; without the setting there is no folder."""
+    """`rm` keeps those of other runs, `backup` copies all; without the user's own setting there is no folder."""
     (project.path / "in").write_text("one\n")
+    (project.path / "provio.toml").write_text('[record]\nkeep = "1 kB"\n')  # it may come from anyone
+    assert "record.keep: is not allowed" in project.provio("run", "--", "wc", "in").stderr
+    (project.path / "provio.toml").unlink()
     run(project, "wc in")
     assert not (project.path / ".provio" / "kept").exists()
     keeping(project)
@@ -93,3 +98,56 @@ def test_at_the_limit_nothing_more_is_kept(tmp_path: Path, monkeypatch: pytest.M
             kept.Keeper(home, "run2").keep(b"abc")
     kept.folder_of(home).chmod(0o700)
     assert [one.name for one in kept.folder_of(home).iterdir() if one.suffix == ".new"] == []
+
+
+def test_links_of_another_member_are_not_followed(tmp_path: Path) -> None:
+    """In a shared record, links and FIFOs in place of each file are replaced or refused; nothing outside changes."""
+    home, victim = Home(tmp_path / "record"), tmp_path / "victim"
+    victim.write_text("mine\n")
+    folder, data = kept.folder_of(home), b"evil\n"
+    digest = hashlib.sha256(data).hexdigest()
+    (folder / "runs").mkdir(parents=True)
+    for name in (digest, f"{digest}.new"):
+        (folder / name).symlink_to(victim)
+    assert kept.Keeper(home, "run1").keep(data) == digest
+    assert (kept.content(home, digest), kept.usage(home)) == (data, (1, 5, False))
+    assert (folder / "runs" / "run1").read_text() == f"{digest}\n"
+    for name in ("lock", "runs/run2"):
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).symlink_to(victim)
+        with pytest.raises(OSError, match="symbolic links"):
+            kept.Keeper(home, "run2").keep(data)
+        (folder / name).unlink()
+    os.mkfifo(folder / "runs" / "run2")
+    with pytest.raises(OSError, match="No such device"):
+        kept.Keeper(home, "run2").keep(data)
+    (folder / digest).unlink()
+    (folder / digest).symlink_to(victim)
+    assert not kept.is_kept(home, digest)
+    with pytest.raises(ProvioError, match="cannot be read"):
+        kept.content(home, digest)
+    kept.forget(home, ["run1"])
+    assert (victim.read_text(), sorted(os.listdir(folder))) == ("mine\n", ["lock", "runs"])
+    folder.rename(tmp_path / "away")
+    folder.symlink_to(tmp_path / "away")
+    with pytest.raises(ProvioError, match="cannot be removed"):
+        kept.forget(home, ["run1"])
+
+
+def test_contents_stay_private_in_a_shared_record(tmp_path: Path) -> None:
+    """Mode 0600, also when the record is shared later; a backup omits what only another user can read."""
+    home = Home(tmp_path / ".provio")
+    home.path.mkdir()
+    first = kept.Keeper(home, "run1").keep(b"first")
+    home.path.chmod(0o2770)
+    homes.share(home, home.path)
+    second = kept.Keeper(home, "run1").keep(b"second")
+    folder = kept.folder_of(home)
+    assert [oct((folder / one).stat().st_mode & 0o777) for one in (first, second)] == ["0o600"] * 2
+    assert [oct((folder / one).stat().st_mode & 0o777) for one in ("lock", "runs/run1")] == ["0o660"] * 2
+    if os.geteuid():
+        (folder / first).chmod(0)
+        backup.backup(home, tmp_path / "copy")
+        assert [one for one in os.listdir(tmp_path / "copy" / "kept") if len(one) == 64] == [second]
+        with pytest.raises(NotAllowed, match="private to user"):
+            kept.content(home, first)

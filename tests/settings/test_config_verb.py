@@ -169,10 +169,10 @@ def test_a_full_disk_leaves_the_file_as_it_was(alone: Path) -> None:
 
 def test_a_project_s_file_takes_no_setting_of_the_user(alone: Path) -> None:
     """As on reading."""
-    with pytest.raises(
-        ConfigError, match=r"provio.toml:2: redact.keep: is not allowed in a project's file: set it in .*config.toml"
-    ):
-        edit.change(alone, False, "redact.keep", "X_TOKEN")
+    for key, value in (("redact.keep", "X_TOKEN"), ("record.keep", "1 MB")):
+        remedy = f"set it in .*config.toml or {KEYS[key].variable}"
+        with pytest.raises(ConfigError, match=rf"provio.toml:2: {key}: is not allowed in a project's file: {remedy}"):
+            edit.change(alone, False, key, value)
     alone.write_text("hash = = 1\n")
     with pytest.raises(ConfigError, match=r"provio.toml:1: not TOML: fix it first"):
         edit.change(alone, False, "name", "x")
