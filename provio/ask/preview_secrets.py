@@ -1,8 +1,8 @@
 """Secrets in the first rows of tables and lines of texts, by the names of settings in them. In: raw rows, or a redacted
 text. Out: rows without secrets; whether a text may be shown.
 
-A page is handed on, so it is stricter than a command line: a cell beside or below the name of a secret is hidden, and a
-text in which such a name has another value than `REDACTED` is not shown at all.
+A page is handed on, so it is stricter than a command line: a cell next to or below the name of a secret is hidden, and
+a text in which such a name has another value than `REDACTED` is not shown at all.
 """
 
 from __future__ import annotations
