@@ -135,7 +135,7 @@ def test_links_of_another_member_are_not_followed(tmp_path: Path) -> None:
 
 
 def test_contents_stay_private_in_a_shared_record(tmp_path: Path) -> None:
-    """Mode 0600, also when the record is shared later; a backup omits what only another user can read."""
+    """Mode 0600, also when the record is shared later; a backup omits files that only another user can read."""
     home = Home(tmp_path / ".provio")
     home.path.mkdir()
     first = kept.Keeper(home, "run1").keep(b"first")
