@@ -63,15 +63,41 @@ class Waiting:
 
 
 def watch_loaded():
-    """Watch the libraries that are loaded already, in a process whose recording begins later than its imports."""
+    """Watch the libraries that are loaded already, in a process whose recording begins later than its imports.
+
+    Return the names of those with functions that are not followed: a function that another object holds already would
+    no longer be the one that its module has, and could not be pickled.
+    """
+    left_out = set()
+
+    def follow_unshared(owners, name, report=None, task=None):
+        if _is_shared(owners if isinstance(owners, tuple) else (owners,), name):
+            left_out.add(library.partition(".")[0])
+        else:
+            follow(owners, name, report, task)
+
     for finder in sys.meta_path:
         if type(finder) is Waiting:
             for name, file in list(finder.waits.items()):
                 if isinstance(file, str) and name in sys.modules:
                     finder.waits.update(_run("recognise/" + finder.waits.pop(name))["WATCHED"])
-            for name, watch in list(finder.waits.items()):
-                if name in sys.modules and not isinstance(watch, str):
-                    watch(sys.modules[name], follow)
+            for library, watch in list(finder.waits.items()):
+                if library in sys.modules and not isinstance(watch, str):
+                    try:
+                        watch(sys.modules[library], follow_unshared)
+                    except Exception as error:
+                        _reraise_from_program(error)
+    return sorted(left_out)
+
+
+def _is_shared(owners, name):
+    """Return whether any object but the owners holds a function."""
+    original = getattr(owners[0], name, None)
+    if original is None or hasattr(original, "provio"):
+        return False
+    held = sum(vars(owner).get(key) is original for owner in owners for key in (name, "__wrapped__"))
+    alone = object()  # with the references that each variable and call has in this version of Python
+    return sys.getrefcount(original) - held > sys.getrefcount(alone) or type(original) is not type(follow)
 
 
 def _when_executed(loader, watch):

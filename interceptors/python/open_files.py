@@ -16,6 +16,7 @@ import fcntl
 import functools
 import io
 import os
+import pathlib
 import stat
 import subprocess
 import sys
@@ -36,6 +37,7 @@ FUNCTIONS = {
     "open": "Open", "io.read": "Read", "io.write": "Write", "os.rename": "Rename", "os.link": "Link",
     "os.remove": "Delete",
 }  # fmt: skip
+UNCHANGED = ("_io", OPEN.__module__, __name__)  # an `open` of before is pickled by the name of its module
 MOST_PENDING = 1000
 Report = Callable[..., None]
 
@@ -54,13 +56,36 @@ def _safely(report: Report) -> Report:
     return reporting
 
 
+class Replaced:
+    """A function of the standard library that reports its calls. As the original, it is no method of a class that has
+    it as an attribute, and it is pickled by its name."""
+
+    def __init__(self, original: Any, module: str, call: Any) -> None:
+        functools.update_wrapper(self, original)
+        self.__place, self.__call = f"{module}:{original.__name__}", call
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        """Call the function that reports."""
+        __tracebackhide__ = True  # of IPython
+        return self.__call(*arguments, **keywords)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        import pkgutil  # slow to import, and rarely needed
+
+        return pkgutil.resolve_name, (self.__place,)
+
+    def __repr__(self) -> str:
+        return repr(self.__wrapped__)  # type: ignore[attr-defined]
+
+
 class OpenFiles:
     """The hooks of a process; one object for its whole life, because audit hooks cannot be removed."""
 
     def __init__(self) -> None:
         self.on = False
         self.local = threading.local()
-        self.open = self._wrapped_open()
+        self.open = Replaced(OPEN, "builtins", self._opening(OPEN))
+        self.read: set[tuple[bytes, int]] = set()  # files that `os.open` opened for reading in this cell
         self.written: dict[bytes, tuple[int, int, FileFacts | None]] = {}  # by path: flags, time, facts before
         self.actions: list[tuple[str, int, bytes, bytes, FileFacts]] = []  # renames and removals, not yet confirmed
         self.originals: list[tuple[Any, str, Any]] = []
@@ -73,11 +98,14 @@ class OpenFiles:
         self.on = True
         for module in list(sys.modules.values()):
             for name, value in list(getattr(module, "__dict__", {}).items()):
-                if value is OPEN and module is not sys.modules.get("_io") and module is not sys.modules[__name__]:
+                if value is OPEN and getattr(module, "__name__", "") not in UNCHANGED:
                     self._replace(module, name, self.open)
+        if io.open is OPEN:
+            self._replace(pathlib.Path, "open", self._opening(pathlib.Path.open))
         for name in STARTS:
             if hasattr(os, name):
-                self._replace(os, name, self._starting(getattr(os, name), name))
+                start = getattr(os, name)
+                self._replace(os, name, Replaced(start, "os", self._starting(start, name)))
         popen: Any = subprocess.Popen
         if hasattr(popen, "_execute_child"):
             self._replace(popen, "_execute_child", self._popen(popen._execute_child))
@@ -96,17 +124,17 @@ class OpenFiles:
 
     # ---- `open`
 
-    def _wrapped_open(self) -> Any:
+    def _opening(self, original: Any) -> Any:
         local = self.local
 
-        @functools.wraps(OPEN)
+        @functools.wraps(original)
         def open(*arguments: Any, **keywords: Any) -> Any:  # noqa: A001
             __tracebackhide__ = True  # of IPython
             before = getattr(local, "opening", False)
             local.opening, local.flags = True, None  # the audit event of this call states its flags
             started = self.writer.now()
             try:
-                file = OPEN(*arguments, **keywords)
+                file = original(*arguments, **keywords)
             finally:
                 local.opening = before
             self._opened(file, started)
@@ -121,10 +149,14 @@ class OpenFiles:
         if type(raw) is io.FileIO and "close" not in vars(raw):
             fd = raw.fileno()
             facts = _regular(fd)
-            if facts is not None:
+            if facts is not None and not (isinstance(raw.name, int) and self._is_noted(fd, facts)):
                 flags = self.local.flags
                 flags = fcntl.fcntl(fd, fcntl.F_GETFL) if flags is None else flags & ~os.O_CLOEXEC
                 Followed(self, raw, fd, flags, facts, started)
+
+    def _is_noted(self, fd: int, facts: FileFacts) -> bool:
+        """Whether `os.open` gave a descriptor in this cell: its file counts once."""
+        return (facts.device, facts.inode) in self.read or environment.link(f"/proc/self/fd/{fd}") in self.written
 
     # ---- programs
 
@@ -188,6 +220,7 @@ class OpenFiles:
                 self.written.setdefault(path, (flags, self.writer.now(), facts))
         elif facts is not None:
             now = self.writer.now()
+            self.read.add((facts.device, facts.inode))
             file = self.writer.plain_file(self.functions["open"], path, flags, facts, now)
             self.writer.read(file, self.functions["io.read"], facts.size, now)
             self.writer.release(file)
@@ -216,6 +249,7 @@ class OpenFiles:
     def settle(self) -> None:
         """Record the files that were written in a way that is not followed, and have changed since."""
         self._confirm()
+        self.read.clear()
         written, self.written = self.written, {}
         for path, (flags, moment, before) in written.items():
             after = _regular(path)

@@ -12,8 +12,11 @@ def _saved(declare, result, /, file, *_, **__):  # other keywords are names of a
 
 
 def _watch(numpy, follow):
-    follow(numpy, "savez", _saved)
-    follow(numpy, "savez_compressed", _saved)
+    import sys
+
+    holders = [sys.modules.get(f"numpy.lib.{name}") for name in ("_npyio_impl", "npyio")]  # NumPy 2 and 1
+    for name in ("savez", "savez_compressed"):
+        follow((numpy, *(module for module in holders if module is not None)), name, _saved)
 
 
 WATCHED = {"numpy": _watch}

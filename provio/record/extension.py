@@ -8,6 +8,7 @@ notebook; the preload library has no effect in a process that is bound to the C 
 from __future__ import annotations
 
 import atexit
+import contextlib
 import importlib
 import os
 import posix
@@ -18,9 +19,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from provio.base import terminal
-from provio.base.errors import ProvioError
 from provio.record import implicit_run, run
 from provio.system import ranks
+from provio.trace import failed_start
 
 TRACE = "PROVIO_TRACE"
 UNSEEN = "recorded by `%load_ext provio`: only files that Python opened after it, not those of libraries in C"
@@ -28,6 +29,10 @@ LIMITS = (
     "from this cell on: cells, files that Python opens, HDF5 files of h5py, and programs that cells start.\n"
     "Files that other libraries in C open (netCDF4, PyArrow, SQLite) are not recorded: for these, use the kernel of\n"
     "`provio kernel install`."
+)
+EARLIER = (
+    "Imported before this cell: %s. What their functions return, save or load is not declared (what their methods\n"
+    "do is): load the extension before them."
 )
 _sessions: list[Session] = []  # at most one
 _hooks: list[Any] = []  # of this process: they stay, and do nothing while nothing is recorded
@@ -41,9 +46,13 @@ def load(shell: Any) -> None:
     session = Session(shell)
     try:
         message = session.start()
-    except (ProvioError, OSError, ValueError) as error:
-        session.restore()
-        terminal.note(f"provio: nothing is recorded: {error}")
+    except BaseException as error:
+        session.withdraw(str(error) or type(error).__name__)
+        if not isinstance(error, Exception):  # an interrupt
+            raise
+        terminal.note(
+            f"provio: nothing is recorded: {error or type(error).__name__}; correct that, then `%reload_ext provio`"
+        )
         return
     for line in f"provio: {message}".splitlines():
         terminal.note(line)
@@ -80,12 +89,12 @@ class Session:
         self.recorder.search_again()  # after PROVIO_TRACE is set: else a thread could begin an implicit run
         found = self.recorder.recorder()
         if found is None or not found.recording():
-            self.restore()
-            return "nothing is recorded: the recorder cannot write in this process"
+            self.withdraw(reason := "the recorder cannot write in this process")
+            return f"nothing is recorded: {reason}"
         self.name, home = _run_of(os.environ.get(TRACE, ""))
         self.shell.register_magic_function(_provio, "line", "provio")
-        if not preloaded:
-            self._observe(found)  # before the cells: files are settled before the Task of their cell ends
+        # Before the cells: files are settled before the Task of their cell ends.
+        earlier = [] if preloaded else self._observe(found)
         if not hasattr(self.shell, "provio_cells"):
             self.cells = _module("cells").Cells(self.shell)
             self.cells.observe()
@@ -93,7 +102,8 @@ class Session:
         if preloaded:
             return f"run {self.name}: this kernel was started under provio, which records it already"
         atexit.register(self._at_exit, os.getpid())
-        return f"run {self.name}: recorded in {home}, {LIMITS}"
+        message = f"run {self.name}: recorded in {home}, {LIMITS}"
+        return f"{message}\n{EARLIER % ', '.join(earlier)}" if earlier else message
 
     def _begin(self) -> None:
         """Begin a run, unless this process belongs to one; programs that it starts are recorded in the same."""
@@ -110,22 +120,35 @@ class Session:
         if b"PROVIO_RECOGNISE" in variables:  # the recognisers read the variables of the start
             posix.environ[b"PROVIO_RECOGNISE"] = variables[b"PROVIO_RECOGNISE"]
 
-    def _observe(self, writer: Any) -> None:
+    def _observe(self, writer: Any) -> list[str]:
+        """Follow files and libraries; return the libraries whose functions cannot be followed any more."""
         if not _hooks:
             _hooks.append(_module("open_files").OpenFiles())
         _hooks[0].start(writer)
         self.shell.events.register("post_run_cell", self._settle)
         recognising = importlib.import_module("_provio.recognising")
         recognising.begin(sys.modules["_provio"].__path__[0])
-        recognising.watch_loaded()
+        earlier: list[str] = recognising.watch_loaded()
+        return earlier
 
     def _settle(self, *_: Any) -> None:
         _hooks[0].settle()
+
+    def withdraw(self, why: str) -> None:
+        """Undo a start that failed: no run is left behind."""
+        own, self.own = self.own, None
+        with contextlib.suppress(Exception):
+            self.stop()
+        self.restore()
+        if own:
+            self.recorder.end()
+            failed_start.withdraw(own, why)
 
     def stop(self) -> None:
         """End the Tasks, the hooks, and the run if this session began it."""
         if _hooks and _hooks[0].on:
             _hooks[0].stop()
+        if self._settle in self.shell.events.callbacks["post_run_cell"]:
             self.shell.events.unregister("post_run_cell", self._settle)
         if self.cells:
             self.cells.stop()

@@ -589,3 +589,18 @@ def test_scikit_learn(trace: Trace, work: Path) -> None:
         ("cross_validate.test_accuracy", "0"), ("cross_validate.test_accuracy", "1"),
         ("cross_validate.test_accuracy.mean", "-"), ("GridSearchCV.score", "-"),
     ]  # fmt: skip
+
+
+def test_functions_that_several_modules_hold_can_be_pickled(trace: Trace, tmp_path: Path) -> None:
+    """By each module that has the function."""
+    pytest.importorskip("numpy")
+    program = """
+import pickle, sys, copy, inspect, numpy
+held = [module.savez for module in list(sys.modules.values()) if "savez" in getattr(module, "__dict__", {})]
+for one in held: assert pickle.loads(pickle.dumps(one)) is one is copy.deepcopy(one)
+print(len(held), inspect.signature(numpy.savez), hasattr(numpy.savez, "provio"))
+"""
+    found = run(trace, tmp_path, program).split(" ", 1)
+    assert int(found[0]) > 1
+    assert found[1].startswith("(file, *args, ")
+    assert found[1].endswith(" True\n")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import re
@@ -267,3 +269,110 @@ def test_the_magic_prints_answers(project: Project, notebook: Notebook) -> None:
     assert "y is 22" in shown
     assert "[Errno 2] No such file or directory: 'nowhere'" in shown
     assert "<class '_io.FileIO'> <class '_io.BufferedReader'>" in shown
+
+
+PICKLES = """
+import builtins, copy, functools, inspect, io, os, pickle, sys
+import cloudpickle, joblib, numpy, sklearn.metrics, sklearn.model_selection, sklearn.pipeline
+def check(*held):
+    every = list(held)
+    for module in list(sys.modules.values()):
+        if getattr(module, "__name__", "").partition(".")[0] in ("joblib", "numpy", "sklearn", "argparse"):
+            for name, value in list(vars(module).items()):
+                if inspect.isfunction(value) and name not in UNCOMMON and value.__qualname__ == name:
+                    every.append(value)
+    every += [sklearn.metrics.get_scorer(name) for name in sklearn.metrics.get_scorer_names()]
+    every += [functools.partial(open, mode="rb"), open, io.open, os.fork, os.posix_spawn]
+    failed = []
+    for one in every:
+        try:
+            pickle.loads(pickle.dumps(one)), cloudpickle.loads(cloudpickle.dumps(one)), copy.deepcopy(one)
+            if callable(one) and not isinstance(one, functools.partial): inspect.signature(one)
+        except pickle.PicklingError as error:
+            failed.append(str(error))
+        except ValueError: pass
+    return failed
+UNCOMMON, before = (), None
+"""
+HELD = """
+from sklearn.metrics import accuracy_score, make_scorer
+from joblib import dump
+held = [accuracy_score, make_scorer(accuracy_score), dump, open, functools.partial(open, mode="rb"), numpy.savez,
+        os.fork, sklearn.metrics.get_scorer("accuracy")]
+before = check(*held)
+"""
+
+
+@pytest.mark.slow
+def test_functions_of_libraries_can_be_pickled(project: Project, notebook: Notebook) -> None:
+    """By pickle, joblib and cloudpickle; those that the program has held since before, and new ones; also after the
+    end of the recording."""
+    for name in ("cloudpickle", "joblib", "sklearn"):
+        pytest.importorskip(name)
+    ask = "import re\nforms = lambda found: {re.sub('0x[0-9a-f]+', '', one) for one in found}\n"
+    show = "print('new:', forms(check(*held, *new)) - forms(before))"
+    shown = notebook(
+        PICKLES + HELD, LOAD, ask + "new = [open, sklearn.metrics.accuracy_score, functools.partial(open)]\n" + show,
+        "class A: opener = builtins.open\nwith A().opener('in', 'w') as file: file.write('1')\n"
+        "joblib.dump(make_scorer(accuracy_score), 'scorer'); print(builtins.open, inspect.signature(builtins.open))",
+        UNLOAD, show,
+    )  # fmt: skip
+    assert shown.count("new: set()") == 2, shown
+    assert "Imported before this cell: joblib, numpy, sklearn." in " ".join(shown.split()), shown
+    assert "<built-in function open> (file, mode='r'" in shown
+    assert maker(project, "in") == "[4]"
+
+
+@pytest.mark.slow
+def test_methods_of_earlier_and_functions_of_later_libraries_declare(project: Project, notebook: Notebook) -> None:
+    """A function that only its class has is followed in a library that was imported before; a method that the program
+    holds is not."""
+    pytest.importorskip("sklearn")
+    shown = notebook(
+        "import argparse, pickle\nparser = argparse.ArgumentParser(prog='fit')\n"
+        "parser.add_argument('--lr', type=float)\n"
+        "held = argparse.ArgumentParser.parse_known_args",
+        LOAD,
+        "parser.parse_args(['--lr', '0.5'])\nprint(len(pickle.dumps(held)) > 9)",
+        "from sklearn.metrics import accuracy_score\nprint(accuracy_score([1, 0], [1, 1]))\n"
+        "print(len(pickle.dumps(accuracy_score)) > 9)",
+    )  # fmt: skip
+    assert shown.count("True") == 2, shown
+    assert "Imported before this cell: argparse." in " ".join(shown.split())
+    assert {row["value"] for row in project.rows("SELECT ?value { ?s a provio:Setting ; provio:value ?value }")} == {
+        "0.5"
+    }
+    assert [row["value"] for row in project.rows("SELECT ?value { ?m a provio:Metric ; provio:value ?value }")] == [
+        "0.5"
+    ]
+
+
+@pytest.mark.slow
+def test_a_descriptor_that_open_gets_counts_once(project: Project, notebook: Notebook) -> None:
+    project.sh("printf 12345 > in")
+    notebook(
+        LOAD,
+        "import os\nfd = os.open('out', os.O_CREAT | os.O_WRONLY)\nwith open(fd, 'wb') as file: file.write(b'123')",
+        "fd = os.open('in', os.O_RDONLY)\nwith open(fd, 'rb') as file: file.read()",
+    )
+    found = list(csv.DictReader(io.StringIO(project.answer("stats", "last", "--by", "file", "--as", "csv"))))
+    assert {(Path(row["file"]).name, row["bytes_read"], row["bytes_written"]) for row in found} >= {
+        ("in", "5", "0"),
+        ("out", "0", "3"),
+    }, found
+
+
+@pytest.mark.slow
+def test_a_start_that_fails_leaves_nothing_behind(project: Project, notebook: Notebook) -> None:
+    """No run and no environment variable; a library that cannot be followed is no failure."""
+    show = "import os; print('set:', [name for name in ('LD_PRELOAD', 'PROVIO_TRACE') if name in os.environ])"
+    shown = notebook(
+        "import sys, types; sys.modules['sklearn.base'] = types.ModuleType('sklearn.base')\n"
+        "get_ipython().register_magic_function = lambda *_: 1 / 0",
+        LOAD, show, "del get_ipython().register_magic_function", "%reload_ext provio",
+        "open('out', 'w').write('1')", UNLOAD, show,
+    )  # fmt: skip
+    assert "nothing is recorded: division by zero; correct that, then `%reload_ext provio`" in shown
+    assert shown.count("set: []") == 2, shown
+    assert len(project.rows("SELECT ?r { ?r a provio:Run }")) == 1
+    assert maker(project, "out") == "[6]"
