@@ -342,12 +342,14 @@ class Store:
         from provio.ask import comparison, run_parameters
 
         reader = self._open()
-        found = run_parameters.of_runs(reader, _ids(reader, run))
+        ids = _ids(reader, run)
+        found = run_parameters.of_runs(reader, ids)
         keys = found.keys(everything)
         values = ([comparison.plain(row.values[key]) if key in row.values else None for key in keys]
                   for row in found.rows)  # fmt: skip
         rows = ([*row.cells(), *cells] for row, cells in zip(found.rows, values, strict=True))
-        return Rows((*run_parameters.FIXED, *keys), rows)
+        left_out = run_parameters.left_out(reader, ids, found)
+        return Rows((*run_parameters.FIXED, *keys), rows, [left_out] if left_out else [])
 
     def metrics(self, *run: str) -> Rows:
         """Return the last value of each metric of these runs, or of all runs.
@@ -359,9 +361,11 @@ class Store:
         from provio.render.records import TABLES
 
         reader = self._open()
-        found = run_metrics.of_runs(reader, _ids(reader, run))
+        ids = _ids(reader, run)
+        found = run_metrics.of_runs(reader, ids)
         rows = ([one.run, one.name, comparison.plain(one.value), one.step, one.at, one.count] for one in found)
-        return Rows(TABLES["metrics"].names, rows)
+        left_out = run_metrics.left_out(reader, ids, found)
+        return Rows(TABLES["metrics"].names, rows, [left_out] if left_out else [])
 
     def status(self, *paths: str | os.PathLike[str]) -> Rows:
         """Return the state of the project's recorded files, or of these files and folders, and the commands whose last

@@ -6,6 +6,7 @@ the direction of the data. This module neither queries a store nor prints.
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections import defaultdict
 from collections.abc import Iterable
@@ -122,6 +123,12 @@ class Gap(TypedDict):
     about: str
     reason: str
     path: NotRequired[str]
+
+
+def named_reason(name: str, reason: str) -> str:
+    """Return the reason of a gap with the name of its file before it, unless the reason starts with that name."""
+    own = re.match(rf"(?:[^:]*/)?{re.escape(name.rpartition('/')[2])}[ :]", reason)
+    return reason if own or not name else f"{name}: {reason}"
 
 
 class Stale(TypedDict):

@@ -12,15 +12,16 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
-from provio.ask import run_uses
+from provio.ask import run_uses, unknown_values
 from provio.ask.comparison import Difference, Value, differences, of_term, rank
 from provio.ask.walk import batches
 from provio.base import turtle
 from provio.base.errors import NothingKnown
 from provio.base.text import plural
 from provio.base.vocab import RUN_BASE
-from provio.settings.types import among
+from provio.settings.types import among, quoted
 from provio.store import Reader
+from provio.trace.run_facts import METRICS, PARAMETERS
 
 WITHIN = " "  # suffix of the name of a level: configurations taken up in parts of the level are included
 
@@ -233,7 +234,14 @@ def _integer(text: str | None) -> int | None:
 
 
 NO_METRIC = "no metric is recorded: declare one with provio.metric(NAME, VALUE)"
-LOWER_IS_BETTER = re.compile(r"(?i)(^|[^a-z])(loss|error|err|mse|rmse|mae|perplexity|ppl|nll|divergence)($|[^a-z])")
+# Words of names of metrics of which the lowest value is the best; others end in one of the second list.
+LOWER_IS_BETTER = frozenset(
+    "aic aicc bic bpb bpc brier chi chi2 chisq chisquare chisquared cost costs crossentropy dic divergence duration "
+    "elapsed err errors fid kl latency mad mae mape misfit mse msle nll nmse nrmse ppl residual residuals rmsd rmse "
+    "rmsle runtime smape sse time times waic walltime wer wmse".split()
+)
+LOWER_ENDINGS = ("loss", "losses", "error", "perplexity")
+WORD = re.compile(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*")
 
 
 class Best(NamedTuple):
@@ -246,19 +254,29 @@ class Best(NamedTuple):
 
 
 def lowest(name: str) -> bool:
-    """Return whether the name of a metric implies that its lowest value is the best."""
-    return bool(LOWER_IS_BETTER.search(name))
+    """Return whether the name of a metric implies that its lowest value is the best: one of its words, which end at
+    other characters, at digits, and at a capital letter, is in the list. `neg` before such words, or before a
+    likelihood, negates the quantity (`neg_mean_squared_error`)."""
+    words = [one.lower() for one in WORD.findall(name)]
+    lower = any(
+        word in LOWER_IS_BETTER or word.rstrip("0123456789") in LOWER_IS_BETTER
+        or word.rstrip("0123456789").endswith(LOWER_ENDINGS) for word in words
+    )  # fmt: skip
+    is_negated = words[:1] in (["neg"], ["negative"]) and (lower or "likelihood" in words)
+    return lower is not is_negated
 
 
-def found(reader: Reader, name: str, low: bool) -> list[Best]:
-    """Return the best value under each set of versions, the best first; raises NothingKnown if there is no such
-    metric."""
+def found(reader: Reader, name: str, low: bool) -> tuple[list[Best], set[str]]:
+    """Return the best value under each set of versions, the best first, and the runs with values of the metric; raises
+    NothingKnown if there is no such metric."""
     every = reported_metrics(reader, name)
     if not every:
         names = metric_names(reader)
         if not names:
-            raise NothingKnown(NO_METRIC)
-        raise NothingKnown(f"no metric {name!r} is recorded{among(name, names, 'provio query metrics-of-run lists')}")
+            raise unknown_values.nothing(reader, METRICS, None, NO_METRIC)
+        left_out = unknown_values.line(reader, METRICS, None)
+        near = among(name, names, "provio query metrics-of-run lists")
+        raise NothingKnown(f"no metric {quoted(name)} is recorded{near}{'; ' * bool(left_out)}{left_out}")
     uses = configuration_uses(reader)
     known = all_configurations(reader, (use.configuration for use in uses))
     force = InForce(uses, parents(reader), known)
@@ -270,7 +288,8 @@ def found(reader: Reader, name: str, low: bool) -> list[Best]:
             groups[key] = one
     saved = _saved(reader, groups.values())
     ordered = sorted(groups.items(), key=lambda group: better(group[1].value))
-    return [Best(one, [known[iri] for iri in key], saved.get(one.iri)) for key, one in ordered]
+    best = [Best(one, [known[iri] for iri in key], saved.get(one.iri)) for key, one in ordered]
+    return best, {one.run for one in every}
 
 
 def _better(low: bool) -> Callable[[Value], tuple[bool, float]]:
@@ -297,9 +316,10 @@ def differing(reader: Reader, *runs: tuple[str, str]) -> list[tuple[str, Differe
     """Return the settings in which two runs, each given by a name and its id, differ at their ends, with the name of
     the configuration; if each run has one configuration, their names may differ."""
     first, second = (of_run(reader, run) for _, run in runs)
-    for (name, _), side in zip(runs, (first, second), strict=True):
+    for (name, run), side in zip(runs, (first, second), strict=True):
         if not side:
-            raise NothingKnown(f"run {name} recorded no configuration: declare one with provio.configuration(…)")
+            none = f"run {name} recorded no configuration: declare one with provio.configuration(…)"
+            raise unknown_values.nothing(reader, PARAMETERS, [run], none)
     if len(first) == len(second) == 1:
         (name, one), other = next(iter(first.items())), next(iter(second.values()))
         return [(name, found) for found in differences(one.settings, other.settings)]
@@ -313,6 +333,9 @@ def differing(reader: Reader, *runs: tuple[str, str]) -> list[tuple[str, Differe
 def not_compared(reader: Reader, ids: Iterable[str]) -> list[str]:
     """Return lines of text about the data of these runs that `differing` does not compare."""
     found = ["only settings are compared, not results, programs, environment, times or files"]
+    ids = list(ids)
+    if partly := unknown_values.line(reader, PARAMETERS, ids, ids, ("", "compared in part")):
+        found.append(partly)
     paths, without = run_uses.files_of_runs(reader, ids)
     if paths:
         more = f" and {plural(len(without) - 1, 'other')}" if without[1:] else ""

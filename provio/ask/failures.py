@@ -22,7 +22,6 @@ from provio.store import Reader
 SHORT = 13  # characters of a run's id
 FOUND_NOTHING = frozenset({"grep", "egrep", "fgrep", "rg", "diff", "cmp", "test", "["})  # programs whose answer is 1
 SIGPIPE, SIGTERM = "13", "15"
-NOT_STARTED = frozenset({"exit 126", "exit 127"})
 NOT_SEEN = "its end was not seen"
 
 
@@ -73,7 +72,7 @@ class Failures:
     def without(self, made: Container[str]) -> Iterator[tuple[str, str]]:
         """Yield (run, text) for each command whose last run failed, except runs that `made` files."""
         for run in self.last.values():
-            if run in self.failed and run not in made and self.failed[run] not in NOT_STARTED:
+            if run in self.failed and run not in made:
                 yield run, self._title(run, self.failed[run])
 
     def command(self, run: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,12 +11,13 @@ from typing import TYPE_CHECKING
 import click
 
 from provio.ask import find as search
-from provio.ask import runs, session, suggestions
+from provio.ask import runs, session, suggestions, unknown_values
 from provio.ask.find import Answer, Found
 from provio.base.errors import NothingKnown
 from provio.base.text import plural
 from provio.base.vocab import RUN_BASE
 from provio.store import Reader, Store
+from provio.trace.run_facts import PARAMETERS
 
 if TYPE_CHECKING:
     from provio.base.times import Between
@@ -119,6 +121,8 @@ def _runs(store: Store, wanted: Wanted) -> tuple[dict[str, str] | None, list[str
     if wanted.parameters:
         named = search.with_parameters(store, [_parameter(given) for given in wanted.parameters])
         found = _both(found, named)
+        if more := unknown_values.line(store, PARAMETERS, chosen, named, ("may match too", "")):
+            notes.append(more)
     for package in wanted.packages:
         from provio.ask import used_packages
 
@@ -131,6 +135,17 @@ def _runs(store: Store, wanted: Wanted) -> tuple[dict[str, str] | None, list[str
             notes.append(f"{plural(len(uses.unknown), 'run')} used {name} in a version that is not recorded")
         found = _both(found, texts)
     return {one: ", ".join(why) for one, why in (found or {}).items()}, notes
+
+
+def _is_package(store: Store, text: str) -> bool:
+    """Return whether a run used a package of this name."""
+    from provio.ask import used_packages
+
+    name = used_packages.normalized(text.strip())
+    if not name or set(name) & set("*?[]/"):
+        return False
+    uses = used_packages.uses(store, text)
+    return bool(uses.versions or uses.unknown)
 
 
 def _both(found: dict[str, list[str]] | None, more: dict[str, str]) -> dict[str, list[str]]:
@@ -168,9 +183,14 @@ def _nothing(store: Store, wanted: Wanted, notes: list[str]) -> NothingKnown:
             wanted.what is not None
         )
     elif wanted.what is not None:
-        where = f"no name, command line or note contains, or matches, {wanted.what!r}"
+        where = (
+            f"{wanted.what!r} is in no path of a file, name, id or command line of a run, name of a program or task, "
+            "metadata or note"
+        )
     else:
         where = "no run matches"
     where += ", in the runs that were chosen" if wanted.selects_runs and wanted.what is not None else ""
     remedy = "provio runs lists the runs" if wanted.what is None or wanted.is_file else "a part of a name is enough"
+    if wanted.what is not None and not wanted.is_file and _is_package(store, wanted.what):
+        remedy = f"it is a package that runs used: provio find --package {shlex.quote(wanted.what)}"
     return suggestions.nothing_known_of(store, f"{where}{''.join(f'; {note}' for note in notes)}", remedy)

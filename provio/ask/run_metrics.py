@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from provio.ask import runs
+from provio.ask import runs, unknown_values
 from provio.ask.comparison import Value, of_term
 from provio.ask.experiments import NO_METRIC, run_of
 from provio.ask.walk import batches
-from provio.base.errors import NothingKnown
 from provio.base.text import sortable
 from provio.base.vocab import RUN_BASE
 from provio.store import Store
+from provio.trace.run_facts import METRICS
 
-METRICS = """SELECT DISTINCT ?m ?name ?value ?type ?at ?step { %s ?m a provio:Metric ; provio:name ?name ;
+VALUES = """SELECT DISTINCT ?m ?name ?value ?type ?at ?step { %s ?m a provio:Metric ; provio:name ?name ;
     provio:value ?value ; prov:generatedAtTime ?at . OPTIONAL { ?m provio:step ?step }
     BIND (DATATYPE(?value) AS ?type) }"""
 
@@ -55,15 +55,20 @@ def of_runs(store: Store, ids: Collection[str] | None) -> list[Last]:
         if order > last.order:
             last.text, last.type, last.step, last.at, last.order = text, kind, int(step) if step else None, at, order
     if not found:
-        raise NothingKnown(NO_METRIC)
+        raise unknown_values.nothing(store, METRICS, ids, NO_METRIC)
     place = {row["run"]: number for number, row in enumerate(store.rows(runs.LISTING))}
     return sorted(found.values(), key=lambda one: (place.get(one.run, -1), one.name))
+
+
+def left_out(store: Store, ids: Collection[str] | None, found: Iterable[Last]) -> str:
+    """Return a line about the runs with values that are not known; empty if there are none."""
+    return unknown_values.line(store, METRICS, ids, {one.run for one in found})
 
 
 def _values(store: Store, ids: Collection[str] | None) -> Iterator[list[str]]:
     """Yield all values of metrics, in no order."""
     if ids is None:
-        yield from store.table(METRICS % "")
+        yield from store.table(VALUES % "")
         return
     for batch in batches(f"<{RUN_BASE}{run}>" for run in ids):
-        yield from store.table(METRICS % f"VALUES ?run {{ {' '.join(batch)} }} ?run provio:hadMetric ?m .")
+        yield from store.table(VALUES % f"VALUES ?run {{ {' '.join(batch)} }} ?run provio:hadMetric ?m .")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from provio.ask import runs
+from provio.ask import runs, unknown_values
 from provio.ask.comparison import Value, last_part, of_term, rank, same
 from provio.ask.experiments import Configuration, moment, run_of
 from provio.ask.walk import batches
@@ -18,6 +18,7 @@ from provio.base.errors import NothingKnown
 from provio.lineage.identity import without_task
 from provio.settings.types import among
 from provio.store import Store
+from provio.trace.run_facts import PARAMETERS
 
 NONE = "no parameters are recorded: declare them with provio.configuration(…)"
 FIXED = ("run", "start", "name", "campaign", "program", "processes")  # columns before the parameters
@@ -68,11 +69,16 @@ def of_runs(store: Store, ids: Collection[str] | None) -> Table:
     """
     rows = _rows(store, ids)
     if not rows:
-        raise NothingKnown(NONE)
+        raise unknown_values.nothing(store, PARAMETERS, ids, NONE)
     _read_settings(store, rows)
     _name_values(rows)
     every = sorted({key for row in rows for key in row.values})
     return Table(rows, every, _differing(rows))
+
+
+def left_out(store: Store, ids: Collection[str] | None, table: Table) -> str:
+    """Return a line about the runs with values that are not known; empty if there are none."""
+    return unknown_values.line(store, PARAMETERS, ids, {row.run for row in table.rows})
 
 
 def ordered(table: Table, column: str) -> list[Row]:

@@ -330,18 +330,20 @@ def _line(title: str, rows: Sequence[tuple[str, int]]) -> str:
 
 def gaps(reader: Reader, run: str) -> tuple[list[str], int]:
     """Return the reasons of the gaps that the traces of a run state, in the order of their IRIs, and the number of the
-    gaps that a merge concluded about its processes and about the versions that it knows."""
+    gaps that a merge concluded about its processes and about the versions that it knows; `provio query gaps RUN`
+    lists all of them."""
     query = "SELECT DISTINCT ?gap ?about ?reason { ?gap a provio:Gap ; provio:about ?about ; provio:reason ?reason }"
     stated, others = {}, {}
     for row in reader.rows(query):
         if row["gap"].startswith(f"{RUN_BASE}{run}/") and re.search(STATED, row["gap"]):
             stated[row["gap"]] = row["reason"]
-        else:
+        elif run_uses.run_of(row["gap"]) in ("", run):
             others[row["gap"]] = row["about"]
     own = {about for about in others.values() if (about + "/").startswith(f"{RUN_BASE}{run}/")}
     known = run_uses.runs(reader, set(others.values()) - own) if others else {}
     own |= {about for about, runs in known.items() if run in runs}
-    return [stated[gap] for gap in sorted(stated)], sum(about in own for about in others.values())
+    count = sum(about in own or run_uses.run_of(gap) == run for gap, about in others.items())
+    return [stated[gap] for gap in sorted(stated)], count
 
 
 def _processes(reader: Reader, iri: str) -> list[tuple[int, str]]:

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from provio.ask import incomplete, suggestions, verify
+from provio.ask import incomplete, suggestions, unknown_values, verify
 from provio.ask.content import CHANGED, SAME, Contents
 from provio.ask.document import changed_at, input_name
 from provio.ask.failures import Failures
@@ -99,7 +99,7 @@ def status(reader: Reader, place: Place) -> Status:
             for run, text in failures.without(made)
         ]
     rows.sort(key=lambda row: (ORDER.index(row.state), not row.path, row.path, row.run))
-    gaps = {row["run"].rpartition("/")[2] for row in incomplete.gaps(reader)}
+    gaps = {row["run"].rpartition("/")[2] for row in incomplete.gaps(reader)} | unknown_values.reasons(reader).keys()
     runs = list(failures.runs)
     return Status(rows, [run for run in runs if run in gaps], runs, len(reader.in_progress))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Iterable
 from difflib import SequenceMatcher, get_close_matches
 from glob import has_magic, iglob
@@ -13,7 +14,7 @@ from pathlib import PurePath
 from provio.ask import incomplete
 from provio.ask.incomplete import RECORD, Rows
 from provio.base.errors import NothingKnown, NotYet
-from provio.base.turtle import literal, path_iri
+from provio.base.turtle import XSD, literal, path_iri
 from provio.base.vocab import NS
 from provio.settings.types import suggestion
 
@@ -73,7 +74,18 @@ def _missing(reader: Rows, name: str) -> str:
 
 
 def _reason(reader: Rows, path: bytes) -> str:
-    return incomplete.of_file(incomplete.gaps(reader), path) or RECORD
+    return incomplete.of_file(incomplete.gaps(reader), path) or _same_size(reader, path) or RECORD
+
+
+def _same_size(reader: Rows, path: bytes) -> str:
+    """Return a clause if a recorded version without a SHA-256 has the size of a file: it may have the same content."""
+    size = os.path.getsize(path) if os.path.isfile(path) else 0
+    query = f"""SELECT ?v {{ ?v <{NS}size> "{size}"^^<{XSD}integer> FILTER(CONTAINS(STR(?v), "/version/"))
+        FILTER NOT EXISTS {{ ?v <{NS}sha256> ?hash }} }} LIMIT 1"""
+    if not size or next(iter(reader.rows(query)), None) is None:
+        return ""
+    name = shlex.quote(relative(os.fsdecode(path)).encode("utf-8", "replace").decode())
+    return f"recorded files of its size have no SHA-256: provio find {name} compares them; else {RECORD}"
 
 
 def of_run(name: str, known: Iterable[str]) -> str:

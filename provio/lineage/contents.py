@@ -27,8 +27,7 @@ def parameters(trace: Trace, conclusions: Conclusions) -> None:
     found = _contents(trace, conclusions, PARAMETERS)
     if not found:
         return
-    tasks, readers = _tasks(conclusions), dict[str, str]()
-    cwd = os.fsencode(trace.run.get("cwd", "")).rstrip(b"/") + b"/"
+    tasks, readers, cwd = _tasks(conclusions), dict[str, str](), _folder(trace)
     for inputs in list(conclusions.inputs.values()):
         first: dict[str, Input] = {}
         for one in inputs:
@@ -43,7 +42,7 @@ def parameters(trace: Trace, conclusions: Conclusions) -> None:
                 settings = dict(content.parameters)
                 declared = Configuration(iri, owner, task, used.first, name, "", content.complete, settings)
                 configured(declared, trace, conclusions)
-    _gaps(found, readers, PARAMETERS, conclusions)
+    _gaps(found, readers, PARAMETERS, cwd, conclusions)
 
 
 def metrics(trace: Trace, conclusions: Conclusions) -> None:
@@ -59,7 +58,7 @@ def metrics(trace: Trace, conclusions: Conclusions) -> None:
             number = f"/{_own_part(iri)}/{quote(name.encode('utf-8', 'surrogatepass'), safe='-._~')}"
             metric = Metric(without_task(process.iri), number, task, at, name, "", value, None, "")
             conclusions.declared.measured.append(metric)
-    _gaps(found, makers, METRICS, conclusions)
+    _gaps(found, makers, METRICS, _folder(trace), conclusions)
 
 
 def _tasks(conclusions: Conclusions) -> dict[str, str]:
@@ -73,18 +72,21 @@ def _contents(trace: Trace, conclusions: Conclusions, role: str) -> Found:
     return dict(_known(trace, conclusions, role)) if trace.contents else {}
 
 
-def _gaps(found: Found, actors: Mapping[str, str], role: str, conclusions: Conclusions) -> None:
+def _gaps(found: Found, actors: Mapping[str, str], role: str, cwd: bytes, conclusions: Conclusions) -> None:
     """Add the gaps about values that are not known: one for the versions of a file that a process (`actors`, by
-    version) read or made."""
+    version) read or made. A gap belongs to the process: another run may know the values of the same version."""
     lost: dict[tuple[str, bytes, str], list[str]] = {}
     for iri, (version, content) in found.items():
         reason = content.reason or f"it has more than {MOST:,} values" * (not content.complete)
         if reason and iri in actors:
             lost.setdefault((actors[iri], version.last_name, reason), []).append(iri)
-    for (_, _, reason), versions in lost.items():
+    for (actor, _, reason), versions in lost.items():
         them = f"the {role} of {len(versions)} versions" if versions[1:] else f"its {role}"
         them = them if found[versions[0]][1].reason else f"its other {role}"
-        conclusions.gaps.append((f"{versions[-1]}~{role}", versions[-1], f"{reason}: {them} are not known"))
+        name, last = _name(found[versions[-1]][0], cwd), versions[-1]
+        text = name + reason.removeprefix("it") if reason.startswith("it ") else f"{name}: {reason}"
+        iri = f"{without_task(actor)}{role}/{_own_part(last)}"
+        conclusions.gaps.append((iri, last, f"{text}: {them} are not known"))
 
 
 def _known(trace: Trace, conclusions: Conclusions, role: str) -> Iterator[tuple[str, tuple[Version, Content]]]:
@@ -94,8 +96,12 @@ def _known(trace: Trace, conclusions: Conclusions, role: str) -> Iterator[tuple[
             yield version.iri, (version, content)
 
 
+def _folder(trace: Trace) -> bytes:
+    return os.fsencode(trace.run.get("cwd", "")).rstrip(b"/") + b"/"
+
+
 def _name(version: Version, cwd: bytes) -> str:
-    """Return the name of a configuration: the path of its file below the run's working folder, else its base name."""
+    """Return the name of a file: its path below the run's working folder, else its base name."""
     path = version.last_name
     name = path[len(cwd) :] if path.startswith(cwd) else path.rpartition(b"/")[2]
     return name.decode("utf-8", "replace")

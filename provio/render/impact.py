@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from provio.ask import fold as folding
-from provio.ask.document import EDITED, local_name
+from provio.ask.document import EDITED, local_name, named_reason
 from provio.base.table import align
 from provio.base.text import plural, printable, shorter_path
 from provio.render import redo as commands
@@ -78,7 +78,7 @@ def _gaps(impact: Impact, folder: str | None) -> Iterator[str]:
     names |= {gap["about"]: shorter_path(gap["path"], folder) for gap in impact["gaps"] if "path" in gap}
     for gap in impact["gaps"]:
         if not gap["reason"].startswith(EDITED) or not impact["steps"] or gap["about"] not in impact["targets"]:
-            yield f"{names[gap['about']]}: {gap['reason']}" if gap["about"] in names else gap["reason"]
+            yield named_reason(names.get(gap["about"], ""), gap["reason"])
 
 
 def _groups(steps: list[Step], fold: bool) -> Iterator[Sequence[Step]]:

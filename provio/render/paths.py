@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from provio.ask.document import ACTIVITIES, Lineage, LineageDocument, only_launched
+from provio.ask.document import ACTIVITIES, Lineage, LineageDocument, named_reason, only_launched
 from provio.ask.housekeeping import between
 from provio.base.table import align
 from provio.base.text import plural, printable, shorter_path
@@ -57,7 +57,8 @@ def _lines(document: LineageDocument, unicode: bool, folder: str | None, plain: 
 
 def _notes(document: LineageDocument) -> list[str]:
     node = {node["iri"]: node for node in document["nodes"]}
-    lines = [f"! {node[gap['about']]['label']}: {gap['reason']}" for gap in document["gaps"] if gap["about"] in node]
+    about = [(node[gap["about"]]["label"], gap["reason"]) for gap in document["gaps"] if gap["about"] in node]
+    lines = [f"! {named_reason(*one)}" for one in about]
     left = document.get("ways", 0) - len(document["paths"])
     if left > 0:
         lines.append(f"{left:,} more {'ways' if left > 1 else 'way'} (--most)")

@@ -31,6 +31,7 @@ from provio.ask.document import (
     Node,
     Note,
     Stale,
+    named_reason,
     not_stale,
     only_launched,
     saved_as,
@@ -374,7 +375,7 @@ class _Tree:
         for gap in document["gaps"]:
             if gap["about"] not in self.shown:
                 file = shorter_path(gap["path"], self.folder) if "path" in gap else ""
-                yield _warning(f"{file}: {gap['reason']}" if file else f"{gap['reason']} ({gap['about']})")
+                yield _warning(named_reason(file, gap["reason"]) if file else f"{gap['reason']} ({gap['about']})")
         temporary = sum(self.lineage.node[iri]["type"] == "FileVersion" for iri in self.steps.works.plumbing)
         if hidden := document["hidden"] + temporary:
             yield Line(f"{plural(hidden, 'system file')} hidden (--all)", "faint")

@@ -7,7 +7,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from provio.ask import fold as folding
-from provio.ask.document import LONGEST_LINE, PIPES, arguments, command_line, local_name
+from provio.ask.document import LONGEST_LINE, PIPES, arguments, command_line, local_name, named_reason
 from provio.ask.notes import is_on_run, line, newest
 from provio.ask.started_as import OF_SNAKEMAKE, is_kernel
 from provio.ask.walk import CONFIGURATION
@@ -102,8 +102,8 @@ def as_json(reason: Reason) -> str:
 def _gaps(reason: Reason) -> list[str]:
     """Return the gaps, each with the name of its subject if that is not the file itself."""
     about, nodes = {gap["about"] for gap in reason["gaps"]}, (*reason["read"], *reason["carried"], *reason["kept"])
-    names = {node["iri"]: node["label"] + ": " for node in nodes if node["iri"] in about}
-    return [names.get(gap["about"], "") + gap["reason"] for gap in reason["gaps"]]
+    names = {node["iri"]: node["label"] for node in nodes if node["iri"] in about}
+    return [named_reason(names.get(gap["about"], ""), gap["reason"]) for gap in reason["gaps"]]
 
 
 def _list(fact: str, values: list[str]) -> list[tuple[str, str]]:

@@ -71,7 +71,13 @@ def suggestion(word: str, words: Iterable[str]) -> str:
     from difflib import get_close_matches
 
     near = get_close_matches(word, list(words), n=1, cutoff=0.7)
-    return f": did you mean {near[0]!r}?" if near else ""
+    return f": did you mean {quoted(near[0])}?" if near else ""
+
+
+def quoted(word: str) -> str:
+    """Return a word in quotes, as it is typed in a shell; one with control characters or quotes as Python writes
+    it."""
+    return repr(word) if "'" in word or not word.isprintable() else f"'{word}'"
 
 
 def among(word: str, words: Iterable[str], see: str = "") -> str:

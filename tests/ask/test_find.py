@@ -162,6 +162,10 @@ def test_packages_are_concluded_from_used_files(project: Project) -> None:
     assert names(found(project, "out", "--package", "fish_soup")) == ["out"]
     project.provio("find", "--package", "fish_soup==3", code=3)
     project.provio("find", "--package", "soup", code=3)
+    hint = project.provio("find", "Fish.Soup", code=3).stderr
+    assert hint.endswith("it is a package that runs used: provio find --package Fish.Soup\n")
+    assert "--package" not in project.provio("find", "Fish Stew", code=3).stderr
+    assert "is in no path of a file, name, id or command line of a run" in project.provio("find", "stew", code=3).stderr
     shutil.rmtree(place / "fish_soup")
     assert [row["how"] for row in found(project, "--package", "fish_soup")] == ["fish_soup, version not recorded"]
     assert "1 run used fish_soup in a version" in project.provio("find", "--package", "fish_soup==2.1.0", code=3).stderr

@@ -148,6 +148,8 @@ def test_commands_that_failed(project: Project) -> None:
     project.watch("bash", "-c", script)
     project.provio("rm", "--yes", json.loads(project.provio("runs", "--as", "json").stdout)[1]["run"])
     assert status(project) == ["current   1 file", "record   2 runs, SIZE, 0 pending"]
+    project.watch("nosuchcommand", code=127)
+    assert status(project, code=1)[0] == "failed   nosuchcommand   run RUN (exit 127), AGO"
 
 
 @pytest.mark.integration

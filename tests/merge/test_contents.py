@@ -144,8 +144,8 @@ def test_a_version_that_is_not_there_any_more_has_a_gap_and_no_values(project: P
     (project.path / "results.json").write_text('{"lr": 1000}')
     assert metrics(project) == [("loss", "5")]
     assert {
-        "it was removed before it was read: its metrics are not known",
-        "it was changed before it was read: its metrics are not known",
+        "scores.json was removed before it was read: its metrics are not known",
+        "results.json was changed before it was read: its metrics are not known",
     } <= set(reasons(project))
 
 
@@ -157,7 +157,7 @@ def test_values_stay_when_files_change_after_the_merge(project: Project) -> None
     (project.path / "params.toml").write_text("lr = 2\n")
     before = settings(project, "params.toml"), metrics(project), reasons(project)
     project.provio("merge", "--rebuild")
-    assert before == ({"lr": "1"}, [], ["it is no valid JSON (line 2): its metrics are not known"])
+    assert before == ({"lr": "1"}, [], ["metrics.json is no valid JSON (line 2): its metrics are not known"])
     assert (settings(project, "params.toml"), metrics(project), reasons(project)) == before
 
 
@@ -169,16 +169,16 @@ BOMB = b"x0: &x0 {a: 1}\n" + BOMB
 @pytest.mark.parametrize(
     ("name", "content", "reason"),
     [
-        ("params.yaml", b"a: 1\nb: [\n", "it is no valid YAML (line 3)"),
-        ("params.yaml", b"a: *hunter2\n", "it is no valid YAML (line 1)"),
-        ("params.yaml", b"a: \xff\xfe\n", "it is no valid YAML"),
-        ("params.yaml", b"[" * 50_000, "it is nested too deeply"),
-        ("params.yaml", BOMB, "its aliases stand for too many values"),
-        ("params.json", b'{"a": 1,\n "b": }', "it is no valid JSON (line 2)"),
-        ("params.json", b'{\n"\xff": 1}', "it is not UTF-8 (line 2)"),
-        ("params.json", b"[" * 50_000, "it is nested too deeply"),
-        ("params.toml", b"a = 1\na = 2\n", "it is no valid TOML (line 2)"),
-        ("params.yaml", b"# " + b"x" * 64_000, "it is larger than 64,000 bytes"),
+        ("params.yaml", b"a: 1\nb: [\n", " is no valid YAML (line 3)"),
+        ("params.yaml", b"a: *hunter2\n", " is no valid YAML (line 1)"),
+        ("params.yaml", b"a: \xff\xfe\n", " is no valid YAML"),
+        ("params.yaml", b"[" * 50_000, " is nested too deeply"),
+        ("params.yaml", BOMB, ": its aliases stand for too many values"),
+        ("params.json", b'{"a": 1,\n "b": }', " is no valid JSON (line 2)"),
+        ("params.json", b'{\n"\xff": 1}', " is not UTF-8 (line 2)"),
+        ("params.json", b"[" * 50_000, " is nested too deeply"),
+        ("params.toml", b"a = 1\na = 2\n", " is no valid TOML (line 2)"),
+        ("params.yaml", b"# " + b"x" * 64_000, " is larger than 64,000 bytes"),
     ],
     ids=range(10),
 )  # fmt: skip
@@ -188,7 +188,7 @@ def test_a_broken_file_has_a_gap_that_states_the_reason(
     """In plain words and without text of the file; the run and its merge succeed."""
     (project.path / name).write_bytes(content)
     project.run(f"wc {name}")
-    assert reasons(project) == [f"{reason}: its parameters are not known"]
+    assert reasons(project) == [f"{name}{reason}: its parameters are not known"]
     assert (settings(project, name), "hunter2" in project.provio("export", "--as", "nquads").stdout) == ({}, False)
 
 
@@ -199,7 +199,7 @@ def test_of_a_large_file_the_first_values_are_kept(project: Project) -> None:
     (project.path / "params.yaml").write_text("\n".join(lines))
     project.run("wc params.yaml")
     assert len(settings(project)) == 1000
-    assert reasons(project) == ["it has more than 1,000 values: its other parameters are not known"]
+    assert reasons(project) == ["params.yaml has more than 1,000 values: its other parameters are not known"]
 
 
 @pytest.mark.integration

@@ -10,7 +10,13 @@ from provio.cli.verbs import FORMS, Between, Count, Form, runs_options, stoppabl
 @click.command("best", short_help="The same as metrics --best METRIC.")
 @click.argument("metric", required=False)
 @click.option("--max", "low", flag_value=False, type=bool, default=None, help="The highest value is the best.")
-@click.option("--min", "low", flag_value=True, type=bool, help="The lowest value is the best [default of losses].")
+@click.option(
+    "--min",
+    "low",
+    flag_value=True,
+    type=bool,
+    help="The lowest value is the best [default of losses, errors, times …].",
+)
 @click.option("--limit", type=Count(min=0), help="At most this many rows; 0: all [default: 20 in a table].")
 @click.option("--as", "form", cls=Form, type=FORMS, default="table", show_default=True)
 @runs_options
@@ -28,8 +34,9 @@ def command(
     """List configurations by the best value of METRIC with each, the best first: which hyperparameters gave which
     accuracy. This is an alias of `provio metrics --best METRIC`.
 
-    The highest value is the best, unless the name contains loss or error. Each version of a configuration is a row; the
-    table shows the settings in which the rows differ.
+    The highest value is the best, unless a word of the name is one of a loss, an error or a cost: loss, error, rmse,
+    chi2, misfit, residual, nll, aic, cost, time, perplexity … A line states which. Each version of a configuration is a
+    row; the table shows the settings in which the rows differ.
 
     \b
     Example: provio best accuracy

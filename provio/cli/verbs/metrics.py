@@ -43,7 +43,13 @@ SORTS: dict[str, Callable[[Last], Any]] = {
 @click.command("metrics", short_help="List the last values of metrics, or the best of one.")
 @click.option("--best", metavar="METRIC", help="List configurations by the best value of this metric.")
 @click.option("--max", "low", flag_value=False, type=bool, default=None, help="With --best: the highest value.")
-@click.option("--min", "low", flag_value=True, type=bool, help="With --best: the lowest value [default of losses].")
+@click.option(
+    "--min",
+    "low",
+    flag_value=True,
+    type=bool,
+    help="With --best: the lowest value [default of losses, errors, times …].",
+)
 @click.option("--follow", is_flag=True, help="Go on while runs are in progress, and print each changed value.")
 @click.option("--sort", type=Choice([*SORTS, "value"]), help="Sort by this column, the largest value last.")
 @click.option("--limit", type=Count(min=0), help="At most this many rows; 0: all [default: 20 with --best; 100 runs].")
@@ -68,7 +74,8 @@ def command(
     and with --sort, a row for each metric, with its step, time and number of values, like the other forms.
 
     With --best, list configurations by the best value of a metric with each, the best first. The highest value is the
-    best, unless the name contains loss or error.
+    best, unless a word of the name is one of a loss, an error or a cost: loss, error, rmse, chi2, misfit, residual,
+    nll, aic, cost, time, perplexity … A line states which.
 
     \b
     Example: provio metrics last
@@ -103,6 +110,8 @@ def command(
         _table_of_one(found[-most:], form, runs.shortest(store))
     if many > most:
         terminal.note(f"{many - most} {'runs' if by_run else 'rows'} not shown: --limit 0 shows all")
+    if left_out := run_metrics.left_out(store, ids, found):
+        terminal.note(left_out)
     return 0
 
 
@@ -198,11 +207,12 @@ def best_values(
     between: Between | None,
 ) -> int:
     """Print the best value of a metric with each set of configurations, the best first."""
-    from provio.ask import experiments
+    from provio.ask import experiments, unknown_values
     from provio.ask.target import of_graphs
     from provio.base.vocab import RUN_BASE
     from provio.graph.lines import bundle_iri
     from provio.settings.types import among
+    from provio.trace.run_facts import METRICS, PARAMETERS
 
     store = session.reader(None)
     ids = chosen_runs(store, names, campaign, name, between)
@@ -210,15 +220,24 @@ def best_values(
     if not metric:
         known = experiments.metric_names(reader)
         if not known:
-            raise NothingKnown(experiments.NO_METRIC)
+            raise unknown_values.nothing(reader, METRICS, ids, experiments.NO_METRIC)
         raise click.UsageError(f"no metric: name one{among('', known, 'provio query metrics-of-run lists')}")
     low = experiments.lowest(metric) if low is None else low
-    found = experiments.found(reader, metric, low)
+    found, runs = experiments.found(reader, metric, low)
     most = limit if limit is not None else LIMIT if form == "table" else 0
     shown = found[:most] if most else found
     terminal.out(_best_table(shown) if form == "table" else _best_rows(shown, form))
     if len(shown) < len(found):
         terminal.note(f"and {len(found) - len(shown)} more: --limit 0 shows all")
+    if form == "table":
+        terminal.note("lowest first: --max for the highest" if low else "highest first: --min for the lowest")
+    without = "with settings that are not known"
+    for line in (
+        unknown_values.line(reader, METRICS, ids, runs),
+        unknown_values.line(reader, PARAMETERS, runs, (), (without, "")),
+    ):
+        if line:
+            terminal.note(line)
     return 0
 
 

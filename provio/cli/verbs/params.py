@@ -59,7 +59,8 @@ def command(
     from provio.ask import run_parameters
 
     store = session.reader(None)
-    found = run_parameters.of_runs(store, chosen_runs(store, names, campaign, name, between))
+    ids = chosen_runs(store, names, campaign, name, between)
+    found = run_parameters.of_runs(store, ids)
     rows = run_parameters.ordered(found, sort) if sort else found.rows
     most = limit or (MOST if form == "table" and terminal.width() else len(rows))
     keys = found.keys(everything)
@@ -75,6 +76,8 @@ def command(
         )
     if form == "table" and (note := _equal(found, keys)):
         terminal.note(note)
+    if left_out := run_parameters.left_out(store, ids, found):
+        terminal.note(left_out)
     return 0
 
 
