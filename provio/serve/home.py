@@ -9,7 +9,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from provio.ask import comparison, experiments, run_metrics, run_parameters, runs
+from provio.ask.content import SAME, Contents
+from provio.ask.walk import VERSION
 from provio.base.errors import NothingKnown
+from provio.base.text import moment, size
+from provio.base.turtle import instant_text
 from provio.base.vocab import RUN_BASE
 from provio.graph.lines import bundle_iri
 from provio.store import Confined, Store
@@ -20,6 +24,7 @@ MOST_ROWS = 200  # of a part of a comparison
 FRESH = 30.0  # seconds for which the state of the files is kept
 FACTS = ("command", "name", "campaign", "start", "finish", "end", "host", "folder", "system", "kernel", "cpu", "git",
          "changes", "job")  # fmt: skip
+FILE_PARTS = ("Inputs", "Outputs")
 MADE = "SELECT DISTINCT ?a ?f { ?v prov:wasGeneratedBy ?a ; prov:specializationOf ?f . ?f a provio:File }"
 ENVIRONMENT = """SELECT DISTINCT ?name ?value { <%s> prov:used ?e .
     ?e a provio:Environment ; provio:name ?name ; provio:value ?value }"""
@@ -41,7 +46,7 @@ class Table:
         if not self.rows:
             self._read()
         sort, chosen = request["sort"], set(request["columns"]) or {one["key"] for one in self._usual()}
-        found = sorted(self.rows, key=lambda row: _order(_cell(row, sort)), reverse=request["descending"])
+        found = _sorted(self.rows, sort, request["descending"])
         page = found[request["skip"] : request["skip"] + PAGE]
         shown = [row | {"values": {key: row["values"][key] for key in chosen if key in row["values"]}} for row in page]
         return {
@@ -104,11 +109,11 @@ def _cell(row: Mapping[str, Any], column: str) -> Any:
     return row["values"].get(column) if ":" in column else row.get(column)
 
 
-def _order(value: Any) -> tuple[bool, bool, float, str]:
-    if value is None:
-        return False, False, 0.0, ""
-    no_number, number = comparison.rank(value)
-    return True, no_number, number, str(value)
+def _sorted(rows: list[dict[str, Any]], column: str, descending: bool) -> list[dict[str, Any]]:
+    """Return rows in order of a column; those without a value come last in both directions."""
+    known = [row for row in rows if _cell(row, column) is not None]
+    known.sort(key=lambda row: (*comparison.rank(_cell(row, column)), str(_cell(row, column))), reverse=descending)
+    return known + [row for row in rows if _cell(row, column) is None]
 
 
 class State:
@@ -157,11 +162,23 @@ def reported(store: Store, run: str) -> dict[str, Any]:
 
 
 def compare(store: Store, first: str, second: str) -> dict[str, Any]:
-    """Return where two runs differ: parts with a title, rows of a name and the value on each side (None: there is
-    none), the number of further rows, and that of equal ones."""
+    """Return where two runs differ: their names, and parts with a title, rows of a name and the value on each side
+    (None: there is none), the number of further rows, that of equal ones, and whether a run `recorded` any."""
     sides = [_side(store, run) for run in (first, second)]
-    parts = [_part(title, one, other) for (title, one), other in zip(sides[0].items(), sides[1].values(), strict=True)]
-    return {"runs": [{"run": run, "title": runs.title(store, run)} for run in (first, second)], "parts": parts}
+    contents = Contents(store)
+    contents.load(version for side in sides for title in FILE_PARTS for version in side[title].values())
+    parts = [
+        _part(title, one, other, contents)
+        for (title, one), other in zip(sides[0].items(), sides[1].values(), strict=True)
+    ]
+    heads = [_head(store, run, side["Run"].get("name", "")) for run, side in zip((first, second), sides, strict=True)]
+    return {"runs": heads, "parts": parts}
+
+
+def _head(store: Store, run: str, name: str) -> dict[str, str]:
+    """Return how a run is called: its name, or its command and time."""
+    title = runs.title(store, run)
+    return {"run": run, "name": name or title, "title": f"{name}: {title}" if name else title}
 
 
 def _side(store: Store, run: str) -> dict[str, dict[str, Any]]:
@@ -180,25 +197,40 @@ def _side(store: Store, run: str) -> dict[str, dict[str, Any]]:
 
 
 def _versions(rows: Iterable[list[str]]) -> dict[str, str]:
-    return {path: version.rpartition("/")[2] for path, version in sorted(rows)}
+    return dict(sorted(rows))
 
 
-def _part(title: str, first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+def _part(title: str, first: Mapping[str, Any], second: Mapping[str, Any], contents: Contents) -> dict[str, Any]:
     found = comparison.differences(first, second)
-    is_files = title in ("Inputs", "Outputs")
-    rows = [
-        [one.key, *(_version(one, side) if is_files else _plain(side) for side in (one.first, one.second))]
-        for one in found[:MOST_ROWS]
-    ]
+    if title in FILE_PARTS:
+        found = [one for one in found if not _is_same(one, contents)]
+        rows = [[one.key, *_versions_text(one, contents)] for one in found[:MOST_ROWS]]
+    else:
+        rows = [[one.key, _plain(one.first), _plain(one.second)] for one in found[:MOST_ROWS]]
     same = len(first.keys() | second.keys()) - len(found)
-    return {"title": title, "rows": rows, "more": len(found) - len(rows), "same": same}
+    recorded = bool(first or second)
+    return {"title": title, "rows": rows, "more": len(found) - len(rows), "same": same, "recorded": recorded}
 
 
 def _plain(value: Any) -> Any:
     return None if value is None else comparison.plain(value)
 
 
-def _version(one: comparison.Difference, side: Any) -> str | None:
-    if side is None:
-        return None
-    return "only here" if one.first is None or one.second is None else "another version"
+def _is_same(one: comparison.Difference, contents: Contents) -> bool:
+    """Return whether two versions have the same content."""
+    if one.first is None or one.second is None:
+        return False
+    return contents.versions(str(one.first), str(one.second)).state == SAME
+
+
+def _versions_text(one: comparison.Difference, contents: Contents) -> list[str | None]:
+    """Return the size and time of the version on each side; on the second also how the contents were compared."""
+    sides = [None if side is None else _version(str(side)) for side in (one.first, one.second)]
+    if sides[0] and sides[1]:
+        sides[1] += f"; {contents.versions(str(one.first), str(one.second)).reason}"
+    return sides
+
+
+def _version(iri: str) -> str:
+    its = VERSION.match(iri)
+    return f"{size(int(its[2]))}, {moment(instant_text(int(its[1])))}" if its else iri.rpartition("/")[2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -64,10 +65,13 @@ def test_the_table_of_runs(site: Site) -> None:
     assert answer["chosen"] == [one["key"] for one in answer["columns"]]
     assert [row["run"] for row in answer["runs"][:2]] == [IDS[61], IDS[60]]
     rows = site.api("table", sort="metric:loss", descending=0, **{"c.metric:loss": ""})["runs"]
-    assert [(row["run"], row["values"]) for row in rows[:3]] == [
-        (IDS[61], {}), (IDS[60], {"metric:loss": 40}), (IDS[59], {"metric:loss": 41}),
+    assert [(row["run"], row["values"]) for row in rows[:2]] == [
+        (IDS[60], {"metric:loss": 40}), (IDS[59], {"metric:loss": 41}),
     ]  # fmt: skip
-    assert rows[1]["wrote"] == 1
+    assert rows[0]["wrote"] == 1
+    for descending in (0, 1):
+        rows = site.api("table", sort="metric:loss", descending=descending, skip=50)["runs"]
+        assert rows[-1]["run"] == IDS[61]  # it has no value
     assert [row["name"] for row in site.api("table", sort="parameter:lr", skip=58)["runs"]] == [
         "train2",
         "train1",
@@ -98,11 +102,34 @@ def test_two_runs_side_by_side(site: Site) -> None:
     assert parts["Metrics"] == ([["loss", 99, 98]], 1)
     assert parts["Environment"] == ([["VIRTUAL_ENV", "/venv1", "/venv0"]], 0)
     assert parts["Inputs"] == ([], 1)
-    assert parts["Outputs"] == ([["/data/1.npy", "only here", None], ["/data/2.npy", None, "only here"]], 0)
+    outputs, same = parts["Outputs"]
+    assert same == 0 and [[path, first is None, second is None] for path, first, second in outputs] == [
+        ["/data/1.npy", False, True], ["/data/2.npy", True, False],
+    ]  # fmt: skip
+    assert re.fullmatch(r"\d+ B, \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", outputs[0][1])
+    assert [one["name"] for one in answer["runs"]] == ["train1", "train2"]
+    assert answer["runs"][0]["title"].startswith("train1: train.py --lr 1 – ")
     assert ["command", "train.py --lr 1", "train.py --lr 2"] in parts["Run"][0]
     assert site.ask("/api/compare?a=none&b=last")[0] == 404
     assert site.ask("/api/compare?a=last")[0] == 400
     assert site.ask("/compare?a=last")[0] == 400
+
+
+def test_files_of_two_runs_are_compared_by_content(tmp_path: Path, shim: Path) -> None:
+    """Equal SHA-256 is equal; others have size and time on both sides. No parameters: not recorded."""
+    project = new_project(tmp_path)
+    project.env["PROVIO_HASH"] = "auto"
+    for text in ("1", "22"):
+        project.watch("sh", "-c", f"rm -f same other; echo x > same; echo {text} > other")
+        project.provio("merge")  # the next run replaces the files
+    with serving(project) as site:
+        answer = site.api("compare", a="last~1", b="last")
+    parts = {part["title"]: part for part in answer["parts"]}
+    assert (parts["Outputs"]["same"], [row[0] for row in parts["Outputs"]["rows"]]) == (1, [f"{project.path}/other"])
+    first, second = parts["Outputs"]["rows"][0][1:]
+    assert first.startswith("2 B, ") and second.startswith("3 B, ") and second.endswith("; another size")
+    assert [parts[title]["recorded"] for title in ("Parameters", "Metrics", "Outputs")] == [False, False, True]
+    assert all(one["name"] == one["title"] and one["name"].startswith("sh -c ") for one in answer["runs"])
 
 
 def test_the_page_of_a_run(site: Site) -> None:
@@ -131,15 +158,20 @@ def test_in_a_browser(site: Site, browser: Browser, size: tuple[int, int]) -> No
     browser.until("document.querySelectorAll('#list tbody input').length === 50")
     assert browser.ask("document.documentElement.scrollWidth <= innerWidth")
     button = "[...document.querySelectorAll('th .sort')].find((one) => one.innerText.startsWith('loss'))"
-    browser.ask(f"{button}.click()")
+    browser.ask(f"({button}.focus(), {button}.click())")
     browser.until("document.querySelector('#list tbody tr').innerText.includes('train1 ') || "
                   "document.querySelector('#list tbody tr').innerText.includes('--lr 1')")  # fmt: skip
+    assert browser.ask("document.activeElement.dataset.focus") == "sort:metric:loss"
+    assert "mark two runs" in str(browser.ask("document.querySelector('#both').title"))
+    assert "train1" in str(browser.ask("document.querySelector('#list tbody tr').innerText"))
     for place in (0, 1):
         browser.ask(f"document.querySelectorAll('#list tbody input')[{place}].click()")
     browser.until("!document.querySelector('#both').disabled")
     browser.ask("document.querySelector('#both').click()")
     browser.until("document.querySelectorAll('#compare h2').length >= 5")
     shown = str(browser.ask("document.querySelector('#compare').innerText"))
-    assert HOSTILE in shown and "0.125" in shown
+    assert HOSTILE in shown and "0.125" in shown and "First" not in shown.replace("First: ", "")
+    heads = browser.ask("[...document.querySelector('#compare thead tr').children].map((one) => one.innerText).join()")
+    assert str(heads).startswith("Name,train")
     assert browser.ask("document.querySelectorAll('main img').length") == 0
     assert browser.complaints() == []

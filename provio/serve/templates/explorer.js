@@ -234,7 +234,7 @@
   /* ---- lists of runs ---- */
   const COLUMNS = [["Started (UTC)", "short"], ["Took", "number"], ["Ended", "short second"], ["Name", "second"], ["Command", ""]];
   const row = (one) => [link(to("run", one.run), text(moment(one.start) || one.run)), seconds(one.seconds), one.end, [one.name, one.campaign].filter(Boolean).join(" · "),
-    link(to("run", one.run), text(one.command))];
+    make("span", {}, make("span", { class: "above" }, text([one.name, one.campaign].filter(Boolean).join(" · "))), link(to("run", one.run), text(one.command)))];
 
   function listed(title, answer, more) {
     show("list");
@@ -291,14 +291,14 @@
       const columns = [...fixed, ...answer.chosen.map((key) => [key, names.get(key), "number"])];
       const head = make("tr", {}, make("th", { scope: "col" }, make("span", { class: "hidden" }, "Compare")), ...columns.map(([key, title, kind]) => {
         const sorted = home.sort === key ? (home.descending ? "descending" : "ascending") : "none";
-        return make("th", { scope: "col", class: kind, "aria-sort": sorted }, make("button", { type: "button", class: "sort", onclick: () => {
+        return make("th", { scope: "col", class: kind, "aria-sort": sorted }, make("button", { type: "button", class: "sort", "data-focus": `sort:${key}`, onclick: () => {
           home.descending = home.sort === key ? !home.descending : true;
           home.sort = key;
           tabled().catch(failed);
         } }, text(title), sorted === "none" ? "" : home.descending ? " ▾" : " ▴"));
       }));
       const body = answer.runs.map((one) => {
-        const box = make("input", { type: "checkbox", "aria-label": `Compare the run ${one.name || one.run}`, value: one.run });
+        const box = make("input", { type: "checkbox", "aria-label": `Compare the run ${one.name || one.run}`, value: one.run, "data-focus": `mark:${one.run}` });
         box.checked = home.marked.has(one.run);
         box.addEventListener("change", () => { if (box.checked) home.marked.add(one.run); else home.marked.delete(one.run); tools(); });
         const [started, took, ended, name, command] = row(one), shown = [started, command, took, ended, name, whole.format(one.wrote)];
@@ -306,15 +306,18 @@
         const cell = (place) => make("td", { class: fixed[place][2] }, shown[place] instanceof Node ? shown[place] : text(shown[place]));
         return make("tr", {}, make("td", { class: "short" }, box), ...shown.map((_, place) => cell(place)), ...values);
       });
-      within("list", ".scroll").replaceChildren(make("table", {}, make("thead", {}, head), make("tbody", {}, ...body)));
-      more.hidden = answer.runs.length >= answer.count;
-      tools();
+      kept(() => {
+        within("list", ".scroll").replaceChildren(make("table", {}, make("thead", {}, head), make("tbody", {}, ...body)));
+        more.hidden = answer.runs.length >= answer.count;
+        tools();
+      });
     }
     function tools() {
-      const both = make("button", { type: "button", id: "both", onclick: () => { location.hash = `#compare=${[...home.marked].map(encodeURIComponent).join(",")}`; } }, "Compare two runs");
+      const both = make("button", { type: "button", id: "both", "data-focus": "both", onclick: () => { location.hash = `#compare=${[...home.marked].map(encodeURIComponent).join(",")}`; } }, "Compare two runs");
       both.disabled = home.marked.size !== 2;
+      if (both.disabled) both.title = `mark two runs in the first column: ${home.marked.size} ${home.marked.size === 1 ? "is" : "are"} marked`;
       const choices = answer.columns.map((one) => {
-        const box = make("input", { type: "checkbox", value: one.key });
+        const box = make("input", { type: "checkbox", value: one.key, "data-focus": `column:${one.key}` });
         box.checked = answer.chosen.includes(one.key);
         box.addEventListener("change", () => {
           home.chosen = box.checked ? [...answer.chosen, one.key].slice(-20) : answer.chosen.filter((key) => key !== one.key);
@@ -324,10 +327,19 @@
         return make("label", {}, box, " ", text(one.name), make("span", { class: "facts" }, ` ${one.kind}`));
       });
       const open = Boolean(within("list", ".doing details[open]"));
-      const details = make("details", open ? { open: "" } : {}, make("summary", {}, "Columns"), make("div", { class: "choices" }, ...choices));
-      within("list", ".doing").replaceChildren(both, ...(choices.length ? [details] : []));
+      const details = make("details", open ? { open: "" } : {}, make("summary", { "data-focus": "columns" }, "Columns"), make("div", { class: "choices" }, ...choices));
+      kept(() => within("list", ".doing").replaceChildren(both, ...(choices.length ? [details] : [])));
     }
     draw();
+  }
+  function kept(change) { // focus and scroll positions stay while parts of the list are replaced
+    const focus = document.activeElement && document.activeElement.dataset.focus;
+    const places = () => [document.querySelector("main"), within("list", ".scroll"), within("list", ".choices")];
+    const before = places().map((one) => one && [one.scrollLeft, one.scrollTop]);
+    change();
+    places().forEach((one, at) => { if (one && before[at]) [one.scrollLeft, one.scrollTop] = before[at]; });
+    const again = focus && within("list", `[data-focus="${CSS.escape(focus)}"]`);
+    if (again) again.focus({ preventScroll: true });
   }
   const rounded = (value) => (typeof value === "number" && !Number.isInteger(value) ? String(Number(value.toPrecision(6))) : value);
 
@@ -335,12 +347,16 @@
     const answer = await fetched("compare", { a: first, b: second || "" });
     show("compare");
     const [one, other] = answer.runs.map((run) => link(to("sums", run.run), text(run.title)));
-    const parts = answer.parts.filter((part) => part.rows.length || part.same).map((part) => {
+    const columns = [["Name"], ...answer.runs.map((run) => [text(run.name)])];
+    const optional = ["Parameters", "Metrics"]; // the others are recorded without the program's help
+    const parts = answer.parts.filter((part) => part.recorded || optional.includes(part.title)).map((part) => {
       const lines = part.rows.map(([name, ...sides]) => [name, ...sides.map((side) => (side === null ? "–" : ["start", "finish"].includes(name) && part.title === "Run" ? moment(side) : rounded(side)))]);
       const equal = `${whole.format(part.same)} equal${part.more ? `, ${whole.format(part.more)} more differ` : ""}`;
-      return [make("h2", {}, part.title, " ", make("span", { class: "facts" }, equal)),
-        part.rows.length ? make("div", { class: "scroll" }, table([[""], ["First"], ["Second"]], lines)) : make("p", { class: "facts" }, "no difference")];
+      return [make("h2", {}, part.title, " ", make("span", { class: "facts" }, part.recorded ? equal : "")),
+        part.rows.length ? make("div", { class: "scroll" }, table(columns.map(([head]) => [typeof head === "string" ? head : head.cloneNode(true)]), lines))
+          : make("p", { class: "facts" }, part.recorded ? "no difference" : "not recorded")];
     });
+    within("compare", "h1").replaceChildren(text(answer.runs.map((run) => run.name).join(" and ")));
     within("compare", ".parts").replaceChildren(make("p", {}, "First: ", one), make("p", {}, "Second: ", other), ...parts.flat());
   }
 
