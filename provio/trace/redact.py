@@ -9,13 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from provio.base import turtle
 from provio.base.records import frozen, pattern
 from provio.interceptors.python import secret_words
-from provio.interceptors.python.secret_words import is_secret, parts_of
+from provio.interceptors.python.secret_words import is_secret, parts_of, words_of
+from provio.interceptors.python.shared_tables import TEXT as WEAK
 from provio.trace.secret_forms import ASSIGNMENTS, MARKS, NUMBERS, OPTION, STATED, SURE, TOKENS, VARIABLE, Form
 from provio.trace.values import TEXT, Value
 
@@ -187,6 +189,12 @@ def _words() -> re.Pattern[str]:
 SECRET = "TOKEN SECRET PASSW PASSPHRASE KEY CREDENTIAL AUTH COOKIE SESSION SIGNATURE PRIVATE".split()
 # Secret words in a variable's name of several words; PWD alone is the current folder.
 PARTS = frozenset("PASS PWD PW PAT JWT SSHPASS".split())
+# Words that make the value of a setting secret if they are the last of its name; those of LAST only a text.
+LAST_SURE = frozenset("pin passcode psk otp jwt".split())
+LAST = frozenset("pw session sessionid".split())
+COUNTS = frozenset("max min num n number total".split())  # before a plural: a number of things
+TEXT_WORDS = frozenset(WEAK)
+DIGITS = "0123456789"
 ARGUMENT = pattern(r"(-{0,2})([A-Za-z][\w.-]*)(=?)(.*)", re.DOTALL)
 QUOTES = "\"'`"
 NUMBER_TYPES = frozenset("integer decimal double".split())
@@ -284,10 +292,16 @@ class Redaction:
         return self._is_secret(name, bool(usual))
 
     def setting(self, name: str, value: str, number: bool = False) -> str:
-        """Return the value of a setting, redacted if any part of its dotted name is a secret's; a `number` is a secret
-        only if the name certainly is one."""
-        secret = any(self._is_secret(part, is_secret(part, value, number)) for part in parts_of(name))
-        return REDACTED if value and secret else self.text(value)
+        """Return the value of a setting, redacted if a part of its dotted name, or two parts together (`api.key`), are
+        a secret's; a `number` is a secret only if the name certainly is one."""
+        return REDACTED if value and self._is_secret_setting(name, value, number) else self.text(value)
+
+    def _is_secret_setting(self, name: str, value: str, number: bool) -> bool:
+        parts = [part for part in parts_of(name) if not part.strip("[]").isdecimal()]  # not the places in a list
+        joined = [f"{one}_{other}" for one, other in pairwise(parts)]
+        own = _is_last_secret(parts[-1], number) if parts else False
+        secret = any(self._is_secret(part, _is_secret_key(part, value, number)) for part in (*parts, *joined))
+        return secret or (own and self._is_secret(parts[-1], own))
 
 
 def without_passwords(text: str) -> str:
@@ -362,6 +376,23 @@ def _command_line(redaction: Redaction, encoded: str) -> str:
     from provio.trace.decode import decode_argv  # slow to import; a recording has not loaded it
 
     return turtle.encode_argv(redaction.arguments(decode_argv(encoded)))
+
+
+def _is_secret_key(name: str, value: str, number: bool) -> bool:
+    """Return whether a part of a setting's name is a secret's, also as a plural (`tokens`) or with a number at its end
+    (`password2`)."""
+    words = [word.rstrip(DIGITS) or word for word in words_of(name)]
+    if words and words[0] not in COUNTS and words[-1].removesuffix("s") in TEXT_WORDS:
+        words[-1] = words[-1].removesuffix("s")
+    simple = "_".join(words)
+    return is_secret(name, value, number) or (simple != "pass" and is_secret(simple, value, number))
+
+
+def _is_last_secret(name: str, number: bool) -> bool:
+    """Return whether the last word of a name is that of a secret only there: `pin`, `user_pw`, `session`."""
+    words = [word.rstrip(DIGITS) or word for word in words_of(name)]
+    last = words[-1] if words else ""
+    return last in LAST_SURE or (last in LAST and (not number or (last == "pw" and len(words) > 1)))
 
 
 def _is_secret_option(name: str, value: str = "") -> bool:

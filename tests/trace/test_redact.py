@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import Project
@@ -178,6 +180,56 @@ def test_settings_add_and_remove_secret_names() -> None:
     found = Redaction(add=("*_pin", "plain"), keep=("monkey*", "plain"))
     values = {name: found.variable(name, "v") for name in ("CARD_PIN", "PLAIN", "MONKEY_ISLAND", "A_KEY", "HOME")}
     assert values == {"CARD_PIN": REDACTED, "PLAIN": "v", "MONKEY_ISLAND": "v", "A_KEY": REDACTED, "HOME": "v"}
+
+
+NESTED_SECRETS = [
+    "tokens.prod", "api.key", "api.key.prod", "keys.api.key", "session", "user.session", "password2", "pin", "card_pin",
+    "user_pw", "auth.0", "db.pass", "db_pass2", "secret.any.thing", "passwords.0", "cookies", "api_key2", "apiKeys.x",
+    "jwt", "headers.Authorization", "[0].token", "Token1", "storage.access.keys",
+]  # fmt: skip
+NO_SECRETS = [
+    "lr", "key", "sort.key", "max_tokens", "tokenizer", "pinned", "opinion", "spin", "session_id", "n_tokens",
+    "model.layers.0.width", "primary.key", "monkey.island", "pin_memory", "pw_cutoff", "keys.0", "author", "",
+]  # fmt: skip
+
+
+def test_names_of_nested_settings() -> None:
+    """A secret's word in any part of the name, in two parts together, as a plural, with a number."""
+    found = Redaction()
+    assert [name for name in NESTED_SECRETS if found.setting(name, "hunter2") != REDACTED] == []
+    assert [name for name in NO_SECRETS if found.setting(name, "3" * 2) != "33"] == []
+    numbers = ["tokens.prod", "n_tokens", "session", "pw", "token2", "api.key"]
+    assert [name for name in numbers if found.setting(name, "12", number=True) != "12"] == []
+    assert [name for name in ("pin", "password2", "user_pw") if found.setting(name, "12", True) != REDACTED] == []
+    kept = Redaction(keep=("api_key", "pin", "tokens"))
+    assert [name for name in ("api.key", "pin", "tokens.x") if kept.setting(name, "v") != "v"] == []
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("name", ["config.json", "config.yaml", "config.toml"])
+def test_secrets_in_a_parameter_file_are_not_recorded(project: Project, name: str) -> None:
+    """Neither in `.provio` nor in an answer."""
+    names = ["lr", *(one for one in NESTED_SECRETS if "[" not in one and ".0" not in one)]
+    if name.endswith("toml"):
+        lines = [f'x{number}.{one} = "hunter2x{number}"' for number, one in enumerate(names)]
+    else:
+        lines = [json.dumps({f"x{number}": _nested(one, f"hunter2x{number}") for number, one in enumerate(names)})]
+    if name.endswith("yaml"):
+        pytest.importorskip("yaml")
+    (project.path / name).write_text("\n".join(lines), encoding="utf-8")
+    project.provio("run", "--quiet", "--", "cat", name)
+    json_too = [["params", "last"], ["show", "last"], ["lineage", name]]
+    answers = [["export", "--as", "ttl"], *json_too, *([*answer, "--as", "json"] for answer in json_too)]
+    texts = [project.provio(*answer).stdout for answer in answers]
+    texts += [path.read_bytes().decode("latin-1") for path in project.path.glob(".provio/**/*") if path.is_file()]
+    found = {match[0] for text in texts for match in re.finditer("hunter2x[0-9]+", text)}
+    assert found == {"hunter2x0"}  # of `lr`
+    assert "x1.tokens.prod" in texts[0]
+
+
+def _nested(name: str, value: str) -> dict[str, Any]:
+    first, _, rest = name.partition(".")
+    return {first: _nested(rest, value) if rest else value}
 
 
 @pytest.mark.integration
