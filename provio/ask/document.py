@@ -85,6 +85,7 @@ class Node(TypedDict):
     changed: NotRequired[str]
     failed: NotRequired[str]
     stale: NotRequired[str]
+    settings: NotRequired[list[str]]
     version: NotRequired[int]
     checkpoints: NotRequired[list[SavedAs]]
     files: NotRequired[int]
@@ -169,8 +170,8 @@ class LineageDocument(TypedDict):
     paths from a target to its roots (forward: to the final products), as lists of nodes; `ways` is their number.
     `asOf`: the time of the answer if runs are in progress. `stale`: the reasons of each stale product.
     `runs`: the command line of each run, encoded like `argv`; JSON does not contain it.
-    Only pages contain `runNames` and `previews` (both by IRI), `stale` of a node (the reason), and `unmarked` (why
-    there is none).
+    Only pages contain `runNames` and `previews` (both by IRI), `stale` of a node (the reason), `changed` of inputs that
+    are no targets, the `settings` of a configuration, and `unmarked` (why no file is marked as stale).
     `code`: there are no roots, but there are with `--code`. `limits`: why something may be stale, or there may be a
     root, that was not found. `notes`: the notes of users about the nodes and their runs, if there are any.
     """

@@ -1,5 +1,6 @@
 """Marks of a graph for people. In: a lineage document and a store. Out: the same document, in which failed steps and
-their files have `failed`, stale files `stale`, and `runNames` names the runs of its steps.
+their files have `failed`, stale files `stale`, their inputs that are not as recorded `changed`; configurations have all
+their `settings`, and `runNames` names the runs of the steps.
 """
 
 from __future__ import annotations
@@ -8,13 +9,18 @@ import os
 import shlex
 
 from provio.ask import failures, run_uses
-from provio.ask.document import ACTIVITIES, Lineage, LineageDocument, RunName, arguments, stale_reason
+from provio.ask.content import NOT_COMPARED
+from provio.ask.document import ACTIVITIES, Lineage, LineageDocument, Node, RunName, arguments, stale_reason
 from provio.ask.failures import FOUND_NOTHING
-from provio.base.text import cut_end
+from provio.ask.nodes import MOST_SETTINGS, SETTINGS
+from provio.ask.walk import GENERATED
+from provio.base.text import cut_end, moment
+from provio.base.vocab import is_run
 from provio.store import Reader
 
 MOST = 1_000  # files: in more, a search for stale ones takes longer than the page itself
 LONGEST = 60  # characters of the command line of a run without a name
+CUT = " …"  # the end of a configuration's label that does not have all settings
 RUNS = "SELECT ?r ?name ?start ?argv {{ {} OPTIONAL {{ ?r provio:name ?name }} " \
     "OPTIONAL {{ ?r prov:startedAtTime ?start }} OPTIONAL {{ ?r provio:commandLine ?argv }} }}"  # fmt: skip
 
@@ -23,6 +29,7 @@ def add(reader: Reader, document: LineageDocument) -> None:
     """Add the marks to a document; `unmarked` states why stale files are not marked."""
     failures.mark(reader, document["nodes"], document["edges"])
     _mark_steps(reader, document)
+    _add_settings(reader, document)
     document["runNames"] = _runs(reader, {node["run"] for node in document["nodes"] if "run" in node})
     files = sum(node["type"] == "FileVersion" for node in document["nodes"])
     if "stale" not in document and files > MOST:
@@ -45,16 +52,42 @@ def _mark_steps(reader: Reader, document: LineageDocument) -> None:
             node["failed"] = end
 
 
+def _add_settings(reader: Reader, document: LineageDocument) -> None:
+    """Add all settings to the configurations whose label is cut."""
+    for node in document["nodes"]:
+        if node["type"] == "Configuration" and node["label"].endswith(CUT):
+            rows = reader.rows(SETTINGS % (node["iri"], MOST_SETTINGS))
+            node["settings"] = sorted(f"{row['name']} {row['value']}" for row in rows)
+
+
 def _mark_stale(reader: Reader, document: LineageDocument) -> None:
-    """Mark the files that are not the result of their present inputs, with the first reason."""
+    """Mark the files that are not the result of their present inputs, with the first reason, and these inputs.
+
+    The document of a run has no target file: its products are the targets.
+    """
     from provio.ask.stale import Finder
 
-    found = document["stale"] if "stale" in document else Finder(reader, Lineage(document)).find()
+    made = {edge["subject"] for edge in document["edges"] if edge["predicate"] == GENERATED}
+    if "stale" in document:
+        found = inputs = document["stale"]
+    else:
+        nodes = document["nodes"]
+        if is_run(document["target"]):
+            nodes = [Node(**{**node, "depth": 0}) if node["iri"] in made else node for node in nodes]
+        finder = Finder(reader, Lineage({**document, "nodes": nodes}))
+        found = finder.find()
+        replaced = [one for reasons in finder.reasons.values() for one in reasons if one["input"] not in made]
+        inputs = [*found, *replaced]  # also of products that are no longer there
     folder = os.getcwd()
     reasons = {one["product"]: one for one in reversed(found)}
+    changed = {one["input"]: one for one in inputs if one["reason"] == "changed"}
     for node in document["nodes"]:
         if node["iri"] in reasons:
             node["stale"] = stale_reason(reasons[node["iri"]], folder)
+        if node["iri"] in changed:
+            recorded = f" {moment(node['modified'])}" if "modified" in node else ""
+            content = f" ({NOT_COMPARED})" if "content" in changed[node["iri"]] else ""
+            node.setdefault("changed", f"changed since{recorded}{content}")
 
 
 def _runs(reader: Reader, runs: set[str]) -> dict[str, RunName]:

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 from provio.ask.document import LineageDocument, Note
 from provio.base.text import folded, moment, plural, printable, sortable
-from provio.base.vocab import RUN_BASE, local_name
+from provio.base.vocab import is_run, local_name
 from provio.store import Reader
 
 FEW = 200  # IRIs that are looked up; for more, all notes are read
@@ -52,7 +52,7 @@ def of_runs(reader: Reader) -> dict[str, list[Note]]:
 
 def is_on_run(note: Note) -> bool:
     """Return whether a note is about a run, and not about a Task or a version."""
-    return local_name(note["about"]) == note["about"].removeprefix(RUN_BASE)
+    return is_run(note["about"])
 
 
 def matches(text: str, glob: str) -> bool:

@@ -193,10 +193,11 @@ def _end(row: dict[str, str], reader: Reader) -> str:
 
 
 def title(reader: Reader, run: str) -> str:
-    """Return the title of a run: its command and start time."""
+    """Return the title of a run: its name, if it has one, its command and its start time."""
     row = next(row for row in reader.rows(LISTING) if row["run"] == run)
     command = command_line({"iri": "", "type": "Run", "label": "", "argv": row.get("argv", "")})
-    return f"{cut_path(command, 80)} – {moment(row['start'])}" if "start" in row else command or run
+    words = f"{cut_path(command, 80)} – {moment(row['start'])}" if "start" in row else command or run
+    return f"{row['name']}: {words}" if "name" in row else words
 
 
 LAST = re.compile(r"last(?:~(\d{1,6}))?")

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from provio.ask.document import PIPES, Edge, Lineage, LineageDocument, Node, command_line, first_line
+from provio.ask.document import PIPES, Edge, Lineage, LineageDocument, Node, command_line, first_line, targets
 from provio.ask.housekeeping import between
 from provio.ask.started_as import name
 from provio.base.vocab import PROV
@@ -25,6 +25,10 @@ _INFORMED = (("continuedFrom", 0), ("carriedFrom", 1), ("launchedBy", 2))
 _KEPT = ("wasRevisionOf", "wasDerivedFrom")
 _MOST_EDGES = 10_000
 _LONGEST = 6  # programs of a pipeline that is written out
+# A fork that only starts programs: its edges, those of others to it, and the members that it must not have.
+_FORK = frozenset({"carriedFrom", "wasAssociatedWith"})
+_STARTED = frozenset({"carriedFrom", "launchedBy", "used", "partOf"})
+_OF_ITS_OWN = frozenset({"failed", "source", "task", "rank", "notebook"})
 
 
 class Words(NamedTuple):
@@ -246,6 +250,42 @@ def drawn(document: LineageDocument) -> LineageDocument:
     nodes = [node for node in document["nodes"] if node["iri"] not in left_out]
     temporary = sum(lineage.node[iri]["type"] == "FileVersion" for iri in left_out)
     return {**document, "nodes": nodes, "edges": kept + edges, "hidden": document["hidden"] + temporary}
+
+
+def without_forks(document: LineageDocument) -> LineageDocument:
+    """Return a document without the forks of a program that used and made nothing.
+
+    The forking phase takes their place as the one that started other programs, wrote to a pipe or opened a file for
+    them. Forks that failed, or that someone noted, stay.
+    """
+    lineage = Lineage(document)
+    kept = {*targets(document), *lineage.reasons, *(note["about"] for note in document.get("notes", ()))}
+    instead = {iri: parent for iri in lineage.node if iri not in kept and (parent := _forked_by(lineage, iri))}
+
+    def shown(iri: str) -> str:
+        while iri in instead:  # a fork of a fork; each parent started earlier
+            iri = instead[iri]
+        return iri
+
+    edges = {
+        (edge["subject"], edge["predicate"], shown(edge["object"])): None
+        for edge in document["edges"]
+        if edge["subject"] not in instead and edge["subject"] != shown(edge["object"])
+    }
+    nodes = [node for node in document["nodes"] if node["iri"] not in instead]
+    return {**document, "nodes": nodes, "edges": [Edge(subject=s, predicate=p, object=o) for s, p, o in edges]}
+
+
+def _forked_by(lineage: Lineage, iri: str) -> str | None:
+    """Return the first phase that forked a phase, if that is all of a process that used and made nothing."""
+    node = lineage.node[iri]
+    own, near = lineage.outgoing.get(iri, {}).keys(), lineage.incoming.get(iri, {}).keys()
+    if node["type"] != "Phase" or _OF_ITS_OWN & node.keys() or own - _FORK or near - _STARTED or not node.get("argv"):
+        return None
+    parents = [lineage.node[one] for one in lineage.objects(iri, "carriedFrom")]
+    if any(one.get("argv") != node["argv"] or one.get("process") == node.get("process") for one in parents):
+        return None
+    return min(((one.get("start", ""), one["iri"]) for one in parents), default=("", None))[1]
 
 
 def _chain(programs: Sequence[str]) -> Iterable[tuple[int, int]]:

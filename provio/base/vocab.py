@@ -99,6 +99,11 @@ def local_name(iri: str) -> str:
     return iri[max(iri.rfind("#"), iri.rfind("/")) + 1 :]
 
 
+def is_run(iri: str) -> bool:
+    """Return whether an IRI names a run, and not a part of one."""
+    return iri.removeprefix(RUN_BASE) == local_name(iri)
+
+
 def header() -> str:
     """Return the C header: one macro per term, so that a misspelt term does not compile."""
     lines = [f'#define TERM_{term} ":{term}"' for term in sorted(vocabulary().terms)]

@@ -7,7 +7,7 @@ from itertools import pairwise
 from documents import RUN, document, edge, file, phase, program
 
 from provio.ask.document import Edge, LineageDocument, Node
-from provio.ask.works import drawn
+from provio.ask.works import drawn, without_forks
 from provio.render import dot, paths, tree
 
 START, END = "2026-11-20T08:00:00.000000Z", "2026-11-20T08:00:01.000000Z"
@@ -171,3 +171,32 @@ def test_a_target_below_another_one_is_no_tree_of_its_own() -> None:
     made = pipeline()
     raw, out = made["nodes"][0]["iri"], made["nodes"][1]["iri"]
     assert shown({**made, "target": raw, "targets": [raw, out]}).count("raw  9 B") == 1
+
+
+def fork(number: int, parent: Node, **more: object) -> tuple[Node, Edge]:
+    made = process(number, "sh", "sh%20all.sh", **more)
+    return made, edge(made, "carriedFrom", parent)
+
+
+def test_a_fork_that_only_starts_programs_is_left_out() -> None:
+    """Also a fork of a fork. One stays that read, made or failed, that read a pipe, or has a note or a gap."""
+    raw, out, log = (file(f"/d/{name}") for name in ("raw", "out", "log"))
+    shell, sort = process(1, "sh", "sh%20all.sh"), process(9, "sort", "sort raw")
+    plain, of_plain = fork(2, shell)
+    nested, of_nested = fork(3, plain)
+    writer, of_writer = fork(4, shell)
+    failed, of_failed = fork(5, shell, failed="exit 3")
+    reader, of_reader = fork(6, shell)
+    noted, of_noted = fork(7, shell)
+    other = process(8, "sh", "sh%20other.sh")
+    edges = [of_plain, of_nested, of_writer, of_failed, of_reader, of_noted, edge(other, "carriedFrom", shell)]
+    edges += [edge(sort, "launchedBy", nested), edge(sort, "used", raw), edge(out, "wasGeneratedBy", sort)]
+    edges += [edge(log, "wasGeneratedBy", writer), edge(reader, "used", sort), edge(other, "used", plain)]
+    nodes = [raw, out, log, shell, sort, plain, nested, writer, failed, reader, noted, other]
+    note = {"iri": RUN + "note/1", "about": noted["iri"], "time": END, "text": "x"}
+    made = without_forks(document(out, nodes, edges, notes=[note]))
+    assert [node["pid"] for node in made["nodes"] if node["type"] == "Phase"] == [1, 9, 4, 5, 6, 7, 8]
+    assert edge(sort, "launchedBy", shell) in made["edges"] and edge(other, "used", shell) in made["edges"]
+    gone = {plain["iri"], nested["iri"]}
+    assert not [one for one in made["edges"] if {one["subject"], one["object"]} & gone]
+    assert without_forks(document(plain, nodes, edges))["nodes"].count(plain) == 1

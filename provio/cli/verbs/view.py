@@ -75,10 +75,7 @@ def command(
     gc.disable()  # the process ends before a collection pays off
     drawn = (_of_files if _are_files(arguments) else _of_run)(arguments, {**options})
     _add_marks(drawn, options["level"], preview)
-    if not options["everything"]:
-        from provio.ask import works
-
-        drawn = drawn._replace(document=works.drawn(drawn.document))
+    drawn = drawn._replace(document=_drawn(drawn, options["level"], options["everything"]))
     page, nodes = _page(drawn, options["level"], most).encode(), plural(len(drawn.document["nodes"]), "node")
     if output is None:
         _show_temporary(page, nodes)
@@ -103,16 +100,22 @@ def _add_marks(drawn: Drawn, level: str | None, preview: bool) -> None:
         previews.add(drawn.reader, drawn.document, Redaction(settings.redact_add, settings.redact_keep))
 
 
+def _drawn(drawn: Drawn, level: str | None, everything: bool) -> LineageDocument:
+    """Return the document with its operations, and without pipes and forks unless `everything` is drawn."""
+    from provio.ask import whole_run, works
+
+    document = drawn.document if everything else works.drawn(drawn.document)
+    document.pop("runs", None)
+    if level != "folder":
+        whole_run.add_operations(drawn.reader, document, None if level == "io" else OPERATIONS)
+    return document if everything else works.without_forks(document)
+
+
 def _page(drawn: Drawn, level: str | None, most: int) -> str:
-    from provio.ask import whole_run
     from provio.render import page
 
-    document = drawn.document
-    document.pop("runs", None)
-    if level == "folder":
-        return page.render(document, drawn.title, most=most)
-    whole_run.add_operations(drawn.reader, document, None if level == "io" else OPERATIONS)
-    return page.render(document, drawn.title, level=level or _first_level(document), most=most)
+    first = "file" if level == "folder" else level or _first_level(drawn.document)
+    return page.render(drawn.document, drawn.title, level=first, most=most)
 
 
 def _first_level(document: LineageDocument) -> str:

@@ -23,9 +23,21 @@ from jinja2 import Environment, FileSystemLoader
 from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
-from provio.ask.document import ACTIVITIES, AGENTS, PARTS, PIPES, LineageDocument, only_launched, stale_reason
+from provio.ask.document import (
+    ACTIVITIES,
+    AGENTS,
+    PARTS,
+    PIPES,
+    LineageDocument,
+    Note,
+    only_launched,
+    stale_reason,
+    targets,
+)  # fmt: skip
+from provio.ask.notes import line
 from provio.base.errors import ProvioError
 from provio.base.text import plural, printable
+from provio.base.vocab import is_run, local_name
 from provio.render.page import compact
 from provio.render.page.compact import packed
 
@@ -148,6 +160,8 @@ def check_offline(page: str) -> None:
 TEMPLATES: Final = Path(__file__).parent / "templates"
 FEW: Final = 2_000  # up to this number, the page contains the nodes as readable JSON
 MOST_GAPS: Final = 100
+MOST_NOTES: Final = 3  # the newest ones; the panel has all
+_QUESTIONS: Final = {"backward": "Where it came from", "forward": "Products made from it"}
 _NOUNS: Final = (
     ("file", "file", ""),
     ("process", "step", ""),
@@ -207,7 +221,9 @@ def _kinds(document: LineageDocument) -> Counter[str]:
 
 
 def _words(document: LineageDocument, title: str) -> dict[str, Any]:
-    """Return the text of the page: title, summary, gaps."""
+    """Return the text of the page: title, summary, gaps, notes on the shown runs."""
+    run = local_name(document["target"]) if is_run(document["target"]) else ""
+    notes = [note for note in document.get("notes", ()) if is_run(note["about"])]
     place = {node["iri"]: printable(node["label"]) for node in document["nodes"]}
     gaps = [
         (printable(gap["reason"]), place.get(gap["about"]) or printable(gap["about"]))
@@ -215,12 +231,23 @@ def _words(document: LineageDocument, title: str) -> dict[str, Any]:
     ]
     return {
         "title": printable(title),
-        "question": "Products made from it" if document["direction"] == "forward" else "Where it came from",
+        "tab": printable(f"{title} ({run})" if run else title),
+        "question": f"Run {run}" if run else _QUESTIONS[document["direction"]],
+        "notes": [_note(document, note) for note in notes[: -MOST_NOTES - 1 : -1]],
+        "more_notes": plural(len(notes) - MOST_NOTES, "earlier note") if len(notes) > MOST_NOTES else "",
         "summary": _summary(document, _kinds(document)),
         "changed": printable("; ".join(_changed(document))),
         "gaps": gaps,
         "more_gaps": len(document["gaps"]) - len(gaps),
     }
+
+
+def _note(document: LineageDocument, note: Note) -> tuple[str, str]:
+    """Return the name of a note's run, and the note as text: its time, user and text."""
+    known = document.get("runNames", {}).get(note["about"])
+    name = known["title"] if known else local_name(note["about"])
+    name = "this run" if note["about"] == document["target"] else name
+    return printable(name), printable(" ".join(line(note).split()))
 
 
 def _summary(document: LineageDocument, kinds: Counter[str]) -> list[str]:
@@ -239,5 +266,7 @@ def _summary(document: LineageDocument, kinds: Counter[str]) -> list[str]:
 def _changed(document: LineageDocument) -> list[str]:
     """Return notes about the targets: those that are not the current versions, and the reasons why they are stale."""
     found = dict.fromkeys(f"stale: {stale_reason(one)}" for one in document.get("stale", ()))
-    changed = [node["changed"] for node in document["nodes"] if "changed" in node]
+    wanted = set(targets(document))
+    nodes = (node for node in document["nodes"] if node["iri"] in wanted or node["type"] == "Directory")
+    changed = [node["changed"] for node in nodes if "changed" in node and "changed" not in document]
     return [*([document["changed"]] if "changed" in document else []), *changed, *found]

@@ -28,20 +28,20 @@
       return width;
     }
 
-    // A text cut in the middle to a width, so that a file extension stays visible.
-    fitted(ctx, font, text, room) {
+    // A text cut in the middle to a width, so that a file extension stays visible, or `atEnd`.
+    fitted(ctx, font, text, room, atEnd = false) {
       if (this.measure(ctx, font, text) <= room) return text;
-      const key = font + room + "\n" + text;
+      const key = font + room + atEnd + "\n" + text, head = atEnd ? 1 : 0.6;
       let shown = this.widths.get(key);
       if (shown === undefined) {
         const signs = [...text.slice(0, 400)], ends = text.length > 400 ? [...signs.slice(0, 200), ...text.slice(-200)] : signs;
         let low = 0, high = ends.length;
         while (low < high) {
           const keep = Math.ceil((low + high) / 2);
-          if (ctx.measureText(this.#cut(ends, keep)).width <= room) low = keep;
+          if (ctx.measureText(this.#cut(ends, keep, head)).width <= room) low = keep;
           else high = keep - 1;
         }
-        this.widths.set(key, shown = this.#cut(ends, low));
+        this.widths.set(key, shown = this.#cut(ends, low, head));
       }
       return shown;
     }
@@ -53,7 +53,10 @@
       return texts.map((text, at) => same.get(cut[at]).size > 1 ? different(text, [...same.get(cut[at])]) : cut[at]);
     }
 
-    #cut(signs, keep) { return [...signs.slice(0, Math.ceil(keep * 0.6)), "…", ...signs.slice(signs.length - Math.floor(keep * 0.4))].join(""); }
+    #cut(signs, keep, head) {
+      const before = Math.ceil(keep * head);
+      return [...signs.slice(0, before), "…", ...signs.slice(signs.length - keep + before)].join("");
+    }
   }
 
   // The part of a text that differs from the others, with a little of what all have in common.

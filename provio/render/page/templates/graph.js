@@ -71,9 +71,23 @@
         if (!texts.includes(text)) this.given.notes.set(note.about, [...texts, text]);
       }
       this.#know();
+      this.#first();
       this.along = null;
       this.texts = [];
     }
+
+    // The first step of each run with a note: it has the mark.
+    #first() {
+      const first = new Map();
+      this.list.forEach((node, at) => {
+        if (this.kinds[at] !== "process" || !this.given.notes.has(node?.run)) return;
+        const known = first.get(node.run);
+        if (!known || (node.start || "~") < (known.start || "~")) first.set(node.run, node);
+      });
+      this.firsts = new Set([...first.values()].flatMap(({ iri, process }) => [iri, process]));
+    }
+
+    isNoted({ iri, task }) { return this.firsts.has(iri) || this.given.notes.has(iri) || this.given.notes.has(task); }
 
     #addNode(node) {
       const at = this.number(node.iri), before = this.list[at];

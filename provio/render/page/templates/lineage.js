@@ -51,7 +51,8 @@ function provioLineage(element, document_, options = {}) {
   const aside = make("aside", { class: "details", "aria-label": "Details", hidden: "" });
   const bar = provioLineage.toolbar({ seek: seek.box, tabs: options.tabs !== false, levels, level, hidden: options.tools === false },
     { tab, level: setLevel, zoom: (by) => picture.zoom(by), fit, fold: foldAll, theme: nextTheme, save });
-  root.append(bar, make("div", { class: "body" }, stage, aside), provioLineage.legend(graph, element.clientWidth > 900 && element.clientHeight > 460), spoken);
+  const legend = provioLineage.legend(graph, element.clientWidth > 900 && element.clientHeight > 460);
+  root.append(bar, make("div", { class: "body" }, stage, aside), legend.box, spoken);
   element.replaceChildren(root);
   const picture = new Picture(stage, { pick: choose, open: toggle, hover });
   const times = new Times(stage, { pick: (iri) => choose(iri) });
@@ -62,7 +63,7 @@ function provioLineage(element, document_, options = {}) {
   // From the document to the picture: the level's nodes and edges are selected, folded, laid out and drawn.
   function redraw(keep) {
     const drawn = folds.visible();
-    picture.show(drawn, arrange, keep);
+    picture.show(drawn, arrange, keep, legend.fill);
     chips.replaceChildren(...folds.openOnes().map((fold) => {
       const one = make("button", { type: "button", title: "Fold again" }, `${fold.name} ×${fold.count.toLocaleString("en")}  ✕`);
       one.addEventListener("click", () => toggle(fold.id));

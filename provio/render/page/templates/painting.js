@@ -105,7 +105,7 @@
       this.#text(`${item.kind === "program" ? 500 : 600} 14px ${looks.face}`, node.label, x, item.second ? node.y - 8 : node.y, Infinity);
       if (item.second) {
         if (!item.target) ctx.fillStyle = looks["--quiet"];
-        this.#text(`11px ${looks.face}`, item.second, x, node.y + 10, room);
+        this.#text(`11px ${looks.face}`, item.second, x, node.y + 10, room, item.kind === "declared");
       }
       if (node.many) this.#badge(`×${node.many.toLocaleString("en")}`, left + width + 4, top - 6, line);
       let at = left + 4;
@@ -151,9 +151,9 @@
       ctx.stroke();
     }
 
-    #text(font, text, x, y, room) {
+    #text(font, text, x, y, room, atEnd = false) {
       this.ctx.font = font;
-      this.ctx.fillText(this.letters.fitted(this.ctx, font, text, room), x, y);
+      this.ctx.fillText(this.letters.fitted(this.ctx, font, text, room, atEnd), x, y);
     }
   }
 

@@ -32,9 +32,11 @@
     get ctx() { return this.canvas.getContext("2d", { alpha: false }); }
 
     // `keep`: true: keep the position of the picture; an id: keep the position of this item; false: show everything.
-    show(drawn, arrange, keep) {
+    // `taken`: called with the drawn nodes and edges before they are laid out: it may change the room.
+    show(drawn, arrange, keep, taken) {
       const old = typeof keep === "string" ? this.nodes.find((node) => node.id === keep) || this.nodes.find((node) => keep.startsWith(node.id)) : null;
       this.#take(drawn);
+      taken(this.nodes, this.edges);
       const light = new Set(this.nodes.flatMap(({ item }, at) => item.kind === "program" && !item.target ? [at] : []));
       const room = [Math.max(300, this.stage.clientWidth - 40), Math.max(200, this.stage.clientHeight - 60)], ends = this.edges.map(({ from, to }) => [from, to]);
       const layout = arrange(this.nodes.map((node) => [node.width, node.height]), ends, light, room);
@@ -47,6 +49,7 @@
       else if (old) {
         const now = this.nodes.find((node) => node.id === keep) || this.nodes.find((node) => node.id.startsWith(keep));
         if (now) { this.at.x += (old.x - now.x) * this.at.scale; this.at.y += (old.y - now.y) * this.at.scale; }
+        this.moved = true;
       }
       this.draw();
     }
@@ -66,7 +69,7 @@
 
     #sized(item, label) {
       const { face } = provioLineage.looks(this.stage), { ctx, letters } = this, stands = item.node?.type === "Fold";
-      const name = letters.measure(ctx, `600 14px ${face}`, label), second = Math.min(letters.measure(ctx, `11px ${face}`, item.second), 180);
+      const name = letters.measure(ctx, `600 14px ${face}`, label), second = Math.min(letters.measure(ctx, `11px ${face}`, item.second), item.kind === "declared" ? 300 : 180);
       return { id: item.id, item, label, width: Math.max(64, name, second) + 26 + (item.fold || stands ? 16 : 0),
         height: item.kind === "program" && !item.second ? 30 : HEIGHT, many: stands ? item.node.count : item.fold ? item.count : 0 };
     }
