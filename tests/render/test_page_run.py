@@ -179,7 +179,7 @@ def test_a_configuration_shows_its_values(browser: Browser, project: Project) ->
 
 
 def test_forks_that_opened_nothing_are_left_out(browser: Browser, project: Project) -> None:
-    """What they started was started by the shell; `--all` shows them. The data stay the same."""
+    """The shell takes their place; `--all` shows them. The data stay the same."""
     (project.path / "a").write_text("1\n")
     (project.path / "all.sh").write_text("x=$(echo hi)\ncp a b\n(cat b; echo $x) > c\nsort < c > d\n")
     project.provio("run", "--quiet", "--", "bash", "all.sh")
