@@ -17,6 +17,7 @@ from provio.base.errors import NothingKnown
 from provio.base.text import plural
 from provio.base.vocab import RUN_BASE
 from provio.store import Reader, Store
+from provio.system import installation
 from provio.trace.run_facts import PARAMETERS
 
 if TYPE_CHECKING:
@@ -193,4 +194,6 @@ def _nothing(store: Store, wanted: Wanted, notes: list[str]) -> NothingKnown:
     remedy = "provio runs lists the runs" if wanted.what is None or wanted.is_file else "a part of a name is enough"
     if wanted.what is not None and not wanted.is_file and _is_package(store, wanted.what):
         remedy = f"it is a package that runs used: provio find --package {shlex.quote(wanted.what)}"
+    if wanted.attributes:
+        remedy = f"metadata of HDF5, NetCDF and pictures need the extra `metadata`: {installation.install('metadata')}"
     return suggestions.nothing_known_of(store, f"{where}{''.join(f'; {note}' for note in notes)}", remedy)

@@ -12,6 +12,7 @@ from urllib.parse import unquote, unquote_to_bytes
 
 from provio.ask.document import PIPES, Edge, Node
 from provio.ask.walk import CONFIGURATION, NOISE, Nodes, Properties
+from provio.base.text import cut_list
 from provio.base.turtle import path_iri
 from provio.base.vocab import NS, PROV, RDF, class_name, local_name
 from provio.lineage.identity import without_task
@@ -35,7 +36,7 @@ def configuration_summary(reader: Reader, iri: str, title: str) -> str:
     settings = sorted(f"{row['name']} {row['value']}" for row in reader.rows(SETTINGS % (iri, MOST_SETTINGS)))
     text = f"{title}: {', '.join(settings[:SHOWN])}" if settings else title
     text = " ".join(text.split())
-    return text[: WIDTH - 2] + " …" if len(text) > WIDTH else text + " …" if settings[SHOWN:] else text
+    return cut_list(text, WIDTH) if len(text) > WIDTH else text + " …" if settings[SHOWN:] else text
 
 
 SINGLE = {

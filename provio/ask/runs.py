@@ -18,7 +18,19 @@ from provio.ask.incomplete import Rows
 from provio.ask.nodes import configuration_summary, configuration_title
 from provio.ask.suggestions import STATED
 from provio.base.errors import NothingKnown
-from provio.base.text import cut_end, cut_path, duration, folded, moment, plural, printable, seconds, size, sortable
+from provio.base.text import (
+    cut_end,
+    cut_list,
+    cut_path,
+    duration,
+    folded,
+    moment,
+    plural,
+    printable,
+    seconds,
+    size,
+    sortable,
+)
 from provio.base.times import Between
 from provio.base.vocab import RUN_BASE
 from provio.store import Reader
@@ -296,8 +308,9 @@ def show(reader: Reader, run: str, width: int | None = None, unicode: bool = Tru
     lines += notes.lines((value for column, value, _ in rows if column == "note"), width, unicode)
     lines += listed(rows, ("job", "gap", "concluded", "process", "ranks", "task", *DECLARATION_TITLES, *FILES), fold)
     printed = (printable(line, unicode) for line in lines)
+    cut = {"process": cut_end, "config ": cut_list}
     return "".join(
-        (cut_end(line, width, unicode) if width and line.startswith("process") else line) + "\n" for line in printed
+        (cut[line[:7]](line, width, unicode) if width and line[:7] in cut else line) + "\n" for line in printed
     )
 
 

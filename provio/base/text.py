@@ -60,6 +60,17 @@ def cut_end(text: str, room: int, unicode: bool = True) -> str:
     return _head(text, room - len(mark)) + mark
 
 
+def cut_list(text: str, room: int, unicode: bool = True) -> str:
+    """Return a list `title: name value, name value` in at most `room` columns, cut after a value; if not even the first
+    fits, within it."""
+    if columns(text) <= room:
+        return text
+    mark = " …" if unicode else " ..."
+    kept = _head(text, room - len(mark) + 2)  # with the `, ` that follows
+    whole = kept.rpartition(", ")[0]
+    return whole + mark if whole else cut_end(text, room, unicode)
+
+
 def fit(text: str, facts: str, room: int, unicode: bool, path: bool) -> tuple[str, str]:
     """Return a printable text (a path is cut in the middle) and facts to show after it, in at most `room` columns."""
     text, facts = printable(text, unicode), printable(facts, unicode)

@@ -11,7 +11,7 @@ from provio.ask.document import LONGEST_LINE, PIPES, arguments, command_line, lo
 from provio.ask.notes import is_on_run, line, newest
 from provio.ask.started_as import OF_SNAKEMAKE, is_kernel
 from provio.ask.walk import CONFIGURATION
-from provio.base.text import duration, folded, moment, plural, printable, shorter_path, size
+from provio.base.text import cut_list, duration, folded, moment, plural, printable, shorter_path, size
 from provio.render import records
 from provio.render.json import dumped
 
@@ -50,6 +50,8 @@ def render(
         parts = [printable(value, unicode)] if value else []
         if value and width is not None and title in CUT:
             parts = folded(parts[0], max(width - 10, 20), unicode, most=CUT[title])
+        elif value and width is not None and title == "params":
+            parts = [cut_list(parts[0], max(width - 10, 20), unicode)]
         lines += [f"{name:9} {part}" for name, part in zip_longest([fact] if parts else [], parts, fillvalue="")]
     return "".join(line + "\n" for line in lines)
 

@@ -141,7 +141,8 @@ for name, site in (("a.h5", "Lofoten"), ("b.h5", "Bergen")):
     assert names(found(project, "--attribute", "site=Bergen", "--attribute", "rate=25e-1")) == ["b.h5"]
     assert names(found(project, "a.*", "--attribute", "rate")) == ["a.h5"]
     for wrong in ("rate=3", "ate=2.5", "site=bergen"):
-        assert "has these attributes" in project.provio("find", "--attribute", wrong, code=3).stderr
+        said = project.provio("find", "--attribute", wrong, code=3).stderr
+        assert "has these attributes" in said and "[metadata]" in said
     assert len(provio.open(project.path).find(attributes={"site": "Bergen"})) == 1
 
 

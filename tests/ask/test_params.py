@@ -77,7 +77,7 @@ def test_only_what_differs(sweep: Project) -> None:
         {"batch": 10, "lr": 0.5}, {"batch": 100, "lr": 0.01},
     ]  # fmt: skip
     note = sweep.provio("params", "--campaign", "sweep").stderr
-    assert note == "2 are equal in all rows of a program: --all shows all\n"
+    assert note == "2 parameters are equal in all rows and not shown: --all shows them\n"
     assert [*of(sweep, "params", "train1")[0]["parameters"]] == ["args.name", "batch", "lr", "seed"]  # type: ignore[misc]
     assert of(sweep, "params", "--run", "train1") == of(sweep, "params", RUNS[1])
 

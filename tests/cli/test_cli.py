@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import terminals
 from conftest import ROOT, Project, give_away, provio_command
 
 from provio.cli import verbs
@@ -232,6 +233,39 @@ def test_runs_and_show(recorded: Project) -> None:
 
 
 @pytest.mark.integration
+def test_runs_with_a_campaign_fit_80_columns(recorded: Project) -> None:
+    """The campaign is left out before an id or a time is cut: an id must be copied."""
+    for name in ("a-long-campaign-2026", "another-campaign-2026"):
+        recorded.provio("run", "--quiet", "--campaign", name, "--name", f"the-run-of-{name}", "--", "true")
+    wide = terminals.on_a_terminal(recorded, "runs", columns=200).decode()
+    assert "campaign" in wide.splitlines()[0]
+    lines = terminals.on_a_terminal(recorded, "runs", columns=80).decode().splitlines()
+    ids = [row["run"] for row in json.loads(recorded.provio("runs", "--as", "json").stdout)]
+    assert "campaign" not in lines[0] and max(map(len, lines)) <= 80
+    for line, run in zip(lines[2:], ids, strict=False):
+        short, day, time = line.split()[:3]
+        assert run.startswith(short) and re.fullmatch(r"\d{4}-\d\d-\d\d", day) and re.fullmatch(r"\d\d:\d\d", time)
+
+
+def test_an_empty_list_of_relocations(recorded: Project) -> None:
+    assert recorded.provio("relocate").stderr == "no relocations\n"
+
+
+def test_long_notes_and_parameters_fit_the_terminal(recorded: Project) -> None:
+    """A note continues on next lines, whole; a list of parameters ends with a value."""
+    text = " ".join(f"word{n}" for n in range(60))
+    recorded.provio("note", "last", text)
+    shown = terminals.on_a_terminal(recorded, "note", "last", columns=80).decode().splitlines()
+    assert max(map(len, shown)) <= 80 and " ".join(" ".join(shown[1:]).split()) == text
+    values = "{" + ", ".join(f"'parameter{n}': {n}.25" for n in range(8)) + "}"
+    program = f"import provio; provio.configuration({values}, name='settings-of-this'); open('made', 'w').write('x')"
+    recorded.watch(sys.executable, "-c", program)
+    for call, start in ((("show", "last"), "config "), (("show", "made"), "params ")):
+        lines = terminals.on_a_terminal(recorded, *call, columns=80).decode().splitlines()
+        line = next(line for line in lines if line.startswith(start))
+        assert len(line) <= 80 and re.search(r"parameter\d \d\.25 …$", line)
+
+
 def test_view_writes_one_offline_page(recorded: Project) -> None:
     """A page for a file and one for a run; nothing is fetched; correct under LC_ALL=C."""
     recorded.sh("printf 1 > 'naïve ☃'")

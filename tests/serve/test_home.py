@@ -174,4 +174,9 @@ def test_in_a_browser(site: Site, browser: Browser, size: tuple[int, int]) -> No
     heads = browser.ask("[...document.querySelector('#compare thead tr').children].map((one) => one.innerText).join()")
     assert str(heads).startswith("Name,train")
     assert browser.ask("document.querySelectorAll('main img').length") == 0
+    browser.driver.get(f"{site.url}#sums={IDS[60]}")
+    browser.until("document.querySelectorAll('#sums dl dt').length > 0")
+    facts = str(browser.ask("document.querySelector('#sums dl').innerText"))
+    assert re.search(r"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$", facts, re.M) and "concluded" not in facts
+    assert not re.search(r"\dT\d\d:", facts)
     assert browser.complaints() == []

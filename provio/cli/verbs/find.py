@@ -15,8 +15,10 @@ from provio.cli.verbs import FORMS, Count, Form, runs_options, stoppable, store_
 @click.argument("what", metavar="[TEXT|FILE]", required=False)
 @click.option("--sha256", metavar="H", help="Files with this SHA-256.")
 @click.option("--attribute", "attributes", multiple=True, metavar="NAME[=VALUE]", help="Files with this metadata.")
-@click.option("--param", "setting", multiple=True, metavar="NAME[=VALUE]", help="In runs with this parameter.")
-@click.option("--package", "packages", multiple=True, metavar="NAME[==VERSION]", help="In runs that used this package.")
+@click.option("--param", "setting", multiple=True, metavar="NAME[=VALUE]", help="Only in runs with this parameter.")
+@click.option(
+    "--package", "packages", multiple=True, metavar="NAME[==VERSION]", help="Only in runs that used this package."
+)
 @click.option("--run", metavar="RUN", help="In this run.")
 @runs_options
 @click.option("--all", "everything", is_flag=True, help="List system files too.")

@@ -70,14 +70,17 @@ def command(what: str, text: tuple[str, ...], kind: Kind | None, remove: int | N
 
 
 def _listed(found: list[Note], form: str) -> str:
-    from provio.base.text import moment, printable
+    from provio.base.text import columns, folded, moment, printable
     from provio.render import records
 
     if form != "table":
         rows = ([at, one["time"], one.get("user"), one["text"]] for at, one in enumerate(found, 1))
         return records.render("note", rows, form)
-    unicode, page = terminal.unicode(), []
+    unicode, width, page = terminal.unicode(), terminal.width(), []
     for at, one in enumerate(found, 1):
         page.append(f"{at}  {moment(one['time'])}  {printable(one.get('user', ''), unicode)}".rstrip())
-        page += [f"   {printable(line, unicode)}".rstrip() for line in one["text"].splitlines()]
+        for line in one["text"].splitlines():
+            text = printable(line, unicode)
+            parts = [text] if width is None else folded(text, max(width - 3, 20), unicode, most=columns(text) + 1)
+            page += [f"   {part}".rstrip() for part in parts]
     return "".join(line + "\n" for line in page)

@@ -30,7 +30,7 @@ MOST = 100  # rows on a terminal
 @click.option("--as", "form", cls=Form, type=FORMS, default="table", show_default=True)
 @click.option("--all", "everything", is_flag=True, help="Show the parameters that are equal in all rows too.")
 @click.option("--sort", metavar="COLUMN", help="Sort by this parameter or column, the largest value last.")
-@click.option("--limit", type=Count(min=1), help="Only the last rows [default: 100 on a terminal, otherwise all].")
+@click.option("--limit", type=Count(min=0), help="Only the last rows; 0: all [default: 100 on a terminal].")
 @run_names
 @runs_options
 @store_option
@@ -62,7 +62,7 @@ def command(
     ids = chosen_runs(store, names, campaign, name, between)
     found = run_parameters.of_runs(store, ids)
     rows = run_parameters.ordered(found, sort) if sort else found.rows
-    most = limit or (MOST if form == "table" and terminal.width() else len(rows))
+    most = len(rows) if limit == 0 else limit or (MOST if form == "table" and terminal.width() else len(rows))
     keys = found.keys(everything)
     if form == "table":
         from provio.ask import runs
@@ -82,8 +82,13 @@ def command(
 
 
 def _equal(found: Table, keys: list[str]) -> str:
+    from provio.base.text import plural
+
     count = len(found.every) - len(keys)
-    return f"{count:,} {'is' if count == 1 else 'are'} equal in all rows of a program: --all shows all" if count else ""
+    if not count:
+        return ""
+    are, them = ("is", "it") if count == 1 else ("are", "them")
+    return f"{plural(count, 'parameter')} {are} equal in all rows and not shown: --all shows {them}"
 
 
 def _rows(rows: list[Row], keys: list[str], form: str) -> str:

@@ -35,7 +35,10 @@ def command(old: str | None, new: str | None) -> int:
     if old is None or new is None:
         if old is not None:
             raise click.UsageError("give both places: provio relocate OLD NEW")
-        for one in moves.relocations(home.path):
+        known = moves.relocations(home.path)
+        if not known:
+            terminal.note("no relocations")
+        for one in known:
             terminal.out(f"{_show(one.old)} → {_show(one.new)}\n")
         return 0
     before, after = (os.path.abspath(os.fsencode(place)) for place in (old, new))

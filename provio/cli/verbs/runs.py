@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from provio.ask.document import Note
 
 MOST = 100  # runs shown on a terminal
+LEAST = 20  # columns of a command that stay
 
 Row = dict[str, str | int | float | None]
 COLUMNS = ("start", "seconds", "end", "name", "campaign", "size", "files", "command")
@@ -129,9 +130,33 @@ def _table(found: list[Row], enough: int, width: int | None, notes: dict[str, st
     every = [{"notes": "command", "command": "note"}.get(name, name) for name in records.TABLES["runs"].names]
     always, wide = ("run", "start", "seconds", "end", "command"), ("size", "files")
     names = [name for name in every if name in always or (_any(cells, name) and not (narrow and name in wide))]
+    if width is not None:
+        names = _fit(cells, names, width)
     lines = [[row[name] for name in names] for row in cells]
     header = [TITLES.get(name, name) for name in names]
     return table.align(header, lines, width=width, unicode=terminal.unicode(), right={TITLES["files"]})
+
+
+def _fit(cells: list[dict[str, str]], names: list[str], width: int) -> list[str]:
+    """Cut texts, and leave out the campaign, so that ids and times stay whole: an id is to be copied."""
+    from provio.base.text import columns, cut_end, printable
+
+    unicode = terminal.unicode()
+    room = {name: max(columns(printable(text, unicode)) for text in (name, *(row[name] for row in cells)))
+            for name in names}  # fmt: skip
+    texts: list[str] = [name for name in ("command", "note", "name") if name in room]
+
+    def least() -> int:
+        return sum(min(each, LEAST) if name in texts else each for name, each in room.items()) + 2 * len(room) - 2
+
+    if least() > width:
+        room.pop("campaign", None)
+    texts += ["campaign"] * ("campaign" in room)
+    while sum(room.values()) + 2 * len(room) - 2 > width and max(room[name] for name in texts) > 6:
+        room[max(texts, key=lambda name: room[name])] -= 1
+    for row in cells:
+        row.update({name: cut_end(printable(row[name], unicode), room[name], unicode) for name in texts})
+    return [*room]
 
 
 def _any(cells: list[dict[str, str]], name: str) -> bool:

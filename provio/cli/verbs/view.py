@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 OF_FILES = ("at", "run", "forward", "depth", "until", "roots", "stale")
 LEVELS = Choice(["folder", "file", "dataset", "process", "io"])  # process and io: aliases of --steps
 FOLDED = "Above this number, fold nodes by folder, program and rank."
-PREVIEW = "Include small pictures and the first rows of small tables."
+PREVIEW = "Include small pictures, and the first rows or lines of tables, texts and JSON."
 OPERATIONS = 5_000  # operations on files in a page, unless --level io requests more
 
 

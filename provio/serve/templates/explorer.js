@@ -373,7 +373,8 @@
     within("sums", "h1").replaceChildren(text(`Run ${answer.run}`));
     within("sums", ".doing").replaceChildren(make("button", { type: "button", onclick: () => { location.hash = to("run", answer.run); } }, "Graph"));
     const elsewhere = new Set(["configuration", "metric", "note"]); // in tables below
-    const facts = make("dl", {}, ...answer.facts.filter(([what]) => !elsewhere.has(what)).flatMap(([what, value]) => [make("dt", {}, what), make("dd", {}, text(value))]));
+    const facts = make("dl", {}, ...answer.facts.filter(([what]) => !elsewhere.has(what)).flatMap(([what, value]) => [make("dt", {}, what === "concluded" ? "gaps" : what),
+      make("dd", {}, text(["start", "finish"].includes(what) ? moment(value) : value))]));
     const operations = answer.operations.map((one) => [one.operation, one.layer, number(one.calls), number(one.errors), binary(one.bytes_read), binary(one.bytes_written),
       one.nanoseconds === null ? "?" : seconds(one.nanoseconds / 1e9)]);
     const given = [["Notes", answer.notes.map((line) => [line])], ["Parameters", answer.parameters], ["Metrics", answer.metrics], ["Environment", answer.environment]]
