@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from provio.base import turtle
+from provio.base.text import plural
 from provio.base.vocab import NS
 from provio.lineage.model import FOREVER, Conclusions, Version
 from provio.merge import kept, metadata
@@ -48,7 +49,8 @@ class ContentReader:
         self.lacks_library = False
         self.reader = metadata.Reader(everything=request.hashes == ALL)
         self.keeper = kept.Keeper(home, file.name)
-        self.until = time.monotonic() + KEEPING
+        self.seconds, self.unkept = KEEPING, 0  # left for keeping inputs; those not kept because of this limit
+        self.gaps: list[tuple[str, str, str]] = []
         self.left = False  # whether there is more to read, which the next full pass does
 
     def read_values(self, trace: Trace, conclusions: Conclusions, role: str) -> None:
@@ -92,10 +94,15 @@ class ContentReader:
             if not is_input or not 0 < version.facts.size <= self.request.keep or KEPT in known.roles:
                 continue
             self.left |= not self.is_full
-            if not self.is_full or (time.monotonic() > self.until and self.request.hashes != ALL):
+            if not self.is_full:
                 return
+            if self.seconds <= 0 and self.request.hashes != ALL:
+                self.unkept += 1
+                continue
+            start = time.monotonic()
             with contextlib.suppress(content.Unread, OSError):
                 self._keep_version(version, known, trace)
+            self.seconds -= time.monotonic() - start
 
     def _keep_version(self, version: Version, known: Content, trace: Trace) -> None:
         known.sha256 = self.keeper.keep(self._data(version, 0)[1])
@@ -111,16 +118,33 @@ class ContentReader:
             if found.metadata:
                 trace.contents[version.facts.key] = self.new[version.facts.key] = found
 
+    def limits_reached(self, trace: Trace) -> list[tuple[str, str, str]]:
+        """Return the gaps about the files that were not read because of the limits of a run: one for each kind."""
+        limits = f"{metadata.FILES:,} files and {metadata.SECONDS:g} seconds"
+        reasons = {
+            METADATA: (self.reader.unread, f"the metadata of {{}} was not read: a run's limit is {limits}"),
+            KEPT: (self.unkept, f"the content of {{}} was not kept: a run's limit is {KEEPING:g} seconds"),
+        }
+        known = {iri for iri, _, _ in trace.gaps}
+        for kind, (count, reason) in reasons.items():
+            iri = f"{trace.iri}/{self.host}/unread/{kind}"
+            if count and iri not in known:
+                self.gaps.append((iri, trace.iri, reason.format(plural(count, "file"))))
+        return self.gaps
+
     def finish(self, trace: Trace) -> None:
         """Write the contents into the run; remove the request if it is completed."""
         place = next((place for place in folders_of(trace.folder, trace.run) if place.name == self.host), None)
-        if place and self.new:
+        if place and (self.new or self.gaps):
             with contextlib.suppress(OSError):  # a full disk: the request stays
                 self._write(place, trace)
+        if self.request.keep and self.is_full:
+            with contextlib.suppress(OSError):
+                self.keeper.finish()
         if self.hasher:
             self.hasher.finish(trace)
         self.reader.close()
-        if (self.is_full or (self.request.hashes == OFF and not self.left)) and not self.new:
+        if (self.is_full or (self.request.hashes == OFF and not self.left)) and not (self.new or self.gaps):
             self.file.unlink(missing_ok=True)
 
     def _write(self, place: Path, trace: Trace) -> None:
@@ -131,9 +155,10 @@ class ContentReader:
         count = text.count("\n")
         for number, (key, found) in enumerate(self.new.items(), count):
             text += "".join(statements(f"{trace.iri}/{self.host}/content/{number}", key, found))
+        text += "".join(f"<{iri}> a :Gap ; :reason {turtle.literal(reason)} .\n" for iri, _, reason in self.gaps)
         put(place / CONTENTS, text)
         trace.digests.replace((self.host, CONTENTS), text.encode())
-        self.new = {}
+        self.new, self.gaps = {}, []
 
     def _read(self, version: Version, role: str, trace: Trace) -> None:
         """Add the values of one version, or the reason why there are none, to the trace."""

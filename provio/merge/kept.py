@@ -49,26 +49,44 @@ class Keeper:
         import hashlib  # slow to import, and rarely needed
 
         digest = hashlib.sha256(data).hexdigest()
+        with self._open() as folder:
+            self.used = self.used if self.used >= 0 else usage(self.home).bytes
+            if not _is_file(digest, folder):
+                if self.used + len(data) > MOST:
+                    os.close(os.open(FULL, os.O_WRONLY | os.O_CREAT | SAFE, 0o660, dir_fd=folder))
+                    return ""
+                _write(digest, data, folder)
+                self.used += len(data)
+            self._list(digest + "\n", folder)
+        return digest
+
+    def finish(self) -> None:
+        """Note that the inputs of the run were read, also if none is kept. Raises OSError."""
+        with self._open() as folder:
+            self._list("", folder)
+
+    @contextlib.contextmanager
+    def _open(self) -> Iterator[int]:
         with self.home.closed():
             (folder_of(self.home) / "runs").mkdir(parents=True, exist_ok=True)
             with _locked(self.home) as folder:
-                self.used = self.used if self.used >= 0 else usage(self.home).bytes
-                if not _is_file(digest, folder):
-                    if self.used + len(data) > MOST:
-                        os.close(os.open(FULL, os.O_WRONLY | os.O_CREAT | SAFE, 0o660, dir_fd=folder))
-                        return ""
-                    _write(digest, data, folder)
-                    self.used += len(data)
-                with _lists(folder) as lists:
-                    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | SAFE
-                    with open(os.open(self.run, flags, 0o660, dir_fd=lists), "a", encoding="ascii") as file:
-                        file.write(digest + "\n")
-        return digest
+                yield folder
+
+    def _list(self, line: str, folder: int) -> None:
+        with _lists(folder) as lists:
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | SAFE
+            with open(os.open(self.run, flags, 0o660, dir_fd=lists), "a", encoding="ascii") as file:
+                file.write(line)
 
 
 def is_kept(home: Home, digest: str) -> bool:
     """Return whether a content is kept."""
     return _is_file(str(folder_of(home) / digest))
+
+
+def were_read(home: Home, run: str) -> bool:
+    """Return whether the inputs of a run were read to keep them."""
+    return _is_file(str(folder_of(home) / "runs" / run))
 
 
 def content(home: Home, digest: str) -> bytes:

@@ -31,6 +31,7 @@ class Reader:
     everything: bool = False
     files: int = FILES
     seconds: float = SECONDS
+    unread: int = 0  # files that were not read because of these limits
     process: subprocess.Popen[bytes] | None = None
 
     def of(self, version: Version) -> dict[str, str]:
@@ -38,6 +39,9 @@ class Reader:
         limit is reached."""
         for path in filter(None, dict.fromkeys([version.last_name, *version.names.values()])):
             if version.until == FOREVER and self._may_read(path) and _is(path, version):
+                if not self.everything and (self.files <= 0 or self.seconds <= 0):
+                    self.unread += 1
+                    return {}
                 start = time.monotonic()
                 answer = self._ask(os.fsdecode(path))
                 self.files, self.seconds = self.files - 1, self.seconds - (time.monotonic() - start)
@@ -59,8 +63,7 @@ class Reader:
         if not metadata.kind_of(os.fsdecode(path)) or not os.path.isfile(path):
             return False
         found = os.stat(path)
-        within = self.files > 0 and self.seconds > 0 and found.st_blocks * 512 >= found.st_size
-        return self.everything or within
+        return self.everything or found.st_blocks * 512 >= found.st_size
 
     def _ask(self, path: str) -> Answer:
         """Return the child's answer about a file; an empty one if the child does not give one in time."""

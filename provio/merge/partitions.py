@@ -157,6 +157,8 @@ class _RunGraph:
         for member in self.common.members.values():
             member.noise = member.noise and self.common.versions[member.file].noise
         hashed(whole, self.common)
+        if self.partitions.contents:
+            self.common.gaps += self.partitions.contents.limits_reached(whole)
         self.common.gaps += self.common.clocks.gaps()
         self.prepared.open |= cross_run.open_channels(self.common)
         yield from triples(whole, self.identity, self.common, self.facts, of_run=True)

@@ -1,7 +1,7 @@
 """The file `contents.ttl` of a host of a run: the values that its files contained, as they were read after the run.
 
 Each version is a node with its data (`statx`), the roles of its values, and the reason if it could not be read; each
-value is a node that is part of it.
+value is a node that is part of it. A gap states how many files were not read because of a limit.
 """
 
 from __future__ import annotations
@@ -46,6 +46,8 @@ def add(trace: Trace, records: dict[str, Record]) -> None:
                 trace.hashes.setdefault(Facts.of(record).key, Hash(content.sha256, ""))
             content.complete = content.complete and record.get("complete") != "false"
             known[iri] = content
+        elif record.get("a") == "Gap" and "reason" in record:
+            trace.gaps.append((iri, trace.iri, record["reason"]))
     for record in records.values():
         found = known.get(record.get("partOf", ""))
         if found and "name" in record:

@@ -82,6 +82,21 @@ def test_removing_a_run_removes_the_contents_that_no_other_run_needs(project: Pr
     assert files(project) == {}
 
 
+@pytest.mark.integration
+def test_the_reason_why_a_content_is_not_kept(project: Project) -> None:
+    """By the run: without the setting, not read yet, or changed before it was read. An empty file needs no copy."""
+    (project.path / "in").write_text("old\n")
+    (project.path / "empty").touch()
+    ask = ["show", "in", "--content", "last"]
+    run(project, "wc in")
+    assert "no content of this run is: set record.keep" in project.provio(*ask, code=3).stderr
+    keeping(project)
+    run(project, "wc in empty; echo more >> in")
+    assert "was changed, larger than the limit" in project.provio(*ask, code=3).stderr
+    assert project.provio("show", "empty", "--content", "last").stdout == ""
+    assert "--content and --as" in project.provio(*ask, "--as", "json", code=2).stderr
+
+
 def test_at_the_limit_nothing_more_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """This is stated; a content that is kept already needs no room; after a removal there is room again. A failed write
     leaves nothing."""

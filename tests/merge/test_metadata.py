@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 import h5py
@@ -12,7 +13,12 @@ import netCDF4
 import pytest
 from conftest import Project, in_memory
 
+from provio.merge import contents, hashing
+from provio.merge import metadata as reading
+from provio.settings.home import Home
+from provio.settings.schema import Config
 from provio.system import metadata
+from provio.trace import content_requests
 
 tmp_path = in_memory
 FOUND = "SELECT ?path ?m { ?v provio:metadata ?m ; prov:specializationOf/provio:path ?path }"
@@ -134,3 +140,27 @@ def test_at_most_64_values_are_kept(tmp_path: Path) -> None:
     (tmp_path / ".zattrs").write_text(json.dumps({"a": "x\n\x1by", "b": {"c": 1}} | {f"n{n}": n for n in range(100)}))
     pairs = metadata.pairs(str(tmp_path / ".zattrs"))
     assert pairs == [("a", "x  y"), *((f"n{n}", str(n)) for n in range(63))]
+
+
+@pytest.mark.integration
+def test_files_beyond_the_limits_of_a_run_have_a_gap(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One for each kind, with the number of files; a rebuilt store has the same ones, and the request is done."""
+    project.env |= {"PROVIO_MERGE": "ask", "PROVIO_RECORD_METADATA": "true", "PROVIO_RECORD_KEEP": "1 kB"}
+    for name in "abc":
+        (project.path / name).mkdir()
+        (project.path / name / "zarr.json").write_text(json.dumps({"attributes": {"name": name}}))
+    project.provio("run", "--quiet", "--", "wc", *(f"{name}/zarr.json" for name in "abc"))
+    monkeypatch.setattr(contents.metadata, "Reader", partial(reading.Reader, files=1))
+    monkeypatch.setattr(contents, "KEEPING", 0.0)
+    home = Home(project.path / ".provio")
+    hashing._execute(home, Config())
+    expected = [
+        "the content of 3 files was not kept: a run's limit is 0 seconds",
+        "the metadata of 2 files was not read: a run's limit is 2,000 files and 5 seconds",
+    ]
+    query = "SELECT ?reason { ?gap a provio:Gap ; provio:about ?run ; provio:reason ?reason . ?run a provio:Run }"
+    for _ in range(2):
+        assert sorted(row["reason"] for row in project.rows(query)) == expected
+        project.provio("merge", "--rebuild")
+    assert len(found(project)) == 1
+    assert content_requests.requested(home) == []

@@ -36,6 +36,8 @@ def command(what: str, kind: things.Kind | None, form: str, run: str | None, out
              provio show xcorr.h5#/stack
              provio show params.yaml --content last~1 -o old.yaml
     """
+    if run is not None and form != "text":
+        raise click.UsageError("--content and --as: the content is printed as it is; give one of them")
     if run is not None:
         return _content(what, run, output)
     if output is not None:
