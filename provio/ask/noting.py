@@ -38,6 +38,8 @@ def target(reader: Store, name: str, kind: Kind | None = None) -> NoteTarget:
         return NoteTarget(one.task, run_uses.run_of(one.task), f"task {name}")
     if one.file is None:
         raise NothingKnown(f"no run, task or file {name!r} is recorded: provio runs lists the runs")
+    if one.file.equal:
+        raise NothingKnown(f"{name} is not recorded, {one.file.equal} has the same content: name that file")
     iri = one.file.iri
     title = relative(one.file.path) if one.file.path else iri
     run = _keeper(reader, iri)

@@ -14,7 +14,7 @@ import click
 from provio.ask import session
 from provio.base import terminal
 from provio.base.errors import NothingKnown
-from provio.base.text import moment
+from provio.base.text import moment, plural
 from provio.base.turtle import literal, path_iri
 from provio.lineage.identity import domain_segment, version_iri
 from provio.settings import load
@@ -46,11 +46,13 @@ class Selection:
 
 @dataclass(frozen=True)
 class Target:
-    """The target of a query: the IRI of a version, a remark if it is not the current one, and the path in the query."""
+    """The target of a query: the IRI of a version, a remark if it is not the current one, and the path in the query;
+    `equal` is the name of the version if the path itself is not recorded and only has the same content."""
 
     iri: str
     changed: str | None = None
     path: str | None = None
+    equal: str = ""
 
 
 @dataclass(frozen=True)
@@ -132,8 +134,9 @@ def restrict(store: Store, which: Selection) -> Reader:
     return of_graphs(store, graphs(store, which))
 
 
-def of_graphs(store: Store, chosen: Sequence[str] | None) -> Reader:
-    """Return a reader of these runs' graphs and of the conclusions from several runs; None: of all graphs."""
+def of_graphs(store: Store, chosen: Sequence[str] | None, *more: str) -> Reader:
+    """Return a reader of these runs' graphs, of the conclusions from several runs, and of `more` graphs; None: of all
+    graphs."""
     if chosen is None:
         return store
     from provio.graph.lines import BUNDLE, notes_iri
@@ -141,7 +144,7 @@ def of_graphs(store: Store, chosen: Sequence[str] | None) -> Reader:
     from provio.store import Confined
 
     noted = [notes_iri(graph.removesuffix(BUNDLE)) for graph in chosen]
-    return Confined(store, [*chosen, *noted, DERIVED, CONTENT])
+    return Confined(store, [*chosen, *noted, DERIVED, CONTENT, *more])
 
 
 def find_target(reader: Reader, text: str) -> Target:
@@ -162,9 +165,10 @@ def find_target(reader: Reader, text: str) -> Target:
         return Target(iri, None, full.decode("utf-8", "replace"))
     newest = newest_at(reader, [full, os.path.realpath(path)])
     if newest is None and iri and (equal := _of_content(reader, path)):
-        version, name, time = equal
-        remark = f"not recorded; same content as {name} of {moment(time)}"
-        return Target(version, remark, full.decode("utf-8", "replace"))
+        version, name, time, others = equal
+        more = f", and {plural(others, 'other')} that recorded programs made" if others else ""
+        remark = f"not recorded; same content as {name} of {moment(time)}{more}"
+        return Target(version, remark, full.decode("utf-8", "replace"), name)
     if newest is None:
         from provio.ask import suggestions
 
@@ -175,9 +179,10 @@ def find_target(reader: Reader, text: str) -> Target:
     return Target(newest[0], _remark(reader, newest[0], path, moment(newest[1])), full.decode("utf-8", "replace"))
 
 
-def _of_content(reader: Reader, path: bytes) -> tuple[str, str, str] | None:
-    """Return the version with the content of a file, its name, and its modification time: one that a recorded program
-    made, if there is one, and the oldest of them; None if there is none, or the file must not be read."""
+def _of_content(reader: Reader, path: bytes) -> tuple[str, str, str, int] | None:
+    """Return the version with the content of a file, its name, its modification time, and the number of others that
+    recorded programs made. The version is one that a program made, if there is one, and the oldest of them. None if
+    there is none, or the file must not be read."""
     from provio.ask.suggestions import relative
     from provio.system.content import Unread, sha256
     from provio.system.hash_limits import Limits
@@ -191,7 +196,8 @@ def _of_content(reader: Reader, path: bytes) -> tuple[str, str, str] | None:
     query = f"""SELECT ?v ?modified ?path ?maker {{ ?v provio:sha256 {literal(digest)} ; provio:modified ?modified ;
         prov:specializationOf/(provio:path|provio:pathEncoded) ?path OPTIONAL {{ ?v prov:wasGeneratedBy ?maker }} }}"""
     rows = sorted(reader.table(query), key=lambda row: (not row[3], row[1], row[0], row[2]))
-    return (rows[0][0], relative(rows[0][2]), rows[0][1]) if rows else None
+    others = {version for version, _, _, maker in rows if maker} - {rows[0][0]} if rows else set()
+    return (rows[0][0], relative(rows[0][2]), rows[0][1], len(others)) if rows else None
 
 
 def _remark(reader: Reader, version: str, path: bytes, time: str) -> str | None:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from provio.settings.schema import Config
 
 MOST = 64_000  # bytes of a text, in UTF-8
+READ = MOST + 1024  # bytes that are read of an input: it may end with white space
 LARGEST = 8 * MOST  # bytes of a file: JSON may write a character as six
 _ID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 MARK = "notes"  # the file among the marks of runs with the state of the notes in the store
@@ -53,10 +54,11 @@ def cleaned(given: bytes) -> str:
     text = given.decode("utf-8", "backslashreplace").replace("\x00", "\ufffd").strip()
     if not text:
         raise ProvioError("the note is empty: give its text, or - to read it from the standard input")
-    size = len(text.encode())
-    if size > MOST:
+    size, shown = len(text.encode()), f"{len(given):,} bytes" if len(given) < READ else "many bytes"
+    if size > MOST or len(given) >= READ:
+        escaped = f", {size:,} with escapes" if len(given) <= MOST else ""
         raise ProvioError(
-            f"the note has {size:,} bytes, more than {MOST:,}: shorten it, or write it to a file and name the file"
+            f"the note has {shown}{escaped}, more than {MOST:,}: shorten it, or write it to a file and name the file"
         )
     return text
 
@@ -118,14 +120,12 @@ def place(home: Home, iri: str) -> Path:
 
 
 def remove_of(home: Home, runs: Iterable[str]) -> None:
-    """Delete the notes of these runs; the time of the folder stays, which otherwise states that notes are new."""
+    """Delete the notes of these runs. The time of the folder then states that notes changed: restoring it could hide a
+    note that is written at the same time."""
     found = files([home.notes])
-    gone = [path for run in runs for path in found.get(run, {}).values()]
-    if gone:
-        before = home.notes.stat()
-        for path in gone:
+    for run in runs:
+        for path in found.get(run, {}).values():
             path.unlink(missing_ok=True)
-        os.utime(home.notes, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
 def state(home: Home) -> str:

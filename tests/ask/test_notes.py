@@ -155,7 +155,9 @@ def test_any_bytes_are_kept_and_harmless_on_a_terminal(noted: Project) -> None:
 @pytest.mark.parametrize("text", [b"", b" \n\t ", b"x" * 64_001, b"\xc3\xa9" * 500_000])
 def test_an_empty_or_too_large_note_is_refused(noted: Project, text: bytes) -> None:
     done = noted.provio("note", "first", "-", code=1, input=text, text=False, encoding=None)
-    assert (b"is empty" if not text.strip() else b"more than 64,000: shorten it") in done.stderr
+    given = b"64,001 bytes" if len(text) == 64_001 else b"many bytes"
+    expected = b"is empty" if not text.strip() else b"the note has " + given + b", more than 64,000: shorten it"
+    assert expected in done.stderr
     assert texts(noted, "first") == ["with the old filter"]
 
 
@@ -176,6 +178,17 @@ def test_an_unknown_target_is_answered_with_a_suggestion(noted: Project) -> None
     assert "did you mean" in noted.provio("note", "firts", "x", code=3).stderr
     assert "no note on run" in noted.provio("note", "second", code=3).stderr
     assert "--remove and TEXT" in noted.provio("note", "first", "x", "--remove", "1", code=2).stderr
+
+
+@pytest.mark.integration
+def test_a_copy_that_is_not_recorded_takes_no_note(project: Project) -> None:
+    """The message names the file with the same content; lineage states how many others programs made."""
+    project.provio("run", "--quiet", "--hash", "--", "sh", "-c", "seq 99 > a; seq 99 > b; seq 99 > c")
+    (project.path / "stray.bin").write_bytes((project.path / "a").read_bytes())
+    message = project.provio("note", "stray.bin", "mine", code=3).stderr
+    assert "stray.bin is not recorded, a has the same content: name that file" in message
+    assert project.provio("note", "a", code=3).stdout == ""
+    assert "and 2 others that recorded programs made" in project.provio("lineage", "stray.bin").stdout
 
 
 def test_secrets_are_replaced_before_anything_is_written(noted: Project) -> None:

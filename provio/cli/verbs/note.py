@@ -41,6 +41,7 @@ def command(what: str, text: tuple[str, ...], kind: Kind | None, remove: int | N
              provio note results/fig3.h5
     """
     from provio.ask import noting
+    from provio.trace import notes
 
     if text and remove:
         raise click.UsageError("--remove and TEXT: give one of them")
@@ -49,7 +50,7 @@ def command(what: str, text: tuple[str, ...], kind: Kind | None, remove: int | N
     home, settings = session.project(place)
     target = noting.target(reader, what, kind)
     if text:
-        given = sys.stdin.buffer.read() if text == ("-",) else os.fsencode(" ".join(text))
+        given = sys.stdin.buffer.read(notes.READ) if text == ("-",) else os.fsencode(" ".join(text))
         noting.add(target, given, home, settings)
         session.reader(place, notices=False)
         terminal.note(f"note added to {target.title}")
