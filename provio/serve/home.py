@@ -178,7 +178,7 @@ def compare(store: Store, first: str, second: str) -> dict[str, Any]:
 def _head(store: Store, run: str, name: str) -> dict[str, str]:
     """Return how a run is called: its name, or its command and time."""
     title = runs.title(store, run)
-    return {"run": run, "name": name or title, "title": f"{name}: {title}" if name else title}
+    return {"run": run, "name": name or title, "title": title}
 
 
 def _side(store: Store, run: str) -> dict[str, dict[str, Any]]:
