@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 from urllib.parse import unquote_to_bytes
 
@@ -79,8 +79,8 @@ class Pattern:
         return bool(set(self.text) & set("*?["))
 
     def matches(self, text: str) -> bool:
-        """Return whether a text matches."""
-        return notes.matches(text, self.text)
+        """Return whether a text matches, as it is or as it is shown (bytes that are not UTF-8 as `U+FFFD`)."""
+        return notes.matches(text, self.text) or (not text.isascii() and notes.matches(displayed(text), self.text))
 
     def matches_path(self, path: str) -> bool:
         """Return whether a path matches; a glob also matches the last parts of a path."""
@@ -116,12 +116,44 @@ def _files(reader: Reader, pattern: Pattern, noted: Sequence[Note]) -> list[Foun
     for version, file in _versions_of(reader, names):
         if file in names and "~" not in version:
             newest[names[file]] = max((_mtime(version), version), newest.get(names[file], (0, "")))
-    found = {version: _file(path, version, "name") for path, (_, version) in newest.items()}
+    paths: dict[str, list[str]] = {}
+    for path, (_, version) in newest.items():
+        paths.setdefault(version, []).append(path)
+    found = _by_last_names(reader, paths)
     more = {note["about"].partition("#")[0]: "note" for note in noted if "/version/" in note["about"]}
     more |= dict(_metadata(reader, pattern.contained("?m"), pattern.matches))
     found |= _versions(reader, {version: how for version, how in more.items() if version not in found})
     _mark_system(reader, found)
-    return list(found.values())
+    more_names = [replace(found[version], name=path) for version, (_, *rest) in paths.items() for path in rest]
+    return [*found.values(), *more_names]
+
+
+def _by_last_names(reader: Reader, paths: dict[str, list[str]]) -> dict[str, Found]:
+    """Return the versions, each with its first path. Of the paths remain those with this version, and if there is none,
+    its last names: a file that was renamed is not listed with a name that does not exist any more."""
+    last = _last_names(reader, paths)
+    found = {}
+    for version, known in paths.items():
+        how = "name"
+        if version in last:
+            here = [path for path in known if path in last[version] or current_version(os.fsencode(path)) == version]
+            how = "name" if here else f"was named {os.path.basename(known[0])}"
+            paths[version] = here or last[version]
+        found[version] = _file(paths[version][0], version, how)
+    return found
+
+
+def _last_names(reader: Reader, versions: Collection[str]) -> dict[str, list[str]]:
+    """Return the last names of those versions that had several; of many versions, read all in one pass."""
+    found: dict[str, list[str]] = {}
+    every = [""] if len(versions) > MANY else [" ".join(f"<{iri}>" for iri in some) for some in batches(versions)]
+    for values in every:
+        for word, shown in (("path", str), ("pathEncoded", _decoded)):
+            only = f"VALUES ?v {{ {values} }}" if values else "?v prov:specializationOf ?f ."
+            for version, text in reader.table(f"SELECT DISTINCT ?v ?p {{ {only} ?v provio:{word} ?p }}"):
+                if version in versions:
+                    found.setdefault(version, []).append(shown(text))
+    return found
 
 
 def _versions_of(reader: Reader, files: Iterable[str]) -> Iterator[Sequence[str]]:
@@ -175,8 +207,17 @@ def _mtime(version: str) -> int:
     return int(its[1]) if its else 0
 
 
+def displayed(text: str) -> str:
+    """Return a text for display: bytes that are not UTF-8 become `U+FFFD`."""
+    try:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    except UnicodeEncodeError:  # a surrogate that is no byte, as JSON may contain
+        return text
+
+
 def _decoded(text: str) -> str:
-    return unquote_to_bytes(text).decode("utf-8", "replace")
+    """Return a path as the text of an argument: bytes that are not UTF-8 become surrogates."""
+    return os.fsdecode(unquote_to_bytes(text))
 
 
 def _paths(reader: Reader, versions: Iterable[str]) -> dict[str, str]:
@@ -187,7 +228,7 @@ def _paths(reader: Reader, versions: Iterable[str]) -> dict[str, str]:
         for word, shown in (("pathEncoded", _decoded), ("path", str)):
             query = f"SELECT ?v ?p {{ VALUES ?v {{ {values} }} ?v prov:specializationOf ?f . ?f provio:{word} ?p }}"
             found |= {version: shown(path) for version, path in reader.table(query)}
-    return found
+    return found | {version: names[0] for version, names in _last_names(reader, found).items()}
 
 
 def _mark_system(reader: Reader, found: dict[str, Found]) -> None:
@@ -206,15 +247,19 @@ def _mark_system(reader: Reader, found: dict[str, Found]) -> None:
 
 def add_runs(reader: Reader, found: Iterable[Found]) -> None:
     """Add to files the newest run that made the version or, if none is recorded, the newest that used it."""
-    files = {one.iri: one for one in found if one.kind == "file"}
+    files: dict[str, list[Found]] = {}
+    for one in found:
+        if one.kind == "file":
+            files.setdefault(one.iri, []).append(one)
     ways = ("?v prov:wasGeneratedBy ?a", "?a prov:used|provio:usedAsNoise|provio:ran|provio:ranAsNoise ?v")
     for did, way in zip(("made", "used"), ways, strict=True):
-        for batch in batches(iri for iri, one in files.items() if not one.run):
+        for batch in batches([iri for iri, same in files.items() if not same[0].run]):
             values = f"VALUES ?v {{ {' '.join(f'<{iri}>' for iri in batch)} }}"
             rows = reader.table(f"SELECT ?v (MAX(STR(?a)) AS ?last) {{ {values} {way} }} GROUP BY ?v")
             for version, last in rows:
-                if run := run_uses.run_of(last):
-                    files[version].run, files[version].label = run, did
+                run = run_uses.run_of(last)
+                for one in files[version] if run else ():
+                    one.run, one.label = run, did
 
 
 def _runs(reader: Reader, pattern: Pattern, noted: Sequence[Note]) -> list[Found]:
@@ -305,13 +350,26 @@ def _starts(reader: Reader, names: set[str]) -> dict[str, str]:
 
 
 def by_hash(reader: Reader, digest: str) -> Answer:
-    """Return the versions with a SHA-256."""
+    """Return the versions with a SHA-256; a line has the number of those that cannot be compared with it."""
+    left = len(_versions_without_hash(reader))
+    note = f"{plural(left, 'version is', 'versions are')} {NOT_COMPARED}: no SHA-256 is recorded"
+    return Answer(_with_hash(reader, digest), [note] * bool(left))
+
+
+def _versions_without_hash(reader: Reader) -> set[str]:
+    """Return the versions with content that programs made or used, not as files of the system, without SHA-256."""
+    query = """SELECT DISTINCT ?v { { ?v prov:wasGeneratedBy ?a } UNION { ?a prov:used ?v }
+        ?v provio:size ?size FILTER(?size > 0) FILTER NOT EXISTS { ?v provio:sha256 ?hash } }"""
+    return {version for (version,) in reader.table(query) if _is_whole(version)}
+
+
+def _with_hash(reader: Reader, digest: str) -> list[Found]:
     rows = reader.table(f"SELECT DISTINCT ?v {{ ?v provio:sha256 {literal(digest.lower())} }}")
     found = _versions(reader, {version.partition("~")[0]: "same SHA-256" for (version,) in rows})
-    return Answer(list(found.values()), [])
+    return list(found.values())
 
 
-def by_content(reader: Reader, path: bytes, progress: Callable[[int], None] = lambda _: None) -> Answer:
+def by_content(reader: Reader, path: bytes) -> Answer:
     """Return the versions with the content of a file: this very version, and those with its SHA-256; or, if there are
     none, the newest of the same size that could not be compared. Raises NothingKnown for an empty file, and one that
     cannot be read."""
@@ -323,11 +381,12 @@ def by_content(reader: Reader, path: bytes, progress: Callable[[int], None] = la
     if not others:
         return Answer([], [])
     try:
-        own = sha256(path, progress)[0]
-    except Unread as error:
-        raise NothingKnown(f"{os.fsdecode(path)} {error}: search for its name, or give --sha256") from None
-    now = current_version(path)
-    how = {one.iri: one.how for one in by_hash(reader, own).found}
+        now = current_version(path)
+        own = _own_hash(reader, path, now)
+    except (Unread, OSError) as error:
+        name, reason = path.decode("utf-8", "replace"), getattr(error, "strerror", None) or error
+        raise NothingKnown(f"{name} is not read ({reason}): search for its name, or give --sha256") from None
+    how = {one.iri: one.how for one in _with_hash(reader, own)}
     how |= {now: "this version"} if now in others or now in how else {}
     unknown = sorted((version for version, known in others.items() if not (known or version in how)), key=_mtime)
     newest, unsure = unknown[: -MOST_UNSURE - 1 : -1], len(unknown)
@@ -340,6 +399,17 @@ def by_content(reader: Reader, path: bytes, progress: Callable[[int], None] = la
     note = f"{plural(unsure, 'version')} of the same size without a recorded SHA-256: {NOT_COMPARED}"
     shown = how or {version: NOT_COMPARED for version in newest if not digests.get(version)}
     return Answer(list(_versions(reader, shown).values()), [note] if unsure else [])
+
+
+def _own_hash(reader: Reader, path: bytes, version: str | None) -> str:
+    """Return the SHA-256 of a file: the recorded one, if it is this version. Raises Unread, also for a file that must
+    not be read because of its size or file system, and OSError."""
+    known = reader.table(f"SELECT ?hash {{ <{version}> provio:sha256 ?hash }}") if version else ()
+    for (digest,) in known:
+        return digest
+    if reason := Limits().forbid(path):
+        raise Unread(reason)
+    return sha256(path)[0]
 
 
 def _of_size(reader: Reader, size: int) -> dict[str, bool]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -13,11 +14,14 @@ import click
 from provio.ask import find as search
 from provio.ask import runs, session, suggestions, unknown_values
 from provio.ask.find import Answer, Found
-from provio.base.errors import NothingKnown
+from provio.base.errors import NothingKnown, ProvioError
 from provio.base.text import plural
 from provio.base.vocab import RUN_BASE
+from provio.settings import home as homes
 from provio.store import Reader, Store
 from provio.system import installation
+from provio.trace import content_requests
+from provio.trace.content_requests import Request
 from provio.trace.run_facts import PARAMETERS
 
 if TYPE_CHECKING:
@@ -78,8 +82,10 @@ def find(wanted: Wanted, root: str, store: Store | None = None, limit: int | Non
     found: Iterable[Found]
     if wanted.sha256 is not None:
         found, more = search.by_hash(reader, wanted.sha256)
+        more = [*more, *_not_read(root, lambda request: request.hashes != content_requests.OFF)]
     elif wanted.attributes:
         found, more = search.with_attributes(reader, [_parameter(given) for given in wanted.attributes]), []
+        more = _not_read(root, lambda request: request.metadata)
         if wanted.what is not None:
             found = filter(lambda one: search.Pattern(wanted.what or "", root).matches_path(one.name), found)
     elif wanted.is_file:
@@ -94,9 +100,22 @@ def find(wanted: Wanted, root: str, store: Store | None = None, limit: int | Non
         more = [*more, f"{plural(len(ordered) - len(shown), 'system file')} hidden (--all)"]
     if not shown:
         raise _nothing(store, wanted, [*notes, *more])
+    for one in shown:
+        one.name = search.displayed(one.name)
     for group in search.shares(shown, limit or len(shown)):
         search.add_runs(reader, group)
     return Answer(shown, [*notes, *more])
+
+
+def _not_read(root: str, wants: Callable[[Request], bool]) -> list[str]:
+    """Return a line with the number of runs with files that are still to be read; nothing if there are none."""
+    try:
+        home = homes.find(Path(root) if root else None)
+    except ProvioError:
+        return []
+    requests = (content_requests.read(content_requests.place(home, run)) for run in content_requests.requested(home))
+    count = sum(1 for request in requests if request and wants(request))
+    return [f"{plural(count, 'run is', 'runs are')} not read yet: provio merge reads them"] if count else []
 
 
 def _store(wanted: Wanted) -> Store:
@@ -161,12 +180,11 @@ def _parameter(given: str) -> tuple[str, str | None]:
 
 
 def _confined(store: Store, chosen: Iterable[str]) -> Reader:
-    from provio.graph.lines import bundle_iri, notes_iri
-    from provio.merge.cross_run.facts import CONTENT, DERIVED
-    from provio.store import INDEX, Confined
+    from provio.ask.target import of_graphs
+    from provio.graph.lines import bundle_iri
+    from provio.store import INDEX
 
-    iris = [RUN_BASE + run for run in chosen]
-    return Confined(store, [*map(bundle_iri, iris), *map(notes_iri, iris), DERIVED, CONTENT, INDEX])
+    return of_graphs(store, [bundle_iri(RUN_BASE + run) for run in chosen], INDEX)
 
 
 def _listed(store: Store, chosen: dict[str, str]) -> list[Found]:

@@ -106,6 +106,53 @@ def test_a_file_without_a_recorded_hash_is_not_called_equal(project: Project, tm
 
 
 @integration
+def test_versions_that_are_not_compared_are_counted(project: Project) -> None:
+    """Of `--sha256`: in the message, in the answer, and on standard error for JSON."""
+    project.run("seq 9 > a; seq 10 > b")
+    digest = hashlib.sha256((project.path / "a").read_bytes()).hexdigest()
+    line = "2 versions are not compared by content: no SHA-256 is recorded"
+    assert f"has this SHA-256; {line}" in project.provio("find", "--sha256", digest, code=3).stderr
+    project.provio("run", "--quiet", "--hash", "--", "cp", "a", "c")
+    done = project.provio("find", "--sha256", digest, "--as", "json")
+    assert names(json.loads(done.stdout)) == ["a", "c"]
+    line = "1 version is not compared by content"
+    assert line in done.stderr and line in project.provio("find", "--sha256", digest).stdout
+
+
+@integration
+def test_runs_that_are_not_read_yet_are_counted(project: Project) -> None:
+    """A request that no process has executed."""
+    project.env |= {"PROVIO_MERGE": "ask", "PROVIO_RECORD_METADATA": "true"}
+    project.provio("run", "--quiet", "--hash=off", "--", "true")
+    run = max(one.name for one in (project.path / ".provio" / "runs").iterdir())
+    project.provio("runs")
+    request = project.path / ".provio" / "hashing" / run
+    request.write_text("off limit=1 metadata\n")
+    message = project.provio("find", "--attribute", "detector=H1", code=3).stderr
+    assert "these attributes; 1 run is not read yet: provio merge reads them" in message
+
+
+@integration
+def test_a_renamed_file_has_its_last_name(project: Project) -> None:
+    """Not one that does not exist any more; each name of a file with several that are there."""
+    project.run("seq 7 > z.dat; mv z.dat a.dat; seq 8 > y.dat; ln y.dat x.dat")
+    assert names(found(project, "*.dat")) == ["a.dat", "x.dat", "y.dat"]
+    (row,) = (row for row in found(project, "z.dat") if row["kind"] == "file")
+    assert (os.path.basename(row["name"]), row["how"]) == ("a.dat", "was named z.dat")
+    assert {one["run"] for one in found(project, "*.dat")} == {row["run"]}
+
+
+@integration
+def test_names_that_are_not_utf_8_are_found(project: Project) -> None:
+    """By their bytes, as an argument has them."""
+    name = b"caf\xe9"
+    project.run("printf 12345678901234567890 > $(printf 'caf\\351')")
+    for text in (name, b"caf?", b"af\xe9"):
+        assert names(found(project, text)) == ["caf\ufffd"]
+    assert found(project, b"caf\xe8", code=3) == []
+
+
+@integration
 def test_parameters_select_runs(recorded: Project) -> None:
     """By the name or its end, numbers as numbers; with a text, the search is in these runs."""
     for given in ("lr=0.1", "optimizer.lr=1e-1", "lr=0.10"):

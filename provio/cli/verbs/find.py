@@ -55,6 +55,8 @@ def command(form: str, limit: int | None, setting: tuple[str, ...], **given: Any
         )
     else:
         terminal.out(report.rows(answer, limit, form))
+        for note in answer.notes:
+            terminal.note(note)
     return 0
 
 
