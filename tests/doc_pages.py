@@ -33,6 +33,10 @@ SAVED = re.compile(r"[Ss]ave (?:this|it|these lines)[^`]* as `([^`]+)`[^`]*$")
 NEEDS = re.compile(r"This page needs ((?:`[^`]+`(?:, | and )?)+)")
 MARK = "\x1e"
 VARYING = re.compile(r"^(?:system|where) .*$|\d{4}-\d\d-\d\dT[\d:.]+Z|\d[\d,.]* ([kMG]?i?B)(/s)?(?![\w])|█+")
+RUN = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\b")
+SHORT = re.compile(r"(?<![\w-])[0-9a-f]{8}-[0-9a-f]{4}(?![\w-])")
+SHORT_OR_RUN = re.compile(f"{RUN.pattern}|{SHORT.pattern}")
+MADE = re.compile(rf"provio: run ({RUN.pattern}): (?:recorded|pending)")
 SECONDS = 240  # for a page
 
 
@@ -178,11 +182,26 @@ def _plain(text: str) -> str:
     return "\n".join(blank(VARYING.sub("0", line)).strip() for line in text.splitlines())
 
 
+def wrong_ids(text: str) -> list[str]:
+    """Return the ids on a page that contradict each other: two runs with one id, or a shortened id in a table that is
+    from another execution of the page than the whole ids."""
+    shown = [line for step in steps(text) if step.command for line in step.lines]
+    made = [found[1] for line in shown if (found := MADE.match(line))]
+    whole = {one for line in shown for one in RUN.findall(line)}
+    short = {one for line in shown for one in SHORT.findall(line)} if whole else set()
+    twice = {one for one in made if made.count(one) > 1}
+    return sorted(twice) + sorted(one for one in short if not any(each[:8] == one[:8] for each in whole))
+
+
 def written(text: str, done: list[tuple[Step, str, int]]) -> str:
-    """Return a page with the present output of those commands whose output is another."""
+    """Return a page with the present output of those commands whose output is another. If one of these has an id, all
+    blocks with ids are written, as an id must be the same on the whole page."""
     lines = text.splitlines()
-    for step, output, _ in reversed(done):
-        if matches(step.lines, output, False):
+    another = [not matches(step.lines, output, False) for step, output, _ in done]
+    ids = any(SHORT_OR_RUN.search(output) for (_, output, _), one in zip(done, another, strict=True) if one)
+    for (step, output, _), one in reversed([*zip(done, another, strict=True)]):
+        has_id = SHORT_OR_RUN.search("\n".join(step.lines)) and "…" not in "".join(step.lines)
+        if not (one or (ids and has_id)):
             continue
         indent = re.match(r" *", lines[step.place - 1])[0]  # type: ignore[index]
         new = [f"{indent}{line}".rstrip() for line in output.rstrip().splitlines()]

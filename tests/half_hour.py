@@ -202,6 +202,9 @@ def _alike(text: str, home: Path) -> str:
     for place, run in enumerate(ids):
         text = text.replace(run, f"0193c1f2-4d0{place}-7a31-9c55-2f6d8e0b71a{place}")
         text = text.replace(run[:13], f"0193c1f2-4d0{place}")
+    others = [one for one in re.findall(r"(?<![\w-])01[0-9a-f]{6}-[0-9a-f]{4}(?![\w-])", text) if one[:8] != "0193c1f2"]
+    for place, short in enumerate(dict.fromkeys(others), len(ids)):  # a run of which the page has only a part of the id
+        text = text.replace(short, f"0193c1f2-4d0{place}")
     text = text.replace(str(home), "/home/ada").replace(os.uname().nodename, "node07")
     return re.sub(rf"(\bby +|UTC  ){re.escape(user_name())}\b", r"\1ada", text)
 

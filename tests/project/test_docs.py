@@ -49,6 +49,21 @@ def test_a_page_can_be_followed(project: Project, needs: Any, page: Path) -> Non
         assert not found, "\n".join(found)
 
 
+@pytest.mark.parametrize("page", RUN, ids=name_of)
+def test_the_ids_of_a_page_agree(page: Path) -> None:
+    """Each run of a page has an id of its own, and the ids of a table are from the same execution as the others."""
+    assert doc_pages.wrong_ids(page.read_text(encoding="utf-8")) == []
+
+
+def test_ids_that_contradict_each_other_are_found() -> None:
+    first = "0193c1f2-4d00-7a31-9c55-2f6d8e0b71a0"
+    line = f"    $ provio run -- true\n    provio: run {first}: recorded in /home/ada\n"
+    assert doc_pages.wrong_ids(line) == [] and doc_pages.wrong_ids(line + line) == [first]
+    table = "    $ provio runs\n    {}  2026-11-27  true\n"
+    assert doc_pages.wrong_ids(line + table.format(first[:13])) == []
+    assert doc_pages.wrong_ids(line + table.format("01a21d88-8cfa")) == ["01a21d88-8cfa"]
+
+
 def demo(checkout: Path, env: dict[str, str]) -> str:
     """Carry out `make demo` in a checkout on a small recording, after the installation; return its output."""
     pytest.importorskip("scipy")
