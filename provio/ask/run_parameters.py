@@ -86,6 +86,8 @@ def ordered(table: Table, column: str) -> list[Row]:
     value first. Raises NothingKnown for another name."""
     if column in FIXED:
         place = FIXED.index(column)
+        if column == "processes":
+            return sorted(table.rows, key=lambda row: row.processes)
         return sorted(table.rows, key=lambda row: str(row.cells()[place] or ""))
     key = column if column in table.every else next((one for one in table.every if last_part(one) == column), None)
     if key is None:

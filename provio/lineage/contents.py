@@ -101,10 +101,11 @@ def _folder(trace: Trace) -> bytes:
 
 
 def _name(version: Version, cwd: bytes) -> str:
-    """Return the name of a file: its path below the run's working folder, else its base name."""
+    """Return the name of a file: its path relative to the run's working folder, the whole path if
+    they have only the root folder in common."""
     path = version.last_name
-    name = path[len(cwd) :] if path.startswith(cwd) else path.rpartition(b"/")[2]
-    return name.decode("utf-8", "replace")
+    far = os.path.commonpath([path, cwd]) == b"/" if path.startswith(b"/") else True
+    return (path if far else os.path.relpath(path, cwd)).decode("utf-8", "replace")
 
 
 def _own_part(version: str) -> str:

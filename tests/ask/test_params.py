@@ -18,6 +18,8 @@ from synthetic_traces import Run
 from terminals import on_a_terminal
 
 import provio
+from provio.ask import run_parameters
+from provio.ask.run_parameters import Table
 from provio.render import by_run
 from provio.settings.home import Home
 
@@ -96,6 +98,17 @@ def test_sorted_by_a_parameter(sweep: Project) -> None:
         RUNS[1]
     ]
     assert "did you mean 'batch'?" in sweep.provio("params", "--sort", "bacth", code=3).stderr
+    rows = [run_parameters.Row("r", None, None, None, "p", number, []) for number in (10, 9, 100)]
+    assert [row.processes for row in run_parameters.ordered(Table(rows, [], []), "processes")] == [9, 10, 100]
+
+
+def test_the_parameters_of_given_runs_are_read_alone(sweep: Project) -> None:
+    """They are the rows of these runs among those of all."""
+    every = [(row["run"], row["program"], row["processes"]) for row in of(sweep, "params", "--all")]
+    assert {run for run, *_ in every} == set(RUNS[1:4])
+    for ids in ([RUNS[1]], [RUNS[3], RUNS[1]], [RUNS[3]]):
+        alone = [(row["run"], row["program"], row["processes"]) for row in of(sweep, "params", "--all", *ids)]
+        assert alone == [row for row in every if row[0] in ids]
 
 
 def test_nothing_reported(sweep: Project) -> None:

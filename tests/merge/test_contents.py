@@ -251,3 +251,23 @@ def test_odd_names_and_kinds_of_files(project: Project) -> None:
     rows = project.rows(f"SELECT ?file ?name ?value {{ {SETTINGS} }}")
     assert [(row["name"], row["value"]) for row in rows] == [("a", "1")]
     assert reasons(project) == []
+
+
+def test_files_of_one_name_outside_the_working_folder_are_two_configurations(project: Project) -> None:
+    """Named by the path from the working folder; with only the root folder in common, by the whole path."""
+    for name, text in (("a", "lr: 0.1"), ("b", "depth: 3"), ("work", "n: 1")):
+        (project.path / name).mkdir()
+        (project.path / name / "params.yaml").write_text(text)
+    command = ["run", "--quiet", "--", "grep", "-h", ":", "../a/params.yaml", "../b/params.yaml", "params.yaml"]
+    project.provio(*command, cwd=project.path / "work")
+    rows = project.rows(f"SELECT ?file ?name ?value {{ {SETTINGS} }}")
+    assert {(row["file"], row["name"], row["value"]) for row in rows} == {
+        ("../a/params.yaml", "lr", "0.1"), ("../b/params.yaml", "depth", "3"), ("params.yaml", "n", "1"),
+    }  # fmt: skip
+    answer = project.answer("params", "last", "--all", "--as", "json")
+    assert len(json.loads(answer)) == 1
+    assert all(f'"{name}"' in answer for name in ("lr", "depth", "n")), answer
+    env = {**project.env, "PROVIO_HOME": str(project.path / ".provio")}
+    project.provio("run", "--quiet", "--", "cat", f"{project.path}/a/params.yaml", cwd="/etc", env=env)
+    rows = project.rows(f"SELECT ?file {{ {SETTINGS} }}")
+    assert f"{project.path}/a/params.yaml" in {row["file"] for row in rows}
