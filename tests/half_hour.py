@@ -87,9 +87,8 @@ STEPS: list[str | tuple[str, str]] = [
     "A store of a newer provio is not changed:",
     "$ echo 99 > .provio/store.version; provio lineage means.csv",
     "$ rm .provio/store.version",
-    "A record of another user is not used unless you name it (only root can give a folder away, as here):",
-    "$ chown 12345 .provio; provio lineage means.csv",
-    "$ chown $(id -u) .provio",
+    "A record of another user is not used unless you name it:",
+    "    provio: /home/ada/das/.provio belongs to user 12345: set PROVIO_HOME=/home/ada/das/.provio to use it anyway",
     "The whole record is one folder:",
     "$ rm -r .provio; provio lineage means.csv",
 ]
