@@ -13,8 +13,10 @@ from dataclasses import dataclass, field
 from provio.ask import runs, unknown_values
 from provio.ask.comparison import Value, last_part, of_term, rank, same
 from provio.ask.experiments import Configuration, moment, run_of
+from provio.ask.run_uses import values
 from provio.ask.walk import batches
 from provio.base.errors import NothingKnown
+from provio.base.vocab import RUN_BASE
 from provio.lineage.identity import without_task
 from provio.settings.types import among
 from provio.store import Store
@@ -22,11 +24,13 @@ from provio.trace.run_facts import PARAMETERS
 
 NONE = "no parameters are recorded: declare them with provio.configuration(…)"
 FIXED = ("run", "start", "name", "campaign", "program", "processes")  # columns before the parameters
-USES = """SELECT DISTINCT ?at ?version ?place ?program {
+FEW = 20  # runs: of so many, the processes are looked up; of more, all uses are read
+PARTS = "SELECT DISTINCT ?part { %s ?part provio:partOf ?whole ; a provio:%s }"
+USES = """SELECT DISTINCT ?at ?version ?place ?program { %s
     ?phase prov:qualifiedUsage ?use ; provio:partOf ?place . ?use prov:atTime ?at ; prov:entity ?version .
     ?version a provio:Configuration .
     OPTIONAL { ?phase prov:wasAssociatedWith ?agent . ?agent a provio:Program ; rdfs:label ?program } }"""
-NAMES = "SELECT DISTINCT ?c ?name { ?c a provio:Configuration ; provio:name ?name }"
+NAMES = "SELECT DISTINCT ?c ?name { %s ?c a provio:Configuration ; provio:name ?name }"
 SETTINGS = """SELECT ?c ?key ?value ?type { VALUES ?c { %s }
     ?c prov:hadMember ?s . ?s provio:name ?key ; provio:value ?value BIND (DATATYPE(?value) AS ?type) }"""
 
@@ -106,8 +110,8 @@ def _rows(store: Store, ids: Collection[str] | None) -> list[Row]:
     """Return the rows without their settings."""
     last: dict[str, dict[str, str]] = {}  # by process: its configurations, by name
     programs: dict[str, str] = {}
-    names = {row["c"]: row["name"] for row in store.rows(NAMES)}
-    for row in sorted(store.rows(USES), key=lambda row: (moment(row["at"]), row["version"])):
+    uses, names = _uses(store, ids)
+    for row in sorted(uses, key=lambda row: (moment(row["at"]), row["version"])):
         process = without_task(row["place"])
         last.setdefault(process, {})[names.get(row["version"], "")] = row["version"]
         programs.setdefault(process, row.get("program", ""))
@@ -128,6 +132,20 @@ def _rows(store: Store, ids: Collection[str] | None) -> list[Row]:
         )
     order = {run: place for place, run in enumerate(known)}
     return sorted(found.values(), key=lambda row: order[row.run])  # sorted by run: of one run in the order of time
+
+
+def _uses(store: Store, ids: Collection[str] | None) -> tuple[list[dict[str, str]], dict[str, str]]:
+    """Return the uses of configurations, at least those of these runs, and the names of the used configurations."""
+    if ids is None or len(ids) > FEW:
+        return list(store.rows(USES % "")), {row["c"]: row["name"] for row in store.rows(NAMES % "")}
+    new, kind, places = [RUN_BASE + run for run in ids], "Process", set[str]()
+    while new:  # processes, their Tasks, the Tasks in these
+        wholes = [store.rows(PARTS % (part, kind)) for part in values("whole", new)]
+        new, kind = [row["part"] for rows in wholes for row in rows if row["part"] not in places], "Task"
+        places.update(new)
+    uses = [row for part in values("place", places) for row in store.rows(USES % part)]
+    used = values("c", {row["version"] for row in uses})
+    return uses, {row["c"]: row["name"] for part in used for row in store.rows(NAMES % part)}
 
 
 def _read_settings(store: Store, rows: Iterable[Row]) -> None:
