@@ -58,9 +58,12 @@ def gaps(reader: Reader, shown: set[str], leaves: Container[str] = ()) -> list[G
 
 def replaced(reader: Reader, files: Mapping[str, str]) -> Iterator[Gap]:
     """Yield a gap for each of some present versions (with their paths) that have no recorded origin, but whose file a
-    recorded program had made."""
-    products = {one for one, _ in _products_before(reader, files)}
-    for one in sorted(without_origin(reader, products)):
+    recorded program had made last with another content."""
+    last: dict[str, str] = {}
+    for one, product in _products_before(reader, files):
+        last[one] = max(product, last.get(one, product), key=earliest)
+    equal = set(run_uses.pairs(reader, "?v provio:sha256 ?h . ?a provio:sha256 ?h", last))
+    for one in sorted(without_origin(reader, last.keys() - {one for one, other in equal if last[one] == other})):
         yield _changed_product(one, files[one])
 
 

@@ -1,8 +1,8 @@
 """Name the present folders in a run's graph: a project can move, and folders can be relocated.
 
-In: the pieces of a graph (N-Triples), the renamed folders. Out: the pieces, with the present folders in literals
-(paths, command lines, reasons of gaps), and in the IRIs of Files and Programs, which are names. Other IRIs (of
-versions, runs, processes) and the text of notebook cells stay as recorded.
+In: the pieces of a graph (N-Triples), the renamed folders. Out: the pieces, with the present folders in paths, command
+lines and reasons of gaps, and in the IRIs of Files and Programs, which are names. Other IRIs (of versions, runs,
+processes) and other texts (values, names, metadata, notebook cells) stay as recorded.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from provio.base.records import frozen
 from provio.base.vocab import NS
 from provio.lineage.identity import BASE
 
-PATHS = frozenset({"path", "cwd", "from", "to"})
+PATHS = frozenset({"path", "cwd", "from", "to", "target"})
 COMMANDS = frozenset({"argv", "commandLine", "redirections"})  # their arguments are percent-encoded
 PROGRAM = re.escape(f"{BASE}program/")
-AS_EXECUTED = "sourceText"
+REASON = f"<{NS}reason>"
 # Before a folder: the start of a text, a space, a quote, an assignment, a redirection, an option such as `-I`; not the
 # rest of a longer path, and not a remote host (`host:/folder`).
 BEFORE = r"""(?:(?<=["\s'=(\[,<>])|(?<=%2[0278C])|(?<=%3[CDE])|(?<=%0[9AD])|(?<=\\[nt])|(?<=["\s]-[A-Za-z])|(?<=://))"""
@@ -51,9 +51,9 @@ class _Rename:
     def __init__(self, renamed: Renamed) -> None:
         self.old, self.new = renamed.old.rstrip(b"/"), renamed.new.rstrip(b"/")
         self.forms = _forms(self.old)
-        self.text, self.encoded, self.argument = (
-            (re.compile(f"{BEFORE}{re.escape(form)}(?:{AFTER})"), other)
-            for form, other in zip(self.forms, _forms(self.new), strict=True)
+        text, _, argument = zip(self.forms, _forms(self.new), strict=True)
+        self.text, self.argument = (
+            (re.compile(f"{BEFORE}{re.escape(form)}(?:{AFTER})"), other) for form, other in (text, argument)
         )
         self.inside, present = (turtle.path_iri(path.rstrip(b"/")) for path in renamed.inside or (self.old, self.new))
         names = rf"(<(?:file://|{PROGRAM})[^/>]*){re.escape(self.inside)}(?=[/>])"
@@ -75,9 +75,9 @@ class _Rename:
                 return found[0]
             name, value = turtle.text_or_encoded(word, path)
             return f"{subject} <{NS}{name}> {value} .\n"
-        if name == AS_EXECUTED:
+        if word not in COMMANDS and predicate != REASON:
             return found[0]
-        search, other = self.argument if name in COMMANDS else self.encoded if name != word else self.text
+        search, other = self.argument if word in COMMANDS else self.text
         value = search.sub(lambda match: other or "/" * (match.string[match.end()] != "/"), f'"{text}"')
         return f"{subject} {predicate} {value} .\n"
 

@@ -51,9 +51,13 @@ def relocations(record: Path) -> list[Relocation]:
     base = next(iter(Home(record).projects), os.fsencode(record.parent))
     found = (line.split() for line in lines if line.endswith(b"\n"))
     return [
-        Relocation(int(moment), *(os.path.join(base, unquote_to_bytes(folder)) for folder in folders))
-        for moment, *folders in (fields for fields in found if len(fields) == 3 and fields[0].isdigit())
+        Relocation(int(moment), *(os.path.normpath(os.path.join(base, unquote_to_bytes(name))) for name in folders))
+        for moment, *folders in (fields for fields in found if len(fields) == 3 and _is_time(fields[0]))
     ]
+
+
+def _is_time(text: bytes) -> bool:
+    return text.isdigit() and len(text) < 20
 
 
 def places(home: Home) -> tuple[bytes, ...]:
@@ -69,8 +73,26 @@ def is_below(path: bytes, place: bytes) -> bool:
 def relocate(home: Home, old: bytes, new: bytes) -> None:
     """Add a relocation of two absolute folders; raises OSError."""
     folders = (path_iri(_relative(folder, home.projects)) for folder in (old, new))
-    with home.closed(), open(home.path / RELOCATIONS, "a", encoding="ascii") as file:
+    with home.closed(), open(home.path / RELOCATIONS, "a", encoding="ascii", opener=_no_link) as file:
         file.write(f"{time.time_ns()} {' '.join(folders)}\n")
+
+
+def undo(home: Home) -> Relocation | None:
+    """Remove the last relocation, and return it; None if there is none. Raises OSError."""
+    found = relocations(home.path)
+    if not found:
+        return None
+    place = home.path / RELOCATIONS
+    new = place.with_name(f"{place.name}.new")
+    with home.closed():
+        new.unlink(missing_ok=True)
+        new.write_bytes(b"".join(place.read_bytes().splitlines(keepends=True)[:-1]))
+        new.replace(place)
+    return found[-1]
+
+
+def _no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
 
 
 def _relative(folder: bytes, projects: Iterable[bytes]) -> bytes:

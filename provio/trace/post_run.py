@@ -280,7 +280,8 @@ class _CurrentNames:
 
 
 def _resolved(opening: Opening, resolve: Resolver) -> bool:
-    """Add the path without `..` and symbolic links, if it still leads to this file; return whether it was added."""
+    """Add the path without `..` and symbolic links, if it still leads to this file, or if its folder is gone (it was
+    moved); return whether it was added."""
     named = opening.kind in ("FileVersion", "Directory", "Pipe") and not opening.unlinked
     if not named or not opening.path or opening.resolved:
         return False
@@ -290,7 +291,8 @@ def _resolved(opening: Opening, resolve: Resolver) -> bool:
     try:
         found = os.lstat(path)
     except OSError:
-        return False
+        opening.resolved = None if os.path.lexists(os.path.dirname(path)) else path
+        return opening.resolved is not None
     device = f"{os.major(found.st_dev)}:{os.minor(found.st_dev)}"
     if (device, found.st_ino) != (opening.facts.device, opening.facts.inode):
         return False

@@ -42,7 +42,11 @@ def renamed(text: str, *pairs: tuple[bytes, bytes]) -> str:
         ("commandLine", "cat file:///data/old/a", "cat file:///home/ada/new%20place/a"),
         ("redirections", ">> /data/old/log", ">> /home/ada/new%20place/log"),
         ("reason", "the content of /data/old/a is not known", "the content of /home/ada/new place/a is not known"),
-        ("value", "/data/old", "/home/ada/new place"),
+        ("target", "/data/old/a", "/home/ada/new place/a"),
+        ("target", "../a", "../a"),
+        ("value", "/data/old", "/data/old"),
+        ("name", "the run in /data/old", "the run in /data/old"),
+        ("metadata", "source=/data/old/a", "source=/data/old/a"),
         ("sourceText", "open('/data/old/a')", "open('/data/old/a')"),
     ],
 )  # fmt: skip

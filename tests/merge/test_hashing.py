@@ -358,7 +358,7 @@ def test_a_touch_and_an_identical_rerun_are_no_change(project: Project) -> None:
     run_limited(project, "rm out; sort in in > out")
     project.provio("merge", "--quiet")
     assert ties(project, "sameContentAs") == {("in", "copy"), ("out", "out")}
-    assert ties(project, "alternateOf") == {("in", "in")}
+    assert project.count("?in prov:alternateOf ?before . ?in prov:specializationOf/provio:path ?path") == 1
     project.sh("touch in out")
     assert project.provio("verify").stdout.splitlines()[-1] == "1 same, 2 touched"
 

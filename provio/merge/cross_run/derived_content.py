@@ -5,7 +5,7 @@ file was touched or restored, or its project was copied. Other versions are `pro
 that was made. This is no tie of lineage: equal content can have different origins. But if no recorded program made a
 version, and exactly one earlier version with its content was made by one, the content comes from that version
 (`provio:contentFrom`, `prov:alternateOf`), unless the content is older; for several such versions there is a Gap.
-Contents of a few bytes are often equal by chance: they never come from a version with another name. A version with
+Contents of a few bytes are often equal by chance: they continue only a version with the same time, too. A version with
 several hashes has had several contents: a Gap.
 """
 
@@ -89,7 +89,8 @@ def _conclude(facts: Facts, versions: set[str]) -> list[str]:
 
 def _again(facts: Facts, known: list[str], made: set[str], retimed: set[str]) -> dict[str, str]:
     """Return the versions that were not made, each with the last version before it that had the same name: the file was
-    copied with its project, restored, or touched, and its lineage continues."""
+    copied with its project, restored, or touched, and its lineage continues. A content of a few bytes must also have
+    the same modification time."""
     if made.union(retimed).issuperset(known):
         return {}
     at_path: dict[str, list[str]] = {}
@@ -97,7 +98,8 @@ def _again(facts: Facts, known: list[str], made: set[str], retimed: set[str]) ->
         for path in _paths(facts, version):
             at_path.setdefault(path, []).append(version)
     pairs = (pair for versions in at_path.values() for pair in pairwise(versions))
-    return {version: earlier for earlier, version in sorted(pairs) if version not in made | retimed}
+    again = ((version, earlier) for earlier, version in sorted(pairs) if version not in made | retimed)
+    return {one: earlier for one, earlier in again if _times(one)[2] >= TRIVIAL or _times(one)[1] == _times(earlier)[1]}
 
 
 def _paths(facts: Facts, version: str) -> set[str]:
