@@ -183,14 +183,15 @@ def test_a_folder_that_may_not_be_entered(hashed: Project, needs: Callable[..., 
 @pytest.mark.integration
 def test_a_file_system_that_is_not_here_is_neither_same_nor_missing(project: Project, tmp_path: Path) -> None:
     """A run that was recorded on another host: its files are elsewhere, and that is no difference."""
-    project.run("echo x > x; echo y > y")
+    project.run("echo x > ../x; echo y > ../y; echo z > z")
     for path in (project.path / ".provio" / "runs").rglob("*.ttl"):
         text = path.read_bytes().replace(b':storageDomain "', b':storageDomain "other-host-')
         path.write_bytes(text)
-    project.sh("rm x; echo other > y")
-    assert verify(project) == {
-        "x": ("elsewhere", "recorded on a file system that is not here"),
-        "y": ("elsewhere", "another file of this name is here"),
+    project.sh("rm ../x z; echo other > ../y")
+    assert verify(project, code=1) == {
+        "../x": ("elsewhere", "recorded on a file system that is not here"),
+        "../y": ("elsewhere", "another file of this name is here"),
+        "z": ("missing", ""),  # the project was copied
     }
 
 
