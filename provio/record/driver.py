@@ -373,7 +373,7 @@ def _rank_contradictions(trace: Trace) -> str:
 def _hashed(recording: Recording, settings: Config, when: str) -> str:
     """Start the hashing of a run's files in the background; return the message about it."""
     wants_all = settings.hash == content_requests.ALL
-    wants_more = settings.hash != content_requests.OFF or settings.record_metadata or settings.record_keep
+    wants_more = content_requests.is_full(settings)
     # The background merge also hashes; a run that is left to a query is hashed after it. Each merge reads values.
     now = wants_more and (when == WAIT or (when == ASK and wants_all))
     if now and content_requests.requested(recording.home):

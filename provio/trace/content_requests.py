@@ -39,11 +39,16 @@ class Request:
         return bool(self.parameters or self.metrics)
 
 
+def is_full(settings: Config) -> bool:
+    """Return whether more is requested than the values of files, which each merge reads."""
+    return settings.hash != OFF or settings.record_metadata or bool(number_of_bytes(settings.record_keep))
+
+
 def request(home: Home, run_id: str, settings: Config) -> None:
     """Make the request of the settings, unless they request nothing."""
     parameters, metrics = settings.record_parameter_files, settings.record_metric_files
     kept = number_of_bytes(settings.record_keep)
-    if settings.hash == OFF and not (parameters or metrics or settings.record_metadata or kept):
+    if not (parameters or metrics or is_full(settings)):
         return
     words = [settings.hash, f"limit={number_of_bytes(settings.record_values_limit)}"]
     words += [f"{name}={quote(glob)}" for name, globs in (("p", parameters), ("m", metrics)) for glob in globs]
