@@ -97,7 +97,7 @@ def test_neither_the_order_of_merges_nor_a_removed_run_changes_an_answer(project
     assert len(ids) == 3
 
     def merged(order: tuple[str, ...]) -> tuple[Path, set[str]]:
-        home = project.path.parent / "home" / ".provio"
+        home = project.path.parent / "home" / "record"
         shutil.rmtree(home, ignore_errors=True)
         (home / "runs").mkdir(parents=True)
         for run in order:
@@ -335,7 +335,7 @@ def test_a_removal_that_was_killed_is_finished(project: Project) -> None:
     project.watch("cp", "a", "b")
     kept = quads(project.path / ".provio")
     project.watch("cp", "b", "c")
-    home = project.path.parent / "home" / ".provio"
+    home = project.path.parent / "home" / "record"
     env = {**project.env, "PROVIO_HOME": str(home)}
     whole = quads(project.path / ".provio")
     run = runs(project.path / ".provio")[1]
