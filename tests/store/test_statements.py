@@ -139,8 +139,8 @@ def test_a_run_within_a_run_goes_alone(project: Project) -> None:
     merge(home)
     for gone in (max, min):
         run = gone(folder.name for folder in home.run_folders())
-        shutil.copytree(home.path, project.path / run / ".provio", symlinks=True)
-        again = Home(project.path / run / ".provio")
+        shutil.copytree(home.path, project.path / run / "record", symlinks=True)
+        again = Home(project.path / run / "record")
         removal.remove(again, [run], Config())
         left = content(again)
         merge(again, rebuild=True)
