@@ -280,8 +280,8 @@ class _CurrentNames:
 
 
 def _resolved(opening: Opening, resolve: Resolver) -> bool:
-    """Add the path without `..` and symbolic links, if it still leads to this file, or if its folder is gone (it was
-    moved); return whether it was added."""
+    """Add the path without `..` and symbolic links, if it still leads to this file, or if its folder was moved; return
+    whether it was added."""
     named = opening.kind in ("FileVersion", "Directory", "Pipe") and not opening.unlinked
     if not named or not opening.path or opening.resolved:
         return False
