@@ -156,8 +156,11 @@ def _publish(recording: Recording, shared: Shared, call: Call, settings: Config)
         say(warning)
     setting = _mark_host(recording, settings, say)
     changes = run.tracing_variables(recording, _words(call.command), say)
-    with contextlib.suppress(OSError):  # a full disk: the contents of the run's files are not read
+    try:
         content_requests.request(recording.home, recording.run_id, settings)
+    except OSError as error:  # on a full disk, the contents of the run's files are not read
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
     homes.share(recording.home, recording.folder)
     trace = run.trace_variable(recording)
     for_others = trace.split(b";")
