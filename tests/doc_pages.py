@@ -154,8 +154,8 @@ def problems(text: str, done: list[tuple[Step, str, int]], exact: bool = False) 
     """Return the commands that failed, or whose output is not that of the page."""
     found = []
     for number, (step, output, code) in enumerate(done):
-        told = [*step.lines, *(["echo $?"] if done[number + 1 : number + 2] and _asks(done[number + 1][0]) else [])]
-        if code and not told:
+        stated = [*step.lines, *(["echo $?"] if done[number + 1 : number + 2] and _asks(done[number + 1][0]) else [])]
+        if code and not stated:
             found.append(f"$ {step.command}\nexit code {code}\n{output}")
         elif not matches(step.lines, output, exact):
             found.append(f"$ {step.command}\nprints\n{output}")
