@@ -28,13 +28,15 @@ MADE_TOO = "?v prov:specializationOf ?f . ?a prov:specializationOf ?f ; prov:was
 MADE = "?v prov:wasGeneratedBy ?a"
 ORIGINS = "?v prov:wasGeneratedBy|prov:alternateOf|prov:wasRevisionOf|provio:contentFrom ?a"
 CHANGES = "SELECT DISTINCT ?v ?a { ?gap provio:changedFrom ?a ; provio:about ?v }"
+# The file of ?v got other times outside of provio, but no other content.
+NOT_CHANGED = "?gap provio:about ?v ; provio:changedFrom ?a . ?v provio:sha256 ?h . ?a provio:sha256 ?h"
 
 
 def gaps(reader: Reader, shown: set[str], leaves: Container[str] = ()) -> list[Gap]:
     """Return the gaps about anything shown, or about the process or run to which it belongs.
 
     `leaves` are complete versions, which are shown, too. If a file was edited that a recorded program had made, the
-    reason states this.
+    reason states this. A file that only got other times has no gap.
     """
     query = """SELECT DISTINCT ?gap ?about ?reason {
         ?gap a provio:Gap ; provio:about ?about ; provio:reason ?reason }"""
@@ -49,6 +51,8 @@ def gaps(reader: Reader, shown: set[str], leaves: Container[str] = ()) -> list[G
         if near:
             gaps.append(Gap(iri=row["gap"], about=near, reason=row["reason"]))
     edited = {gap["about"] for gap in gaps if gap["reason"].startswith(EDITED)}
+    same = {version for version, _ in run_uses.pairs(reader, NOT_CHANGED, edited)}
+    gaps = [gap for gap in gaps if gap["about"] not in same]
     products = {one for one, other in _products_before(reader, edited) if earliest(other) < earliest(one)}
     for gap in gaps:
         if gap["about"] in products:

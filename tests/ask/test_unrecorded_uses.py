@@ -30,7 +30,8 @@ def test_each_verb_about_a_file_that_no_run_knows(project: Project, runs: list[s
     project.sh("echo 1 > other; touch -d '1 hour ago' other; mv other unknown")
     named = f"run {runs[0]} may have read it: not all of it could be recorded {REASON}: provio query gaps {runs[0]}"
     expected = {"a": f"{named}; else {RECORD}", "gone": f"there is no such file; {named}; else {RECORD}"}
-    expected |= {"after": RECORD, "unknown": RECORD, "missing": "there is no such file"}
+    compare = "recorded files of its size have no SHA-256: provio find {} compares them; else " + RECORD
+    expected |= {file: compare.format(file) for file in ("after", "unknown")} | {"missing": "there is no such file"}
     for file, reason in expected.items():
         for verb in (["lineage"], ["lineage", "--forward"], ["lineage", "--forward", "--stale"], ["why"], ["impact"]):
             answer = project.provio(*verb, file, code=3).stderr.strip()

@@ -51,7 +51,8 @@ def older(
     needs("git", "cc")
 
     def of(commit: str) -> Callable[..., tuple[int, str]]:
-        env = {name: value for name, value in project.env.items() if name != "PROVIO_MERGE"}
+        unknown = "PROVIO_MERGE", "PROVIO_RECORD_METADATA"
+        env = {name: value for name, value in project.env.items() if name not in unknown}
         env |= {"PYTHONPATH": str(unpacked(commit, tmp_path / "older")), "PYTHONDONTWRITEBYTECODE": "1"}
 
         def call(*words: str) -> tuple[int, str]:
