@@ -59,6 +59,7 @@ void event_rename(int api, const char *term, int fromfd, const char *from, int t
         event_end(&block);
         if (found && S_ISREG(facts.mode) && likely(lender == NULL))
             unclosed_moved(&facts, thread->live, block_place(&block));
+        if (unlikely(settings.values) && found && S_ISREG(facts.mode)) value_file_note(new, new_size);
     }
     if (old != NULL) pool_give(&scratches, old);
     if (new != NULL) pool_give(&scratches, new);

@@ -100,7 +100,7 @@ static bool set_takes(const char *set, const char *end, const char *name, size_t
 
 // As Python's fnmatch, but a prefix of the name that ends before a `/` may match, too: a folder contains everything
 // below it.
-static bool glob_matches(const char *glob, const char *name) {
+bool glob_matches(const char *glob, const char *name) {
     const char *star = NULL, *retry = NULL;
     for (;;) {
         const char *end = *glob == '[' ? set_end(glob) : NULL;

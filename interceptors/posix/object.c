@@ -97,6 +97,7 @@ static void object_path(struct object *object, const char *path, size_t length) 
     object->plain = text_plain(path, length);
     memcpy(object->path, path, length);
     object->path[length] = '\0';
+    if (unlikely(settings.values) && S_ISREG(object->facts.mode)) value_file_note(object->path, length);
 }
 
 static void object_free(struct object *object) {

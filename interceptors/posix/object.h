@@ -105,6 +105,10 @@ void unclosed_add(struct object *object, const struct live *live, uint64_t place
 void unclosed_remove(struct object *object);
 void unclosed_moved(const struct facts *facts, const struct live *live, uint64_t place);
 
+// value_files.c
+void value_file_add(const char *glob);
+void value_file_note(const char *path, size_t length);
+
 // path.c
 size_t path_join(char *room, int dirfd, const char *path);                           // into PATH_ROOM bytes; 0: unknown
 size_t path_opened(char *room, int fd, int dirfd, const char *path, bool *unlinked); // the same, of a new descriptor

@@ -79,6 +79,8 @@ static bool settings_read(const char *at) {
             settings.mounts = number_at(room + 1);
         else if (*room == '=')
             settings.own_job = room + 1;
+        else if (*room == '$')
+            value_file_add(room + 1);
         else if (!limit_add(room, (size_t)(limit - room) - 1))
             return false;
     }

@@ -108,6 +108,7 @@ extern struct settings {
     size_t home_length, folder_length, layer_length;
     bool watched, time_stamp_counter, stat, list; // stat, list: classes that are recorded only on request
     bool limited;                                 // some paths are filtered out
+    bool values;                                  // some names are those of files with parameters or metrics
     bool wipes;                                   // the kernel wipes the page of the process in each child
     uint32_t off;                                 // a bit for each class that is filtered out
     enum detail detail;
@@ -139,6 +140,7 @@ void job_note(void);
 bool options_read(const char *words); // filter.c
 bool limit_add(const char *limit, size_t length);
 bool path_filtered(const char *path, size_t length);
+bool glob_matches(const char *glob, const char *name);
 bool descriptor_filtered(int fd, int dirfd, const char *path);
 bool kind_filtered(uint32_t mode);
 

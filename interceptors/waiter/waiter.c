@@ -3,8 +3,8 @@
 //
 // A `provio run` with a running command becomes this program by an exec: same process, same children, same descriptors,
 // a tenth of the memory, and a cheap end. It passes signals on as `provio run` does, records the end in `run.ttl`,
-// examines files without a recorded close, and starts the background merge. It becomes Python again if more is needed:
-// a merge to wait for, hashes, a shared record.
+// examines files without a recorded close, passes on the contents of files with parameters, and starts the background
+// merge. It becomes Python again if more is needed: a merge to wait for, hashes, a shared record.
 
 #include "waiter.h"
 
@@ -168,6 +168,7 @@ static bool finish(const struct handoff *handoff, int status) {
     if (!record_end(handoff, status, &gaps) || *handoff->mode == PYTHON) return false;
     gaps += report_unclosed(handoff);
     restore_signals(handoff);
+    pass_values(handoff);
     if (*handoff->mode == MERGE) merge_later(handoff);
     if (*handoff->word != '\0') print_word(handoff->word, gaps);
     return true;
@@ -178,7 +179,11 @@ int main(void) {
     int fd = read_handoff(&handoff);
     if (fd < 0) return 125;
     open_streams();
-    if (*handoff.mode == POST_RUN) return (void)report_unclosed(&handoff), 0;
+    if (*handoff.mode == POST_RUN) {
+        report_unclosed(&handoff);
+        pass_values(&handoff);
+        return 0;
+    }
     prctl(PR_SET_NAME, "provio");
     int status = *handoff.pid == '0' ? atoi(handoff.status) : wait_for(&handoff);
     if (!finish(&handoff, status)) {

@@ -17,10 +17,12 @@ enum mode {
     LEAVE = 'l',    // the run stays pending
     MERGE = 'm',    // as LEAVE, and the background merge is started
     PYTHON = 'p',   // Python does the rest
-    POST_RUN = 's', // only unclosed openings are examined, for a Python that does the rest
+    POST_RUN = 's', // only files are examined, for a Python that does the rest
 };
 
 // `*gaps`: 1 if the command itself is not recorded, else 0.
 bool record_end(const struct handoff *handoff, int status, unsigned *gaps);
 
 unsigned report_unclosed(const struct handoff *handoff);
+
+void pass_values(const struct handoff *handoff);

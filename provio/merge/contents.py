@@ -1,38 +1,36 @@
 """Read the contents of a run's files while its graph is made. In: the request. Out: `contents.ttl` and `hashes.ttl`.
 
-A file is read only if it still is the version that the run used or made. The values of files are read by the first
-merge of a run, whichever process does it; hashes by a merge that no process waits for.
+A file is read only if it still is the version that the run used or made. Values that were not read at the end of the
+run (`provio.merge.last_values`) are read by the first merge of the run, whichever process does it; hashes by a merge
+that no process waits for.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fnmatch
+import fcntl
 import os
-import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 
 from provio.base import turtle
 from provio.base.text import plural
-from provio.base.vocab import NS
 from provio.lineage.model import FOREVER, Conclusions, Version
 from provio.merge import kept, metadata
 from provio.merge.hasher import HASHES, Hasher
+from provio.merge.values import ValueReader
 from provio.settings.home import Home
-from provio.settings.record_classes import left_out
 from provio.settings.schema import Config
 from provio.system import content, statx
-from provio.trace import content_requests, environment, redact, value_file
+from provio.trace import content_requests, environment, redact
 from provio.trace.content_requests import ALL, OFF, Request
-from provio.trace.contents import CONTENTS, Key, statements
-from provio.trace.run_facts import KEPT, METADATA, METRICS, PARAMETERS, Content, Hash, Trace
+from provio.trace.contents import CONTENTS, Key, extended
+from provio.trace.run_facts import KEPT, METADATA, PARAMETERS, Content, Hash, Trace
 from provio.trace.run_source import folders_of, put
 
-CLASSES = {PARAMETERS: "configuration", METRICS: "metric"}  # of record
 KEEPING = 5.0  # seconds, unless all files are to be hashed
-NEEDS_YAML = "a file in YAML needs PyYAML, which is not installed: pip install 'provio-lineage[yaml]'"
+PATIENCE = 10.0  # seconds of waiting for the process that reads values at the end of the run
 
 
 class ContentReader:
@@ -44,9 +42,8 @@ class ContentReader:
     ) -> None:  # fmt: skip
         self.file, self.request, self.redaction, self.hasher, self.is_full = file, request, redaction, hasher, is_full
         self.host = turtle.segment(environment.host())
-        self.named = {PARAMETERS: _pattern(request.parameters), METRICS: _pattern(request.metrics)}
+        self.values: ValueReader | None = None
         self.new: dict[Key, Content] = {}
-        self.lacks_library = False
         self.reader = metadata.Reader(everything=request.hashes == ALL)
         self.keeper = kept.Keeper(home, file.name)
         self.seconds, self.unkept = KEEPING, 0  # left for keeping inputs; those not kept because of this limit
@@ -55,13 +52,15 @@ class ContentReader:
 
     def read_values(self, trace: Trace, conclusions: Conclusions, role: str) -> None:
         """Add the values of files to the trace: of those that processes read, or of those that they made."""
-        named = self.named[role]
-        if named is None or CLASSES[role] in left_out(trace.run.get("detail", "")):
+        self.values = values = self.values or ValueReader(self.request, self.redaction, trace.run.get("detail", ""))
+        if role not in values.named:
             return
         wanted = [
             version
             for version in conclusions.versions.values()
-            if version.facts.size and not version.noise and any(map(named.match, version.names.values()))
+            if version.facts.size
+            and not version.noise
+            and any(values.wants(role, name) for name in version.names.values())
         ]
         if wanted and role == PARAMETERS:
             read = {one.version for inputs in conclusions.inputs.values() for one in inputs if not one.noise}
@@ -69,7 +68,7 @@ class ContentReader:
         for version in wanted:
             known = trace.contents.get(version.facts.key)
             if (role == PARAMETERS or version.maker) and not (known and role in known.roles):
-                self._read(version, role, trace)
+                self._read(version, role, values, trace)
 
     def read_versions(self, trace: Trace, conclusions: Conclusions) -> None:
         """Add the missing hashes and the metadata of the described versions to the trace."""
@@ -148,32 +147,21 @@ class ContentReader:
             self.file.unlink(missing_ok=True)
 
     def _write(self, place: Path, trace: Trace) -> None:
-        try:
-            text = (place / CONTENTS).read_text(encoding="utf-8")
-        except FileNotFoundError:
-            text = f"@prefix : <{NS}> .\n"
-        count = text.count("\n")
-        for number, (key, found) in enumerate(self.new.items(), count):
-            text += "".join(statements(f"{trace.iri}/{self.host}/content/{number}", key, found))
-        text += "".join(f"<{iri}> a :Gap ; :reason {turtle.literal(reason)} .\n" for iri, _, reason in self.gaps)
+        gaps = [(iri, reason) for iri, _, reason in self.gaps]
+        text = extended(place, f"{trace.iri}/{self.host}", self.new, gaps)
         put(place / CONTENTS, text)
         trace.digests.replace((self.host, CONTENTS), text.encode())
         self.new, self.gaps = {}, []
 
-    def _read(self, version: Version, role: str, trace: Trace) -> None:
+    def _read(self, version: Version, role: str, values: ValueReader, trace: Trace) -> None:
         """Add the values of one version, or the reason why there are none, to the trace."""
         found = trace.contents.get(version.facts.key) or Content()
         try:
             name, data = self._data(version, self.request.limit)
-            values, whole = value_file.values(name, data, numbers=role == METRICS)
-            redact.values(values, self.redaction)
-            (found.metrics if role == METRICS else found.parameters).update(values)
-            found.complete = found.complete and whole
-        except value_file.MissingLibrary:
-            found.reason, self.lacks_library = "" if self.lacks_library else NEEDS_YAML, True
-        except (value_file.Unreadable, content.Unread) as error:
+            values.add(found, role, name, data)
+        except content.Unread as error:
             found.reason = str(error)
-        found.roles.add(role)
+            found.roles.add(role)
         trace.contents[version.facts.key] = self.new[version.facts.key] = found
 
     def _data(self, version: Version, limit: int) -> tuple[str, bytes]:
@@ -198,12 +186,6 @@ class ContentReader:
         raise content.Unread(reason)
 
 
-def _pattern(globs: Iterable[str]) -> re.Pattern[bytes] | None:
-    """Return the pattern of paths with base names that match a glob; None without any."""
-    parts = [os.fsencode(fnmatch.translate(glob)) for glob in globs]
-    return re.compile(rb"(?s:.*/)?(?:(?!.*/)(?:" + b"|".join(parts) + rb"))", re.DOTALL) if parts else None
-
-
 def reader_of(
     home: Home, folder: Path, settings: Config, *, hashes: bool = True, note: Callable[[str], None] = lambda _: None
 ) -> ContentReader | None:
@@ -217,7 +199,19 @@ def reader_of(
         with contextlib.suppress(OSError):
             file.unlink()
         return None
+    _wait_for_values(file)
     wants = hashes and request.hashes != OFF and not any(folder.glob(f"*/{HASHES}"))
     hasher = Hasher(file, request, note) if wants else None
     redaction = redact.Redaction(settings.redact_add, settings.redact_keep)
     return ContentReader(home, file, request, redaction, hasher, hashes)
+
+
+def _wait_for_values(request: Path) -> None:
+    """Wait for the process that reads the values of the run's files at its end (`provio.merge.last_values`)."""
+    until = time.monotonic() + PATIENCE
+    with contextlib.suppress(OSError), request.open("rb") as file:
+        while time.monotonic() < until:
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                return
+            time.sleep(0.02)

@@ -80,7 +80,7 @@ def merge(
     home = served(home, settings)
     lock = lock or Lock(home, wait)
     started = failed_start.without_failed(home, home.run_folders() if folders is None else folders)
-    wanted = None if folders is None else started
+    wanted = None if folders is None else [folder for folder in started if run_source.exists(folder)]
     late = collect.collect_here(
         home, None if wanted is None else (folder.name for folder in wanted), settings.capture_dir
     )

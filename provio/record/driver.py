@@ -239,6 +239,7 @@ def prepared(arguments: list[bytes], settings: Config, home: Home | None = None,
     redaction = Redaction(settings.redact_add, settings.redact_keep)
     names = settings.name or None, detailed, settings.campaign or None
     recording = prepare(arguments, *names, redaction, settings.hdf5, settings.domains, home, settings.recognise, shared)
+    recording.value_files = tuple(dict.fromkeys((*settings.record_parameter_files, *settings.record_metric_files)))
     if not shared:
         with suppress(OSError):  # a full disk: the run has no hashes
             content_requests.request(recording.home, recording.run_id, settings)
@@ -373,9 +374,8 @@ def _rank_contradictions(trace: Trace) -> str:
 def _hashed(recording: Recording, settings: Config, when: str) -> str:
     """Start the hashing of a run's files in the background; return the message about it."""
     wants_all = settings.hash == content_requests.ALL
-    wants_more = content_requests.is_full(settings)
-    # The background merge also hashes; a run that is left to a query is hashed after it. Each merge reads values.
-    now = wants_more and (when == WAIT or (when == ASK and wants_all))
+    # The background merge also hashes; a run that is left to a query is hashed after it.
+    now = when == WAIT or (when == ASK and wants_all)
     if now and content_requests.requested(recording.home):
         from provio.merge import hashing
 

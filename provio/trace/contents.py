@@ -6,9 +6,11 @@ value is a node that is part of it. A gap states how many files were not read be
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 
 from provio.base import turtle
+from provio.base.vocab import NS
 from provio.system.statx import Facts, Record
 from provio.trace import values
 from provio.trace.run_facts import Content, Hash, Trace
@@ -17,6 +19,21 @@ from provio.trace.values import TEXT, Value
 CONTENTS = "contents.ttl"
 NUMBERS = ("inode", "birthNs", "mtimeNs", "size")
 Key = tuple[str, int, int, int, int]  # `Facts.key` of a version
+
+
+def extended(place: Path, host: str, found: Mapping[Key, Content], gaps: Iterable[tuple[str, str]] = ()) -> str:
+    """Return the text of the file in the folder `place`, with the contents of more versions, and gaps (IRI, reason).
+
+    `host` is the IRI of the host of the run. Raises OSError.
+    """
+    try:
+        text = (place / CONTENTS).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        text = f"@prefix : <{NS}> .\n"
+    count = text.count("\n")
+    for number, (key, content) in enumerate(found.items(), count):
+        text += "".join(statements(f"{host}/content/{number}", key, content))
+    return text + "".join(f"<{iri}> a :Gap ; :reason {turtle.literal(reason)} .\n" for iri, reason in gaps)
 
 
 def statements(subject: str, key: Key, content: Content) -> Iterator[str]:

@@ -73,6 +73,7 @@ class Recording:
     lock_fd: int = -1
     hdf5: str = "auto"
     recognise: str = "on"
+    value_files: tuple[str, ...] = ()  # globs of the names of files with parameters or metrics
 
     @property
     def folder(self) -> Path:

@@ -29,6 +29,7 @@ from provio.trace.run_source import (
     SHELL_ENDING,
     TERMINAL_ENDING,
     UNCLOSED,
+    VALUE_FILES,
     WHOLE,
     Folder,
     RunFile,
@@ -74,7 +75,8 @@ class Archive:
         for member in self._members():
             if member.name.endswith(CALLS_ENDING):  # these are the last members
                 return
-            if (member.host or member.name != HEAD) and member.name != UNCLOSED:  # an archive by tar(1) may contain it
+            # An archive by tar(1) may contain the lists that are used only at the end of the run.
+            if (member.host or member.name != HEAD) and member.name not in (UNCLOSED, VALUE_FILES):
                 yield member
 
     def named(self, place: Path, name: str) -> RunFile:
@@ -243,7 +245,7 @@ def _check(files: Folder, record: Record) -> None:
     for path, folders, names in os.walk(files.folder):
         for name in (*folders, *names):
             other = os.path.join(path, name)
-            if other not in known and not name.endswith((".new", SHELL_ENDING, UNCLOSED, TERMINAL_ENDING)):
+            if other not in known and not name.endswith((".new", SHELL_ENDING, UNCLOSED, VALUE_FILES, TERMINAL_ENDING)):
                 raise OSError(errno.EINVAL, f"{other} is not a file of provio")
 
 

@@ -31,6 +31,7 @@ GAP_ENDING = ".gap"
 SHELL_ENDING = ".session"  # the identity of a shell that is recorded from some point on
 HEAD = "run.ttl"
 UNCLOSED = "unclosed"  # the list of open files that the processes of a run keep, used only at the end of the run
+VALUE_FILES = "value-files"  # the names of files with parameters or metrics, used only at the end of the run
 TERMINAL_ENDING = ".terminal"  # the marks of terminals that a process of the run opened, used only during the run
 RULES = 23  # increased when the same trace files give another graph: older merged runs are then merged again
 LIST = "threads"  # the list of the thread files of a host
@@ -214,7 +215,7 @@ class Folder:
         count, changed = 1, os.lstat(self.head().path).st_mtime_ns
         for place in folders_of(self.folder, record):
             for entry in os.scandir(place):
-                if entry.name != UNCLOSED and not entry.name.endswith(CALLS_ENDING):
+                if entry.name not in (UNCLOSED, VALUE_FILES) and not entry.name.endswith(CALLS_ENDING):
                     count, changed = count + 1, changed + _changes_of(entry)
         return f"{count} {changed}"
 

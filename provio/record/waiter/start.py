@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from provio.base.vocab import RUN_BASE
+from provio.settings.home import project_folders
 from provio.system.signals import Signals
 from provio.trace.recording import End, Recording, host_folder
 
@@ -53,10 +54,12 @@ def _become(recording: Recording, fields: list[bytes], mode: bytes, word: str, r
 
 
 def postprocess(recording: Recording) -> None:
-    """Inspect the files of an ended run that have no observed close, as the waiter does."""
+    """Inspect the files of an ended run that have no observed close, and pass on those with values, as the waiter
+    does."""
     from provio.system.child import unwatched
 
-    with _message(recording, [b"0", b"0", b"0", b"0"], SETTLE, "", (None, [])) as variable:
+    folders = [str(folder) for folder in project_folders()]
+    with _message(recording, [b"0", b"0", b"0", b"0"], SETTLE, "", (None, folders)) as variable:
         environment = {os.fsencode(name): os.fsencode(value) for name, value in unwatched().items()}
         child = os.posix_spawn(WAITER, [os.fspath(WAITER)], environment | variable)
         os.waitpid(child, 0)
