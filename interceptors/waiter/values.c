@@ -89,7 +89,7 @@ static long long add_file(FILE *memory, const char *path, unsigned long long lim
     bool has_facts = fd >= 0 && facts_of(fd, facts, sizeof facts) > 0;
     bool is_new = has_facts && (known == NULL || strstr(known, facts) == NULL);
     char *text = is_new ? content(fd, limit, &size) : NULL;
-    bool whole = text != NULL && facts_of(fd, after, sizeof after) > 0 && strcmp(facts, after) == 0;
+    bool whole = text != NULL && size > 0 && facts_of(fd, after, sizeof after) > 0 && strcmp(facts, after) == 0;
     if (whole) {
         fprintf(memory, "%zu %zu%s\n%s", strlen(path), size, facts, path);
         fwrite(text, 1, size, memory);

@@ -239,8 +239,8 @@ def prepared(arguments: list[bytes], settings: Config, home: Home | None = None,
     redaction = Redaction(settings.redact_add, settings.redact_keep)
     names = settings.name or None, detailed, settings.campaign or None
     recording = prepare(arguments, *names, redaction, settings.hdf5, settings.domains, home, settings.recognise, shared)
-    recording.value_files = tuple(dict.fromkeys((*settings.record_parameter_files, *settings.record_metric_files)))
     if not shared:
+        recording.value_files = tuple(dict.fromkeys((*settings.record_parameter_files, *settings.record_metric_files)))
         with suppress(OSError):  # a full disk: the run has no hashes
             content_requests.request(recording.home, recording.run_id, settings)
     return recording

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 MOST_GAPS = 3  # that are printed on a terminal
 MOST_METADATA = 4  # attributes of a file that are printed on a terminal
+IN_EACH_PICTURE = {"width", "height", "Software", "date:create", "date:modify", "date:timestamp"}  # not printed there
 MOST_LINES = 40  # of the source of a Task
 CUT = {"launched": 2, "run": 2, "note": 3}  # lines of a fact on a terminal: command lines of others, notes
 
@@ -113,7 +114,8 @@ def _list(fact: str, values: list[str]) -> list[tuple[str, str]]:
 
 
 def _metadata(reason: Reason, fold: bool) -> list[str]:
-    found = [f"{name} = {value}" for name, value in reason.get("metadata", {}).items()]
+    attributes = reason.get("metadata", {}).items()
+    found = [f"{name} = {value}" for name, value in attributes if not (fold and name in IN_EACH_PICTURE)]
     kept = found[:MOST_METADATA] if fold and len(found) > MOST_METADATA + 1 else found
     return kept + [f"{len(found) - len(kept)} more (--no-fold)"] * (len(kept) < len(found))
 

@@ -22,9 +22,7 @@ from provio.system import node_local
 from provio.trace import environment, liveness, run_source
 
 # endings of files that only this host uses, and of the list, which is copied before the others
-NOT_COPIED = (
-    node_local.SIGN, ".new", run_source.UNCLOSED, run_source.VALUE_FILES, run_source.TERMINAL_ENDING, run_source.LIST
-)  # fmt: skip
+NOT_COPIED = (node_local.SIGN, ".new", run_source.UNCLOSED, run_source.TERMINAL_ENDING, run_source.LIST)
 DONE = ".collected"  # ending of a folder that is completely copied to the run folder
 PART = 1 << 20  # bytes that are copied or compared at once
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from conftest import Project, new_project
+from conftest import Project, new_project, provio_command
 
 import provio
 from provio.ask import experiments
@@ -24,14 +25,16 @@ PARAMETERS = "params.json was changed before it was read (provio query gaps)"
 
 @pytest.fixture(scope="module")
 def sweep(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Project:
-    """Three trainings, each with its rate in the same file; only the last one's files are there to be read. And a run
-    without parameters."""
+    """Three trainings, each with its rate in the same file, as ranks, after which no process reads the files before
+    the merge: only the last one's files are there to be read. And a run without parameters."""
     project = new_project(tmp_path_factory.mktemp("rewritten"))
     project.env["PROVIO_MERGE"] = "ask"
     (project.path / "train.py").write_text(PROGRAM, encoding="utf-8")
     for rate in (1, 2, 4):
         (project.path / "params.json").write_text(json.dumps({"lr": rate}), encoding="utf-8")
-        project.provio("run", "--quiet", "--name", f"r{rate}", "--", sys.executable, "train.py")
+        rank = project.env | {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1", "PROVIO_RUN": f"r{rate}"}
+        command = [*provio_command(), "run", "--quiet", "--name", f"r{rate}", "--", sys.executable, "train.py"]
+        subprocess.run(command, cwd=project.path, env=rank, check=True)
     project.provio("run", "--quiet", "--name", "none", "--", "true")
     project.provio("query", "gaps")
     return project
