@@ -23,6 +23,7 @@ from provio.system.statx import Record
 from provio.trace import read as traces
 from provio.trace.decode import path_of
 from provio.trace.facts import Process
+from provio.trace.fast.compact_record import Packed
 from provio.trace.run_facts import Task, Trace
 
 CLOCK = ("clockOffset", "clockWithin")
@@ -36,18 +37,20 @@ class Ends:
     def __init__(self, trace: Trace) -> None:
         processes = sorted(trace.processes.values(), key=lambda process: process.started)
         self.last_images = {(process.host, process.pid, process.tick): process.iri for process in processes}
-        self.ends = {
-            (process.host, event.number("childPid")): (event.at, event.packed)
-            for process in processes
-            for event in process.events
-            if event.kind == "ChildEnd"
-        }
+        self.ends: dict[tuple[str, int], list[tuple[int, Packed]]] = {}
+        for process in processes:
+            for event in process.events:
+                if event.kind == "ChildEnd":  # a wait often starts before the child has executed its program
+                    end = event.at + event.number("elapsed"), event.packed
+                    self.ends.setdefault((process.host, event.number("childPid")), []).append(end)
 
     def of(self, process: Process) -> Record:
-        """Return the record of a process's end; empty where there is none."""
-        at, packed = self.ends.get((process.host, process.pid), (0, None))
-        last = self.last_images[process.host, process.pid, process.tick]
-        return packed.record() if packed and last == process.iri and at >= process.started else {}
+        """Return the record of a process's end; empty where there is none. Pids recur: it is the first end after the
+        start of the process."""
+        if self.last_images[process.host, process.pid, process.tick] != process.iri:
+            return {}
+        ends = [end for end in self.ends.get((process.host, process.pid), ()) if end[0] >= process.started]
+        return min(ends, key=lambda end: end[0])[1].record() if ends else {}
 
 
 class Whole:
