@@ -244,14 +244,14 @@ class Store:
         `number` (the pid of a process, the bytes of a file); those of a file are the rows of `provio why`. Raises
         NothingKnown if there is no such thing, or no recorded process made the file.
         """
-        from provio.ask import runs, tasks, things
+        from provio.ask import run_summary, tasks, things
         from provio.ask.nodes import is_member
 
         reader = self._open()
         one = things.named(reader, os.fspath(run))
         columns = ("what", "value", "number")
         if one.run:
-            return Rows(columns, runs.facts(reader, one.run))
+            return Rows(columns, run_summary.facts(reader, one.run))
         if one.file is None:
             return Rows(columns, tasks.facts(reader, one.task))
         if is_member(one.file.iri):

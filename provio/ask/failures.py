@@ -9,7 +9,7 @@ a recorded kernel by SIGTERM, from its client, is no failure, unless a cell was 
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 
 from provio.ask import run_uses
 from provio.ask.document import Edge, Node, arguments, command_line
@@ -67,7 +67,7 @@ class Failures:
         if run in self.failed or process not in self.ends:
             return self.failed.get(run, "")
         end = self.ends[process]
-        return "" if end == "exit 1" and self._program(process) in FOUND_NOTHING else end
+        return end if is_failure(end, self._program(process)) else ""
 
     def without(self, made: Container[str]) -> Iterator[tuple[str, str]]:
         """Yield (run, text) for each command whose last run failed, except runs that `made` files."""
@@ -85,7 +85,22 @@ class Failures:
     def _program(self, process: str) -> str:
         query = f"SELECT ?argv {{ <{process}> provio:argv ?argv }} LIMIT 1"
         found = next((row["argv"] for row in self.reader.rows(query)), "")
-        return os.path.basename(arguments(found)[0]) if found else "a program"
+        return _name(found) if found else "a program"
+
+
+def is_failure(end: str, program: str) -> bool:
+    """Return whether a nonzero exit code or a signal (`exit 3`, `signal 9`) of a program by this name is a failure."""
+    return bool(end) and not (end == "exit 1" and program in FOUND_NOTHING)
+
+
+def _name(argv: str) -> str:
+    return os.path.basename(arguments(argv)[0])
+
+
+def failed_programs(reader: Reader, processes: Mapping[str, str]) -> dict[str, str]:
+    """Return how each of some processes, given with their command lines (`provio:argv`), ended that failed."""
+    ends = ends_of(reader, processes)
+    return {one: ends[one] for one, argv in processes.items() if is_failure(ends.get(one, ""), _name(argv))}
 
 
 def mark(reader: Reader, nodes: Iterable[Node], edges: Iterable[Edge]) -> None:

@@ -11,7 +11,6 @@ import shlex
 from provio.ask import failures, run_uses
 from provio.ask.content import NOT_COMPARED
 from provio.ask.document import ACTIVITIES, Lineage, LineageDocument, Node, RunName, arguments, stale_reason
-from provio.ask.failures import FOUND_NOTHING
 from provio.ask.nodes import MOST_SETTINGS, SETTINGS
 from provio.ask.walk import GENERATED
 from provio.base.text import cut_end, moment
@@ -48,7 +47,7 @@ def _mark_steps(reader: Reader, document: LineageDocument) -> None:
         run = node.get("run", "")
         if not end and "exitCode" not in node and ("command" in node or node.get("argv") == typed.get(run)):
             end = ends.get(run, "")
-        if end and not (end == "exit 1" and node["label"] in FOUND_NOTHING):
+        if failures.is_failure(end, node["label"]):
             node["failed"] = end
 
 

@@ -68,9 +68,9 @@ def reader(target: str | None, notices: bool = True, as_of: bool = True) -> Stor
 
 def _concluded(store: Store, run: str) -> int:
     """Return the number of gaps of a run that merges concluded."""
-    from provio.ask import runs  # slow to import, and rarely needed
+    from provio.ask import run_summary  # slow to import, and rarely needed
 
-    return runs.gaps(store, run)[1]
+    return run_summary.gaps(store, run)[1]
 
 
 def open_store(own: Home, configured: Config, report: Report, progress: Callable[[], Report]) -> Store:

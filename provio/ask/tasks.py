@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from provio.ask import notes, runs
+from provio.ask import notes, run_summary
 from provio.base.text import duration, moment, printable
 from provio.base.turtle import literal
 from provio.base.vocab import RUN_BASE
@@ -51,7 +51,7 @@ def facts(reader: Reader, task: str) -> list[tuple[str, str, int | None]]:
     found += [("setting", f"{one['name']} {one['value']}", None) for one in reader.rows(SETTINGS % task)]
     found += [("note", notes.line(note), None) for note in notes.of(reader, [task])]
     found += [("source", line, None) for line in row.get("source", "").rstrip().splitlines()]
-    found += [(what, text, None) for what, text in runs.declaration_rows(reader, task)]
+    found += [(what, text, None) for what, text in run_summary.declaration_rows(reader, task)]
     moved = [(one["did"], one["path"], int(one["bytes"])) for one in reader.rows(FILES % (task, task))]
     return found + sorted(moved, key=lambda one: one[0] == "read")
 
@@ -69,4 +69,4 @@ def show(
         lines.append(f"when     {moment(stated['start'])}{took}, {stated['status']}")
     lines.append(f"run      {stated['run']}")
     lines += notes.lines((value for what, value, _ in rows if what == "note"), width, unicode)
-    return "".join(printable(line, unicode) + "\n" for line in [*lines, *runs.listed(rows, SHOWN, fold)])
+    return "".join(printable(line, unicode) + "\n" for line in [*lines, *run_summary.listed(rows, SHOWN, fold)])

@@ -81,7 +81,7 @@ TABLES = {
         text text its text
     """),
     "show": _table("""
-        what text kind of fact: of a run `run`, `name`, … `note`, `gap`, `concluded` (by merge), `metric`, `wrote` …
+        what text kind of fact: of a run `run` … `note`, `gap`, `concluded` (by merge), `failed` (a program), `wrote` …
         value text the fact: a command line, the path of a file, a declaration; of a Task also lines of its source
         number integer the process's pid; the number of bytes read or written
     """),

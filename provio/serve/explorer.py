@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from provio.ask import runs, whole_run
+from provio.ask import run_summary, runs, whole_run
 from provio.ask.document import LineageDocument, Node, command_line
 from provio.ask.lineage import Scope, lineage
 from provio.ask.target import find_target, is_iri
@@ -98,7 +98,7 @@ class Queries:
         from provio.stats import figures
 
         run = self._run(request["run"])
-        facts = runs.facts(self.store, run)
+        facts = run_summary.facts(self.store, run)
         found = figures(Confined(self.store, [bundle_iri(RUN_BASE + run)]))
         return {
             "run": run,

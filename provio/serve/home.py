@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from provio.ask import comparison, experiments, run_metrics, run_parameters, runs
+from provio.ask import comparison, experiments, run_metrics, run_parameters, run_summary, runs
 from provio.ask.content import SAME, Contents
 from provio.ask.walk import VERSION
 from provio.base.errors import NothingKnown
@@ -182,7 +182,7 @@ def _head(store: Store, run: str, name: str) -> dict[str, str]:
 
 
 def _side(store: Store, run: str) -> dict[str, dict[str, Any]]:
-    facts = {what: value for what, value, number in runs.facts(store, run) if number is None and what in FACTS}
+    facts = {what: value for what, value, number in run_summary.facts(store, run) if number is None and what in FACTS}
     graph = Confined(store, [bundle_iri(RUN_BASE + run)])
     used, made = (_versions(graph.table(query)) for query in (INPUTS, OUTPUTS))
     settings = [one.settings for one in experiments.of_run(store, run).values()]

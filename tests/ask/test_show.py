@@ -156,3 +156,63 @@ def test_seconds_from_the_start_of_a_run(project: Project) -> None:
     assert files("--forward", "--between", "0", f"{(last - middle) / 2:.6f}") == {"c"}
     assert files("--forward", "--between", "0", "now") == {"c", "d"}
     assert files("--forward", "--between", "20200101", f"{last - middle + 0.001:.6f}") == {"c", "d"}
+
+
+FAILING = """python3 fit.py; grep -q nothing fit.py; mkdir model/a; cp fit.py "a$(printf '\\nb')"
+bash -c 'read line < fit.py; kill -9 $$'; true"""
+FORKING = """import os, subprocess
+for number in range(3):
+    if not (child := os.fork()):
+        open(f"part{number}", "w").write("x")
+        os._exit(number)
+    os.waitpid(child, 0)
+subprocess.run(["sh", "-c", "cp part0 copy; exit 5"])
+"""
+
+
+@pytest.mark.integration
+def test_programs_that_failed_in_a_run_that_succeeded(project: Project) -> None:
+    """Each with its end, but no `grep` that found nothing; the file that a failed program made is marked everywhere."""
+    (project.path / "fit.py").write_text("open('model', 'w').write('x')\nraise SystemExit(3)\n")
+    (project.path / "steps").write_text(FAILING)
+    project.provio("run", "--quiet", "--name", "fit", "--", "bash", "steps")
+    killed = "bash -c 'read line < fit.py; kill -9 $$'"
+    told = ["exit 3: python3 fit.py", "exit 1: mkdir model/a", f"signal 9: {killed}"]
+    shown = project.provio("show", "fit").stdout.splitlines()
+    assert [line for line in shown if line.startswith("failed")] == [f"failed   {line}" for line in told]
+    assert any(line.startswith("when ") and line.endswith(", exit 0") for line in shown)
+    rows = json.loads(project.provio("show", "fit", "--json").stdout)
+    pids = {row["value"]: row["number"] for row in rows if row["what"] == "process"}
+    assert [row for row in rows if row["what"] == "failed"] == [
+        {"what": "failed", "value": line, "number": pids[line.partition(": ")[2]]} for line in told
+    ]
+    mark = "! made by a command that failed (exit 3)"
+    for verb in "why", "lineage":
+        lines = project.provio(verb, "model").stdout.splitlines()
+        assert [line.strip() for line in lines if line.strip().startswith("!")] == [mark], verb
+    assert "ended     exit code 3" in project.provio("why", "model").stdout.splitlines()
+
+
+@pytest.mark.integration
+def test_of_many_programs_that_failed_some_are_shown(project: Project) -> None:
+    """The first; their number in total is that of the rows for programs."""
+    (project.path / "steps").write_text("for i in 1 2 3 4 5 6 7; do mkdir steps/$i; done; true")
+    project.provio("run", "--quiet", "--", "sh", "steps")
+    lines = project.provio("show", "last").stdout.splitlines()
+    first = lines.index("failed   exit 1: mkdir steps/1")
+    assert lines[first + 4 : first + 6] == ["failed   exit 1: mkdir steps/5", "         and 2 more"]
+    rows = json.loads(project.provio("show", "last", "--json").stdout)
+    assert sum(row["what"] == "failed" for row in rows) == 7
+
+
+@pytest.mark.integration
+def test_forks_that_execute_no_program_are_counted(project: Project) -> None:
+    """With the program that forked them; a fork that executed a program is that program. Rows have each image."""
+    (project.path / "forks.py").write_text(FORKING)
+    project.provio("run", "--quiet", "--", "python3", "forks.py")
+    shown = project.provio("show", "last").stdout.splitlines()
+    commands = [line[18:] for line in shown if line.startswith("process ")]
+    assert commands == ["python3 forks.py  (3 forks)", "sh -c 'cp part0 copy; exit 5'", "cp part0 copy"]
+    rows = json.loads(project.provio("show", "last", "--json").stdout)
+    assert sum(row["value"] == "python3 forks.py" for row in rows if row["what"] == "process") == 5
+    assert [row["value"] for row in rows if row["what"] == "failed"] == ["exit 5: sh -c 'cp part0 copy; exit 5'"]

@@ -12,7 +12,7 @@ import pytest
 from synthetic_records import STORIES
 from test_golden_questions import CASES, answer
 
-from provio.ask import earlier, run_uses, runs, verify, whole_run
+from provio.ask import earlier, run_summary, run_uses, runs, verify, whole_run
 from provio.ask.version_names import Names
 from provio.base.vocab import NS, RDF
 from provio.merge.runs import merge
@@ -109,7 +109,7 @@ def test_a_run_is_shown_the_same(layouts: tuple[str, Store, Store]) -> None:
     """Its summary, and all its activities."""
     _, graphs, one = layouts
     for run in ids(graphs):
-        assert runs.show(one, run) == runs.show(graphs, run)
+        assert run_summary.show(one, run) == run_summary.show(graphs, run)
         found = [in_order(dict(whole_run.document(store, run, everything=True))) for store in (one, graphs)]
         assert found[0] == found[1]
 

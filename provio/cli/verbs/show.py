@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from provio.ask import runs, session, tasks, things
+from provio.ask import run_summary, session, tasks, things
 from provio.ask.nodes import is_member
 from provio.base import terminal
 from provio.cli.verbs import TEXT_FORMS, Form, OutputFile, fold_option, stoppable, store_option
@@ -51,9 +51,9 @@ def command(what: str, kind: things.Kind | None, form: str, run: str | None, out
     one = things.named(reader, what, kind)
     if one.run:
         page = (
-            runs.show(reader, one.run, terminal.width(), unicode, fold)
+            run_summary.show(reader, one.run, terminal.width(), unicode, fold)
             if text
-            else _rows(runs.facts(reader, one.run), form)
+            else _rows(run_summary.facts(reader, one.run), form)
         )
     elif one.task:
         page = (
