@@ -6,6 +6,7 @@ import os
 import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,6 +55,12 @@ class Wanted:
         chosen = self.run, self.campaign, self.name, self.between
         return bool(self.parameters or self.packages) or chosen != (None,) * 4
 
+    @property
+    def options(self) -> str:
+        """The options that select runs by parameters and packages, as typed in a shell."""
+        given = [*zip(repeat("--param"), self.parameters), *zip(repeat("--package"), self.packages)]
+        return shlex.join(word for pair in given for word in pair)
+
     def check(self) -> None:
         """Raise UsageError for a wrong combination."""
         if self.what is not None and not self.what.strip():
@@ -66,9 +73,12 @@ class Wanted:
             raise click.UsageError("--attribute and the content of a file: give one of them")
         if self.what is None and self.sha256 is None and not (self.selects_runs or self.attributes):
             raise click.UsageError("nothing to find: give TEXT, FILE, --sha256, --attribute, --param or --package")
-        for given in (*self.attributes, *self.parameters, *(one.replace("==", "=") for one in self.packages)):
+        for form, given in (
+            *(("NAME=VALUE", one) for one in (*self.attributes, *self.parameters)),
+            *(("NAME==VERSION", one) for one in self.packages),
+        ):
             if not given.partition("=")[0].strip():
-                raise click.UsageError(f"{given!r} has no name: give NAME or NAME=VALUE")
+                raise click.UsageError(f"{given!r} has no name: give NAME or {form}")
 
 
 def find(wanted: Wanted, root: str, store: Store | None = None, limit: int | None = None) -> Answer:
@@ -207,9 +217,11 @@ def _nothing(store: Store, wanted: Wanted, notes: list[str]) -> NothingKnown:
             "metadata or note"
         )
     else:
-        where = "no run matches"
+        where = f"no run matches {wanted.options}".rstrip()
     where += ", in the runs that were chosen" if wanted.selects_runs and wanted.what is not None else ""
     remedy = "provio runs lists the runs" if wanted.what is None or wanted.is_file else "a part of a name is enough"
+    if wanted.parameters and wanted.what is None:
+        remedy = "provio params lists the parameters of the runs"
     if wanted.what is not None and not wanted.is_file and _is_package(store, wanted.what):
         remedy = f"it is a package that runs used: provio find --package {shlex.quote(wanted.what)}"
     if wanted.attributes:

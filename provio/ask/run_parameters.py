@@ -95,7 +95,8 @@ def ordered(table: Table, column: str) -> list[Row]:
         return sorted(table.rows, key=lambda row: str(row.cells()[place] or ""))
     key = column if column in table.every else next((one for one in table.every if last_part(one) == column), None)
     if key is None:
-        raise NothingKnown(f"no parameter {column!r} is recorded{among(column, [*FIXED, *table.every], '--all')}")
+        near = among(column, [*FIXED, *table.every], "provio params --all shows")
+        raise NothingKnown(f"no column or parameter {column!r}{near}")
     return sorted(table.rows, key=lambda row: _order(row.values.get(key)))
 
 

@@ -317,7 +317,7 @@ def run_id(reader: Store, name: str) -> str:
         from provio.ask import suggestions
 
         known = [row["name"] for row in reader.rows(runs.LISTING) if "name" in row]
-        raise NothingKnown(f"no run {name!r} is recorded: {suggestions.of_run(name, known)}")
+        raise NothingKnown(f"no run {name!r} is recorded: {suggestions.of_run(reader, name, known)}")
     return found
 
 

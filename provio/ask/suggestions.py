@@ -88,11 +88,15 @@ def _same_size(reader: Rows, path: bytes) -> str:
     return f"recorded files of its size have no SHA-256: provio find {name} compares them; else {RECORD}"
 
 
-def of_run(name: str, known: Iterable[str]) -> str:
-    """Return a suggestion for a name that no run has."""
+def of_run(reader: Rows, name: str, known: Iterable[str]) -> str:
+    """Return a suggestion for a name that no run has: it may be that of a file, of a metric or of a parameter."""
     if name and (os.path.lexists(name) or "/" in name):
         shown = os.path.normpath(name).encode("utf-8", "backslashreplace").decode()
         return f"{shown} is a file: provio why, or lineage, {shown}"
+    for term, kind, verb in (("Metric", "metric", "best"), ("Setting", "parameter", "params --sort")):
+        query = f"SELECT ?one {{ ?one a provio:{term} ; provio:name {literal(name)} }} LIMIT 1"
+        if next(iter(reader.rows(query)), None) is not None:
+            return f"it is the name of a {kind}: provio {verb} {shlex.quote(name)}"
     near = suggestion(name, known)
     return f"{near.removeprefix(': ')} (provio runs lists them)" if near else "provio runs lists them"
 

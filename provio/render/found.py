@@ -52,7 +52,7 @@ def _cells(one: Found, folder: str | None) -> list[str]:
     """Return the cells of a match: those of a run start with its id, others with their name."""
     run, time = one.run[:SHORT], moment(one.time)[:16] if one.time else ""
     if one.kind == "run":
-        reason = f"({one.how})" if one.how not in WORDS else ""
+        reason = f"({one.how})" if one.how and one.how not in WORDS else ""
         return [run, time, "  ".join(part for part in (reason, one.label) if part)]
     facts = size(one.size) if one.size is not None else ""
     rest = ["" if one.how == "name" else one.how, f"{one.label} by {run}" if one.label and run else run]

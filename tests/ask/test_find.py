@@ -165,7 +165,9 @@ def test_parameters_select_runs(recorded: Project) -> None:
     assert names(found(recorded, "*.txt", "--name", "train-0.1")) == ["weights-0.1.txt"]
     assert names(found(recorded, "csv", "--run", "last")) == ["Copied.CSV", "raw.csv"]
     for wrong in ("lr=0.3", "r=0.1", "lr=", "nothing"):
-        assert "no run matches" in recorded.provio("find", "--param", wrong, code=3).stderr
+        told = recorded.provio("find", "--param", wrong, code=3).stderr
+        assert f"no run matches --param {wrong}: provio params lists the parameters of the runs" in told
+    assert recorded.provio("find", "--run", "last").stdout.count("()") == 0
 
 
 @integration
@@ -308,8 +310,8 @@ def test_the_text_fits_a_terminal(recorded: Project) -> None:
         (("--sha256", "abc"), "64 hexadecimal digits"),
         (("--attribute", "=1"), "has no name"),
         (("--attribute", "x", "--sha256", "0" * 64), "give one of them"),
-        (("--param", "=1"), "has no name"),
-        (("--package", "==1"), "has no name"),
+        (("--param", "=1"), "'=1' has no name: give NAME or NAME=VALUE"),
+        (("--package", "==1"), "'==1' has no name: give NAME or NAME==VERSION"),
         (("x", "--limit", "0"), "no whole number"),
     ],
 )

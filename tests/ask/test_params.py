@@ -97,7 +97,9 @@ def test_sorted_by_a_parameter(sweep: Project) -> None:
     assert [row["run"] for row in of(sweep, "params", "--sort", "lr", "--limit", "1", "--campaign", "sweep")] == [
         RUNS[1]
     ]
-    assert "did you mean 'batch'?" in sweep.provio("params", "--sort", "bacth", code=3).stderr
+    assert sweep.provio("params", "--sort", "bacth", code=3).stderr == (
+        "provio: no column or parameter 'bacth': did you mean 'batch'? (provio params --all shows all)\n"
+    )
     rows = [run_parameters.Row("r", None, None, None, "p", number, []) for number in (10, 9, 100)]
     assert [row.processes for row in run_parameters.ordered(Table(rows, [], []), "processes")] == [9, 10, 100]
 
@@ -115,6 +117,9 @@ def test_nothing_reported(sweep: Project) -> None:
     none = sweep.provio("params", "last", code=3).stderr
     assert none == "provio: no parameters are recorded: declare them with provio.configuration(…)\n"
     assert sweep.provio("metrics", "last", code=3).stderr.startswith("provio: no metric is recorded")
+    for name, remedy in (("lr", "a parameter: provio params --sort lr"), ("loss", "a metric: provio best loss")):
+        told = sweep.provio("metrics", name, code=3).stderr
+        assert told == f"provio: no run '{name}' is recorded: it is the name of {remedy}\n"
     assert "no run 'trian1' is recorded" in sweep.provio("params", "trian1", code=3).stderr
     assert "none of the named runs" in sweep.provio("params", "train1", "--campaign", "other", code=3).stderr
 
