@@ -311,6 +311,11 @@ def memory_option(verb: Callable[..., int]) -> Callable[..., int]:
     return click.option("--max-memory", metavar="SIZE", help=text)(verb)
 
 
+def form_option(verb: Verb) -> Verb:
+    """Add `--as FORM` of a table: as text, JSON, CSV or TSV."""
+    return click.option("--as", "form", cls=Form, type=FORMS, default="table", show_default=True)(verb)
+
+
 def version_options(verb: Verb) -> Verb:
     """Add `--at` and `--run`, which select a version of a file."""
     at = click.option("--at", type=Time(), help="The version at this time: '2026-11-20 12:15', yesterday.")

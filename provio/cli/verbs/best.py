@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from provio.cli.verbs import FORMS, Between, Count, Form, runs_options, stoppable, store_option
+from provio.cli.verbs import Count, form_option, runs_options, stoppable, store_option
+from provio.cli.verbs.metrics import best_options, best_values
 
 
 @click.command("best", short_help="The same as metrics --best METRIC.")
 @click.argument("metric", required=False)
-@click.option("--max", "low", flag_value=False, type=bool, default=None, help="The highest value is the best.")
-@click.option(
-    "--min",
-    "low",
-    flag_value=True,
-    type=bool,
-    help="The lowest value is the best [default of losses, errors, times …].",
-)
+@best_options
 @click.option("--limit", type=Count(min=0), help="At most this many rows; 0: all [default: 20 in a table].")
-@click.option("--as", "form", cls=Form, type=FORMS, default="table", show_default=True)
+@form_option
 @runs_options
 @store_option
 @stoppable
-def command(
-    metric: str | None,
-    low: bool | None,
-    limit: int | None,
-    form: str,
-    campaign: str | None,
-    name: str | None,
-    between: Between | None,
-) -> int:
+def command(metric: str | None, low: bool | None, limit: int | None, form: str, **chosen: Any) -> int:
     """List configurations by the best value of METRIC with each, the best first: which hyperparameters gave which
     accuracy. This is an alias of `provio metrics --best METRIC`.
 
@@ -42,6 +30,4 @@ def command(
     Example: provio best accuracy
              provio best loss --min --campaign topreco --as json
     """
-    from provio.cli.verbs.metrics import best_values
-
-    return best_values(metric, low, limit, form, (), campaign, name, between)
+    return best_values(metric, low, limit, form, **chosen)

@@ -13,7 +13,7 @@ from provio.ask.comparison import Value, text
 from provio.base import terminal
 from provio.base.errors import ProvioError
 from provio.base.text import plural
-from provio.cli.verbs import FORMS, Between, Form, runs_options, stoppable, store_option
+from provio.cli.verbs import Between, form_option, runs_options, stoppable, store_option
 from provio.settings import load
 from provio.trace.redact import Redaction
 
@@ -32,7 +32,7 @@ def command() -> None:
 
 
 @command.command("list", short_help="List checkpoints.")
-@click.option("--as", "form", cls=Form, type=FORMS, default="table", show_default=True)
+@form_option
 @runs_options
 @store_option
 @stoppable
@@ -54,7 +54,7 @@ def listed(form: str, campaign: str | None, name: str | None, between: Between |
 
 @command.command("find", short_help="Find the checkpoints that were saved with these settings.")
 @click.argument("settings", metavar="KEY=VALUE...", nargs=-1, required=True)
-@click.option("--as", "form", cls=Form, type=FORMS, default="table", show_default=True)
+@form_option
 @runs_options
 @store_option
 @stoppable
@@ -82,7 +82,7 @@ def find(settings: tuple[str, ...], form: str, campaign: str | None, name: str |
 @click.argument("path")
 @click.argument("configuration", metavar="CONFIG")
 @click.option("--partial", is_flag=True, help="Compare only the keys that CONFIG has.")
-@click.option("--as", "form", cls=Form, type=FORMS, default="table", show_default=True)
+@form_option
 @store_option
 @stoppable
 def verify(path: str, configuration: str, partial: bool, form: str) -> int:

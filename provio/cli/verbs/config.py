@@ -13,7 +13,7 @@ import click
 
 from provio.base import terminal
 from provio.base.errors import ConfigError
-from provio.cli.verbs import FORMS, Choice, Form
+from provio.cli.verbs import Choice, Form, form_option
 from provio.settings import edit, load
 from provio.settings import home as homes
 
@@ -41,7 +41,7 @@ class Settings(click.Group):
 
 
 @click.group("config", cls=Settings, short_help="Show and change settings.", invoke_without_command=True)
-@click.option("--as", "form", cls=Form, type=FORMS, default="table", show_default=True)
+@form_option
 @click.pass_context
 def command(context: click.Context, form: str) -> int:
     """Show every setting, its value and its source: a file and line, a variable, or the default.

@@ -6,13 +6,13 @@ import click
 
 from provio.ask import session
 from provio.base import terminal
-from provio.cli.verbs import FORMS, Form, stoppable, store_option
+from provio.cli.verbs import form_option, stoppable, store_option
 
 
 @click.command("diff", short_help="Compare the configurations of two runs.")
 @click.argument("first", metavar="RUN")
 @click.argument("second", metavar="RUN")
-@click.option("--as", "form", cls=Form, type=FORMS, default="table", show_default=True)
+@form_option
 @store_option
 @stoppable
 def command(first: str, second: str, form: str) -> int:

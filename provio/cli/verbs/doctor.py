@@ -11,7 +11,7 @@ import click
 
 from provio.base import terminal
 from provio.base.text import plural
-from provio.cli.verbs import FORMS, Form
+from provio.cli.verbs import form_option
 
 if TYPE_CHECKING:
     from provio.doctor import Finding
@@ -24,7 +24,7 @@ TINTS = {"ok": 32, "note": 33, "problem": 31}
     short_help="Check whether runs can be recorded here, with remedies.",
     context_settings={"allow_interspersed_args": False},
 )
-@click.option("--as", "form", cls=Form, type=FORMS, default="table", show_default=True)
+@form_option
 @click.option("--record", is_flag=True, help="Read all runs and the whole store for damage: as long as a rebuild.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def command(form: str, record: bool, command: tuple[str, ...]) -> int:

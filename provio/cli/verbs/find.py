@@ -8,7 +8,7 @@ import click
 
 from provio.base import terminal
 from provio.base.errors import ProvioError
-from provio.cli.verbs import FORMS, Count, Form, runs_options, stoppable, store_option
+from provio.cli.verbs import Count, form_option, runs_options, stoppable, store_option
 
 
 @click.command("find", short_help="Find files, runs, programs and tasks.")
@@ -23,7 +23,7 @@ from provio.cli.verbs import FORMS, Count, Form, runs_options, stoppable, store_
 @runs_options
 @click.option("--all", "everything", is_flag=True, help="List system files too.")
 @click.option("--limit", type=Count(min=1), help="At most this many rows [default: 20 in the table, otherwise all].")
-@click.option("--as", "form", cls=Form, type=FORMS, default="table", show_default=True)
+@form_option
 @store_option
 @stoppable
 def command(form: str, limit: int | None, setting: tuple[str, ...], **given: Any) -> int:

@@ -7,7 +7,15 @@ from typing import Any
 import click
 
 from provio.base import terminal
-from provio.cli.verbs import FORMS, Choice, Form, code_option, fold_option, runs_options, stoppable, store_option
+from provio.cli.verbs import (
+    Choice,
+    code_option,
+    fold_option,
+    form_option,
+    runs_options,
+    stoppable,
+    store_option,
+)
 
 
 @click.command("impact", short_help="Which files must be re-created after a change?")
@@ -21,7 +29,7 @@ from provio.cli.verbs import FORMS, Choice, Form, code_option, fold_option, runs
     help="The commands that you ran, or the processes that made the files.",
 )
 @code_option
-@click.option("--as", "form", cls=Form, type=FORMS, default="table", show_default=True)
+@form_option
 @fold_option
 @store_option
 @stoppable

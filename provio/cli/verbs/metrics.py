@@ -13,12 +13,11 @@ from provio.ask import session
 from provio.base import terminal
 from provio.base.errors import NothingKnown
 from provio.cli.verbs import (
-    FORMS,
-    Between,
     Choice,
     Count,
-    Form,
+    Verb,
     chosen_runs,
+    form_option,
     run_names,
     runs_options,
     stoppable,
@@ -40,20 +39,23 @@ SORTS: dict[str, Callable[[Last], Any]] = {
 }  # fmt: skip
 
 
+def best_options(verb: Verb) -> Verb:
+    """Add `--max` and `--min`; the verb receives `low`, which is None without them."""
+    text = "The best value is the lowest [default of losses, errors, times …]."
+    lowest = click.option("--min", "low", flag_value=True, type=bool, help=text)
+    highest = click.option(
+        "--max", "low", flag_value=False, type=bool, default=None, help="The best value is the highest."
+    )
+    return highest(lowest(verb))
+
+
 @click.command("metrics", short_help="List the last values of metrics, or the best of one.")
 @click.option("--best", metavar="METRIC", help="List configurations by the best value of this metric.")
-@click.option("--max", "low", flag_value=False, type=bool, default=None, help="With --best: the highest value.")
-@click.option(
-    "--min",
-    "low",
-    flag_value=True,
-    type=bool,
-    help="With --best: the lowest value [default of losses, errors, times …].",
-)
+@best_options
 @click.option("--follow", is_flag=True, help="Go on while runs are in progress, and print each changed value.")
 @click.option("--sort", type=Choice([*SORTS, "value"]), help="Sort by this column, the largest value last.")
 @click.option("--limit", type=Count(min=0), help="At most this many rows; 0: all [default: 20 with --best; 100 runs].")
-@click.option("--as", "form", cls=Form, type=FORMS, default="table", show_default=True)
+@form_option
 @run_names
 @runs_options
 @store_option
@@ -66,9 +68,7 @@ def command(
     sort: str | None,
     limit: int | None,
     form: str,
-    campaign: str | None,
-    name: str | None,
-    between: Between | None,
+    **chosen: Any,
 ) -> int:
     """List the last value of each metric of RUNs, or of all runs. The table has a row for each run; of a single run,
     and with --sort, a row for each metric, with its step, time and number of values, like the other forms.
@@ -89,9 +89,9 @@ def command(
     if follow and form != "table":
         raise click.UsageError("--follow prints lines for people: leave out --as")
     if best is not None:
-        return best_values(best, low, limit, form, names, campaign, name, between)
+        return best_values(best, low, limit, form, names, **chosen)
     store = session.reader(None)
-    ids = chosen_runs(store, names, campaign, name, between)
+    ids = chosen_runs(store, names, **chosen)
     if follow:
         return _follow(lambda: session.reader(None, notices=False, as_of=False), ids)
     from provio.ask import run_metrics, runs
@@ -201,10 +201,8 @@ def best_values(
     low: bool | None,
     limit: int | None,
     form: str,
-    names: tuple[str, ...],
-    campaign: str | None,
-    name: str | None,
-    between: Between | None,
+    names: tuple[str, ...] = (),
+    **chosen: Any,
 ) -> int:
     """Print the best value of a metric with each set of configurations, the best first."""
     from provio.ask import experiments, unknown_values
@@ -215,7 +213,7 @@ def best_values(
     from provio.trace.run_facts import METRICS, PARAMETERS
 
     store = session.reader(None)
-    ids = chosen_runs(store, names, campaign, name, between)
+    ids = chosen_runs(store, names, **chosen)
     reader = of_graphs(store, None if ids is None else [bundle_iri(RUN_BASE + run) for run in ids])
     if not metric:
         known = experiments.metric_names(reader)

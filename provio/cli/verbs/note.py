@@ -11,7 +11,7 @@ import click
 from provio.ask import session
 from provio.base import terminal
 from provio.base.errors import NothingKnown
-from provio.cli.verbs import FORMS, Count, Form, store_option
+from provio.cli.verbs import Count, form_option, store_option
 
 if TYPE_CHECKING:
     from provio.ask.document import Note
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option("--task", "kind", flag_value="task", help="It is a task.")
 @click.option("--file", "kind", flag_value="file", help="It is a file.")
 @click.option("--remove", type=Count(min=1), metavar="N", help="Remove the note N of the list.")
-@click.option("--as", "form", cls=Form, type=FORMS, default="table", show_default=True)
+@form_option
 @store_option
 def command(what: str, text: tuple[str, ...], kind: Kind | None, remove: int | None, form: str) -> int:
     """Add the note TEXT to a run, a task, or to the recorded version of a file: a decision, an observation, the reason

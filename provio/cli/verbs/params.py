@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from provio.ask import session
 from provio.base import terminal
 from provio.cli.verbs import (
-    FORMS,
-    Between,
     Count,
-    Form,
     chosen_runs,
+    form_option,
     run_names,
     runs_options,
     stoppable,
@@ -27,7 +25,7 @@ MOST = 100  # rows on a terminal
 
 
 @click.command("params", short_help="List the parameters of runs side by side.")
-@click.option("--as", "form", cls=Form, type=FORMS, default="table", show_default=True)
+@form_option
 @click.option("--all", "everything", is_flag=True, help="Show the parameters that are equal in all rows too.")
 @click.option("--sort", metavar="COLUMN", help="Sort by this parameter or column, the largest value last.")
 @click.option("--limit", type=Count(min=0), help="Only the last rows; 0: all [default: 100 on a terminal].")
@@ -41,9 +39,7 @@ def command(
     everything: bool,
     sort: str | None,
     limit: int | None,
-    campaign: str | None,
-    name: str | None,
-    between: Between | None,
+    **chosen: Any,
 ) -> int:
     """List the parameters of RUNs, or of all runs: a row for each run, or for each program of a run, and a column for
     each parameter that differs.
@@ -59,7 +55,7 @@ def command(
     from provio.ask import run_parameters
 
     store = session.reader(None)
-    ids = chosen_runs(store, names, campaign, name, between)
+    ids = chosen_runs(store, names, **chosen)
     found = run_parameters.of_runs(store, ids)
     rows = run_parameters.ordered(found, sort) if sort else found.rows
     most = len(rows) if limit == 0 else limit or (MOST if form == "table" and terminal.width() else len(rows))

@@ -10,7 +10,7 @@ import click
 from provio.ask import session
 from provio.base import terminal
 from provio.base.text import plural
-from provio.cli.verbs import FORMS, Between, Choice, Count, Form, runs_options, stoppable, store_option
+from provio.cli.verbs import Between, Choice, Count, form_option, runs_options, stoppable, store_option
 from provio.trace import run_source
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ TITLES = {"size": "record", "files": "in files"}  # not those that a run wrote
 
 
 @click.command("runs", short_help="List the recorded runs.")
-@click.option("--as", "form", cls=Form, type=FORMS, default="table", show_default=True)
+@form_option
 @click.option("--limit", type=Count(min=1), help="Only the last rows [default: 100 on a terminal, otherwise all].")
 @click.option("--sort", type=Choice(COLUMNS), help="Sort by this column, the largest value last [default: start].")
 @click.option("--note", metavar="GLOB", help="Only runs with a note that matches, or contains, GLOB.")

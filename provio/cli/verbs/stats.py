@@ -10,7 +10,16 @@ import click
 from provio.ask import session
 from provio.base import terminal
 from provio.base.errors import NothingKnown
-from provio.cli.verbs import FORMS, Between, Choice, Count, Form, OutputFile, runs_options, stoppable, store_option
+from provio.cli.verbs import (
+    Between,
+    Choice,
+    Count,
+    OutputFile,
+    form_option,
+    runs_options,
+    stoppable,
+    store_option,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +49,7 @@ LIMIT, OF_A_RULE = 20, 2  # rows of a table, findings of one rule
 @click.option("--all", "every", is_flag=True, help="All runs together, instead of the last.")
 @click.option("--across", "across", is_flag=True, help="Compare these runs: mean, deviation, outliers.")
 @click.option("-o", "--output", type=OutputFile(), help="Write an HTML page, with a time line.")
-@click.option("--as", "form", cls=Form, type=FORMS, default="table", show_default=True)
+@form_option
 @runs_options
 @store_option
 @stoppable

@@ -8,7 +8,7 @@ import click
 
 from provio.base import terminal
 from provio.base.errors import NothingKnown, NotYet
-from provio.cli.verbs import FORMS, Form, stoppable, store_option
+from provio.cli.verbs import form_option, stoppable, store_option
 
 
 @click.command("status", short_help="Which files are stale, changed, failed or missing?")
@@ -17,7 +17,7 @@ from provio.cli.verbs import FORMS, Form, stoppable, store_option
     "--no-fold", is_flag=True, help="List every file: do not combine many files of a folder, nor leave out any."
 )
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing: only the exit code answers.")
-@click.option("--as", "form", cls=Form, type=FORMS, default="table", show_default=True)
+@form_option
 @store_option
 @stoppable
 def command(files: tuple[str, ...], no_fold: bool, quiet: bool, form: str) -> int:

@@ -13,7 +13,7 @@ import click
 from provio.ask import session
 from provio.base import terminal
 from provio.base.errors import NothingKnown, NotYet
-from provio.cli.verbs import FORMS, Form, stoppable, store_option
+from provio.cli.verbs import form_option, stoppable, store_option
 
 if TYPE_CHECKING:
     from provio.ask.content import Progress
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.option(
     "--hash", "contents", is_flag=True, help="Also read files that seem unchanged, if their SHA-256 is recorded."
 )
-@click.option("--as", "form", cls=Form, type=FORMS, default="table", show_default=True)
+@form_option
 @store_option
 @stoppable
 def command(arguments: tuple[str, ...], contents: bool, form: str) -> int:

@@ -8,7 +8,7 @@ import click
 
 from provio.ask import session
 from provio.base import terminal
-from provio.cli.verbs import FORMS, Choice, Form
+from provio.cli.verbs import Choice, form_option
 
 if TYPE_CHECKING:
     from provio.render.vocabulary_list import Known
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.argument("word", required=False)
 @click.option("--kind", type=Choice(["class", "property"]), help="Only these.")
 @click.option("--own", is_flag=True, help="Only your own words (the setting ontology).")
-@click.option("--as", "form", cls=Form, type=FORMS, default="table", show_default=True)
+@form_option
 def command(word: str | None, kind: str | None, own: bool, form: str) -> int:
     """List classes and properties with their meaning; with WORD, only that one and those below it.
 
