@@ -9,7 +9,8 @@ In: the page alone; nothing in it is hidden from the reader.
 - A code block after a paragraph with "save this as `NAME`" is written into that file.
 - "This page needs `PROGRAM`, `PROGRAM`." names programs and Python packages without which the page is not carried
   out.
-- A command may fail if the page shows its message, or `echo $?` after it. Other blocks show only a form.
+- A command may fail if the page shows provio's message about it, `echo $?` after it, or states "exit code N" in the
+  paragraph before or after the block. Other blocks show only a form.
 
 `python tests/doc_pages.py PAGE…` writes the present output into pages.
 """
@@ -36,6 +37,7 @@ VARYING = re.compile(r"^(?:system|where) .*$|\d{4}-\d\d-\d\dT[\d:.]+Z|\d[\d,.]* 
 RUN = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 SHORT = re.compile(r"(?<![\w-])[0-9a-f]{8}-[0-9a-f]{4}(?![\w-])")
 SHORT_OR_RUN = re.compile(f"{RUN.pattern}|{SHORT.pattern}")
+MESSAGE = re.compile(r"provio: (?!run \S+: (?:recorded|pending))")  # of an error
 MADE = re.compile(rf"provio: run ({RUN.pattern}): (?:recorded|pending)")
 SECONDS = 240  # for a page
 
@@ -48,6 +50,12 @@ class Step:
     file: str = ""
     lines: list[str] = field(default_factory=list)
     place: int = 0  # of the first line below the command
+    around: str = ""  # the paragraphs before and after its block
+
+    def may_end_with(self, code: int) -> bool:
+        """Whether the page shows a message of provio about a failure, or states this exit code."""
+        stated = re.search(rf"exit\s+code\b[^.]{{,40}}\b{code}\b", self.around)
+        return stated is not None or any(map(MESSAGE.match, self.lines))
 
     def script(self) -> str:
         """Return the lines for the shell. After a command it prints MARK and the exit code."""
@@ -87,7 +95,9 @@ def _goes_on(lines: list[str], number: int) -> bool:
 def steps(text: str) -> list[Step]:
     """Return the commands and files of a page, in order."""
     found: list[Step] = []
+    lines = text.splitlines()
     for paragraph, start, block in blocks(text):
+        after = "\n".join(lines[start + len(block) :]).lstrip("`\n ").partition("\n\n")[0]
         saved = SAVED.search(paragraph)
         if saved:
             found.append(Step(file=saved[1], lines=block))
@@ -96,7 +106,7 @@ def steps(text: str) -> list[Step]:
             continue
         for number, line in enumerate(block, start + 1):
             if line.startswith("$ "):
-                found.append(Step(command=line[2:], place=number))
+                found.append(Step(command=line[2:], place=number, around=f"{paragraph}\n\n{after}"))
             elif line.startswith("> ") and found and not found[-1].lines and found[-1].command:
                 found[-1].command += "\n" + line[2:]
                 found[-1].place = number
@@ -151,19 +161,14 @@ def carried_out(text: str, folder: Path, env: Mapping[str, str]) -> list[tuple[S
 
 
 def problems(text: str, done: list[tuple[Step, str, int]], exact: bool = False) -> list[str]:
-    """Return the commands that failed, or whose output is not that of the page."""
+    """Return the commands that failed without a statement of the page, or whose output is not that of the page."""
     found = []
-    for number, (step, output, code) in enumerate(done):
-        stated = [*step.lines, *(["echo $?"] if done[number + 1 : number + 2] and _asks(done[number + 1][0]) else [])]
-        if code and not stated:
+    for (step, output, code), (following, *_) in zip(done, [*done[1:], (Step(), "", 0)], strict=True):
+        if code and following.command != "echo $?" and not step.may_end_with(code):
             found.append(f"$ {step.command}\nexit code {code}\n{output}")
         elif not matches(step.lines, output, exact):
             found.append(f"$ {step.command}\nprints\n{output}")
     return found
-
-
-def _asks(step: Step) -> bool:
-    return step.command == "echo $?"
 
 
 def matches(shown: list[str], output: str, exact: bool) -> bool:

@@ -49,6 +49,24 @@ def test_a_page_can_be_followed(project: Project, needs: Any, page: Path) -> Non
         assert not found, "\n".join(found)
 
 
+def test_a_command_fails_only_if_the_page_states_it() -> None:
+    """By a message of provio, by the exit code in a paragraph next to the block, or by `echo $?`."""
+    run = "provio: run 0193c1f2-4d00-7a31-9c55-2f6d8e0b71a0: pending in /home/ada"
+    for shown, before, after, accepted in (
+        ("a", "", "", False),
+        (run, "", "", False),
+        ("provio: nothing is recorded", "", "", True),
+        ("a", "The exit code is then 3:", "", True),
+        ("a", "", "It has the\nexit code 3.", True),
+        ("a", "The exit code is 2:", "", False),
+        ("a", "The exit code is 2. There are 3 files:", "", False),
+        ("a\n    $ echo $?\n    3", "", "", True),
+    ):
+        text = f"{before}\n\n    $ cat a\n    {shown}\n\n{after or 'Next:'}\n\nThe exit code 3 of others.\n"
+        done = [(step, "\n".join(step.lines) + "\n", 3 * (step.command == "cat a")) for step in steps(text)]
+        assert bool(doc_pages.problems(text, done)) != accepted, text
+
+
 @pytest.mark.parametrize("page", RUN, ids=name_of)
 def test_the_ids_of_a_page_agree(page: Path) -> None:
     """Each run of a page has an id of its own, and the ids of a table are from the same execution as the others."""
