@@ -1,8 +1,5 @@
-"""Search in a record. In: a text or pattern, a file, a SHA-256, parameters; a store. Out: files, runs, programs and
-Tasks, each with the reason why it was found.
-
-A text is compared here, in Python; the store only receives a plain word of it that each match must contain, so that no
-text can change a query. Names are read once, in one pass over the names of a kind.
+"""Search by content and parameters in a record, and the matches of each search. In: a file, a SHA-256, parameters; a
+store. Out: files and runs, each with the reason why it was found. `provio.ask.find_text` searches by text.
 """
 
 from __future__ import annotations
@@ -10,13 +7,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Literal, NamedTuple
 from urllib.parse import unquote_to_bytes
 
-from provio.ask import notes, run_uses, runs
+from provio.ask import run_uses
 from provio.ask.content import NOT_COMPARED
-from provio.ask.document import Note, arguments, command_line
+from provio.ask.document import command_line
 from provio.ask.target import current_version
 from provio.ask.walk import MANY, VERSION, batches
 from provio.base.errors import NothingKnown
@@ -29,7 +26,6 @@ from provio.system.hash_limits import Limits
 
 Kind = Literal["file", "run", "program", "task"]
 KINDS: tuple[Kind, ...] = ("file", "run", "program", "task")
-PLAIN = re.compile(r"[a-z0-9_./=,:-]+")  # characters of a text that look the same in each encoding of the graph
 MOST_READ = 20  # recorded files whose content is read to compare it
 MOST_UNSURE = 100  # files of the same size, not compared, in an answer
 SHA256 = re.compile(r"[0-9a-fA-F]{64}")
@@ -59,96 +55,12 @@ class Answer(NamedTuple):
     notes: list[str]
 
 
-@dataclass
-class Pattern:
-    """A text that may occur anywhere, or a glob. `word` is the longest plain word that each match contains; `root` is
-    the folder whose name does not count in the paths below it."""
-
-    text: str
-    root: str = ""
-    word: str = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Find the word; in a glob, brackets do not contribute."""
-        fixed = re.split(r"[*?]|\[[^\]]*\]?", self.text.lower()) if self.is_glob else [self.text.lower()]
-        self.word = max((word for part in fixed for word in PLAIN.findall(part)), key=len, default="")
-
-    @property
-    def is_glob(self) -> bool:
-        """Whether it has one of the characters of a glob."""
-        return bool(set(self.text) & set("*?["))
-
-    def matches(self, text: str) -> bool:
-        """Return whether a text matches, as it is or as it is shown (bytes that are not UTF-8 as `U+FFFD`)."""
-        return notes.matches(text, self.text) or (not text.isascii() and notes.matches(displayed(text), self.text))
-
-    def matches_path(self, path: str) -> bool:
-        """Return whether a path matches; a glob also matches the last parts of a path."""
-        if self.is_glob:
-            return self.matches(path) or notes.matches(path, f"*/{self.text}")
-        inside = self.root and path.startswith(self.root + "/") and not self.text.startswith("/")
-        return self.matches(path[len(self.root) + 1 :] if inside else path)
-
-    def contained(self, variable: str) -> str:
-        """Return a SPARQL filter that keeps each match."""
-        return f"FILTER(CONTAINS(LCASE({variable}), {literal(self.word)}))" if self.word else ""
-
-
-def by_text(reader: Reader, text: str, root: str = "") -> Answer:
-    """Return the files, runs, programs and Tasks with a text in their names, command lines or notes; in the paths of
-    files below the folder `root`, its name does not count."""
-    pattern = Pattern(text, root)
-    about = notes.every(reader, pattern.contained("?text"))
-    noted = [note for note in about if pattern.matches(note["text"])]
-    found = [*_files(reader, pattern, noted), *_runs(reader, pattern, noted)]
-    return Answer([*found, *_programs(reader, pattern), *_tasks(reader, pattern, noted)], [])
-
-
-def _files(reader: Reader, pattern: Pattern, noted: Sequence[Note]) -> list[Found]:
-    """Return the files by their paths, each once with its newest version."""
-    names: dict[str, str] = {}
-    for word, shown in (("path", str), ("pathEncoded", _decoded)):
-        query = f"SELECT ?f ?path {{ ?f provio:{word} ?path {pattern.contained('?path')} }}"
-        for file, text in reader.table(query):
-            if file.startswith("file:") and pattern.matches_path(shown(text)):
-                names[file] = shown(text)
-    newest: dict[str, tuple[int, str]] = {}
-    for version, file in _versions_of(reader, names):
-        if file in names and "~" not in version:
-            newest[names[file]] = max((_mtime(version), version), newest.get(names[file], (0, "")))
-    paths: dict[str, list[str]] = {}
-    for path, (_, version) in newest.items():
-        paths.setdefault(version, []).append(path)
-    found = _by_last_names(reader, paths)
-    more = {note["about"].partition("#")[0]: "note" for note in noted if "/version/" in note["about"]}
-    more |= dict(_metadata(reader, pattern.contained("?m"), pattern.matches))
-    found |= _versions(reader, {version: how for version, how in more.items() if version not in found})
-    _mark_system(reader, found)
-    more_names = [replace(found[version], name=path) for version, (_, *rest) in paths.items() for path in rest]
-    return [*found.values(), *more_names]
-
-
-def _by_last_names(reader: Reader, paths: dict[str, list[str]]) -> dict[str, Found]:
-    """Return the versions, each with its first path. Of the paths remain those with this version, and if there is none,
-    its last names: a file that was renamed is not listed with a name that does not exist any more."""
-    last = _last_names(reader, paths)
-    found = {}
-    for version, known in paths.items():
-        how = "name"
-        if version in last:
-            here = [path for path in known if path in last[version] or current_version(os.fsencode(path)) == version]
-            how = "name" if here else f"was named {os.path.basename(known[0])}"
-            paths[version] = here or last[version]
-        found[version] = _file(paths[version][0], version, how)
-    return found
-
-
-def _last_names(reader: Reader, versions: Collection[str]) -> dict[str, list[str]]:
+def last_names(reader: Reader, versions: Collection[str]) -> dict[str, list[str]]:
     """Return the last names of those versions that had several; of many versions, read all in one pass."""
     found: dict[str, list[str]] = {}
     every = [""] if len(versions) > MANY else [" ".join(f"<{iri}>" for iri in some) for some in batches(versions)]
     for values in every:
-        for word, shown in (("path", str), ("pathEncoded", _decoded)):
+        for word, shown in (("path", str), ("pathEncoded", decoded)):
             only = f"VALUES ?v {{ {values} }}" if values else "?v prov:specializationOf ?f ."
             for version, text in reader.table(f"SELECT DISTINCT ?v ?p {{ {only} ?v provio:{word} ?p }}"):
                 if version in versions:
@@ -156,20 +68,9 @@ def _last_names(reader: Reader, versions: Collection[str]) -> dict[str, list[str
     return found
 
 
-def _versions_of(reader: Reader, files: Iterable[str]) -> Iterator[Sequence[str]]:
-    """Yield (version, file) for these files; of many files, also for others: one pass over all takes less time."""
-    every = list(files)
-    if len(every) > MANY:
-        yield from reader.table("SELECT ?v ?f { ?v prov:specializationOf ?f }")
-        return
-    for batch in batches(every):
-        values = f"VALUES ?f {{ {' '.join(f'<{iri}>' for iri in batch)} }}"
-        yield from reader.table(f"SELECT ?v ?f {{ {values} ?v prov:specializationOf ?f }}")
-
-
-def _metadata(reader: Reader, only: str, fits: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
-    """Yield each version with metadata that fits, `NAME=VALUE`, and this text."""
-    for version, text in reader.table(f"SELECT ?v ?m {{ ?v provio:metadata ?m {only} }}"):
+def metadata(rows: Iterable[Sequence[str]], fits: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
+    """Yield those of the rows (version, `NAME=VALUE`) that fit."""
+    for version, text in rows:
         if fits(text) and "~" not in version:
             yield version, text
 
@@ -187,22 +88,24 @@ def with_attributes(reader: Reader, wanted: Sequence[tuple[str, str | None]]) ->
             called, _, held = text.partition("=")
             return (called == name or called.endswith(":" + name)) and (value is None or same(held, value))
 
-        every.append(dict(_metadata(reader, only, fits)))
+        every.append(dict(metadata(reader.table(f"SELECT ?v ?m {{ ?v provio:metadata ?m {only} }}"), fits)))
     common = set(every[0]).intersection(*every[1:]) if every else set()
     newest: dict[str, Found] = {}
     how = {version: ", ".join(dict.fromkeys(one[version] for one in every)) for version in common}
-    for one in sorted(_versions(reader, how).values(), key=lambda one: _mtime(one.iri)):
+    for one in sorted(versions_found(reader, how).values(), key=lambda one: mtime(one.iri)):
         newest[one.name] = one
     return list(newest.values())
 
 
-def _file(path: str, version: str, how: str) -> Found:
+def file_found(path: str, version: str, how: str) -> Found:
+    """Return the match for a version of a file."""
     its = VERSION.match(version)
     time, size = (instant_text(int(its[1])), int(its[2])) if its else ("", None)
     return Found("file", path, version, time, size, how=how)
 
 
-def _mtime(version: str) -> int:
+def mtime(version: str) -> int:
+    """Return the modification time of a version, in nanoseconds; 0 if its IRI has none."""
     its = VERSION.match(version)
     return int(its[1]) if its else 0
 
@@ -215,7 +118,7 @@ def displayed(text: str) -> str:
         return text
 
 
-def _decoded(text: str) -> str:
+def decoded(text: str) -> str:
     """Return a path as the text of an argument: bytes that are not UTF-8 become surrogates."""
     return os.fsdecode(unquote_to_bytes(text))
 
@@ -225,24 +128,10 @@ def _paths(reader: Reader, versions: Iterable[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for batch in batches(sorted(versions)):
         values = " ".join(f"<{iri}>" for iri in batch)
-        for word, shown in (("pathEncoded", _decoded), ("path", str)):
+        for word, shown in (("pathEncoded", decoded), ("path", str)):
             query = f"SELECT ?v ?p {{ VALUES ?v {{ {values} }} ?v prov:specializationOf ?f . ?f provio:{word} ?p }}"
             found |= {version: shown(path) for version, path in reader.table(query)}
-    return found | {version: names[0] for version, names in _last_names(reader, found).items()}
-
-
-def _mark_system(reader: Reader, found: dict[str, Found]) -> None:
-    """Mark the files that recorded programs used only as files of the system."""
-    ways = "provio:usedAsNoise|provio:ranAsNoise"
-    if len(found) > MANY:
-        noise = {version for (version,) in reader.table(f"SELECT DISTINCT ?v {{ ?a {ways} ?v }}")}
-        found = {version: found[version] for version in found.keys() & noise}
-    for batch in batches(found):
-        query = f"""SELECT ?v {{ VALUES ?v {{ {" ".join(f"<{iri}>" for iri in batch)} }}
-            FILTER EXISTS {{ ?one {ways} ?v }} FILTER NOT EXISTS {{ ?two prov:used ?v }}
-            FILTER NOT EXISTS {{ ?v prov:wasGeneratedBy ?three }} }}"""
-        for (version,) in reader.table(query):
-            found[version].system = True
+    return found | {version: names[0] for version, names in last_names(reader, found).items()}
 
 
 def add_runs(reader: Reader, found: Iterable[Found]) -> None:
@@ -262,88 +151,12 @@ def add_runs(reader: Reader, found: Iterable[Found]) -> None:
                     one.run, one.label = run, did
 
 
-def _runs(reader: Reader, pattern: Pattern, noted: Sequence[Note]) -> list[Found]:
-    """Return the runs by name, campaign, id, command line (also of their processes), and notes."""
-    about = {note["about"] for note in noted}
-    commands = _process_commands(reader, pattern)
-    found = []
-    for row in reader.rows(runs.LISTING):
-        iri = RUN_BASE + row["run"]
-        how = next((name for name in ("name", "campaign") if pattern.matches(row.get(name, ""))), "")
-        how = how or ("id" if row["run"].startswith(pattern.text.lower()) else "")
-        how = how or ("command" if _in_command(pattern, row.get("argv", "")) else "")
-        how = how or ("note" if iri in about else "")
-        how = how or (f"process: {commands[row['run']]}" if row["run"] in commands else "")
-        if how:
-            found.append(of_run(row, how))
-    return found
-
-
 def of_run(row: dict[str, str], how: str) -> Found:
     """Return the match for a row of the list of runs; its label is the name and the command line."""
     command = command_line({"iri": "", "type": "Run", "label": "", "argv": row.get("argv", "")})
     label = "  ".join(filter(None, (row.get("name"), command)))
     iri = RUN_BASE + row["run"]
     return Found("run", row["run"], iri, row.get("start", ""), run=row["run"], how=how, label=label)
-
-
-def _in_command(pattern: Pattern, argv: str) -> bool:
-    return bool(argv) and pattern.matches(" ".join(arguments(argv)))
-
-
-def _process_commands(reader: Reader, pattern: Pattern) -> dict[str, str]:
-    """Return a matching command line of a process for each run that has one."""
-    query = f"SELECT DISTINCT ?p ?argv {{ ?p a provio:Process ; provio:argv ?argv {pattern.contained('?argv')} }}"
-    found: dict[str, str] = {}
-    decided: dict[str, bool] = {}
-    for process, argv in reader.table(query):
-        run = run_uses.run_of(process)
-        if argv not in decided:
-            decided[argv] = _in_command(pattern, argv)
-        if run not in found and decided[argv]:
-            found[run] = command_line({"iri": "", "type": "Process", "label": "", "argv": argv})
-    return found
-
-
-def _programs(reader: Reader, pattern: Pattern) -> list[Found]:
-    """Return the programs by path, with the newest run that used each."""
-    found: dict[str, Found] = {}
-    for word, shown in (("path", str), ("pathEncoded", _decoded)):
-        query = (
-            f"SELECT DISTINCT ?p ?path {{ ?p provio:{word} ?path . {pattern.contained('?path')} ?p a provio:Program }}"
-        )
-        for iri, text in reader.table(query):
-            path = shown(text)
-            if pattern.matches_path(path if "/" in pattern.text else os.path.basename(path)):
-                found[iri] = Found("program", path, iri, how="name")
-    for batch in batches(found):
-        query = f"""SELECT ?p (MAX(STR(?a)) AS ?last) {{ VALUES ?p {{ {" ".join(f"<{iri}>" for iri in batch)} }}
-            ?a prov:wasAssociatedWith ?p }} GROUP BY ?p"""
-        for iri, last in reader.table(query):
-            found[iri].run = run_uses.run_of(last)
-    starts = _starts(reader, {one.run for one in found.values()})
-    for one in found.values():
-        one.time = starts.get(one.run, "")
-    return list(found.values())
-
-
-def _tasks(reader: Reader, pattern: Pattern, noted: Sequence[Note]) -> list[Found]:
-    """Return the Tasks by name, the newest of each name, and those with a matching note."""
-    about = {note["about"] for note in noted}
-    query = """SELECT DISTINCT ?t ?name ?start { ?t a provio:Task ; provio:name ?name .
-        OPTIONAL { ?t prov:startedAtTime ?start } %s }"""
-    found: dict[str, Found] = {}
-    values = f"VALUES ?t {{ {' '.join(f'<{iri}>' for iri in sorted(about) if '/run/' in iri)} }}" if about else ""
-    for how, filter_ in (("name", pattern.contained("?name")), ("note", values)):
-        for iri, name, start in reader.table(query % filter_) if how == "name" or about else ():
-            matches = pattern.matches(name) if how == "name" else iri in about
-            if matches and (name not in found or sortable(found[name].time) < sortable(start)):
-                found[name] = Found("task", name, iri, start, run=run_uses.run_of(iri), how=how)
-    return list(found.values())
-
-
-def _starts(reader: Reader, names: set[str]) -> dict[str, str]:
-    return {row["run"]: row.get("start", "") for row in reader.rows(runs.LISTING) if row["run"] in names}
 
 
 # By content.
@@ -365,7 +178,7 @@ def _versions_without_hash(reader: Reader) -> set[str]:
 
 def _with_hash(reader: Reader, digest: str) -> list[Found]:
     rows = reader.table(f"SELECT DISTINCT ?v {{ ?v provio:sha256 {literal(digest.lower())} }}")
-    found = _versions(reader, {version.partition("~")[0]: "same SHA-256" for (version,) in rows})
+    found = versions_found(reader, {version.partition("~")[0]: "same SHA-256" for (version,) in rows})
     return list(found.values())
 
 
@@ -388,7 +201,7 @@ def by_content(reader: Reader, path: bytes) -> Answer:
         raise NothingKnown(f"{name} is not read ({reason}): search for its name, or give --sha256") from None
     how = {one.iri: one.how for one in _with_hash(reader, own)}
     how |= {now: "this version"} if now in others or now in how else {}
-    unknown = sorted((version for version, known in others.items() if not (known or version in how)), key=_mtime)
+    unknown = sorted((version for version, known in others.items() if not (known or version in how)), key=mtime)
     newest, unsure = unknown[: -MOST_UNSURE - 1 : -1], len(unknown)
     names, limits = _paths(reader, newest[:MOST_READ]), Limits()
     digests = {version: _present(names[version], version, limits) for version in names}
@@ -398,7 +211,7 @@ def by_content(reader: Reader, path: bytes) -> Answer:
             how |= {version: "same SHA-256"} if digest == own else {}
     note = f"{plural(unsure, 'version')} of the same size without a recorded SHA-256: {NOT_COMPARED}"
     shown = how or {version: NOT_COMPARED for version in newest if not digests.get(version)}
-    return Answer(list(_versions(reader, shown).values()), [note] if unsure else [])
+    return Answer(list(versions_found(reader, shown).values()), [note] if unsure else [])
 
 
 def _own_hash(reader: Reader, path: bytes, version: str | None) -> str:
@@ -436,9 +249,10 @@ def _present(path: str, version: str, limits: Limits) -> str:
         return ""
 
 
-def _versions(reader: Reader, how: dict[str, str]) -> dict[str, Found]:
+def versions_found(reader: Reader, how: dict[str, str]) -> dict[str, Found]:
+    """Return the matches for versions, each with the reason, as far as they have a path."""
     names = _paths(reader, how)
-    found = {version: _file(names.get(version, ""), version, word) for version, word in how.items()}
+    found = {version: file_found(names.get(version, ""), version, word) for version, word in how.items()}
     return {version: one for version, one in found.items() if one.name}
 
 

@@ -15,6 +15,7 @@ import click
 from provio.ask import find as search
 from provio.ask import runs, session, suggestions, unknown_values
 from provio.ask.find import Answer, Found
+from provio.ask.find_text import Pattern, TextSearch
 from provio.base.errors import NothingKnown, ProvioError
 from provio.base.text import plural
 from provio.base.vocab import RUN_BASE
@@ -81,6 +82,14 @@ class Wanted:
                 raise click.UsageError(f"{given!r} has no name: give NAME or {form}")
 
 
+def project_root() -> str:
+    """Return the folder of the project of the working folder; empty if there is none."""
+    try:
+        return str(homes.find().project)
+    except ProvioError:
+        return ""
+
+
 def find(wanted: Wanted, root: str, store: Store | None = None, limit: int | None = None) -> Answer:
     """Return the matches of a search, newest first, with the runs of the files that are shown with this limit.
 
@@ -97,11 +106,11 @@ def find(wanted: Wanted, root: str, store: Store | None = None, limit: int | Non
         found, more = search.with_attributes(reader, [_parameter(given) for given in wanted.attributes]), []
         more = _not_read(root, lambda request: request.metadata)
         if wanted.what is not None:
-            found = filter(lambda one: search.Pattern(wanted.what or "", root).matches_path(one.name), found)
+            found = filter(lambda one: Pattern(wanted.what or "", root).matches_path(one.name), found)
     elif wanted.is_file:
         found, more = search.by_content(reader, os.fsencode(wanted.what or ""))
     elif wanted.what is not None:
-        found, more = search.by_text(reader, wanted.what, root)
+        found, more = TextSearch(reader, root).find(wanted.what)[0], []
     else:
         found, more = _listed(store, chosen or {}), []
     ordered = search.newest_first(found)

@@ -79,6 +79,7 @@ def facts(reader: Reader, run: str) -> list[tuple[str, str, int | None]]:
         "start": stated.get("startedAtTime"),
         "finish": stated.get("endedAtTime"),
         "end": runs.end(ended, reader),
+        "user": _user(reader, iri),
         "host": stated.get("host"),
         "folder": stated.get("cwd"),
         "system": stated.get("system"),
@@ -102,6 +103,11 @@ def facts(reader: Reader, run: str) -> list[tuple[str, str, int | None]]:
     moved = _files(reader, iri)
     rows += [("wrote", path, count) for path, count in moved["Write"]]
     return rows + [("read", path, count) for path, count in moved["Read"]]
+
+
+def _user(reader: Reader, iri: str) -> str | None:
+    query = f"SELECT DISTINCT ?name {{ <{iri}> prov:wasAssociatedWith ?u . ?u a provio:User ; provio:name ?name }}"
+    return next((name for (name,) in reader.table(query)), None)
 
 
 def show(reader: Reader, run: str, width: int | None = None, unicode: bool = True, fold: bool = False) -> str:

@@ -18,7 +18,8 @@ from provio.ask.target import current_version
 from provio.ask.walk import batches
 from provio.base.turtle import literal
 from provio.base.vocab import RUN_BASE
-from provio.store import Reader
+from provio.graph.lines import bundle_iri
+from provio.store import Confined, Reader, Store
 
 _VERSION = r"v?\d[^/]*?"
 _PLACES = tuple(map(re.compile, (
@@ -29,6 +30,9 @@ _PLACES = tuple(map(re.compile, (
     r".*/lib(?P<name>[^/]+?)(?:-(?P<version>\d[\d.]*))?\.so$",
     r".*/lib(?P<name>[^/]+?)\.so\.(?P<version>\d[\d.]*)$",
 )))  # fmt: skip
+_FOLDERS = 4  # of them: those of packages; the others are of single libraries
+_PYTHON = re.compile(r".*/lib/python(?P<version>\d+\.\d+)/")  # its standard library
+TIES = "prov:used|provio:usedAsNoise|provio:ran|provio:ranAsNoise"
 _FIRST = re.compile(r"/__init__\.[^/]*$")  # of a Python package: each program that imports it uses it
 _RUN = f'BIND(STRBEFORE(STRAFTER(STR(?a), "{RUN_BASE}"), "/") AS ?run)'
 _MODULE = re.compile(r"(?:^|[:\s])(?P<name>[^:/\s]+)/(?P<version>[^:\s]+)")
@@ -70,6 +74,33 @@ def uses(reader: Reader, wanted: str) -> Uses:
     return found
 
 
+def of_run(store: Store, run: str) -> dict[str, set[str]]:
+    """Return the packages that a run used, by name, with their versions (none: not known): installed packages of
+    Python, R and conda, Python itself, software in folders with a version, and loaded modules; no single libraries."""
+    graph = Confined(store, [bundle_iri(RUN_BASE + run)])
+    found: dict[str, set[str]] = {}
+    roots: dict[tuple[str, str], tuple[str, str]] = {}  # a file of each installed package, best that of its import
+    query = f"SELECT DISTINCT ?path ?v {{ ?a {TIES} ?v . ?v prov:specializationOf ?f . ?f provio:path ?path }}"
+    for path, version in graph.table(query):
+        if python := _PYTHON.match(path):
+            found.setdefault("python", set()).add(python["version"])
+        if place := next((its for pattern in _PLACES[:_FOLDERS] if (its := pattern.match(path))), None):
+            given = place.groupdict()
+            name = normalized(given["name"])
+            stated = found.setdefault(name, set())
+            if given.get("version"):
+                stated.add(given["version"])
+            elif (root := given.get("root")) and ((root, name) not in roots or _FIRST.search(path)):
+                roots[root, name] = (path, version)
+    for (root, name), (path, version) in roots.items():
+        if not found[name] and (installed := _Installed(name).version(root, path, version)):
+            found[name].add(installed)
+    for (value,) in graph.table("SELECT DISTINCT ?value { ?e a provio:Environment ; provio:value ?value }"):
+        for module in _MODULE.finditer(value):
+            found.setdefault(normalized(module["name"]), set()).add(module["version"])
+    return {name: found[name] for name in sorted(found) if name[0] != "-" and name != "versions"}
+
+
 def _seen(reader: Reader, name: str) -> Iterator[tuple[str, str]]:
     """Yield (run, version or empty) for each use of a package."""
     word = literal(max(name.split("-"), key=len))
@@ -87,10 +118,9 @@ def _seen(reader: Reader, name: str) -> Iterator[tuple[str, str]]:
     chosen = [
         file for file, (path, root, version) in places.items() if version or root not in first or _FIRST.search(path)
     ]
-    ties = "prov:used|provio:usedAsNoise|provio:ran|provio:ranAsNoise"
     for batch in batches(chosen):
         query = f"""SELECT DISTINCT ?f ?v ?run {{ VALUES ?f {{ {" ".join(f"<{file}>" for file in batch)} }}
-            ?v prov:specializationOf ?f . ?a {ties} ?v {_RUN} }}"""
+            ?v prov:specializationOf ?f . ?a {TIES} ?v {_RUN} }}"""
         for file, used, run in reader.table(query):
             path, root, version = places[file]
             yield run, version or installed.version(root, path, used)

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from array import array
-from bisect import bisect_right
 from collections.abc import Callable
-from typing import Any, NamedTuple
-from urllib.parse import unquote
+from typing import Any
 
-from provio.ask import run_summary, runs, whole_run
-from provio.ask.document import LineageDocument, Node, command_line
+from provio.ask import find, finding, run_summary, runs, whole_run
+from provio.ask.document import LineageDocument, Node
+from provio.ask.find import Found
+from provio.ask.find_text import TextSearch
 from provio.ask.lineage import Scope, lineage
 from provio.ask.target import find_target, is_iri
 from provio.base.errors import NothingKnown
-from provio.base.vocab import NS, PROV, RUN_BASE
+from provio.base.vocab import PROV, RUN_BASE
 from provio.graph.lines import bundle_iri
 from provio.serve import home
 from provio.store import Confined, Reader, Store
 
-MOST = 300  # nodes of one step
+MOST = 300  # files that a search looks up
 PAGE = 50  # runs in a list
 ROWS = 20  # in a table of figures
 
@@ -94,21 +93,27 @@ class Queries:
         return {"runs": found[:PAGE], "count": len(found)}
 
     def statistics(self, request: Request) -> dict[str, Any]:
-        """Return the facts of a run, and its I/O by operation, by file, and bottlenecks."""
-        from provio.stats import figures
+        """Return the facts of a run, and its I/O by file, by operation, and bottlenecks; with a `part` only the
+        `facts`, or the `figures`, which take longer."""
+        run, part = self._run(request["run"]), request.get("part", "")
+        answer: dict[str, Any] = {"run": run}
+        if part != "figures":
+            facts = run_summary.facts(self.store, run)
+            answer |= {
+                "facts": [fact for fact in facts if fact[2] is None],
+                "files": {key: [fact for fact in facts if fact[0] == key][:ROWS] for key in ("wrote", "read")},
+                **home.reported(self.store, run),
+            }
+        if part != "facts":
+            from provio.stats import figures
 
-        run = self._run(request["run"])
-        facts = run_summary.facts(self.store, run)
-        found = figures(Confined(self.store, [bundle_iri(RUN_BASE + run)]))
-        return {
-            "run": run,
-            "facts": [fact for fact in facts if fact[2] is None],
-            "files": {key: [fact for fact in facts if fact[0] == key][:ROWS] for key in ("wrote", "read")},
-            "operations": found.rows("operation")[:ROWS],
-            "slow": found.rows("bottleneck")[:ROWS],
-            "unknown": found.unknown(),
-            **home.reported(self.store, run),
-        }
+            found = figures(Confined(self.store, [bundle_iri(RUN_BASE + run)]))
+            answer |= {
+                "operations": found.rows("operation")[:ROWS],
+                "slow": found.rows("bottleneck")[:ROWS],
+                "unknown": found.unknown(),
+            }
+        return answer
 
     def questions(self, _: Request) -> dict[str, Any]:
         """Return the named queries with their parameters."""
@@ -189,84 +194,41 @@ def _in_order(nodes: list[Node]) -> list[Node]:
     return sorted(nodes, key=lambda node: (node.get("start", "~"), node["iri"]))
 
 
-MOST_FOUND = 3_000  # matches to sort; if there are more, the first
-# System files come last: a search is rarely for one.
-NAMED = f"SELECT DISTINCT ?iri ?path {{ ?iri a <{NS}%s> ; <{NS}%s> ?path }}"
-SYSTEM = f"""SELECT DISTINCT ?file {{
-    {{ SELECT DISTINCT ?version {{ {{ ?by <{NS}usedAsNoise>|<{NS}ranAsNoise> ?version }}
-        UNION {{ ?version <{NS}wasOpenedBy>/<{NS}noise> true }} }} }} ?version <{PROV}specializationOf> ?file }}"""
-
-
-class Name(NamedTuple):
-    """A name: its kind (`file`, `system` for a system file, `run` or `program`), its IRI and its text."""
-
-    kind: str
-    iri: str
-    text: str
-
-
-class Names:
-    """The names in a store, for a search by any part of a name."""
+class Search:
+    """The search of `provio find TEXT`, with all names read once."""
 
     def __init__(self, reader: Reader) -> None:
-        self.names = _all(reader)
-        lines, self.starts, at = [], array("Q"), 0
-        for name in self.names:
-            line = name.text.casefold().replace("\n", " ") + "\n"
-            self.starts.append(at)
-            lines.append(line)
-            at += len(line)
-        self.text = "".join(lines)
+        self.reader = reader
+        self.search = TextSearch(reader, finding.project_root(), keep=True)
+        self.search.read()
 
-    def execute(self, request: dict[str, Any]) -> dict[str, Any]:
-        """Return the names that match a request (`words`, `kind` or all, `limit`), the best first, and their number;
-        `more` is true if there are more than were counted."""
-        words = str(request.get("words", "")).casefold().replace("\n", " ").split()
-        matches, more = self._matches(words, str(request.get("kind", ""))) if words else ([], False)
-        matches.sort(key=lambda place: self._rank(place, words))
-        found = [self.names[place]._asdict() for place in matches[: int(request.get("limit", 20))]]
-        return {"found": found, "count": len(matches), "more": more}
-
-    def _matches(self, words: list[str], kind: str) -> tuple[list[int], bool]:
-        longest, at, found = max(words, key=len), 0, list[int]()
-        while (at := self.text.find(longest, at)) >= 0:
-            place = bisect_right(self.starts, at) - 1
-            line = self._line(place)
-            at = self.starts[place] + len(line)
-            if all(word in line for word in words) and kind in ("", self.names[place].kind):
-                if len(found) == MOST_FOUND:
-                    return found, True
-                found.append(place)
-        return found, False
-
-    def _line(self, place: int) -> str:
-        end = self.starts[place + 1] if place + 1 < len(self.starts) else len(self.text)
-        return self.text[self.starts[place] : end]
-
-    def _rank(self, place: int, words: list[str]) -> tuple[bool, int, int, str]:
-        """Return a sort key: the word itself, names that start with it, names that contain it, others; short before
-        long."""
-        line = self._line(place).rstrip("\n")
-        last, word = line.rpartition("/")[2], words[-1]
-        match = 0 if last == word else 1 if last.startswith(word) else 2 if word in last else 3
-        return self.names[place].kind == "system", match, len(line), line
+    def execute(self, request: Request) -> dict[str, Any]:
+        """Return at most `limit` of the matches of a text (`words`), of one `kind` or all, and their number."""
+        text, kind, limit = request["words"].strip(), request.get("kind", ""), request.get("limit", 20)
+        if not text:
+            return {"found": [], "count": 0}
+        every, omitted = self.search.find(text, MOST)
+        found = [one for one in find.newest_first(every) if kind in ("", one.kind)]
+        found.sort(key=lambda one: (find.KINDS.index(one.kind), one.system, not _is_exact(one, text.lower())))
+        shown = [one for group in find.shares(found, limit) for one in group]
+        shown.sort(key=lambda one: (one.system, not _is_exact(one, text.lower())))
+        find.add_runs(self.reader, shown)
+        return {
+            "found": [_match(one) for one in shown],
+            "count": len(found) + (omitted if kind in ("", "file") else 0),
+        }
 
 
-def _all(reader: Reader) -> list[Name]:
-    system = {file for (file,) in reader.table(SYSTEM)}
-    found = [Name("run", RUN_BASE + row["run"], _of_run(row)) for row in reversed(list(reader.rows(runs.LISTING)))]
-    found += [Name("program", iri, path) for iri, path in _named(reader, "Program")]
-    files = [Name("system" if iri in system else "file", iri, path) for iri, path in _named(reader, "File")]
-    return found + sorted(files, key=lambda name: name.kind)
+def _is_exact(one: Found, text: str) -> bool:
+    """Return whether a text is the whole name of a match, or the last parts of its path."""
+    if one.kind == "run":
+        return f"{one.label}  ".lower().startswith(text + "  ")
+    return f"/{one.name}".lower().endswith("/" + text.lstrip("/"))
 
 
-def _named(reader: Reader, kind: str) -> dict[tuple[str, str], None]:
-    """Return all nodes of a class with their paths; a path that is not UTF-8 with replacement characters."""
-    encoded = reader.table(NAMED % (kind, "pathEncoded"))
-    paths = [*map(tuple, reader.table(NAMED % (kind, "path"))), *((iri, unquote(path)) for iri, path in encoded)]
-    return dict.fromkeys(paths)  # type: ignore[arg-type]
-
-
-def _of_run(row: dict[str, str]) -> str:
-    command = command_line({"iri": "", "type": "Run", "label": "", "argv": row.get("argv", "")})
-    return "  ".join(part for part in (row.get("name"), row.get("campaign"), command, row["run"]) if part)
+def _match(one: Found) -> dict[str, Any]:
+    """Return a match with its text: a path, the name of a Task, the name and command line of a run."""
+    return {
+        "kind": "system" if one.system else one.kind, "iri": one.iri, "how": one.how, "run": one.run, "time": one.time,
+        "text": find.displayed(one.label or one.name if one.kind == "run" else one.name),
+    }  # fmt: skip

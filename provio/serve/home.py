@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from provio.ask import comparison, experiments, run_metrics, run_parameters, run_summary, runs
+from provio.ask import comparison, experiments, run_metrics, run_parameters, run_summary, runs, unknown_values
 from provio.ask.content import SAME, Contents
 from provio.ask.walk import VERSION
 from provio.base.errors import NothingKnown
@@ -17,6 +17,7 @@ from provio.base.turtle import instant_text
 from provio.base.vocab import RUN_BASE
 from provio.graph.lines import bundle_iri
 from provio.store import Confined, Store
+from provio.trace.run_facts import METRICS, PARAMETERS
 
 PAGE = 50  # runs
 MOST_COLUMNS = 200  # metrics and parameters to choose from
@@ -31,6 +32,7 @@ ENVIRONMENT = """SELECT DISTINCT ?name ?value { <%s> prov:used ?e .
 FILES = """SELECT DISTINCT ?path ?v { %s ?v prov:specializationOf ?f . ?f a provio:File .
     ?f provio:path|provio:pathEncoded ?path }"""
 INPUTS, OUTPUTS = FILES % "?a prov:used ?v .", FILES % "?v prov:wasGeneratedBy ?a ."
+WORDS = {role: (f"with unknown {role}", f"with {role} known in part") for role in (METRICS, PARAMETERS)}
 
 
 class Table:
@@ -40,9 +42,11 @@ class Table:
         self.store = store
         self.rows: list[dict[str, Any]] = []
         self.columns: list[dict[str, str]] = []
+        self.unknown: list[str] = []
 
     def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """Return one page of runs by a column, with their values of the chosen columns, and all columns."""
+        """Return one page of runs by a column, with their values of the chosen columns, all columns, and lines about
+        the runs with values that are not known."""
         if not self.rows:
             self._read()
         sort, chosen = request["sort"], set(request["columns"]) or {one["key"] for one in self._usual()}
@@ -51,7 +55,7 @@ class Table:
         shown = [row | {"values": {key: row["values"][key] for key in chosen if key in row["values"]}} for row in page]
         return {
             "runs": shown, "count": len(found), "columns": self.columns,
-            "chosen": [one["key"] for one in self.columns if one["key"] in chosen],
+            "chosen": [one["key"] for one in self.columns if one["key"] in chosen], "unknown": self.unknown,
         }  # fmt: skip
 
     def _usual(self) -> list[dict[str, str]]:
@@ -71,6 +75,9 @@ class Table:
         parameters, keys = _parameters(self.store)
         for run, several in parameters.items():
             values.setdefault(run, {}).update({f"parameter:{key}": value for key, value in several.items()})
+        with_values = (METRICS, {run for run, _, _ in metrics}), (PARAMETERS, parameters)
+        lines = (unknown_values.line(self.store, role, None, known, WORDS[role]) for role, known in with_values)
+        self.unknown = [line for line in lines if line]
         self.columns = [
             {"key": f"{kind}:{name}", "kind": kind, "name": name}
             for kind, every in (("metric", sorted(names)), ("parameter", keys)) for name in every[:MOST_COLUMNS]
@@ -142,8 +149,9 @@ def environment(store: Store, run: str) -> list[tuple[str, str]]:
 
 
 def reported(store: Store, run: str) -> dict[str, Any]:
-    """Return the parameters and metrics of a run, its variables and the notes about it."""
-    from provio.ask import notes
+    """Return the parameters and metrics of a run, its variables, packages and the notes about it, and the
+    reasons why values are not known."""
+    from provio.ask import notes, used_packages
 
     settings: list[tuple[str, str]] = []
     with contextlib.suppress(NothingKnown):
@@ -158,6 +166,8 @@ def reported(store: Store, run: str) -> dict[str, Any]:
     return {
         "parameters": settings[:MOST_ROWS], "metrics": [*metrics.items()], "environment": environment(store, run),
         "notes": [notes.line(note) for note in about],
+        "unread": unknown_values.reasons(store, ids=[run]).get(run, []),
+        "packages": [(name, ", ".join(sorted(some))) for name, some in used_packages.of_run(store, run).items()],
     }  # fmt: skip
 
 

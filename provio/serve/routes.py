@@ -10,7 +10,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ LARGEST = 1 << 20  # bytes of a request
 MOST_COLUMNS = 20  # chosen columns of the home
 DEFAULT_NODES, MOST_NODES = 300, 3_000  # nodes of one step
 TEMPLATES = Path(__file__).parent / "templates"
+SCRIPTS = ("explorer.js", "base.js", "search.js", "graph.js", "runs.js", "run.js", "query.js")
 TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"}
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
@@ -163,7 +164,7 @@ QUERIES: dict[str, Callable[[dict[str, str]], dict[str, Any]]] = {
     "run": lambda fields: {"run": fields["run"], **_walk(fields)},
     "runs": lambda fields: {"skip": _number(fields, "skip", 0, sys.maxsize)},
     "program": lambda fields: {"program": fields["program"]},
-    "statistics": lambda fields: {"run": fields["run"]},
+    "statistics": lambda fields: {"run": fields["run"], "part": fields.get("part", "")},
     "table": lambda fields: {
         "sort": fields.get("sort", "start")[:1000], "descending": fields.get("descending", "1") == "1",
         "skip": _number(fields, "skip", 0, sys.maxsize),
@@ -205,7 +206,7 @@ def _read(name: str) -> str:
 
 # The files of the page, which hold no data of a record.
 ASSETS: dict[str, Callable[[], str]] = {
-    "/assets/explorer.js": lambda: _read("explorer.js"),
+    **{f"/assets/{name}": partial(_read, name) for name in SCRIPTS},
     "/assets/explorer.css": lambda: _read("explorer.css"),
     "/assets/lineage.js": lineage.script,
     "/assets/lineage.css": lineage.style,

@@ -152,9 +152,9 @@ def main() -> None:
 
 def _executor(kind: str, reader: Any, folders: list[str]) -> Callable[[dict[str, Any]], Any]:
     if kind == "found":
-        from provio.serve.explorer import Names
+        from provio.serve.explorer import Search
 
-        return Names(reader).execute
+        return Search(reader).execute
     from provio.serve.explorer import Queries
 
     return Queries(reader, folders).execute

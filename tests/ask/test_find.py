@@ -15,7 +15,8 @@ from conftest import Project
 
 import provio
 from provio.ask import used_packages
-from provio.ask.find import KINDS, Found, Pattern, newest_first, shares
+from provio.ask.find import KINDS, Found, newest_first, shares
+from provio.ask.find_text import Pattern
 from provio.base.errors import BadQuery, NothingKnown
 
 integration = pytest.mark.integration
@@ -58,6 +59,7 @@ def test_a_text_is_found_in_names_command_lines_and_notes(recorded: Project) -> 
     assert names(rows) == ["train.py"] and names(rows, "program") == ["train.py"]
     assert [row["how"] for row in rows if row["kind"] == "run"] == ["command", "command"]
     assert [row["how"] for row in found(recorded, "spring")] == ["campaign"]
+    assert [row["how"] for row in found(recorded, "lr=0.2")] == ["optimizer.lr = 0.2"]
     assert [row["how"] for row in found(recorded, "train-0.1")] == ["name"]
     (task,) = found(recorded, "epo")
     assert (task["kind"], task["name"]) == ("task", "Epoch")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Project, new_project, provio_command
+from serve_process import serving
 
 import provio
 from provio.ask import experiments
@@ -91,6 +92,21 @@ def test_find_and_python_have_the_line_too(sweep: Project) -> None:
     store = provio.open(sweep.path)
     assert store.params().notes == (f"2 runs left out: {PARAMETERS}",)
     assert store.metrics().notes == (f"2 runs left out: {METRICS}",)
+
+
+@pytest.mark.integration
+def test_follow_and_the_home_name_these_runs(sweep: Project) -> None:
+    """`metrics --follow` when no run is in progress any more; the home above its table, the page of a run its own."""
+    pytest.importorskip("waitress")
+    assert f"2 runs left out: {METRICS}" in sweep.provio("metrics", "--follow").stderr
+    assert "left out" not in sweep.provio("metrics", "--follow", "r4").stderr
+    with serving(sweep) as site:
+        assert site.api("table")["unknown"] == [
+            f"2 runs with unknown metrics: {METRICS}", f"2 runs with unknown parameters: {PARAMETERS}"
+        ]  # fmt: skip
+        reasons = [f"{name}.json was changed before it was read" for name in ("metrics", "params")]
+        assert sorted(site.api("statistics", run="r1", part="facts")["unread"]) == reasons
+        assert site.api("statistics", run="r4", part="facts")["unread"] == []
 
 
 @pytest.mark.integration

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import pwd
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -138,6 +141,25 @@ def test_the_page_of_a_run(site: Site) -> None:
     assert answer["metrics"] == [[HOSTILE, 0.5], ["loss", 40]]
     assert answer["environment"] == [["VIRTUAL_ENV", "/venv0"]]
     assert [line.endswith("the best one") for line in answer["notes"]] == [True]
+    facts, figures = (site.api("statistics", run="train60", part=part) for part in ("facts", "figures"))
+    assert facts | figures == answer and not (facts.keys() & figures.keys()) - {"run"}
+
+
+def test_the_user_and_the_software_of_a_run(project: Project) -> None:
+    """As far as the record has them: an installed package with its version, Python, a loaded module."""
+    packages = project.path / "lib/python3.11/site-packages"
+    (packages / "tiny").mkdir(parents=True)
+    (packages / "tiny/__init__.py").write_text("")
+    (packages / "Tiny-1.5.dist-info").mkdir()
+    (packages / "Tiny-1.5.dist-info/METADATA").write_text("")
+    (project.path / "fit.py").write_text("import tiny")
+    project.env |= {"PYTHONPATH": str(packages), "LOADEDMODULES": "hdf5/1.14.3"}
+    project.provio("run", "--quiet", "--", sys.executable, "-B", "fit.py")
+    with serving(project) as site:
+        answer = site.api("statistics", run="last")
+    software = dict(answer["packages"])
+    assert software["tiny"] == "1.5" and software["hdf5"] == "1.14.3" and "3.11" in software["python"]
+    assert ["user", pwd.getpwuid(os.getuid()).pw_name, None] in answer["facts"]
 
 
 def test_no_secret_and_no_answer_without_token(site: Site, recorded: Project) -> None:

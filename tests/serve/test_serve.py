@@ -212,13 +212,18 @@ def test_a_file_is_found_and_walked_step_by_step(site: Site, recorded: Project) 
 
 
 def test_every_name_is_found_by_parts_of_it(site: Site, recorded: Project) -> None:
-    found = site.api("search", words="MIDDLE project")["found"]
+    """Words in any order; all matches of `provio find`, with their reasons; exact names come first."""
+    found = site.api("search", words="TXT middle")["found"]
     assert [(one["kind"], one["text"]) for one in found if one["kind"] == "file"] == [
         ("file", str(recorded.path / "middle.txt"))
     ]
     assert [one["kind"] for one in site.api("search", words="second")["found"]] == ["run"]
     assert "program" in {one["kind"] for one in site.api("search", words="bin/cp")["found"]}
-    assert site.api("search", words="no such name") == {"found": [], "count": 0, "more": False}
+    assert site.api("search", words="no such name") == site.api("search", words=" ") == {"found": [], "count": 0}
+    for text in ("txt", "*.txt", "cp", "second", "cp *"):
+        rows = json.loads(recorded.provio("find", text, "--all", "--as", "json").stdout)
+        told = {(one["iri"], one["how"]) for one in site.api("search", words=text, limit=200)["found"]}
+        assert told >= {(row["iri"], row["how"]) for row in rows}, text
     texts = {one["text"] for one in site.api("search", words=str(recorded.path), limit=200)["found"]}
     for name in NAMES.values():
         text = os.fsdecode(os.fsencode(recorded.path) + b"/" + name).encode("utf-8", "surrogateescape")

@@ -7,7 +7,6 @@ from typing import Any
 import click
 
 from provio.base import terminal
-from provio.base.errors import ProvioError
 from provio.cli.verbs import Count, form_option, runs_options, stoppable, store_option
 
 
@@ -30,9 +29,9 @@ def command(form: str, limit: int | None, setting: tuple[str, ...], **given: Any
     """Find files, runs, programs and tasks: newest first, of each kind some.
 
     TEXT is a part of a name or a pattern (`*.h5`), regardless of case: in the paths of files, the names, ids and
-    command lines of runs and their processes, the names of programs and tasks, and notes. A FILE that exists
-    is found by its content, its SHA-256, in any folder and under any name. Files of the same size without a
-    recorded SHA-256 are reported as "not compared by content".
+    command lines of runs and their processes, the names of programs and tasks, and notes; NAME=VALUE is also a
+    parameter of runs. A FILE that exists is found by its content, its SHA-256, in any folder and under any name. Files
+    of the same size without a recorded SHA-256 are reported as "not compared by content".
 
     --param, --package, --run, --campaign, --name and --between select runs: without TEXT or FILE these runs are the
     answer. The exit code is 3 if nothing is found.
@@ -47,7 +46,7 @@ def command(form: str, limit: int | None, setting: tuple[str, ...], **given: Any
 
     wanted = finding.Wanted(parameters=setting, **given)
     limit = limit or (report.MOST if form == "table" else None)
-    answer = finding.find(wanted, _root(), limit=limit)
+    answer = finding.find(wanted, finding.project_root(), limit=limit)
     if form == "table":
         width, unicode = terminal.width(), terminal.unicode()
         terminal.out(
@@ -58,13 +57,3 @@ def command(form: str, limit: int | None, setting: tuple[str, ...], **given: Any
         for note in answer.notes:
             terminal.note(note)
     return 0
-
-
-def _root() -> str:
-    """Return the folder of the project; empty if there is none."""
-    from provio.settings import home as homes
-
-    try:
-        return str(homes.find().project)
-    except ProvioError:
-        return ""

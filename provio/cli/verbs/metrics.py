@@ -189,6 +189,8 @@ def _follow(opened: Callable[[], Any], ids: list[str] | None) -> int:
                 line = f"{moment(one.at)}  {one.run[:SHOWN]}  {one.name} = {text(one.value)}{step}"
                 terminal.out(printable(line, terminal.unicode()) + "\n")
         if not in_progress:
+            if left_out := run_metrics.left_out(store, ids, found):
+                terminal.note(left_out)
             return 0
         time.sleep(PAUSE)
 
