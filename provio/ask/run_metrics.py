@@ -14,7 +14,7 @@ from provio.base.vocab import RUN_BASE
 from provio.store import Store
 from provio.trace.run_facts import METRICS
 
-VALUES = """SELECT DISTINCT ?m ?name ?value ?type ?at ?step { %s ?m a provio:Metric ; provio:name ?name ;
+VALUES = """SELECT ?m ?name ?value ?type ?at ?step { %s ?m a provio:Metric ; provio:name ?name ;
     provio:value ?value ; prov:generatedAtTime ?at . OPTIONAL { ?m provio:step ?step }
     BIND (DATATYPE(?value) AS ?type) }"""
 
