@@ -1,12 +1,12 @@
 // Notes the names of the files whose values are read at the end of the run, as `params.yaml`: all processes of the run
-// on this host add them to the list `value-files`, each name once. The waiter reads the list.
+// on this host add them to the list `value-files`, each process a name once. The waiter reads the list.
 #include "object.h"
 
-enum { GLOBS = 64, NOTED = 64, LARGEST_LIST = 1 << 20 };
+enum { GLOBS = 64, NOTED = 512, LARGEST_LIST = 1 << 20 };
 
 static const char *globs[GLOBS];
 static int glob_count;
-static uint64_t starts[4];              // a bit for each byte with which such a name may start
+static uint64_t starts[4];                  // a bit for each byte with which such a name may start
 static EARLY _Atomic uint64_t noted[NOTED]; // hashes of the names that this process added; 0: free
 
 // The string is not copied. The merge reads the files of further globs.
@@ -29,31 +29,46 @@ static bool is_value_file(const char *path, size_t length) {
     return false;
 }
 
-// Whether the name was not noted before. After 64 names, no more are noted.
-static bool is_new(const char *path, size_t length) {
-    uint64_t hash = 0xcbf29ce484222325;
+static uint64_t hash_of(const char *path, size_t length) {
+    uint64_t hash = 0xcbf29ce484222325; // FNV-1a
     for (size_t i = 0; i < length; i++) hash = (hash ^ (unsigned char)path[i]) * 0x100000001b3;
-    if (hash == 0) hash = 1;
-    for (int i = 0; i < NOTED; i++) {
-        uint64_t known = 0;
-        if (atomic_compare_exchange_strong(&noted[i], &known, hash)) return true;
-        if (known == hash) return false;
-    }
-    return false;
+    return hash == 0 ? 1 : hash;
 }
 
-void value_file_note(const char *path, size_t length) {
+// Whether the name was noted; also if there is no space for it.
+static bool is_noted(uint64_t hash) {
+    for (int i = 0; i < NOTED; i++) {
+        uint64_t known = relaxed(noted[i]);
+        if (known == hash || known == 0) return known == hash;
+    }
+    return true;
+}
+
+static void remember(uint64_t hash) {
+    for (int i = 0; i < NOTED; i++) {
+        uint64_t known = 0;
+        if (atomic_compare_exchange_strong(&noted[i], &known, hash) || known == hash) return;
+    }
+}
+
+static bool list_append(const char *path, size_t length) {
     static const char list[] = "/value-files";
-    if (likely(!is_value_file(path, length)) || !is_new(path, length)) return;
     char *place = pool_take(&scratches);
-    if (place == NULL) return;
+    if (place == NULL) return false;
     memcpy(place, settings.folder, settings.folder_length);
     memcpy(place + settings.folder_length, list, sizeof list);
     long fd = RAW(openat, AT_FDCWD, (long)place, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     pool_give(&scratches, place);
-    if (fd < 0) return;
-    long size = RAW(lseek, fd, 0, SEEK_END);
-    if (size >= 0 && size < LARGEST_LIST && size_allowed((uint64_t)size + length + 1))
-        RAW(write, fd, (long)path, (long)length + 1); // with the NUL at its end
+    if (fd < 0) return false;
+    long size = RAW(lseek, fd, 0, SEEK_END), end = size + (long)length + 1; // with the NUL at its end
+    bool has_room = size >= 0 && end <= LARGEST_LIST && size_allowed((uint64_t)end);
+    bool written = has_room && RAW(write, fd, (long)path, (long)length + 1) == (long)length + 1;
     RAW(close, fd);
+    return written;
+}
+
+void value_file_note(const char *path, size_t length) {
+    if (likely(!is_value_file(path, length))) return;
+    uint64_t hash = hash_of(path, length);
+    if (!is_noted(hash) && list_append(path, length)) remember(hash);
 }

@@ -77,7 +77,7 @@ static int wait_for(const struct handoff *handoff) {
     return ended == pid ? status : 0;
 }
 
-static void restore_signals(const struct handoff *handoff) {
+void restore_signals(const struct handoff *handoff) {
     sigset_t before = signals(handoff->before);
     sigprocmask(SIG_SETMASK, &before, NULL);
 }
@@ -102,23 +102,9 @@ static bool notify_merge(const char *home) {
     return notified;
 }
 
-// None of the caller's descriptors stays open, so that readers of the caller's output see its end.
-static void start_merge(const struct handoff *handoff) {
-    setsid();
-    int nowhere = open("/dev/null", O_RDWR);
-    for (int fd = 0; fd < 3; fd++) dup2(nowhere, fd);
-    if (syscall(SYS_close_range, 3, ~0U, 0) != 0)
-        for (int fd = 3; fd < 1024; fd++) close(fd);
-    if (chdir("/") != 0) _exit(127);
-    execl(handoff->python, handoff->python, "-P", "-m", "provio.merge.background", handoff->home, handoff->settings,
-          handoff->checkout, (char *)NULL);
-    _exit(127);
-}
-
 static void merge_later(const struct handoff *handoff) {
     if (notify_merge(handoff->home)) return;
-    restore_signals(handoff);
-    if (vfork() == 0) start_merge(handoff); // this process continues after the child has left the project
+    start_module(handoff, "provio.merge.background", NULL, -1, -1);
 }
 
 // ---- the end
@@ -162,12 +148,11 @@ static void print_word(const char *word, unsigned gaps) {
                 word + length);
 }
 
-// On failure, Python tries again.
+// On failure, Python tries again. Signals stay blocked: this program ends as the command did.
 static bool finish(const struct handoff *handoff, int status) {
     unsigned gaps = 0;
     if (!record_end(handoff, status, &gaps) || *handoff->mode == PYTHON) return false;
     gaps += report_unclosed(handoff);
-    restore_signals(handoff);
     pass_values(handoff);
     if (*handoff->mode == MERGE) merge_later(handoff);
     if (*handoff->word != '\0') print_word(handoff->word, gaps);

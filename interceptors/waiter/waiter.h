@@ -26,3 +26,10 @@ bool record_end(const struct handoff *handoff, int status, unsigned *gaps);
 unsigned report_unclosed(const struct handoff *handoff);
 
 void pass_values(const struct handoff *handoff);
+
+// The signals that were blocked before the command was started.
+void restore_signals(const struct handoff *handoff);
+
+// Start `python -m module .provio [run] settings checkout`. Its standard input is `input`, and its descriptor 3 `lock`;
+// -1: none. Returns its process id; -1 on failure.
+pid_t start_module(const struct handoff *handoff, const char *module, const char *run, int input, int lock);

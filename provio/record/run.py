@@ -24,6 +24,7 @@ from provio.trace.recording import SHIM, End, Recording, host_folder, note_unwat
 # Code in this folder runs in every Python that has it on its path: it waits for the import of h5py.
 SITE = SHIM.parent / "interceptors" / "site"
 FORMAT_VERSION = "1"
+LONGEST_NAME = 255  # bytes
 MOST_GLOBS = 64  # in PROVIO_TRACE, as in interceptors/posix/value_files.c
 LASTING = 0.2  # seconds after which `lasts` is called
 # Libraries that must be loaded first.
@@ -149,7 +150,7 @@ def trace_variable(recording: Recording) -> bytes:
         f"@{environment.mount_namespace()}",
         *([f"={own}"] if (own := environment.job_id() and _job()) else []),
         *recording.detail.limits,
-        *(f"${glob}" for glob in recording.value_files[:MOST_GLOBS]),
+        *[f"${glob}" for glob in recording.value_files if len(os.fsencode(glob)) <= LONGEST_NAME][:MOST_GLOBS],
     ]
     encoded = (os.fsencode(f).replace(b"%", b"%25").replace(b";", b"%3B") for f in fields)
     return b";".join(encoded)

@@ -56,8 +56,12 @@ def add(trace: Trace, records: dict[str, Record]) -> None:
     for iri, record in records.items():
         if "inode" in record:
             content = trace.contents.setdefault(Facts.of(record).key, Content())
-            content.roles.update(record.get("kind", "").split())
-            content.reason = record.get("reason", content.reason)
+            roles, reason = record.get("kind", "").split(), record.get("reason", "")
+            # It may have been read twice, at the end of the run and by the merge: one success is enough.
+            content.reason = (
+                content.reason and reason if content.roles.intersection(roles) else content.reason or reason
+            )
+            content.roles.update(roles)
             if "sha256" in record:
                 content.sha256 = record["sha256"]
                 trace.hashes.setdefault(Facts.of(record).key, Hash(content.sha256, ""))

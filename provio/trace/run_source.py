@@ -277,6 +277,9 @@ def put(target: Path, text: str) -> None:
     try:
         while data:
             data = data[os.write(file, data) :]
+    except OSError:
+        os.unlink(temporary)
+        raise
     finally:
         os.close(file)
     os.replace(temporary, target)

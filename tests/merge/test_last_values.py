@@ -6,8 +6,11 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shlex
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -110,14 +113,95 @@ def test_the_merge_waits_until_the_values_are_read(unmerged: Project) -> None:
             assert query.communicate(timeout=60)[0]
 
 
-def test_more_names_than_a_process_notes(unmerged: Project) -> None:
-    """The merge reads the files of the others."""
-    for number in range(100):
+def test_values_that_are_read_after_a_failed_attempt(unmerged: Project) -> None:
+    """The merge does not wait for ever, and may state that a file was changed: the values count all the same."""
+    (unmerged.path / "params.json").write_text('{"lr": 1}', encoding="utf-8")
+    unmerged.watch("cat", "params.json")
+    (place,) = (unmerged.path / ".provio" / "runs").glob("*/*/")
+    (line, *others) = (found := unmerged.path / place / "contents.ttl").read_text(encoding="utf-8").split("\n")[1:]
+    version, facts = line.removesuffix(" .").split(" ", 1)
+    for order in (0, 1):
+        attempt = f'{version[:-1]}0> {facts} ; :reason "it was changed before it was read" .'
+        lines = ["@prefix : <https://w3id.org/provio/ns#> .", line, *others]
+        lines.insert(1 if order else len(lines) - 1, attempt)
+        found.write_text("\n".join(lines), encoding="utf-8")
+        unmerged.provio("merge", "--rebuild")
+        assert rates(unmerged, "params", "lr") == [1]
+        assert unmerged.count("?gap a provio:Gap") == 0
+
+
+def test_many_files_of_a_process(unmerged: Project) -> None:
+    """Those that it opened last are known, too."""
+    for number in range(200):
         (unmerged.path / str(number)).mkdir()
         (unmerged.path / str(number) / "params.json").write_text(f'{{"n": {number}}}', encoding="utf-8")
-    unmerged.watch("cat", *(f"{number}/params.json" for number in range(100)))
+    unmerged.watch("cat", *(f"{number}/params.json" for number in range(200)))
+    unmerged.sh("rm -r */")
     found = [row["value"] for row in unmerged.rows("SELECT ?value { ?s a provio:Setting ; provio:value ?value }")]
-    assert sorted(map(int, found)) == list(range(100))
+    assert sorted(map(int, found)) == list(range(200))
+
+
+def test_a_name_that_could_not_be_noted_at_first(unmerged: Project) -> None:
+    """The process has no free descriptor at the first opening."""
+    (unmerged.path / "params.json").write_text('{"lr": 1}', encoding="utf-8")
+    program = """import os, resource
+resource.setrlimit(resource.RLIMIT_NOFILE, (40, 40))
+taken = []
+while len(taken) < 100:
+    try: taken.append(os.open("/dev/null", os.O_RDONLY))
+    except OSError: break
+os.close(taken.pop())
+for one in (1, 2):
+    file = os.open("params.json", os.O_RDONLY)
+    os.read(file, 99)
+    os.close(file)
+    while taken: os.close(taken.pop())
+"""
+    unmerged.watch(sys.executable, "-c", program)
+    unmerged.sh("rm params.json")
+    assert rates(unmerged, "params", "lr") == [1]
+
+
+def test_a_limit_of_the_size_of_files(unmerged: Project) -> None:
+    """It holds for the memory of the end of the run, too: the merge reads the file then."""
+    text = "a: 1\n" + "#" * 40_000 + "\nlr: 5\n"
+    (unmerged.path / "params.yaml").write_text(text, encoding="utf-8")
+    command = shlex.join([*provio_command(), "run", "--quiet", "--", "cat", "params.yaml"])
+    limited = ["bash", "-c", f"ulimit -f 34; {command} > /dev/null"]
+    subprocess.run(limited, cwd=unmerged.path, env=unmerged.env, check=True, timeout=60)
+    assert rates(unmerged, "params", "lr") == [5]
+
+
+def test_a_signal_at_the_end_of_the_run(unmerged: Project) -> None:
+    """`provio run` ends as its command, also while it waits for the lock of the request."""
+    script = "cat params.json > /dev/null; until test -e locked; do sleep 0.1; done; exit 7"
+    (unmerged.path / "params.json").write_text('{"lr": 1}', encoding="utf-8")
+    run = subprocess.Popen(
+        [*provio_command(), "run", "--quiet", "--", "sh", "-c", script], cwd=unmerged.path, env=unmerged.env
+    )
+    while not (found := list((unmerged.path / ".provio").glob("hashing/*-*"))):
+        assert run.poll() is None
+        time.sleep(0.05)
+    with found[0].open("rb") as request:
+        fcntl.flock(request, fcntl.LOCK_EX)
+        (unmerged.path / "locked").touch()
+        time.sleep(0.6)
+        run.send_signal(signal.SIGTERM)
+        assert run.wait(60) in (7, -signal.SIGTERM)  # the latter on a busy machine: the command had not ended yet
+        fcntl.flock(request, fcntl.LOCK_UN)
+    assert rates(unmerged, "params", "lr") == [1]
+
+
+def test_the_first_process_of_a_container(unmerged: Project) -> None:
+    """The kernel ends all processes with it: it waits until the values are read."""
+    namespace = ["unshare", "--pid", "--fork", "--mount-proc"]
+    if subprocess.run([*namespace, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this user may not make a PID namespace")
+    for rate in RATES:
+        (unmerged.path / "params.json").write_text(json.dumps({"lr": rate}), encoding="utf-8")
+        command = [*namespace, *provio_command(), "run", "--quiet", "--", "cat", "params.json"]
+        subprocess.run(command, cwd=unmerged.path, env=unmerged.env, capture_output=True, check=True, timeout=60)
+    assert rates(unmerged, "params", "lr") == list(RATES)
 
 
 @pytest.mark.parametrize("setting", ["record.parameter_files", "record.values_limit"])

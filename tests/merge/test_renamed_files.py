@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from conftest import Project
 
+from provio.ask import run_summary as summaries
 from provio.ask import run_uses
-from provio.ask import runs as summaries
 from provio.settings.home import Home
 from provio.store import open_reader
 
