@@ -56,7 +56,7 @@ def test_each_run_of_a_sweep_has_its_values(project: Project, way: str) -> None:
     (project.path / "params.json").unlink()
     assert rates(project, "params", "lr") == list(RATES)
     assert rates(project, "metrics", "loss") == [1 / rate for rate in RATES]
-    assert project.count('?gap a provio:Gap ; provio:reason ?r FILTER(CONTAINS(?r, "known"))') == 0
+    assert project.count('?gap a provio:Gap ; provio:reason ?r FILTER(CONTAINS(?r, "are not known"))') == 0
 
 
 def test_a_run_in_a_run(unmerged: Project) -> None:
