@@ -9,7 +9,7 @@ a recorded kernel by SIGTERM, from its client, is no failure, unless a cell was 
 from __future__ import annotations
 
 import os
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from provio.ask import run_uses
 from provio.ask.document import Edge, Node, arguments, command_line
@@ -69,11 +69,27 @@ class Failures:
         end = self.ends[process]
         return end if is_failure(end, self._program(process)) else ""
 
-    def without(self, made: Container[str]) -> Iterator[tuple[str, str]]:
-        """Yield (run, text) for each command whose last run failed, except runs that `made` files."""
-        for run in self.last.values():
-            if run in self.failed and run not in made:
+    def without(self, makers: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
+        """Yield (run, text) for each command whose last run failed and made no file; `makers` are the activities that
+        made each version. Files to which the standard streams of a run were redirected do not count."""
+        made = dict[str, list[str]]()
+        for version, activities in makers.items():
+            if "/version/" in version and (run := run_uses.run_of(activities[0])) in self.failed:
+                made.setdefault(run, []).append(version)
+        logs = self._redirected(made)
+        names = run_uses.names(self.reader, [version for run in logs for version in made[run]])
+        for run in self.failed.keys() & set(self.last.values()):
+            files = {file for version in made.get(run, ()) for file in names.files.get(version, ())}
+            paths = {run_uses.path_of(names.paths[file]) for file in files}
+            if run not in made or (run in logs and paths <= logs[run]):
                 yield run, self._title(run, self.failed[run])
+
+    def _redirected(self, runs: Iterable[str]) -> dict[str, set[bytes]]:
+        """Return the files to which the standard streams of these runs were redirected, for those that have any."""
+        return {
+            run.removeprefix(RUN_BASE): {os.fsencode(word) for word in arguments(words) if word.startswith("/")}
+            for run, words in run_uses.pairs(self.reader, "?v provio:redirections ?a", (RUN_BASE + run for run in runs))
+        }
 
     def command(self, run: str) -> str:
         """Return the command line of a run, as typed in a shell."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
-from provio.ask import housekeeping, run_uses
+from provio.ask import housekeeping, other_inputs, run_uses
 from provio.ask.document import Edge, Gap, Lineage, LineageDocument, command_line, targets
 from provio.ask.gaps import changed_products
 from provio.ask.nodes import describe_with_programs, is_member
+from provio.ask.other_inputs import OtherInput
 from provio.ask.paths import Ways, made_from, order
 from provio.ask.redo import Redo, commands, is_cache, sort_after
 from provio.ask.version_names import Names
@@ -53,11 +54,12 @@ class LeftOut(TypedDict):
 
 class Impact(TypedDict):
     """The answer: `steps` and the `runs` that contain them are in an executable order; because of the `gaps`, there may
-    be more of them."""
+    be more of them. `otherInputs` have changed since the steps read them."""
 
     targets: list[str]
     runs: list[Redo]
     steps: list[Step]
+    otherInputs: list[OtherInput]
     leftOut: list[LeftOut]
     gaps: list[Gap]
 
@@ -90,6 +92,7 @@ def impact(reader: Reader, document: LineageDocument, starts: set[str]) -> Impac
         targets=targets(document),
         runs=commands(reader, steps),
         steps=steps,
+        otherInputs=plan.other_inputs(steps),
         leftOut=_without_scratch(reader, plan.lineage.document, plan.left_out(steps)),
         gaps=[*document["gaps"], *changed_products(plan.names, plan.absent(), plan.lineage.node.keys())],
     )
@@ -127,7 +130,7 @@ def _with_makers(reader: Reader, document: LineageDocument) -> LineageDocument:
 
 class _Plan:
     def __init__(self, reader: Reader, document: LineageDocument, starts: set[str]) -> None:
-        self.lineage = Lineage(document)
+        self.lineage, self.starts = Lineage(document), starts
         self.ways = Ways(self.lineage)
         files = [iri for iri, node in self.lineage.node.items() if node["type"] == "FileVersion"]
         self.names = Names(reader)
@@ -209,6 +212,15 @@ class _Plan:
         if "failed" in node:
             step["failed"] = node["failed"]
         return step
+
+    def other_inputs(self, steps: Iterable[Step]) -> list[OtherInput]:
+        """Return the inputs of the steps that have changed since, besides the files of the query and the products."""
+        made: dict[str, list[str]] = {}
+        for step in steps:
+            if "process" in step:
+                made.setdefault(step["process"], []).append(step["path"])
+        paths = {path for iri in [*self.starts, *self.products] for path in self._paths(iri)}
+        return other_inputs.of_processes(self.names.reader, self.names, made, self.lineage.node.keys(), paths)
 
     def _path(self, iri: str) -> str:
         """Return the path at which a product is now, or else its last one."""

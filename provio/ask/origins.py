@@ -83,10 +83,6 @@ class Origins:
         if node in self.made_again:
             yield self.made_again[node]
 
-    def runs(self) -> set[str]:
-        """Return the ids of the runs that made files."""
-        return {run_of(makers[0]) for version, makers in self.makers.items() if "/version/" in version}
-
     def processes(self, version: str) -> set[str]:
         """Return the processes whose phases made a version."""
         return {PHASE.sub("", maker) for maker in self.makers.get(version, ()) if PHASE.search(maker)}

@@ -93,10 +93,11 @@ def status(reader: Reader, place: Place) -> Status:
     survey = _Survey(reader, place, failures)
     rows = [*survey.rows()]
     if not place.named:
-        made = survey.origins.runs()
+        stated = {row.run for row in rows if row.state == "failed"}
         rows += [
             Row("failed", b"", text, run, failures.time(run), failures.command(run))
-            for run, text in failures.without(made)
+            for run, text in failures.without(survey.origins.makers)
+            if run not in stated
         ]
     rows.sort(key=lambda row: (ORDER.index(row.state), not row.path, row.path, row.run))
     gaps = {row["run"].rpartition("/")[2] for row in incomplete.gaps(reader)} | unknown_values.reasons(reader).keys()

@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from provio.ask import fold as folding
+from provio.ask.content import CHANGED, MISSING, UNKNOWN
 from provio.ask.document import EDITED, local_name, named_reason
 from provio.base.table import align
 from provio.base.text import plural, printable, shorter_path
@@ -22,6 +23,7 @@ SHORT = 13  # characters of a run's id, on a terminal
 MOST = 3  # gaps that are printed
 NOTHING = "nothing that is there was made from it"
 NOTHING_RECORDED = "nothing that is there is recorded as made from it, but not everything was recorded"
+STATES = {CHANGED: "has another content now", UNKNOWN: "may have another content now", MISSING: "is missing"}
 REASONS = {"gone": ("is gone", "are gone"), "overwritten": ("was overwritten since", "were overwritten since")}
 
 
@@ -65,10 +67,20 @@ def _notes(impact: Impact, folder: str | None, fold: bool, unicode: bool) -> lis
     ]
     if not impact["steps"]:
         notes.insert(0, NOTHING_RECORDED if impact["gaps"] else NOTHING)
-    reasons = list(dict.fromkeys(_gaps(impact, folder)))
+    reasons = [*_other_inputs(impact, folder), *dict.fromkeys(_gaps(impact, folder))]
     notes += [f"! {reason}" for reason in reasons[:MOST]]
     notes += [f"! {plural(len(reasons) - MOST, 'other gap')} (--as json)"] if len(reasons) > MOST else []
     return [printable(note, unicode) for note in notes]
+
+
+def _other_inputs(impact: Impact, folder: str | None) -> Iterator[str]:
+    """Yield a line for each input that has changed since the steps read it."""
+    for one in impact["otherInputs"]:
+        first, others = shorter_path(one["products"][0], folder), len(one["products"]) - 1
+        products = first + (f" and {others} other{'s' * (others > 1)}" if others else "")
+        verb = "was" if not others else "were"
+        state = STATES[one["state"]]
+        yield f"{shorter_path(one['path'], folder)} {state}: {products} {verb} made from another version of it"
 
 
 def _gaps(impact: Impact, folder: str | None) -> Iterator[str]:

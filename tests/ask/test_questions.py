@@ -623,6 +623,28 @@ def test_impact(pipeline: Project) -> None:
     assert impact(pipeline, "a", "nope", code=3) == ([b], [("c", "gone"), ("d", "overwritten")])
 
 
+@pytest.mark.integration
+def test_inputs_that_changed_since_the_steps_read_them(project: Project) -> None:
+    """A repeated step would read another parameter: `impact` names the file, and not the one that it is asked about."""
+    project.env["PROVIO_HASH"] = "all"
+    project.sh("echo 1 > data; echo keep > same")
+    for number in (1, 2, 30):
+        project.sh(f"echo {number} > params; echo {number} > unique.{number}")
+        project.run(f"cat data params same unique.{number} > out.{number}")
+    project.provio("merge")  # it waits for the hashes
+    project.sh("touch same; rm unique.1")
+    found = json.loads(project.provio("impact", "data", "--as", "json").stdout)["otherInputs"]
+    names = [
+        (one["path"].rpartition("/")[2], one["state"], [os.path.basename(path) for path in one["products"]])
+        for one in found
+    ]
+    assert names == [("params", "changed", ["out.1", "out.2"]), ("unique.1", "missing", ["out.1"])]
+    lines = project.provio("impact", "data").stdout.splitlines()
+    assert "! params has another content now: out.1 and 1 other were made from another version of it" in lines
+    assert "! unique.1 is missing: out.1 was made from another version of it" in lines
+    assert json.loads(project.provio("impact", "params", "--as", "json").stdout)["otherInputs"] == found[1:]
+
+
 def test_impact_of_pipes_and_appends(project: Project) -> None:
     """A pipeline is repeated as a whole; the content that an append kept comes before it; a repeated product counts."""
     project.sh("echo 1 > a; echo 2 > b")

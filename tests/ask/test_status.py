@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -150,6 +151,17 @@ def test_commands_that_failed(project: Project) -> None:
     assert status(project) == ["current   1 file", "record   2 runs, SIZE, 0 pending"]
     project.watch("nosuchcommand", code=127)
     assert status(project, code=1)[0] == "failed   nosuchcommand   run RUN (exit 127), AGO"
+
+
+@pytest.mark.integration
+def test_a_failed_command_with_a_log(project: Project) -> None:
+    """The files to which its standard streams were redirected are no products, in the project or elsewhere."""
+    for log, quiet in (("run.log", []), ("../elsewhere.log", ["--quiet"])):
+        command = [*provio_command(), "run", *quiet, "--name", log, "--", "bash", "-c", "echo no >&2; exit 3"]
+        with (project.path / log).open("w") as file:
+            subprocess.run(command, cwd=project.path, env=project.env, stderr=file, check=False, timeout=60)
+        found = [line for line in status(project, code=1) if line.startswith("failed")]
+        assert found == [f"failed   bash -c 'echo no >&2; exit 3'   run {log} (exit 3), AGO"]
 
 
 @pytest.mark.integration

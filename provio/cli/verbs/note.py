@@ -31,9 +31,9 @@ def command(what: str, text: tuple[str, ...], kind: Kind | None, remove: int | N
     """Add the note TEXT to a run, a task, or to the recorded version of a file: a decision, an observation, the reason
     of a change. Without TEXT, list the notes. TEXT `-` is read from the standard input.
 
-    The note records your user name and the time. Answers show it: `show`, `why`, `lineage`, `runs --note`, pages. It
-    is removed with its run; that of a file belongs to the run that wrote this version, or else to one that used it. A
-    text has at most 64 kB. Secrets in it are replaced as in command lines.
+    The note records your user name and the time. Answers show it: `show`, `why`, `lineage`, `runs --note GLOB`, pages.
+    It is removed with its run; that of a file belongs to the run that wrote this version, or else to one that used it.
+    A text has at most 64 kB. Secrets in it are replaced as in command lines.
 
     \b
     Example: provio note last "the detector was off after 14:00"
