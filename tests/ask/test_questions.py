@@ -625,7 +625,7 @@ def test_impact(pipeline: Project) -> None:
 
 @pytest.mark.integration
 def test_inputs_that_changed_since_the_steps_read_them(project: Project) -> None:
-    """A repeated step would read another parameter: `impact` names the file, and not the one that it is asked about."""
+    """A repeated step would read another parameter: `impact` names the file, and not the one of the query."""
     project.env["PROVIO_HASH"] = "all"
     project.sh("echo 1 > data; echo keep > same")
     for number in (1, 2, 30):
