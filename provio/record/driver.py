@@ -374,9 +374,8 @@ def _rank_contradictions(trace: Trace) -> str:
 def _hashed(recording: Recording, settings: Config, when: str) -> str:
     """Start the hashing of a run's files in the background; return the message about it."""
     wants_all = settings.hash == content_requests.ALL
-    # The background merge also hashes; a run that is left to a query is hashed after it.
-    now = when == WAIT or (when == ASK and wants_all)
-    if now and content_requests.requested(recording.home):
+    # The background merge also hashes; a run that is left to a query is hashed after it. Each merge reads values.
+    if (when == WAIT or (when == ASK and wants_all)) and content_requests.more_than_values(recording.home):
         from provio.merge import hashing
 
         hashing.begin(recording.home, then_merge=when == WAIT)

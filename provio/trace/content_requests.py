@@ -93,6 +93,12 @@ def read(request: Path) -> Request | None:
     )
 
 
+def more_than_values(home: Home) -> bool:
+    """Return whether a pending request is for more than the values of files, which each merge reads."""
+    found = (read(place(home, run)) for run in requested(home))
+    return any(one and (one.hashes != OFF or one.metadata or one.keep) for one in found)
+
+
 def is_limited(home: Home, run_id: str) -> bool:
     """Return whether there is a request for a run, and it is not for the hashes of all files."""
     found = read(place(home, run_id))
