@@ -151,6 +151,7 @@ def test_products_of_one_process_are_folded_in_a_table() -> None:
             {"product": "s", "path": "/d/sum", "state": "there", "command": "sum", "after": ["/d/parts/0"],
              "process": "p2", "cwd": "/d", "run": run, "program": "sum"},
         ],
+        otherInputs=[],
         leftOut=[{"product": f"o{n}", "path": f"/d/old/{n}", "reason": "gone"} for n in range(6)],
         gaps=[],
     )  # type: ignore[typeddict-item]  # fmt: skip
