@@ -37,8 +37,8 @@ def test_each_verb_about_a_file_that_no_run_knows(project: Project, runs: list[s
             answer = project.provio(*verb, file, code=3).stderr.strip()
             assert answer == f"provio: nothing is recorded of {file}: {reason}", (verb, file)
         (found,) = json.loads(project.provio("verify", file, "--as", "json", code=3).stdout)["files"]
-        known = reason.removeprefix("there is no such file").removeprefix("; ") or RECORD
-        assert found["word"] == "nothing is recorded of it" + ("" if known == RECORD else f": {known}"), file
+        known = reason.removeprefix("there is no such file; ") if named in reason else ""
+        assert found["word"] == "nothing is recorded of it" + (f": {known}" if known else ""), file
 
 
 def test_a_recorded_file_without_recorded_products(project: Project, runs: list[str]) -> None:
