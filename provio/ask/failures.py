@@ -71,12 +71,12 @@ class Failures:
 
     def without(self, makers: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
         """Yield (run, text) for each command whose last run failed and made no file; `makers` are the activities that
-        made each version. Files to which the standard streams of a run were redirected do not count."""
+        made each version. A file to which the standard error of a run was redirected does not count."""
         made = dict[str, list[str]]()
         for version, activities in makers.items():
             if "/version/" in version and (run := run_uses.run_of(activities[0])) in self.failed:
                 made.setdefault(run, []).append(version)
-        logs = self._redirected(made)
+        logs = self._logs(made)
         names = run_uses.names(self.reader, [version for run in logs for version in made[run]])
         for run in self.failed.keys() & set(self.last.values()):
             files = {file for version in made.get(run, ()) for file in names.files.get(version, ())}
@@ -84,12 +84,15 @@ class Failures:
             if run not in made or (run in logs and paths <= logs[run]):
                 yield run, self._title(run, self.failed[run])
 
-    def _redirected(self, runs: Iterable[str]) -> dict[str, set[bytes]]:
-        """Return the files to which the standard streams of these runs were redirected, for those that have any."""
-        return {
-            run.removeprefix(RUN_BASE): {os.fsencode(word) for word in arguments(words) if word.startswith("/")}
-            for run, words in run_uses.pairs(self.reader, "?v provio:redirections ?a", (RUN_BASE + run for run in runs))
-        }
+    def _logs(self, runs: Iterable[str]) -> dict[str, set[bytes]]:
+        """Return the files to which the standard error of these runs was redirected, for those that have any."""
+        found: dict[str, set[bytes]] = {}
+        pairs = run_uses.pairs(self.reader, "?v provio:redirections ?a", (RUN_BASE + run for run in runs))
+        for run, words in pairs:  # signs and paths in turn; `2>&1` has no path
+            signs = iter(arguments(words))
+            streams = [(sign, next(signs, "")) for sign in signs if sign != "2>&1"]
+            found[run.removeprefix(RUN_BASE)] = {os.fsencode(path) for sign, path in streams if sign.startswith("2")}
+        return found
 
     def command(self, run: str) -> str:
         """Return the command line of a run, as typed in a shell."""

@@ -155,7 +155,7 @@ def test_commands_that_failed(project: Project) -> None:
 
 @pytest.mark.integration
 def test_a_failed_command_with_a_log(project: Project) -> None:
-    """The files to which its standard streams were redirected are no products, in the project or elsewhere."""
+    """A file to which its standard error was redirected is no product, in the project or elsewhere."""
     for log, quiet in (("run.log", []), ("../elsewhere.log", ["--quiet"])):
         command = [*provio_command(), "run", *quiet, "--name", log, "--", "bash", "-c", "echo no >&2; exit 3"]
         with (project.path / log).open("w") as file:
