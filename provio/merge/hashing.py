@@ -32,6 +32,7 @@ from provio.trace.content_requests import FOLDER, is_limited, place, requested
 from provio.trace.read import read_head
 from provio.trace.run_source import start_time
 
+MOMENT = 1.0  # seconds
 TRIED = 24 * 3600  # seconds for which a request is repeated after disk errors
 
 
@@ -63,7 +64,7 @@ def main() -> None:
     settings = load.load(homes.project_folders(home.project), forgive=lambda _: None)
     os.chdir("/")
     tried: set[str] = set()
-    while set(_ended(home)) - tried:
+    while _has_more(home, tried):
         try:
             with home.closed(), _lock(home, wait=False):
                 tried |= set(_ended(home))
@@ -72,6 +73,16 @@ def main() -> None:
             return
         if done and then_merge:
             merge(home, [home.runs / run for run in done], settings=settings)
+
+
+def _has_more(home: Home, tried: set[str]) -> bool:
+    """Return whether ended runs have requests that were not tried. A run that ends at this moment did not start a
+    process, because this one holds the lock: its lock as a run in progress is free a moment later."""
+    if set(_ended(home)) - tried:
+        return True
+    if set(requested(home)) - tried:
+        time.sleep(MOMENT)
+    return bool(set(_ended(home)) - tried)
 
 
 def _ended(home: Home) -> list[str]:
