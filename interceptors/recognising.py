@@ -70,11 +70,11 @@ def watch_loaded():
     """
     left_out = set()
 
-    def follow_unshared(owners, name, report=None, task=None):
+    def follow_unshared(owners, name, report=None, task=None, around=None):
         if _is_shared(owners if isinstance(owners, tuple) else (owners,), name):
             left_out.add(library.partition(".")[0])
         else:
-            follow(owners, name, report, task)
+            follow(owners, name, report, task, around)
 
     for finder in sys.meta_path:
         if type(finder) is Waiting:
@@ -132,17 +132,21 @@ def _reraise_from_program(error):
     _run("python/guard")["reraise_from_program"](error)
 
 
-def follow(owners, name, report=None, task=None):
+def follow(owners, name, report=None, task=None, around=None):
     """Wrap a function or method of one owner or several, so that `report` is called after each successful call.
 
     `report` gets the module `declarations`, the result, and the arguments of the call. `task` gets the arguments, and
-    returns the name and the kind of a Task: then each call is this Task, and `report` is not called.
+    returns the name and the kind of a Task: then each call is this Task, and `report` is not called. `around` gets the
+    module `declarations` and the function, and returns the function to use instead: it raises nothing of its own.
     """
     owners = owners if isinstance(owners, tuple) else (owners,)
     original = getattr(owners[0], name, None)
     if original is None or hasattr(original, "provio"):
         return
-    wrapped = _wrapped(original, report) if task is None else _within(original, task)
+    if around is not None:
+        wrapped = _around(original, around)
+    else:
+        wrapped = _wrapped(original, report) if task is None else _within(original, task)
     for owner in owners:
         if getattr(owner, name, None) is original:
             setattr(owner, name, wrapped)
@@ -183,6 +187,13 @@ def _within(original, task):
                 error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next  # as in `_wrapped`
                 raise
 
+    _update_wrapper(wrapped, original)
+    return wrapped
+
+
+def _around(original, around):
+    with _silent():
+        wrapped = around(sys.modules["_provio.python.declarations"], original)
     _update_wrapper(wrapped, original)
     return wrapped
 

@@ -119,12 +119,20 @@ void text_task(struct text *text, uint64_t scope) {
 
 // ---- calls of layers above
 
+// Bytes for a Task without its texts: a framework has very many Tasks, so they are exact.
+static size_t head_room_of_task(uint64_t number, uint64_t within, uint64_t own_number) {
+    size_t room = sizeof " <../t> a " TERM_Task " ; " TERM_startedNs " 0000000000000000000 ." + digits_at_most(number);
+    if (within != 0) room += sizeof " ; " TERM_partOf " <../t>" + digits_at_most(within);
+    return own_number == 0 ? room : room + sizeof " ; " TERM_number " " + digits_at_most(own_number);
+}
+
 static bool task_write(struct thread *thread, uint64_t number, const struct provio_task *task) {
     uint64_t within = scope_of(thread), time = now(thread);
     struct block block;
     struct literal name = literal_of(task->name), kind = literal_of(task->kind);
     struct literal source = literal_cut(task->source, LONGEST_VALUE);
-    if (!block_begin(thread, &block, literal_room(name) + literal_room(kind) + literal_room(source) + 192))
+    size_t room = head_room_of_task(number, within, task->number);
+    if (!block_begin(thread, &block, room + literal_room(name) + literal_room(kind) + literal_room(source)))
         return false;
     TEXT(&block.text, " <../t");
     text_number(&block.text, number);
@@ -195,7 +203,8 @@ void provio_task_end(uint64_t task, const char *status) {
     if (thread == NULL) return;
     if (task_stop(task)) task_leave_others(task);
     shim_enter(thread);
-    if (block_begin(thread, &block, 96 + literal_room(literal))) {
+    size_t room = sizeof " <../t> " TERM_endedNs " 0000000000000000000 ." + digits_at_most(task);
+    if (block_begin(thread, &block, room + literal_room(literal))) {
         TEXT(&block.text, " <../t");
         text_number(&block.text, task);
         TEXT(&block.text, "> " TERM_endedNs " ");

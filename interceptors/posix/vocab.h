@@ -74,6 +74,7 @@
 #define TERM_SubmitRead ":SubmitRead"
 #define TERM_SubmitWrite ":SubmitWrite"
 #define TERM_Task ":Task"
+#define TERM_TaskResult ":TaskResult"
 #define TERM_Thread ":Thread"
 #define TERM_Truncate ":Truncate"
 #define TERM_Turn ":Turn"

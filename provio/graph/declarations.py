@@ -78,6 +78,8 @@ class DeclarationGraph:
             yield from self._entity(iri)
         for state in self.out.declared.states.values():
             self._state(state)
+        for result in self.out.results.values():
+            self.add(result.iri, ("prov:wasGeneratedBy", f"<{self._phase(result.maker, result.at)}>"))
         for holder, settings in self.trace.declarations.settings.items():
             strand = self.out.strands.get(holder)
             if strand or holder in checkpoints:

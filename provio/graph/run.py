@@ -230,7 +230,8 @@ class _Writer:
         yield
         for iri, strand in self.strands.get(process.iri, ()):
             self._task(self.trace.tasks[iri], strand, program.iri)
-            self._phases(strand.process, program.iri)
+            if self.out.phases[strand.process.iri][0].iri != strand.process.iri:
+                self._phases(strand.process, program.iri)
             yield
 
     def _image(self, process: Process) -> None:
@@ -262,6 +263,9 @@ class _Writer:
         """Write a Task as one activity; its parts state the entities that it used and generated."""
         record, graph = task.record, self.graph
         name = path_of(record, "name") or b"task"
+        if self.out.phases[strand.process.iri][0].iri == strand.process.iri:
+            self._lean_task(task, strand, name)
+            return
         within = task.part_of + "/" if task.part_of in self.out.strands else self.kept.whole(task.process)
         graph.node(
             strand.process.iri,
@@ -275,6 +279,25 @@ class _Writer:
             ("prov:startedAtTime", turtle.instant(task.started)),
             ("prov:endedAtTime", turtle.instant(max(task.started, strand.ended))),
             ("prov:wasAssociatedWith", self.kept.program(program)),
+        )
+
+    def _lean_task(self, task: Task, strand: Strand, name: bytes) -> None:
+        """Write a framework's task that touched no file as one node: its process has the program, and a task without a
+        status was successful."""
+        record, (phase,) = task.record, self.out.phases[strand.process.iri]
+        status = record.get("status", "unfinished")
+        self.graph.node(
+            strand.process.iri,
+            "Task",
+            ("partOf", f"<{self.kept.whole(task.process)}>"),
+            path_if_known("name", name),
+            path_if_known("kind", path_of(record, "kind")),
+            ("status", turtle.literal(status) if status != "ok" else None),
+            ("prov:startedAtTime", turtle.instant(task.started)),
+            ("prov:endedAtTime", turtle.instant(max(task.started, strand.ended))),
+            *(("prov:used", f"<{version}>") for version in phase.used),
+            ("carriedFrom", f"<{phase.carried_from}>" if phase.carried_from else None),
+            ("launchedBy", f"<{phase.launched_by}>" if phase.launched_by else None),
         )
 
     def _program(self, process: Process) -> None:

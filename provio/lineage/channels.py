@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from provio.base.algorithms import components
 from provio.base.turtle import segment
+from provio.lineage import task_results
 from provio.lineage.code import kernels
 from provio.lineage.identity import Identity, without_task
 from provio.lineage.model import Conclusions
@@ -151,11 +152,13 @@ def channels_of(trace: Trace, identity: Identity, conclusions: Conclusions) -> l
     found: dict[str, Channel] = {}
     ends = Ends(trace, identity)
     tokens, ignored = job_servers(trace) | _wake_ups(trace), _launcher_directions(trace, ends)
-    jupyter = {process.iri for process in kernels(trace)}
+    silent = {process.iri for process in kernels(trace)} | task_results.servers(trace)
+    ignored |= _framework_directions(trace, ends)
+    tokens |= _framework_pipes(trace)
     masters: list[tuple[str, Opening]] = []
     last_of = _LastMoments(conclusions.lone)
     for opening in trace.openings():
-        if opening.process.iri in jupyter:  # outside of its cells, a kernel only communicates with the notebook
+        if opening.process.iri in silent:  # outside of its cells or tasks, it only communicates
             conclusions.channels[opening.iri] = ("", "")
             continue
         if opening.kind == "Pipe":
@@ -223,6 +226,25 @@ def _launcher_directions(trace: Trace, ends: Ends) -> set[str]:
     sockets = [opening for opening in trace.openings() if opening.kind == "Socket"]
     read = {ends.other(opening) for opening in sockets if opening.process.iri not in launchers}
     return read & {ends.own(opening) for opening in sockets if opening.process.iri in launchers}
+
+
+def _framework_directions(trace: Trace, ends: Ends) -> set[str]:
+    """Return the directions of connections between the processes of a parallel framework, outside of Tasks."""
+    parts = task_results.parts(trace)
+    if not parts:
+        return set()
+    sockets = [one for one in trace.openings() if one.kind == "Socket" and one.process.iri in parts]
+    return {ends.own(one) for one in sockets} & {ends.other(one) for one in sockets}
+
+
+def _framework_pipes(trace: Trace) -> set[tuple[str, str, int]]:
+    """Return the pipes of which only processes of a parallel framework have ends, outside of Tasks."""
+    parts = task_results.parts(trace)
+    users: dict[tuple[str, str, int], bool] = {}
+    for opening in trace.openings() if parts else ():
+        if opening.kind == "Pipe":
+            users[_pipe(opening)] = users.get(_pipe(opening), True) and opening.process.iri in parts
+    return {pipe for pipe, own in users.items() if own}
 
 
 def _pipe(opening: Opening) -> tuple[str, str, int]:

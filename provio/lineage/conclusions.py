@@ -13,6 +13,7 @@ The modules, in the order in which `conclude` uses them on the trace of a run or
   shared_inodes  files that several partitions of a run have in common
   contents       parameters and metrics that files contain
   declarations   declared configurations, uses, products and checkpoints (`declared` has the types)
+  task_results   results of a framework's tasks: who made and who used them
   attributes     extended attributes of files: their states, and who used them
   memory         memory that processes share through a file; forks that may have written it
   channels       writers and readers of each pipe and connection
@@ -31,7 +32,7 @@ The modules, in the order in which `conclude` uses them on the trace of a run or
 from __future__ import annotations
 
 from provio.base.records import plain
-from provio.lineage import attributes, contents, memory, unwatched
+from provio.lineage import attributes, contents, memory, task_results, unwatched
 from provio.lineage.channels import channels_of
 from provio.lineage.clocks import Clocks
 from provio.lineage.code import Noise, programs
@@ -113,6 +114,7 @@ def conclude(
     shared.join(trace, identity, conclusions)
     contents.parameters(trace, conclusions)
     say(trace, identity, conclusions)
+    task_results.follow(trace, conclusions)
     attributes.follow(trace, identity, conclusions)
     memories = memory.memories(trace, identity, conclusions, ends, started)
     channels = channels_of(trace, identity, conclusions)

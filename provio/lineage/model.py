@@ -17,6 +17,7 @@ from provio.trace.facts import Opening, Process
 
 if TYPE_CHECKING:
     from provio.lineage.code import Noise
+    from provio.lineage.task_results import Result, Submission
     from provio.lineage.unwatched import Held
     from provio.trace.fast.lone_files import Moments
     from provio.trace.run_facts import Trace
@@ -245,7 +246,8 @@ class Strand:
     """A Task as a process (`tasks`): the process that it was started in, and when it started and ended (ns since
     1970).
 
-    From its end on, the data that it read is in the memory of `ended_in`.
+    From its end on, the data that it read is in the memory of `ended_in`, unless it is a framework's task, `sealed`
+    (`task_results`).
     """
 
     process: Process
@@ -253,6 +255,7 @@ class Strand:
     started: int
     ended: int
     ended_in: Process
+    sealed: bool = False
 
     @property
     def known_at(self) -> list[int]:
@@ -328,6 +331,8 @@ class Conclusions:
     finished: dict[str, tuple[int, ...]] = field(default_factory=dict)  # process → when it finished an output
     forks: dict[str, tuple[Process, int]] = field(default_factory=dict)  # process → (its parent, when it was forked)
     strands: dict[str, Strand] = field(default_factory=dict)  # Task → its strand
+    results: dict[str, Result] = field(default_factory=dict)  # of tasks, by IRI, if used
+    submissions: dict[str, Submission] = field(default_factory=dict)  # strand of a framework's task → its submission
     task_starts: dict[str, list[int]] = field(default_factory=dict)  # process → when Tasks started in it
     joins: dict[str, list[int]] = field(default_factory=dict)  # process → when Tasks with inputs ended in it
     finer: dict[str, list[Phase]] = field(default_factory=dict)  # process → its finer phases (by objects)

@@ -14,8 +14,9 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from provio.base.records import plain
-from provio.lineage.model import Conclusions, Strand
+from provio.lineage.model import Conclusions, Phase, Strand
 from provio.lineage.positions import Channel
+from provio.lineage.task_results import is_sealed
 from provio.system.statx import Record
 from provio.trace.facts import Access, Event, Member, Opening, Process, Thread
 from provio.trace.run_facts import Task, Trace
@@ -199,7 +200,8 @@ class _Divider:
                 back = above[back]
             process = self.processes[task.iri]
             started_in = self.processes[above[task.iri]]
-            found[task.iri] = Strand(process, started_in, task.started, ends[task.iri], self.processes[back])
+            times = task.started, ends[task.iri]
+            found[task.iri] = Strand(process, started_in, *times, self.processes[back], is_sealed(task))
         return found
 
 
@@ -258,17 +260,35 @@ def strands(trace: Trace, conclusions: Conclusions, ends: dict[str, int]) -> Tra
 
 def begin(channels: list[Channel], conclusions: Conclusions) -> None:
     """Record when Tasks started in each process, and when Tasks with inputs ended in it."""
-    if not conclusions.strands:
+    strands = [strand for strand in conclusions.strands.values() if not strand.sealed]
+    if not strands:
         return
     took = {part.process.iri for channel in channels for part in channel.reads}
     took |= {iri for iri, inputs in conclusions.inputs.items() if not all(one.noise for one in inputs)}
-    for strand in sorted(conclusions.strands.values(), key=lambda strand: strand.ended):
+    for strand in sorted(strands, key=lambda strand: strand.ended):
         conclusions.task_starts.setdefault(strand.started_in.iri, []).append(strand.started)
         if strand.known_at[1:]:  # later inputs were not in memory at its end
             conclusions.task_starts.setdefault(strand.process.iri, []).append(strand.ended)
         if strand.process.iri in took:
             took.add(strand.ended_in.iri)
             conclusions.joins.setdefault(strand.ended_in.iri, []).extend(strand.known_at)
+
+
+def is_alone(strand: Strand, phases: Sequence[Phase]) -> bool:
+    """Return whether a framework's task is one node in the graph, without a node for its phase: it touched no file."""
+    own = strand.process
+    return strand.sealed and len(phases) == 1 and not (own.openings or own.events or own.containers or own.within)
+
+
+def _submit(first: Phase, conclusions: Conclusions) -> None:
+    """Tie the first phase of a framework's task to the phase that submitted it: by data if that passed data with it."""
+    found = conclusions.submissions.get(first.process.iri)
+    if found:
+        phase = conclusions.phase_at(found.process, found.at).iri
+        if found.by_value:
+            first.carried_from = phase
+        else:
+            first.launched_by = phase
 
 
 def join(conclusions: Conclusions) -> None:
@@ -278,6 +298,11 @@ def join(conclusions: Conclusions) -> None:
         phases = conclusions.phases[strand.process.iri]
         for earlier, later in pairwise(phases):
             later.carried_from = earlier.iri
+        if strand.sealed:
+            _submit(phases[0], conclusions)
+            if is_alone(strand, phases):
+                phases[0].iri = strand.process.iri
+            continue
         phases[0].carried_from = conclusions.phase_at(strand.started_in, strand.started).iri
         conclusions.forks[strand.process.iri] = strand.started_in, strand.started
         for moment in strand.known_at:

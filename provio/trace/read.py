@@ -51,11 +51,22 @@ def read_run(folder: Path, lone: Lone | None = None) -> Trace:
     trace, head = start_trace(source)
     trace.lone = lone
     read_files(trace, watched(trace, source))
+    read_events(trace, source)
     trace.damages += trace.files.unlisted() if trace.files else ()
     add_run_gaps(trace, head)
     trace.gaps += damage_gaps(trace)
     add_lost_processes(trace)
     return trace
+
+
+def read_events(trace: Trace, source: RunFiles) -> None:
+    """Add what parallel frameworks stated about tasks, except transitions and transfers, which no conclusion needs."""
+    if trace.tasks:
+        from provio.trace import events  # few runs need it
+
+        wanted = {events.Dependencies, events.Arguments, events.Keys, events.Fact}
+        found = (events.of_file(file, trace.damages, wanted, trace.digests) for file in source.events(trace.run))
+        trace.events = [one for one in found if one]
 
 
 def watched(trace: Trace, source: RunFiles) -> Iterator[RunFile]:

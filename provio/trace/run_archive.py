@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 from provio.trace.run_source import (
     CALLS_ENDING,
+    EVENTS_ENDING,
     GAP_ENDING,
     HEAD,
     LARGE,
@@ -73,7 +74,7 @@ class Archive:
     def files(self, record: Record) -> Iterator[RunFile]:  # noqa: ARG002 (an archive is complete)
         """Yield the thread files and gaps of each host, by name."""
         for member in self._members():
-            if member.name.endswith(CALLS_ENDING):  # these are the last members
+            if member.name.endswith((EVENTS_ENDING, CALLS_ENDING)):  # these are the last members
                 return
             # An archive by tar(1) may contain the lists that are used only at the end of the run.
             if (member.host or member.name != HEAD) and member.name not in (UNCLOSED, VALUE_FILES):
@@ -86,6 +87,10 @@ class Archive:
     def calls(self, record: Record) -> Iterator[RunFile]:  # noqa: ARG002
         """Yield the files of single calls."""
         return (member for member in self._members() if member.name.endswith(CALLS_ENDING))
+
+    def events(self, record: Record) -> Iterator[RunFile]:  # noqa: ARG002
+        """Yield the files of events of parallel frameworks."""
+        return (member for member in self._members() if member.name.endswith(EVENTS_ENDING))
 
     def changed(self) -> int:
         """Return the time of its last change."""
@@ -235,7 +240,7 @@ def sync(folder: Path) -> None:
 
 
 def _members(files: Folder, record: Record) -> Iterator[RunFile]:
-    return chain([files.head()], files.files(record), files.calls(record))
+    return chain([files.head()], files.files(record), files.events(record), files.calls(record))
 
 
 def _check(files: Folder, record: Record) -> None:

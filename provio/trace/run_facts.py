@@ -19,6 +19,7 @@ from provio.trace.digests import Digests
 from provio.trace.facts import Opening, Process
 
 if TYPE_CHECKING:
+    from provio.trace.events import EventFile
     from provio.trace.fast.lone_files import Lone
     from provio.trace.thread_files import Completeness
 
@@ -120,6 +121,7 @@ class Trace:
     hashes: dict[tuple[str, int, int, int, int], Hash] = field(default_factory=dict)
     contents: dict[tuple[str, int, int, int, int], Content] = field(default_factory=dict)
     tasks: dict[str, Task] = field(default_factory=dict)
+    events: list[EventFile] = field(default_factory=list)  # of parallel frameworks
     declarations: Declarations = field(default_factory=Declarations)
     image: Record = field(default_factory=dict)  # of the container that the run took place in
     contained: set[str] = field(default_factory=set)  # IRIs of the processes with other mounts than the run

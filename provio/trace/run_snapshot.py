@@ -67,6 +67,10 @@ class Snapshot:
         """Return the file of a name in a folder of the run."""
         return self._file(self._known[str(place), name])
 
+    def events(self, record: Record) -> Iterator[RunFile]:
+        """Yield the files of events of parallel frameworks."""
+        return self._source.events(record)
+
     def calls(self, record: Record) -> Iterator[RunFile]:
         """Yield the files of single calls, which are not in the snapshot."""
         return self._source.calls(record)

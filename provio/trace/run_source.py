@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from provio.system.statx import Record
 
 CALLS_ENDING = ".calls.ttl"
+EVENTS_ENDING = ".events"
 GAP_ENDING = ".gap"
 SHELL_ENDING = ".session"  # the identity of a shell that is recorded from some point on
 HEAD = "run.ttl"
@@ -86,6 +87,9 @@ class RunFiles(Protocol):
 
     def calls(self, record: Record) -> Iterator[RunFile]:
         """Yield the files of single calls, in the same order."""
+
+    def events(self, record: Record) -> Iterator[RunFile]:
+        """Yield the files of events of parallel frameworks, in the same order."""
 
     def changed(self) -> int:
         """Return the time of the last change (ns since 1970), by the files' times."""
@@ -204,6 +208,11 @@ class Folder:
         """Yield the files of single calls."""
         for place in sorted(folders_of(self.folder, record)):
             yield from (_file(place, entry) for entry in _entries(place) if _is_calls(entry))
+
+    def events(self, record: Record) -> Iterator[RunFile]:
+        """Yield the files of events of parallel frameworks."""
+        for place in sorted(folders_of(self.folder, record)):
+            yield from (_file(place, entry) for entry in _entries(place) if _is_events(entry))
 
     def changed(self) -> int:
         """Return when anything in the run folder, or in shared memory, last changed."""
@@ -350,6 +359,10 @@ def _is_turtle(entry: os.DirEntry[str]) -> bool:
 
 def _is_calls(entry: os.DirEntry[str]) -> bool:
     return entry.name.endswith(CALLS_ENDING) and entry.is_file(follow_symlinks=False)
+
+
+def _is_events(entry: os.DirEntry[str]) -> bool:
+    return entry.name.endswith(EVENTS_ENDING) and entry.is_file(follow_symlinks=False)
 
 
 def _is_gap(entry: os.DirEntry[str]) -> bool:

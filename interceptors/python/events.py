@@ -1,0 +1,309 @@
+"""Append events of this process to its event file (`docs/trace-format.md`, "Event files").
+
+In: events of a parallel framework (transitions, transfers, results of tasks). Out: rows of a few bytes in a file that
+is mapped shared: an event that was added survives a `kill -9` of the process. No function raises into the program; if
+the file cannot grow, the process adds no more events, and a Gap states the reason.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from _thread import allocate_lock
+from struct import Struct
+from time import time
+
+from .guard import reraise_from_program
+from .writer import environment
+from .writer.live import Chunk, reason_for
+
+TYPE_CHECKING = False  # `typing` is slow to import
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+MAGIC = b"provio events 1\n"
+FIRST_CHUNK, LARGEST_CHUNK = 4096, 64 * 1024  # bytes; each chunk is twice as large as the one before it
+LONGEST_TEXT = 4096  # bytes
+LONGEST_CLOCK = 1 << 32  # microseconds
+LONGEST_WAIT = 1.0  # s
+MOST_LISTED = 200  # keys in one row
+RING = 1 << 16  # numbers of stimuli
+TEXT, STIMULUS, STATES, TRANSITION, DEPENDENCIES, RESULT, ARGUMENTS, TRANSFER, KEYS, OBJECT, CLOCK = b"NSPTDEAXGJC"
+# The formats of the rows; each starts with its letter. Times are seconds since 1970.
+TEXT_ROW = Struct("<BH")  # bytes of the text that follows; texts are numbered from 0
+STIMULUS_ROW = Struct("<BId")  # text before its time (2**32 - 1: the last text is the whole stimulus), time
+STATES_ROW = Struct("<BIII")  # texts: state before, state that was recommended, state after
+CLOCK_ROW = Struct("<Bd")  # the time that the times of the following transitions count from
+TRANSITION_ROW = Struct("<BBHII")  # states, stimulus (modulo RING), key, microseconds since the last CLOCK_ROW
+DEPENDENCIES_ROW = Struct("<BIIH")  # key, number of the stimulus of its graph, number of keys that follow
+RESULT_ROW = Struct("<BIiqI")  # Task, number of the attempt, bytes of the result, its type
+ARGUMENTS_ROW = Struct("<BIH")  # Task, bytes of the JSON text that follows
+TRANSFER_ROW = Struct("<BddQIH")  # start, stop, bytes, sender, number of pairs (key, bytes) that follow
+KEYS_ROW = Struct("<BBIdH")  # role, Task, time, number of digests of keys that follow
+OBJECT_ROW = Struct("<BH")  # bytes of the JSON text that follows
+PAIR, NUMBER = Struct("<Iq"), Struct("<I")
+NO_TEXT = (1 << 32) - 1
+GATHERED, SCATTERED = 1, 2  # roles of keys
+
+
+class _Lock:
+    """A lock that is not waited for without end: a signal handler may interrupt the thread that holds it."""
+
+    def __init__(self) -> None:
+        self.lock = allocate_lock()
+
+    def __enter__(self) -> None:
+        if not self.lock.acquire(True, LONGEST_WAIT):
+            raise TimeoutError
+
+    def __exit__(self, *_: object) -> None:
+        self.lock.release()
+
+
+class EventFile:
+    """The event file of a process; all functions may be called by several threads at once."""
+
+    def __init__(self, folder: bytes) -> None:
+        self.folder, self.silent, self.pid = folder, False, os.getpid()
+        self.path, self.size, self.next = b"", 0, FIRST_CHUNK
+        self.chunk: Chunk | None = None
+        self.at = self.end = 0
+        self.lock = _Lock()
+        self.waiting: list[tuple[str, dict[str, Any]]] = []
+        self.texts: dict[Any, int] = {}
+        self.states: dict[tuple[str, str, str], int] = {}
+        self.stimuli: dict[str, int] = {}
+        self.text_count = self.stimulus_count = 0
+        self.clock = 0.0
+
+    # ---- rows
+
+    def transition(self, key: Any, before: str, recommended: str, after: str, stimulus: str, at: float) -> None:
+        """Add the change of a task's state; `at` is the time of the framework's own log."""
+        if self.waiting:
+            self._add_waiting()
+        with self.lock:
+            number = self.texts.get(key)
+            if number is None:
+                number = self._text(key)
+            states = self.states.get((before, recommended, after))
+            if states is None:
+                states = self._states(before, recommended, after)
+            cause = self.stimuli.get(stimulus)
+            if cause is None or self.stimulus_count - cause >= RING:
+                cause = self._stimulus(stimulus)
+            since = round((at - self.clock) * 1e6)
+            if not 0 <= since < LONGEST_CLOCK:
+                self._add(CLOCK_ROW.pack(CLOCK, at))
+                self.clock, since = at, 0
+            place = self._place(12)
+            if place >= 0:
+                TRANSITION_ROW.pack_into(self.memory, place, 0, states, cause % RING, number, since)
+                self.memory[place] = TRANSITION
+                self.at = place + 12
+
+    def dependencies(self, key: Any, stimulus: str, keys: Sequence[Any]) -> None:
+        """Add a task of a graph, and the tasks whose results it needs; long lists take several rows."""
+        with self.lock:
+            cause = self.stimuli.get(stimulus)
+            cause = self._stimulus(stimulus) if cause is None else cause
+            own = self._number(key)
+            numbers = [self._number(one) for one in keys]
+            for first in range(0, max(1, len(numbers)), MOST_LISTED):
+                some = numbers[first : first + MOST_LISTED]
+                row = DEPENDENCIES_ROW.pack(DEPENDENCIES, own, cause, len(some))
+                self._add(row + b"".join(map(NUMBER.pack, some)))
+
+    def result(self, task: int, attempt: int, size: int, kind: type) -> None:
+        """Add the result of a Task: its bytes (-1: unknown) and its type."""
+        with self.lock:
+            number = self.texts.get(kind)
+            number = self._text(kind, type_name(kind)) if number is None else number
+            self._add(RESULT_ROW.pack(RESULT, task, attempt, size, number))
+
+    def arguments(self, task: int, text: str) -> None:
+        """Add the description of a task's arguments, as JSON."""
+        data = text.encode("utf-8", "backslashreplace")[:LONGEST_TEXT]
+        with self.lock:
+            self._add(ARGUMENTS_ROW.pack(ARGUMENTS, task, len(data)) + data)
+
+    def transfer(self, sender: str, start: float, stop: float, size: int, keys: Iterable[tuple[Any, int]]) -> None:
+        """Add results that this process received from another."""
+        with self.lock:
+            pairs = [PAIR.pack(self._number(key), part) for key, part in keys]
+            for first in range(0, len(pairs), MOST_LISTED):
+                some = pairs[first : first + MOST_LISTED]
+                row = TRANSFER_ROW.pack(TRANSFER, start, stop, 0 if first else size, self._number(sender), len(some))
+                self._add(row + b"".join(some))
+
+    def keys(self, role: int, task: int, keys: Sequence[Any], at: float) -> None:
+        """Add the keys whose results a client received (GATHERED), or whose data it sent (SCATTERED), in a Task."""
+        with self.lock:
+            digests = [digest(key_text(key)) for key in keys]
+            for first in range(0, len(digests), MOST_LISTED):
+                some = digests[first : first + MOST_LISTED]
+                self._add(KEYS_ROW.pack(KEYS, role, task, at, len(some)) + b"".join(some))
+
+    def object(self, what: str, **facts: Any) -> None:
+        """Add a rare event: its name and facts, as JSON. A text longer than LONGEST_TEXT is cut."""
+        facts = {"what": what, "at": time(), **facts}
+        data = json.dumps(facts, default=type_name).encode()
+        if len(data) > LONGEST_TEXT:
+            room = LONGEST_TEXT // (6 * len(facts) + 6)
+            cut = {name: value[:room] if isinstance(value, str) else value for name, value in facts.items()}
+            data = json.dumps(cut, default=type_name).encode()
+        if len(data) <= LONGEST_TEXT:
+            with self.lock:
+                self._add(OBJECT_ROW.pack(OBJECT, len(data)) + data)
+
+    def later(self, what: str, **facts: Any) -> None:
+        """Add a rare event with the next transition: a garbage collection may come while the lock is held."""
+        self.waiting.append((what, {"at": time(), **facts}))
+
+    def _add_waiting(self) -> None:
+        while self.waiting:
+            what, facts = self.waiting.pop(0)
+            self.object(what, **facts)
+
+    def forget(self, key: Any) -> None:
+        """Forget a key that the framework has forgotten, so that a long run needs no more memory."""
+        self.texts.pop(key, None)
+
+    # ---- tables
+
+    def _number(self, key: Any) -> int:
+        number = self.texts.get(key)
+        return self._text(key) if number is None else number
+
+    def _text(self, key: Any, text: str | None = None) -> int:
+        data = (key_text(key) if text is None else text).encode("utf-8", "backslashreplace")[:LONGEST_TEXT]
+        self._add(TEXT_ROW.pack(TEXT, len(data)) + data)
+        number = self.texts[key] = self.text_count
+        self.text_count += 1
+        return number
+
+    def _states(self, before: str, recommended: str, after: str) -> int:
+        numbers = map(self._number, (before, recommended, after))
+        self._add(STATES_ROW.pack(STATES, *numbers))
+        number = self.states[before, recommended, after] = len(self.states) & 0xFF
+        return number
+
+    def _stimulus(self, stimulus: str) -> int:
+        """Add a stimulus, as the text before its time and the time, if these give the text again."""
+        name, _, moment = stimulus.rpartition("-")
+        try:
+            at = float(moment)
+            exact = repr(at) == moment
+        except ValueError:
+            exact = False
+        if len(self.stimuli) >= RING:
+            self.stimuli.clear()
+        row = (self._number(name), at) if exact else (self._whole(stimulus), 0.0)
+        self._add(STIMULUS_ROW.pack(STIMULUS, *row))
+        number = self.stimuli[stimulus] = self.stimulus_count
+        self.stimulus_count += 1
+        return number
+
+    def _whole(self, stimulus: str) -> int:
+        self._text(stimulus)
+        self.texts.pop(stimulus, None)
+        return NO_TEXT
+
+    # ---- the file
+
+    def _add(self, row: bytes) -> None:
+        """Write a row; its first byte comes last, so that a kill leaves no part of a row."""
+        place = self._place(len(row))
+        if place >= 0:
+            self.memory[place + 1 : place + len(row)] = row[1:]
+            self.memory[place] = row[0]
+            self.at = place + len(row)
+
+    def _place(self, room: int) -> int:
+        """Return where a row of `room` bytes fits; -1 if nothing is written any more."""
+        while self.at + room > self.end:
+            if self.silent or not self._grow():
+                return -1
+        return self.at if self.pid == os.getpid() else -1  # a forked child must not write into its parent's file
+
+    def _grow(self) -> bool:
+        try:
+            fd = os.open(self.path, os.O_RDWR | os.O_CLOEXEC) if self.path else self._create()
+            try:
+                if os.pwrite(fd, bytes(self.next), self.size) != self.next:  # a hole could end the process later
+                    raise OSError(28, "")
+                self.chunk = Chunk(fd, self.next, self.size)
+            finally:
+                os.close(fd)
+        except (OSError, MemoryError) as error:
+            self.silent = True
+            self._gap(reason_for(error) if isinstance(error, OSError) else "no memory was left to map the trace")
+            return False
+        self.memory, self.at, self.end = self.chunk.memory, 0, self.next
+        if self.size == 0:
+            self.memory[: len(MAGIC)] = MAGIC
+            self.at = len(MAGIC)
+        self.size += self.next
+        self.next = min(2 * self.next, LARGEST_CHUNK)
+        return True
+
+    def _create(self) -> int:
+        pid, tick, _ = environment.identity()
+        for number in range(1000):
+            path = os.path.join(self.folder, b"%d.%d.%d.events" % (pid, tick, number))
+            try:
+                fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            except FileExistsError:
+                continue
+            self.path = path
+            return fd
+        raise FileExistsError
+
+    def _gap(self, reason: str) -> None:
+        """State in a symbolic link, which needs no space, that events are missing."""
+        pid, tick, _ = environment.identity()
+        for number in range(1000):
+            path = os.path.join(self.folder, b"%d.%d.0.%d.gap" % (pid, tick, number))
+            try:
+                os.symlink(f"events of tasks: {reason}".encode(), path)
+            except FileExistsError:
+                continue
+            except OSError:
+                pass
+            return
+
+
+def digest(text: str) -> bytes:
+    """Return eight bytes that stand for a key: a scheduler's file has its text."""
+    from hashlib import blake2b
+
+    return blake2b(text.encode("utf-8", "backslashreplace"), digest_size=8).digest()
+
+
+def key_text(key: Any) -> str:
+    """Return a key as text. Keys are texts, numbers and tuples of these; of anything else, only the type is used."""
+    if type(key) is str:
+        return key
+    if type(key) is tuple:
+        inner = ", ".join(repr(one) if type(one) in (str, int, float, bytes, bool) else key_text(one) for one in key)
+        return f"({inner},)" if len(key) == 1 else f"({inner})"
+    return repr(key) if type(key) in (int, float, bytes, bool) else type_name(key)
+
+
+def type_name(value: Any) -> str:
+    """Return the name of a value's type, with its module."""
+    kind = value if isinstance(value, type) else type(value)
+    module = getattr(kind, "__module__", "")
+    name = str(getattr(kind, "__qualname__", "?"))
+    return name if module in ("builtins", "") else f"{module}.{name}"
+
+
+def begin() -> EventFile | None:
+    """Return a new event file, for one part of a framework in this process; None if nothing records the process."""
+    try:
+        settings = environment.trace_settings(dict(os.environ))
+        return EventFile(settings.folder) if settings else None
+    except Exception as error:
+        reraise_from_program(error)
+        return None

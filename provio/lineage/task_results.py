@@ -1,0 +1,232 @@
+"""Follow the results of a framework's tasks: from the task that made a result to the tasks and clients that used it.
+
+In: the graphs that the scheduler stated and the Tasks that workers ran. A task of a framework is sealed: its inputs are
+the results that it depends on and the data that it used itself; what its worker kept in memory from earlier tasks is no
+input (`provio lineage --via carried` shows it). A key may be run several times (retries, lost workers): a task uses the
+latest result that its own process made, else the latest of all, before it started.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from provio.base.records import plain
+from provio.interceptors.python.events import GATHERED, digest
+from provio.lineage.model import Conclusions, Input
+from provio.trace.events import Arguments, Dependencies, EventFile, Keys
+from provio.trace.facts import Process
+from provio.trace.run_facts import Task, Trace
+
+SEALED = frozenset({"dask"})  # kinds of Tasks whose results are followed
+NANOSECONDS = 1_000_000_000
+
+
+def is_sealed(task: Task) -> bool:
+    """Return whether a Task is one of a framework whose results are followed."""
+    return task.record.get("kind") in SEALED
+
+
+@plain(slots=True)
+class Result:
+    """A result: its IRI, and the process (a Task's strand, or a client) that made it at a moment (ns since 1970)."""
+
+    iri: str
+    maker: Process
+    at: int
+
+
+class Submission(NamedTuple):
+    """Where a task's graph was submitted; `by_value`: the graph contained data of that process."""
+
+    process: Process
+    at: int
+    by_value: bool
+
+
+def parts(trace: Trace) -> set[str]:
+    """Return the processes that are parts of a parallel framework: clients, schedulers, workers, nannies."""
+    images = Images(trace)
+    return {process.iri for file in trace.events if (process := images.of(file))}
+
+
+def servers(trace: Trace) -> set[str]:
+    """Return those of them that are no client: outside of Tasks, they only communicate with the others."""
+    images = Images(trace)
+    clients = {process.iri for file in trace.events if file.part == "client" and (process := images.of(file))}
+    return parts(trace) - clients
+
+
+class Images:
+    """Finds the process images that wrote event files."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.known: dict[tuple[str, int, int], list[Process]] = {}
+        for one in trace.processes.values() if trace.events else ():
+            if one.image != "task":
+                self.known.setdefault((one.host, one.pid, one.tick), []).append(one)
+
+    def of(self, file: EventFile) -> Process | None:
+        """Return the process image that wrote an event file; None if it is not in the trace."""
+        at = next((one.at for one in file.facts(file.part)), 0.0) * NANOSECONDS if file.part else 0
+        images = self.known.get((file.host, file.pid, file.tick), ())
+        return max((one for one in images if one.started <= at), key=_started, default=None)
+
+
+def follow(trace: Trace, conclusions: Conclusions) -> None:
+    """Record which Tasks and clients used which results, and where each Task was submitted."""
+    sealed = [task for task in trace.tasks.values() if is_sealed(task) and task.iri in conclusions.strands]
+    if not trace.events or not sealed:
+        return
+    results, graphs = _Results(sealed, conclusions), _Graphs(trace)
+    clients = [
+        (file, process) for file in trace.events if file.part == "client" and (process := graphs.images.of(file))
+    ]
+    moved = [(one, _actor(one, process, conclusions)) for file, process in clients for one in file.events]
+    for one, actor in moved:
+        if isinstance(one, Keys) and one.role != GATHERED:
+            results.scattered(one, actor)
+    by_value = graphs.by_value()
+    for task in sealed:
+        strand, key = conclusions.strands[task.iri].process, task.record.get("name", "")
+        stated = graphs.of(key, task.started)
+        for needed in stated.keys if stated else ():
+            results.use(digest(needed), strand, task.started)
+        if stated and stated.stimulus in graphs.submitted:
+            process, at = graphs.submitted[stated.stimulus]
+            conclusions.submissions[strand.iri] = Submission(process, at, task.iri in by_value)
+    for one, actor in moved:
+        if isinstance(one, Keys) and one.role == GATHERED:
+            for gathered in one.keys:
+                results.use(gathered, actor, int(one.at * NANOSECONDS))
+
+
+def _actor(event: Any, process: Process, conclusions: Conclusions) -> Process:
+    """Return the client's process, or the Task in which it acted."""
+    task = f"{process.iri}t{event.task}" if isinstance(event, Keys) and event.task else ""
+    return conclusions.acting(process, task)
+
+
+class _Results:
+    """All results by key, in the order in which they were made."""
+
+    def __init__(self, tasks: Iterable[Task], conclusions: Conclusions) -> None:
+        self.out = conclusions
+        self.made: dict[bytes, list[Result]] = {}  # by the digest of the key
+        for task in tasks:
+            if task.ended and task.record.get("status") == "ok":
+                strand = conclusions.strands[task.iri].process
+                self._add(digest(task.record.get("name", "")), Result(f"{strand.iri}result", strand, task.ended))
+        for found in self.made.values():
+            found.sort(key=_moment)
+
+    def _add(self, key: bytes, result: Result) -> None:
+        self.made.setdefault(key, []).append(result)
+
+    def scattered(self, event: Keys, client: Process) -> None:
+        """Add the data that a client sent to workers."""
+        at = int(event.at * NANOSECONDS)
+        for number, key in enumerate(event.keys):
+            self._add(key, Result(f"{client.iri}scattered/{at}.{number}", client, at))
+
+    def use(self, key: bytes, user: Process, at: int) -> None:
+        """Record that a process used the result of a key at a moment."""
+        found = self._before(key, user, at)
+        if found is None:
+            return
+        if found.iri not in self.out.results:
+            self.out.results[found.iri] = found
+            self.out.declared.made.append((found.maker.iri, found.at))
+        self.out.inputs[user.iri].append(Input(user, found.iri, at, at))
+
+    def _before(self, key: bytes, user: Process, at: int) -> Result | None:
+        made = self.made.get(key, ())
+        earlier = made[: bisect_right(made, at, key=_moment)]
+        own = (one for one in reversed(earlier) if (one.maker.host, one.maker.pid) == (user.host, user.pid))
+        return next(own, None) or (earlier[-1] if earlier else None)
+
+
+def _moment(result: Result) -> int:
+    return result.at
+
+
+class _Graphs:
+    """The graphs that schedulers stated: dependencies by key, and where each graph was submitted."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace, self.images = trace, Images(trace)
+        self.stated: dict[str, list[tuple[int, Dependencies]]] = {}
+        self.submitted: dict[str, tuple[Process, int]] = {}
+        clients = {
+            str(fact.facts.get("id")): process
+            for file in trace.events
+            for fact in file.facts("client")
+            if (process := self.images.of(file))
+        }
+        for file in trace.events:
+            self._add(file)
+            for graph in file.facts("graph"):
+                client = clients.get(str(graph.facts.get("client")))
+                if client:
+                    at = int(graph.at * NANOSECONDS)
+                    self.submitted[str(graph.facts.get("stimulus_id"))] = (client, at)
+
+    def _add(self, file: EventFile) -> None:
+        """Add the dependencies of a file; a long list continues in the next event."""
+        before: Dependencies | None = None
+        for event in (one for one in file.events if isinstance(one, Dependencies)):
+            known = self.stated.setdefault(event.key, [])
+            if before is not None and (event.key, event.stimulus) == (before.key, before.stimulus):
+                before = before._replace(keys=before.keys + event.keys)
+                known[-1] = (known[-1][0], before)
+            else:
+                before = event
+                known.append((_time_of(event.stimulus), event))
+
+    def of(self, key: str, moment: int) -> Dependencies | None:
+        """Return what the scheduler stated about a key, the latest before a moment (ns since 1970)."""
+        known = self.stated.get(key, ())
+        return next((one for at, one in reversed(known) if at <= moment), known[0][1] if known else None)
+
+    def by_value(self) -> set[str]:
+        """Return the Tasks whose arguments contain data, and not only short values and other tasks' results."""
+        return set(self._with_data())
+
+    def _with_data(self) -> Iterator[str]:
+        for file in self.trace.events:
+            process = self.images.of(file)
+            for event in file.events if process else ():
+                if isinstance(event, Arguments) and '"type"' in event.text and _has_data(event.text):
+                    yield f"{process.iri}t{event.task}" if process else ""
+
+
+def _started(process: Process) -> int:
+    return process.started
+
+
+def _time_of(stimulus: str) -> int:
+    try:
+        return int(float(stimulus.rpartition("-")[2]) * NANOSECONDS)
+    except ValueError:
+        return 0
+
+
+def _has_data(text: str) -> bool:
+    """Return whether a description of arguments has a value that is described by its type only."""
+    try:
+        _, *rest = json.loads(text)
+    except ValueError:
+        return False
+    waiting = list(rest)
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, list):
+            waiting += one
+        elif isinstance(one, dict):
+            kind = one.get("type")
+            if isinstance(kind, str) and kind not in ("str", "int"):
+                return True
+            waiting += [] if isinstance(kind, str) else one.values()
+    return False
