@@ -70,11 +70,11 @@ def watch_loaded():
     """
     left_out = set()
 
-    def follow_unshared(owners, name, report=None, task=None, around=None):
+    def follow_unshared(owners, name, report=None, **how):
         if _is_shared(owners if isinstance(owners, tuple) else (owners,), name):
             left_out.add(library.partition(".")[0])
         else:
-            follow(owners, name, report, task, around)
+            follow(owners, name, report, **how)
 
     for finder in sys.meta_path:
         if type(finder) is Waiting:
@@ -132,12 +132,14 @@ def _reraise_from_program(error):
     _run("python/guard")["reraise_from_program"](error)
 
 
-def follow(owners, name, report=None, task=None, around=None):
+def follow(owners, name, report=None, task=None, around=None, arguments=None, result=None):
     """Wrap a function or method of one owner or several, so that `report` is called after each successful call.
 
-    `report` gets the module `declarations`, the result, and the arguments of the call. `task` gets the arguments, and
-    returns the name and the kind of a Task: then each call is this Task, and `report` is not called. `around` gets the
-    module `declarations` and the function, and returns the function to use instead: it raises nothing of its own.
+    `report` gets the module `declarations`, the result, and the arguments of the call. In place of it:
+    `task` gets the arguments, and returns the name and the kind of a Task, and a dictionary of settings if it has any:
+    each call is this Task. `arguments` gets the arguments, and returns those to use instead, positional ones and named
+    ones. `result` gets the result, and returns the one to use instead. `around` gets the module `declarations` and the
+    function, and returns the function to use instead: it raises nothing of its own.
     """
     owners = owners if isinstance(owners, tuple) else (owners,)
     original = getattr(owners[0], name, None)
@@ -145,8 +147,12 @@ def follow(owners, name, report=None, task=None, around=None):
         return
     if around is not None:
         wrapped = _around(original, around)
+    elif task is not None:
+        wrapped = _within(original, task)
+    elif arguments is not None or result is not None:
+        wrapped = _changed(original, arguments, result)
     else:
-        wrapped = _wrapped(original, report) if task is None else _within(original, task)
+        wrapped = _wrapped(original, report)
     for owner in owners:
         if getattr(owner, name, None) is original:
             setattr(owner, name, wrapped)
@@ -202,10 +208,36 @@ def _activity(task, arguments, keywords):
     """Return the Task of a call, to be entered; a lock, which does nothing, if it cannot be declared."""
     try:
         with _silent():
-            return sys.modules["_provio.python.declarations"].activity(*task(*arguments, **keywords))
+            name, kind, *settings = task(*arguments, **keywords)
+            return sys.modules["_provio.python.declarations"].activity(name, kind, **(settings[0] if settings else {}))
     except Exception as error:
         _reraise_from_program(error)
         return allocate_lock()
+
+
+def _changed(original, change_arguments, change_result):
+    def wrapped(*arguments, **keywords):
+        if change_arguments is not None:
+            arguments, keywords = _or_as_before(change_arguments, (arguments, keywords), *arguments, **keywords)
+        try:
+            result = original(*arguments, **keywords)
+        except BaseException as error:
+            error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next  # as in `_wrapped`
+            raise
+        return result if change_result is None else _or_as_before(change_result, result, result)
+
+    _update_wrapper(wrapped, original)
+    return wrapped
+
+
+def _or_as_before(change, before, /, *arguments, **keywords):
+    """Return the result of `change`; if it fails, the value before it."""
+    try:
+        with _silent():
+            return change(*arguments, **keywords)
+    except Exception as error:
+        _reraise_from_program(error)
+        return before
 
 
 def _update_wrapper(function, original):

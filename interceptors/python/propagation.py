@@ -105,22 +105,32 @@ def _pool(thread: Any) -> None:
 
     pool = thread.ThreadPoolExecutor
     submit = pool.submit
+    if hasattr(submit, "provio"):  # `recognise/concurrent.py` calls `handed`
+        return
 
     def submit_within(self: Any, function: Any, /, *arguments: Any, **named: Any) -> Any:
-        task = tasks.now()
-        if not task:
-            return submit(self, function, *arguments, **named)
-        return submit(self, _within, task, function, *arguments, **named)
+        return submit(self, handed(function), *arguments, **named)
 
     pool.submit = functools.update_wrapper(submit_within, submit)
 
 
-def _within(task: int, function: Any, /, *arguments: Any, **named: Any) -> Any:
-    before = tasks.enter_handed(task)
-    try:
-        return function(*arguments, **named)
-    finally:
-        _back(before)
+def handed(function: Any) -> Any:
+    """Return a function that does the same as another one, in the present Task of this thread."""
+    task = tasks.now()
+    if not task:
+        return function
+
+    def within(*arguments: Any, **named: Any) -> Any:
+        before = tasks.enter_handed(task)
+        try:
+            return function(*arguments, **named)
+        except BaseException as error:
+            error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next  # without this line
+            raise
+        finally:
+            _back(before)
+
+    return within
 
 
 WRAPPED = {"asyncio.events": ("Handle", _asyncio), "concurrent.futures.thread": ("ThreadPoolExecutor", _pool)}
