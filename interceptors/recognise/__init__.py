@@ -38,27 +38,37 @@ def metrics(declare, values, step):
 # ---- Tasks of parallel frameworks
 
 
-def item(function, kind):
+class _Failed(Exception):
+    """Gives a Task the status `error`."""
+
+
+def item(function, kind, failed=None):
     """Return a function that does the same as one that a program passed to a framework, as a Task; the function itself
-    if it belongs to a framework, or is a Task already."""
+    if it belongs to a framework, or is a Task already. `failed` returns whether a result stands for an error."""
     if type(function) is FunctionType and "provio_task" in function.__dict__:
         return function
     name = function_name(function)
-    return function if name.partition(".")[0] in FRAMEWORKS else as_task(function, name, kind)
+    return function if name.partition(".")[0] in FRAMEWORKS else _as_task(function, name, kind, failed)
 
 
-def as_task(function, name, kind):
+def _as_task(function, name, kind, failed):
     """Return a function that calls another one as a Task. The Task ends before the result is passed on: another thread
     may use it at once."""
     from _provio.python.declarations import activity
 
     def within(*arguments, **keywords):
-        with activity(name, kind):
-            try:
-                return function(*arguments, **keywords)
-            except BaseException as error:
-                error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next  # without this line
-                raise
+        try:
+            with activity(name, kind):
+                try:
+                    result = function(*arguments, **keywords)
+                except BaseException as error:
+                    error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next  # without this line
+                    raise
+                if failed is not None and failed(result):
+                    raise _Failed
+        except _Failed:
+            pass
+        return result
 
     within.provio_task = True
     return within

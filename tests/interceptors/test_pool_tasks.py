@@ -289,3 +289,62 @@ def test_switched_off(project: Project) -> None:
     project.env["PROVIO_RECOGNISE"] = "-concurrent,-multiprocessing,-joblib"
     ran(project, f"METHOD = 'fork'\n{POOL}")
     assert project.rows("SELECT ?t { ?t a provio:Task }") == []
+
+
+PARSL = f"""
+import parsl
+from parsl.config import Config
+from parsl.data_provider.files import File
+from parsl.executors import HighThroughputExecutor, ThreadPoolExecutor
+from parsl.providers import LocalProvider
+
+@parsl.python_app
+def copied(name): # in a worker without the program's other functions
+    import os, time
+    text = open(name + ".in").read()
+    open(name + ".here", "w").close()
+    until = time.monotonic() + 60
+    while sum(entry.endswith(".here") for entry in os.listdir(".")) < 3 and time.monotonic() < until:
+        time.sleep(0.001)
+    open(name + ".out", "w").write(text)
+    return text
+
+@parsl.bash_app
+def shelled(inputs=(), outputs=()):
+    return f"cat {{inputs[0]}} > {{outputs[0]}}"
+
+@parsl.python_app
+def failing():
+    raise ValueError("the app's")
+
+{MAIN}
+    if EXECUTOR == "threads":
+        executor = ThreadPoolExecutor(max_threads=3)
+    else:
+        provider = LocalProvider(init_blocks=1, max_blocks=1)
+        executor = HighThroughputExecutor(
+            cores_per_worker=0.1, max_workers_per_node=3, address="127.0.0.1", provider=provider
+        )
+    with parsl.load(Config(executors=[executor], usage_tracking=0, initialize_logging=False)):
+        print([future.result() for future in [copied(name) for name in NAMES]])
+        print(shelled(inputs=[File("a.in")], outputs=[File("shelled.out")]).result())
+        print(failing().exception())
+"""
+
+
+@pytest.mark.parametrize("executor", ["threads", "workers"])
+@pytest.mark.slow
+def test_apps_of_parsl(project: Project, executor: str) -> None:
+    """Of Python and of bash, in threads and in worker processes; an exception that Parsl passes on is an error."""
+    pytest.importorskip("parsl", reason="Parsl is not installed (extra `test-workflows`: make test installs it)")
+    project.env["PATH"] = f"{Path(sys.executable).parent}:{project.env['PATH']}"
+    ran(project, f"EXECUTOR = {executor!r}\n{PARSL}")
+    assert tasks(project, "app") == each("__main__.copied")
+    assert tasks(project, "future") == tasks(project, "pool") == []
+    apps = project.rows(
+        'SELECT ?name ?status { ?t a provio:Task ; provio:kind "app" ; provio:name ?name ; provio:status ?status }'
+    )
+    assert sorted((row["name"], row["status"]) for row in apps) == [
+        *[("__main__.copied", "ok")] * 3, ("__main__.failing", "error"), ("__main__.shelled", "ok"),
+    ]  # fmt: skip
+    assert project.data("shelled.out") == {"a.in"}

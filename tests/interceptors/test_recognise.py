@@ -13,7 +13,7 @@ import sysconfig
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, Project
 from posix_trace import Facts, Trace
 
 from provio.trace.recording import SHIM
@@ -476,6 +476,18 @@ rule good:
 rule bad:
     output: "bad.txt"
     shell: "exit 3"
+
+rule each:
+    input: "{sample}.in", "common.in"
+    output: "out/{sample}.{api_token}.txt"
+    shell:
+        "until [ $(ls -d ready.* | wc -l) = 2 ]; do mkdir -p ready.{wildcards.api_token}; done; "
+        "cat {input:q} > {output:q}"
+
+rule running:
+    input: "out/a b.s3cret.txt", long=[f"in/{number:0200}" for number in range(100)]
+    output: "ran.txt"
+    run: open(output[0], "w").write(open(input[0]).read())
 """
 
 
@@ -494,6 +506,38 @@ def test_snakemake(trace: Trace, work: Path) -> None:
         tasks = of(here.facts(), "Task")
         assert sorted((record["name"], record["status"]) for _, record in tasks) == wanted
         assert {record["kind"] for _, record in tasks} <= {"rule"}
+
+
+@pytest.mark.slow
+def test_wildcards_and_files_of_jobs_of_snakemake(project: Project) -> None:
+    """Of jobs that run at the same time, and of one that Snakemake starts as a process of its own; without secrets, and
+    not more than 4 KiB."""
+    if not shutil.which("snakemake"):
+        pytest.skip("snakemake is not installed (make test installs it where it may)")
+    (project.path / "in").mkdir()
+    for name in ("a b.in", "c.in", "common.in", *(f"in/{number:0200}" for number in range(100))):
+        (project.path / name).write_text(name)
+    (project.path / "Snakefile").write_text(SNAKEFILE)
+    project.env["HOME"] = str(project.path)
+    project.watch("snakemake", "--cores", "2", "out/c.other.txt", "ran.txt")
+    found: dict[str, dict[str, str]] = {}
+    names = {}
+    for (
+        row
+    ) in project.rows("""SELECT ?t ?task ?name ?value { ?t a provio:Task ; provio:kind "rule" ; provio:name ?task ;
+            provio:hadSetting [ provio:name ?name ; provio:value ?value ] }"""):
+        found.setdefault(row["t"], {})[row["name"]] = row["value"]
+        names[row["t"]] = row["task"]
+    running = next(found.pop(task) for task, name in names.items() if name == "running")
+    assert sorted(found.values(), key=lambda one: one["output.0"]) == [
+        {"wildcards.sample": sample, "wildcards.api_token": "REDACTED", "input.0": f"{sample}.in",
+         "input.1": "common.in", "output.0": f"out/{sample}.{token}.txt"}
+        for sample, token in (("a b", "s3cret"), ("c", "other"))
+    ]  # fmt: skip
+    assert running["input.…"] == "81 more"
+    assert sum(map(len, running.values())) < 4096
+    for file, sources in (("ran.txt", {"a b.in", "common.in"}), ("out/c.other.txt", {"c.in", "common.in"})):
+        assert project.data(file) & {"a b.in", "c.in", "common.in"} == sources
 
 
 HOSTILE = """
