@@ -127,6 +127,10 @@ def _classes(_context: click.Context, _param: click.Parameter, incomplete: str) 
     return _matching((CompletionItem(name, help=text) for name, (_, text, _) in SWITCHES.items()), incomplete)
 
 
+def _kinds(_context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    return _matching(map(CompletionItem, ("cell", "dask", "function")), incomplete)
+
+
 def _words(_context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from provio.base.vocab import vocabulary
 
@@ -199,6 +203,7 @@ BY_NAME: dict[str, Completer] = {
     "files": _files,
     "form": _forms,
     "key": _keys,
+    "kind": _kinds,
     "exclude": _files,
     "include": _files,
     "name": _of_heads("name"),

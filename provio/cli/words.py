@@ -20,6 +20,7 @@ GROUPS = {
         "lineage",
         "show",
         "runs",
+        "tasks",
         "diff",
         "stats",
         "view",

@@ -74,6 +74,49 @@ TABLES = {
         how text why it was found: `name`, `command`, `note`, `same SHA-256`, parameters, packages …
         iri text its IRI in the graph
     """),
+    "tasks": _table("""
+        name text its name: of a task of Dask its key
+        kind text `dask`, `cell`, `function` …
+        worker text the address of the worker that ran it, or the process: PID@HOST
+        start time its start
+        seconds number its duration; empty for an unfinished one
+        status text `ok`, `error`, `unfinished`, or another word of the program
+        bytes_read integer bytes that it read from files; those of system files do not count
+        bytes_written integer bytes that it wrote to files
+        attempt integer of a key of Dask the number of the attempt, from 1: after a retry or a recomputation 2 or more
+        prefix text of a key of Dask its prefix (`inc` of `inc-4a1b…`), else the name
+        bytes_result integer bytes of its result, as Dask estimates them
+        run text the id of the run
+        iri text its IRI in the graph
+    """),
+    "tasks --by prefix": _table("""
+        prefix text the prefix of the keys, or the name of the tasks
+        kind text their kinds, with `, ` between
+        tasks integer their number
+        median number the median of their durations (s)
+        percentile_5 number the duration (s) that 5 % of them do not exceed
+        percentile_95 number the duration (s) that 95 % of them do not exceed
+        seconds number the sum of their durations
+        bytes_read integer bytes that they read from files
+        bytes_written integer bytes that they wrote to files
+        files integer the number of the files
+        bytes_transferred integer bytes of their results that workers sent each other
+        failed integer the number of those that failed
+    """),
+    "tasks --by worker": _table("""
+        worker text the address of the worker, or the process: PID@HOST
+        kind text the kinds of its tasks, with `, ` between
+        tasks integer their number
+        median number the median of their durations (s)
+        percentile_5 number the duration (s) that 5 % of them do not exceed
+        percentile_95 number the duration (s) that 95 % of them do not exceed
+        seconds number the sum of their durations
+        bytes_read integer bytes that they read from files
+        bytes_written integer bytes that they wrote to files
+        files integer the number of the files
+        bytes_transferred integer bytes of results that it received from other workers
+        failed integer the number of tasks that failed
+    """),
     "note": _table("""
         number integer its number, for `--remove`
         time time when it was written

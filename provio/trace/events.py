@@ -86,6 +86,7 @@ class Fact(NamedTuple):
 
 
 Event = Transition | Dependencies | Result | Arguments | Transfer | Keys | Fact
+PARTS = ("scheduler", "worker", "nanny", "client")
 ALL = frozenset({Transition, Dependencies, Result, Arguments, Transfer, Keys, Fact})
 
 
@@ -105,7 +106,7 @@ class EventFile:
     @property
     def part(self) -> str:
         """`scheduler`, `worker`, `nanny` or `client`; empty if the process ended before it stated that."""
-        return next((one.what for one in self.facts("scheduler", "worker", "nanny", "client")), "")
+        return next((one.what for one in self.facts(*PARTS)), "")
 
     @property
     def address(self) -> str:
@@ -113,14 +114,25 @@ class EventFile:
         return next((str(one.facts.get("address") or "") for one in self.facts(self.part)), "") if self.part else ""
 
 
-def read(folder: Path, record: dict[str, str], damages: list[Damage], wanted: Container[type] = ALL) -> list[EventFile]:
-    """Return the event files of a run, with the events of the wanted classes."""
-    found = (of_file(file, damages, wanted) for file in run_source.of(folder).events(record))
+def read(
+    folder: Path,
+    record: dict[str, str],
+    damages: list[Damage],
+    wanted: Container[type] = ALL,
+    parts: Container[str] = PARTS,
+) -> list[EventFile]:
+    """Return the event files of a run, with the events of the wanted classes; of the files of other `parts` than the
+    given ones only the start, up to the event that states the part."""
+    found = (of_file(file, damages, wanted, parts=parts) for file in run_source.of(folder).events(record))
     return [file for file in found if file]
 
 
 def of_file(
-    file: RunFile, damages: list[Damage], wanted: Container[type] = ALL, digests: Digests | None = None
+    file: RunFile,
+    damages: list[Damage],
+    wanted: Container[type] = ALL,
+    digests: Digests | None = None,
+    parts: Container[str] = PARTS,
 ) -> EventFile | None:
     """Return the content of an event file, and add it to `digests`; None if its name is not that of one."""
     name = NAME.fullmatch(file.name)
@@ -133,7 +145,10 @@ def of_file(
             digests.add((file.host, file.name), data)
         if not data.startswith(rows.MAGIC):
             raise ValueError("is no event file")
-        found.events.extend(_events(data, wanted))
+        for event in _events(data, wanted):
+            found.events.append(event)
+            if type(event) is Fact and event.what in PARTS and event.what not in parts:
+                break
     except (OSError, ValueError, IndexError, error) as problem:
         damages.append(Damage(file.path, 0, getattr(problem, "strerror", None) or "is damaged; events are lost"))
     return found
