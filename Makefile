@@ -28,6 +28,7 @@ demo: $(VENV)/examples $(SHIM)  ## install, run the example pipeline under provi
 test: $(VENV)/test $(SHIM)  ## install the requirements of the tests, run all tests, and failed ones again
 	@.ci/needs
 	@.ci/frameworks $(BIN)/python
+	@.ci/dask $(BIN)/python
 	$(BIN)/python tests/rerun.py $(SPREAD)
 
 quick: $(VENV)/test $(SHIM)  ## run all tests except those marked `integration` or `slow`

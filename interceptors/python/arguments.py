@@ -72,7 +72,9 @@ def _described(value: Any, depth: int) -> Any:
 def _container(value: Any, kind: type, depth: int) -> Any:
     if kind in (list, tuple) and len(value) <= MOST_ITEMS and depth < DEEPEST:
         return [_described(one, depth + 1) for one in value]
-    return {"type": kind.__name__, "size": len(value)}
+    found: dict[str, Any] = {"type": kind.__name__, "size": len(value)}
+    first = next(iter(value.values() if kind is dict else value), None) if kind is not bytes else None
+    return found if first is None else found | {"of": type_name(first)}
 
 
 def _node(value: Any, depth: int) -> Any:

@@ -156,7 +156,7 @@ def _graph(declare, original):
             facts = {
                 name: _plain(given[name]) for name in ("client", "submitting_task", "stimulus_id") if name in given
             }
-            file.object("graph", keys=len(given.get("keys", ())), **facts)
+            file.object("graph", keys=len(given.get("keys", ())), address=str(scheduler.address), **facts)
 
     add_guarded = _guarded(add)
 
@@ -357,14 +357,12 @@ def _key_of_coroutine(worker, arguments):
 
 
 def _actor(declare, original):
-    """Around `_run_actor(function, args, kwargs, state, key, …)` and `apply_function_actor`."""
+    """Around `_run_actor(function, args, kwargs, state, key, …)` and `apply_function_actor`, in a thread."""
 
     def run(*arguments):
-        function, args, keywords, state, key = arguments[:5]
-        from _provio.python.arguments import function_name
-
-        name = f"{_events().key_text(key)}.{function_name(function).rpartition('.')[2]}"
-        running, ended = _begun(declare, name, state.get("worker"), (function, args, keywords)), None
+        function, args, keywords, state = arguments[:4]
+        worker, ended = state.get("worker"), None
+        running = _begun(declare, _actor_call(worker, function), worker, (function, args, keywords))
         try:
             result = original(*arguments)
             ended = {"op": "task-finished", "type": type(result)}
@@ -373,6 +371,37 @@ def _actor(declare, original):
             _ended(declare, running, ended)
 
     return run
+
+
+def _actor_call(worker, function):
+    """Return the name of a call of an actor: its key, a dot, and the method."""
+    actor, name = getattr(function, "__self__", None), getattr(function, "__name__", "?")
+    key = next((key for key, one in list(worker.state.actors.items()) if one is actor), "actor")
+    return f"{_events().key_text(key)}.{name}"
+
+
+def _actor_on_loop(declare, original):
+    """Around `Worker.actor_execute(actor, function, args, kwargs)`, for calls that run on the thread of the loop."""
+
+    def is_on_loop(worker, key, name, keywords):
+        from inspect import iscoroutinefunction
+
+        return not keywords.get("separate_thread", True) or iscoroutinefunction(getattr(worker.state.actors[key], name))
+
+    async def actor_execute(self, actor=None, function=None, args=(), kwargs=None):
+        running = None
+        if _guarded(is_on_loop)(self, actor, function, kwargs or {}):
+            call = (getattr(self.state.actors[actor], function), args, kwargs or {})
+            running = _begun(declare, f"{_events().key_text(actor)}.{function}", self, call)
+        failed = True
+        try:
+            result = await original(self, actor=actor, function=function, args=args, kwargs=kwargs)
+            failed = result.get("status") != "OK"
+            return result
+        finally:
+            _ended(declare, running, None if failed else {"op": "task-finished"})
+
+    return actor_execute
 
 
 def _spilled(action):
@@ -511,6 +540,7 @@ OLD = "apply_function"  # in the names of the same functions before 2024.12
 
 def _watch_worker(worker, follow):
     follow(worker.Worker, "__init__", around=_after(_worker))
+    follow(worker.Worker, "actor_execute", around=_actor_on_loop)
     found = 0
     for name, around in HOOKS:
         old = OLD + name.removeprefix("_run_task").replace("_run_actor", "_actor")

@@ -169,7 +169,7 @@ class Store:
         forward: bool = False,
         level: Level | None = None,
         depth: int | None = None,
-        via: Via = "carried",
+        via: Via | None = None,
         everything: bool = False,
         code: bool = False,
         timeout: float | None = None,
@@ -177,7 +177,8 @@ class Store:
         """Return the origins of a file or of FILE#/DATASET (`forward`: the products made from it).
 
         The result is a `networkx.DiGraph` of IRIs; see `provio.api.lineage.Lineage`. The options are those of `provio
-        lineage`: at most `depth` steps, only ties at least as strong as `via`, with `everything` also system files,
+        lineage`: at most `depth` steps, only ties at least as strong as `via` (without a value carried ties, but not
+        what a framework's worker kept from earlier tasks), with `everything` also system files,
         with `code` also programs. A relative path is relative to the current folder. Raises NothingKnown if nothing
         is recorded of the file, BadQuery for an invalid option value.
         """
@@ -187,7 +188,7 @@ class Store:
         text, seconds = os.fspath(path), self.timeout if timeout is None else timeout
         if seconds is not None:
             flags = {"--forward": forward, "--all": everything, "--code": code}
-            options = [f"--via={via}", *(flag for flag, on in flags.items() if on)]
+            options = [*([f"--via={via}"] if via else ()), *(flag for flag, on in flags.items() if on)]
             options += [f"--level={level}"] if level else []
             options += [f"--depth={depth}"] if depth is not None else []
             output = self._in_child(["lineage", "--as", "json", *options, "--", text], seconds)
@@ -454,7 +455,7 @@ def _checked(url: str) -> str:
 
 def _check(via: object, level: object, depth: object) -> None:
     """Raise BadQuery for an invalid option value of a lineage query."""
-    for name, given, allowed in (("via", via, get_args(Via)), ("level", level, (None, *get_args(Level)))):
+    for name, given, allowed in (("via", via, (None, *get_args(Via))), ("level", level, (None, *get_args(Level)))):
         if given not in allowed:
             raise BadQuery(f"{name}: {given!r} is not allowed (allowed: {', '.join(map(repr, allowed))})")
     if depth is not None and (not isinstance(depth, int) or depth < 1):

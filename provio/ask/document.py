@@ -151,6 +151,15 @@ class Stale(TypedDict):
     content: NotRequired[Literal["unknown"]]
 
 
+class Kept(TypedDict):
+    """The worker of a framework's tasks, the number of its earlier tasks that read files, and whether it read files
+    outside of tasks, too: they may still be in its memory."""
+
+    process: str
+    tasks: int
+    own: bool
+
+
 class Note(TypedDict):
     """A note of a user: its IRI, the IRI that it is about, its time (xsd:dateTime in UTC), its user if known, its
     text."""
@@ -172,6 +181,7 @@ class LineageDocument(TypedDict):
     `runs`: the command line of each run, encoded like `argv`; JSON does not contain it.
     Only pages contain `runNames` and `previews` (both by IRI), `stale` of a node (the reason), `changed` of inputs that
     are no targets, the `settings` of a configuration, and `unmarked` (why no file is marked as stale).
+    `kept`: what the workers of a framework may have kept for the tasks of the answer.
     `code`: there are no roots, but there are with `--code`. `limits`: why something may be stale, or there may be a
     root, that was not found. `notes`: the notes of users about the nodes and their runs, if there are any.
     """
@@ -194,6 +204,7 @@ class LineageDocument(TypedDict):
     stale: NotRequired[list[Stale]]
     limits: NotRequired[list[str]]
     notes: NotRequired[list[Note]]
+    kept: NotRequired[list[Kept]]
     runNames: NotRequired[dict[str, RunName]]
     unmarked: NotRequired[str]
     previews: NotRequired[dict[str, Preview]]
@@ -201,6 +212,7 @@ class LineageDocument(TypedDict):
 
 ACTIVITIES: Final = frozenset({"Phase", "Task", "Copy", "Process", "Run", "Access", "IOActivity"})
 AGENTS: Final = frozenset({"Program", "Thread", "User", "Rank"})
+RESULT: Final = "TaskResult"
 PIPES: Final = frozenset({"Pipe", "Socket", "Memory"})
 PARTS: Final = frozenset({"Group", "Dataset", "Attribute", "Datatype"})
 LONGEST_LINE: Final = 200  # characters: a notebook cell may consist of data on a single line
@@ -323,6 +335,18 @@ def _each(edges: dict[str, list[str]] | None, predicates: tuple[str, ...]) -> li
 def targets(document: LineageDocument) -> list[str]:
     """Return the targets of the query: one IRI or several."""
     return document.get("targets", [document["target"]])
+
+
+def only_kept(document: LineageDocument) -> str:
+    """Return in words from how many earlier tasks the workers of an answer may have kept data; empty if from none."""
+    kept = document.get("kept", ())
+    if not kept:
+        return ""
+    tasks = sum(one["tasks"] for one in kept)
+    workers = "its worker" if len(kept) == 1 else f"{len(kept)} workers"
+    sources = [plural(tasks, "earlier task")] if tasks else []
+    sources += ["their own reads" if len(kept) > 1 else "its own reads"] if any(one["own"] for one in kept) else []
+    return f"may have used what {workers} kept from {' and '.join(sources)} (--via carried)"
 
 
 def only_launched(document: LineageDocument) -> str:

@@ -13,17 +13,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from provio.ask import failures, housekeeping, incomplete, notes
+from provio.ask import failures, housekeeping, incomplete, kept_memory, notes
 from provio.ask.code_ties import tied_by_code
-from provio.ask.document import AGENTS, PIPES, Edge, Gap, LineageDocument, Node, Via
+from provio.ask.document import AGENTS, PIPES, Edge, Gap, Kept, LineageDocument, Node, Via
 from provio.ask.document import targets as targets_of
 from provio.ask.gaps import gaps, without_origin
-from provio.ask.nodes import describe_with_programs, label, noise, order
+from provio.ask.nodes import describe_with_programs, label, name_results, noise, order
 from provio.ask.started_as import name_activities
 from provio.ask.target import Target
 from provio.ask.walk import USED, Nodes, Walk, follow
 from provio.base import terminal
 from provio.base.vocab import PROV, RDF, local_name
+from provio.lineage.identity import is_result
 from provio.store import Reader
 
 if TYPE_CHECKING:
@@ -38,14 +39,15 @@ STRENGTH: tuple[Via, ...] = ("data", "carried", "control")
 class Scope:
     """The scope of a query: each member narrows or widens the shown part and does not change the facts.
 
-    `depth` bounds the entity-to-entity steps; `via` is the weakest tie that is shown. `everything` includes system
-    files, `code` the versions of programs and their origins. Files that match `until` are shown, but nothing beyond
+    `depth` bounds the entity-to-entity steps; `via` is the weakest tie that is shown: without a value, carried ties,
+    but not what a framework's worker may have kept from earlier tasks. `everything` includes system files, `code` the
+    versions of programs and their origins. Files that match `until` are shown, but nothing beyond
     them. `inside` follows objects inside files instead of files.
     """
 
     forward: bool = False
     depth: int | None = None
-    via: Via = "carried"
+    via: Via | None = None
     everything: bool = False
     until: Until | None = None
     code: bool = False
@@ -67,6 +69,7 @@ class Found(NamedTuple):
     hidden: int
     control: int
     runs: dict[str, str]
+    kept: list[Kept]
 
 
 def lineage(reader: Reader, targets: Sequence[Target], scope: Scope, others: Iterable[str] = ()) -> LineageDocument:
@@ -91,6 +94,8 @@ def lineage(reader: Reader, targets: Sequence[Target], scope: Scope, others: Ite
     notes.add(reader, document)
     if found.runs:
         document["runs"] = found.runs
+    if found.kept:
+        document["kept"] = found.kept
     if len(targets) > 1:
         document["targets"] = list(dict.fromkeys(target.iri for target in targets))
     elif targets[0].changed:
@@ -129,10 +134,11 @@ def find(reader: Reader, targets: Sequence[Target], scope: Scope, others: Iterab
         code=scope.code,
         ways_of=how,
         everything=scope.everything,
+        kept=scope.via in ("carried", "control"),
     )
     steps = list(walk.steps())
     strengths = _strengths(walk, steps)
-    limit = STRENGTH.index(scope.via)
+    limit = STRENGTH.index(scope.via or "carried")
     shown = {iri for iri, strength in strengths.items() if strength <= limit}
     coded = tied_by_code(walk, shown, limit) if scope.code else set()
     shown |= coded
@@ -154,6 +160,7 @@ def find(reader: Reader, targets: Sequence[Target], scope: Scope, others: Iterab
             shown = _reached(starts, steps, shown - own)
             nodes, ran = _only(nodes, ran, shown)
     runs = name_activities(nodes, ran, walk.known)
+    name_results(nodes, walk.known)
     near = gaps(reader, shown, leaves)
     for node in nodes:
         node["via"] = "code" if node["iri"] in coded else STRENGTH[strengths[node["iri"]]]
@@ -171,13 +178,15 @@ def find(reader: Reader, targets: Sequence[Target], scope: Scope, others: Iterab
         hidden=len(hidden_nodes - walk.activities),
         control=len(tied - system - _plumbing(walk.known, tied)) + len(weak),
         runs=runs,
+        kept=kept_memory.kept(reader, walk) if scope.via is None and not scope.forward else [],
     )
 
 
 def _plumbing(known: Nodes, entities: set[str]) -> set[str]:
-    """Return the pipes, connections and shared memory among entities: they are no files."""
+    """Return the pipes, connections, shared memory and results of tasks among entities: they are no files."""
     properties = known.of(entities)
-    return {iri for iri in entities if {*map(local_name, properties[iri].get(RDF + "type", ()))} & PIPES}
+    kinds = {iri: {*map(local_name, properties[iri].get(RDF + "type", ()))} for iri in entities}
+    return {iri for iri in entities if kinds[iri] & PIPES or is_result(iri)}
 
 
 def _own_files(walk: Walk, nodes: list[Node], leaves: dict[str, Node]) -> set[str]:

@@ -10,12 +10,12 @@ import re
 from collections.abc import Iterable, Mapping
 from urllib.parse import unquote, unquote_to_bytes
 
-from provio.ask.document import PIPES, Edge, Node
+from provio.ask.document import PIPES, RESULT, Edge, Node
 from provio.ask.walk import CONFIGURATION, NOISE, Nodes, Properties
 from provio.base.text import cut_list
 from provio.base.turtle import path_iri
 from provio.base.vocab import NS, PROV, RDF, class_name, local_name
-from provio.lineage.identity import without_task
+from provio.lineage.identity import is_result, without_task
 from provio.store import Reader
 
 SHOWN = 8  # settings
@@ -157,8 +157,27 @@ def _class_by_name(iri: str) -> str:
     graphs."""
     if is_member(iri):
         return "Attribute" if "@" in iri.partition("#")[2] else "DataObject"
+    if is_result(iri):
+        return RESULT
     kinds = {"version": "FileVersion", "pipe": "Pipe", "socket": "Socket", "memory": "Memory"}
     return kinds.get(iri.removeprefix("https://w3id.org/provio/").partition("/")[0], "Entity")
+
+
+def name_results(nodes: Iterable[Node], known: Nodes) -> None:
+    """Give each result of a task the name and the times of that task."""
+    results = [node for node in nodes if node["type"] == RESULT]
+    properties = known.of({_task_of(node["iri"]) for node in results})
+    for node in results:
+        task = properties[_task_of(node["iri"])]
+        if "/scattered/" in node["iri"]:
+            node["label"] = "data sent by the client"
+        else:
+            node["label"] = _label(_task_of(node["iri"]), task, {})
+            node.update({name: value for name, value in _fields(task).items() if name in ("start", "end")})  # type: ignore[typeddict-item]
+
+
+def _task_of(result: str) -> str:
+    return result.removesuffix("result").partition("scattered/")[0]
 
 
 def _label(iri: str, row: Properties, node: dict[str, object]) -> str:

@@ -18,6 +18,7 @@ from provio.ask.walk import Nodes, batches
 from provio.base.vocab import NS, RDFS
 from provio.lineage.helpers import is_helper
 from provio.lineage.interpreters import read_words, rule_of
+from provio.lineage.task_results import SEALED
 from provio.store import Reader
 
 OF_SNAKEMAKE = re.compile(r"(.*/)?\.snakemake/scripts/tmp[^/.]*\.")  # and the name of the rule's script
@@ -165,6 +166,9 @@ def name_activities(nodes: list[Node], programs: tuple[list[Node], list[Edge]], 
         node["rule"], node["label"] = rule, f"rule {rule}"
         if _JOB.search(node.get("argv", "")) and (own := typed.get(node.get("run", ""))):
             node["command"] = own
+    for node in started:
+        if node.get("kind") in SEALED and node["run"] in typed:  # its process is one that the framework started
+            node["command"] = typed[node["run"]]
     for node in acting:
         process = node.get("process", "")
         named = starters.process(process) if node.get("argv") else process

@@ -210,13 +210,14 @@ def follow(
     code: bool = False,
     ways_of: Callable[[Reader, Walk], Ways] | None = None,
     everything: bool = True,
+    kept: bool = False,
 ) -> Walk:
     """Follow the graph from entities, level by level: entity → activity → (earlier activities) → entities.
 
     `depth` limits the steps from file to file; plumbing (a pipe, byte code) and its other end are in one step. `ends`
     returns those of the newly found entities beyond which the walk does not go. `code` also follows the programs that
     processes ran. `ways_of` determines the steps from entities; the default follows files. `everything` also goes
-    beyond the replies of the system's programs.
+    beyond the replies of the system's programs, `kept` to what workers may have kept from earlier tasks.
     """
     # Activities may have very many inputs: they are read with the activity only if all are needed.
     walk = Walk(list(starts), forward, known=Nodes(reader, () if ways_of else (USED,)))
@@ -237,6 +238,10 @@ def follow(
             same = _same_content(islice(reversed(walk.edges), len(walk.edges) - count)) & entities
             frontier = _new(walk, same, walk.level - 1, ends, everything)
         activities = _informers(reader, walk, activities - walk.activities)
+        if kept and not forward:
+            from provio.ask import kept_memory  # few answers need it
+
+            activities |= _informers(reader, walk, kept_memory.tie(reader, walk))
         if code and not forward:
             direct |= _code(reader, walk, sorted(activities))
         frontier = _new(walk, direct | ways.to_entities(activities), walk.level, ends, everything)

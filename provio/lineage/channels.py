@@ -229,12 +229,16 @@ def _launcher_directions(trace: Trace, ends: Ends) -> set[str]:
 
 
 def _framework_directions(trace: Trace, ends: Ends) -> set[str]:
-    """Return the directions of connections between the processes of a parallel framework, outside of Tasks."""
-    parts = task_results.parts(trace)
+    """Return the directions of connections between the processes of a parallel framework: outside of Tasks all, within
+    Tasks those to the addresses of its parts."""
+    parts, addresses = task_results.parts(trace), task_results.addresses(trace)
     if not parts:
         return set()
-    sockets = [one for one in trace.openings() if one.kind == "Socket" and one.process.iri in parts]
-    return {ends.own(one) for one in sockets} & {ends.other(one) for one in sockets}
+    sockets = [one for one in trace.openings() if one.kind == "Socket"]
+    own = [one for one in sockets if one.process.iri in parts]
+    found = {ends.own(one) for one in own} & {ends.other(one) for one in own}
+    named = [one for one in sockets if {one.connection.local, one.connection.peer} & addresses]
+    return found | {ends.own(one) for one in named} | {ends.other(one) for one in named}
 
 
 def _framework_pipes(trace: Trace) -> set[tuple[str, str, int]]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # slow to import, and a query needs none of them
 
 BASE = "https://w3id.org/provio/"
 TASK = pattern(r"(?<=/)t\d+/$")
+RESULT = pattern(r"/(t\d+/result|scattered/\d+\.\d+)$")
 FINER = pattern(r"/phase/\d+/\d+$")
 EARLIER = pattern(r".*~[^~]*phase\.\d+")
 # A file's version, or a contribution to one: the inode, the mtime, the size, and the process of a contribution.
@@ -172,6 +173,11 @@ def member_iri(version: str, path: bytes, name: bytes | None = None) -> str:
     """Return the IRI of an object of a file version, or of its attribute `name`; `@` and `#` in names are encoded."""
     attribute = "" if name is None else "@" + quote(name, safe="-._~")
     return f"{version}#{quote(path, safe='/-._~')}{attribute}"
+
+
+def is_result(iri: str) -> bool:
+    """Return whether an IRI is that of a task's result, or of data that a client sent to its workers."""
+    return RESULT.search(iri) is not None
 
 
 def without_task(iri: str) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from provio.base.records import plain
 from provio.interceptors.python.events import GATHERED, digest
@@ -22,6 +22,12 @@ from provio.trace.run_facts import Task, Trace
 
 SEALED = frozenset({"dask"})  # kinds of Tasks whose results are followed
 NANOSECONDS = 1_000_000_000
+NUMBERS = frozenset({"int", "float", "bool"})
+# Modules whose objects in arguments are no data: settings, functions, types, names.
+NO_DATA = frozenset(
+    "collections dask datetime decimal distributed enum fsspec functools numpy operator pandas pathlib pyarrow re tlz "
+    "toolz types uuid".split()
+)
 
 
 def is_sealed(task: Task) -> bool:
@@ -39,7 +45,8 @@ class Result:
 
 
 class Submission(NamedTuple):
-    """Where a task's graph was submitted; `by_value`: the graph contained data of that process."""
+    """Where a task's graph was submitted; `by_value`: the graph contained data of that process. Of a call of an actor:
+    the call before it, whose data it has."""
 
     process: Process
     at: int
@@ -50,6 +57,12 @@ def parts(trace: Trace) -> set[str]:
     """Return the processes that are parts of a parallel framework: clients, schedulers, workers, nannies."""
     images = Images(trace)
     return {process.iri for file in trace.events if (process := images.of(file))}
+
+
+def addresses(trace: Trace) -> set[str]:
+    """Return the addresses (host:port) at which schedulers and workers listen."""
+    facts = (fact for file in trace.events for fact in file.facts("worker", "graph"))
+    return {str(fact.facts.get("address") or "").rpartition("//")[2] for fact in facts} - {""}
 
 
 def servers(trace: Trace) -> set[str]:
@@ -81,32 +94,54 @@ def follow(trace: Trace, conclusions: Conclusions) -> None:
     if not trace.events or not sealed:
         return
     results, graphs = _Results(sealed, conclusions), _Graphs(trace)
-    clients = [
-        (file, process) for file in trace.events if file.part == "client" and (process := graphs.images.of(file))
+    moved = [
+        (one, _actor(one, process, conclusions))
+        for file in trace.events
+        if file.part == "client" and (process := graphs.images.of(file))
+        for one in file.events
+        if isinstance(one, Keys)
     ]
-    moved = [(one, _actor(one, process, conclusions)) for file, process in clients for one in file.events]
     for one, actor in moved:
-        if isinstance(one, Keys) and one.role != GATHERED:
+        if one.role != GATHERED:
             results.scattered(one, actor)
+    _follow_graphs(sealed, results, graphs, conclusions)
+    _follow_actors(sealed, results, conclusions)
+    for one, actor in moved:
+        for key in one.keys if one.role == GATHERED else ():
+            results.use(key, actor, int(one.at * NANOSECONDS))
+
+
+def _follow_graphs(tasks: Iterable[Task], results: _Results, graphs: _Graphs, conclusions: Conclusions) -> None:
+    """Record which results each Task depends on, and where it was submitted."""
     by_value = graphs.by_value()
-    for task in sealed:
-        strand, key = conclusions.strands[task.iri].process, task.record.get("name", "")
-        stated = graphs.of(key, task.started)
+    for task in tasks:
+        strand = conclusions.strands[task.iri].process
+        stated = graphs.of(task.record.get("name", ""), task.started)
         for needed in stated.keys if stated else ():
             results.use(digest(needed), strand, task.started)
         if stated and stated.stimulus in graphs.submitted:
             process, at = graphs.submitted[stated.stimulus]
             conclusions.submissions[strand.iri] = Submission(process, at, task.iri in by_value)
-    for one, actor in moved:
-        if isinstance(one, Keys) and one.role == GATHERED:
-            for gathered in one.keys:
-                results.use(gathered, actor, int(one.at * NANOSECONDS))
+    for process, at in graphs.submitted.values():  # what the client reads later is no input of these tasks
+        conclusions.task_starts.setdefault(process.iri, []).append(at)
 
 
-def _actor(event: Any, process: Process, conclusions: Conclusions) -> Process:
+def _follow_actors(tasks: Iterable[Task], results: _Results, conclusions: Conclusions) -> None:
+    """Tie each call of an actor to the call before it: the state of the actor is what the earlier calls left."""
+    latest: dict[str, tuple[Process, int]] = {}
+    for task in sorted(tasks, key=lambda task: task.started):
+        actor, dot, _ = task.record.get("name", "").rpartition(".")
+        strand = conclusions.strands[task.iri].process
+        if not dot or strand.iri in conclusions.submissions or not results.use(digest(actor), strand, task.started):
+            continue
+        if actor in latest:
+            conclusions.submissions[strand.iri] = Submission(*latest[actor], by_value=True)
+        latest[actor] = strand, task.ended or strand.ended
+
+
+def _actor(event: Keys, process: Process, conclusions: Conclusions) -> Process:
     """Return the client's process, or the Task in which it acted."""
-    task = f"{process.iri}t{event.task}" if isinstance(event, Keys) and event.task else ""
-    return conclusions.acting(process, task)
+    return conclusions.acting(process, f"{process.iri}t{event.task}" if event.task else "")
 
 
 class _Results:
@@ -131,15 +166,16 @@ class _Results:
         for number, key in enumerate(event.keys):
             self._add(key, Result(f"{client.iri}scattered/{at}.{number}", client, at))
 
-    def use(self, key: bytes, user: Process, at: int) -> None:
-        """Record that a process used the result of a key at a moment."""
+    def use(self, key: bytes, user: Process, at: int) -> bool:
+        """Record that a process used the result of a key at a moment; return whether there is one."""
         found = self._before(key, user, at)
         if found is None:
-            return
+            return False
         if found.iri not in self.out.results:
             self.out.results[found.iri] = found
             self.out.declared.made.append((found.maker.iri, found.at))
         self.out.inputs[user.iri].append(Input(user, found.iri, at, at))
+        return True
 
     def _before(self, key: bytes, user: Process, at: int) -> Result | None:
         made = self.made.get(key, ())
@@ -214,19 +250,25 @@ def _time_of(stimulus: str) -> int:
 
 
 def _has_data(text: str) -> bool:
-    """Return whether a description of arguments has a value that is described by its type only."""
+    """Return whether a description of arguments has a value that may be data: an array, a collection of numbers, or an
+    object of a class that is not one of `NO_DATA`."""
     try:
-        _, *rest = json.loads(text)
+        _, *waiting = json.loads(text)
     except ValueError:
         return False
-    waiting = list(rest)
     while waiting:
         one = waiting.pop()
         if isinstance(one, list):
             waiting += one
         elif isinstance(one, dict):
             kind = one.get("type")
-            if isinstance(kind, str) and kind not in ("str", "int"):
+            if not isinstance(kind, str):
+                waiting += [] if "task" in one or "function" in one else one.values()
+            elif (
+                one.get("shape")
+                or one.get("of") in NUMBERS
+                or kind == "bytes"
+                or ("." in kind and "shape" not in one and kind.partition(".")[0] not in NO_DATA)
+            ):
                 return True
-            waiting += [] if isinstance(kind, str) else one.values()
     return False

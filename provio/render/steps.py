@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import chain
 from typing import NamedTuple
 
-from provio.ask.document import ACTIVITIES, Lineage, targets
+from provio.ask.document import ACTIVITIES, RESULT, Lineage, targets
 from provio.ask.works import TIES, Work, Works
 from provio.lineage.identity import is_earlier_phase
 
@@ -218,7 +218,11 @@ class Steps:
     def _outputs(self, iri: str) -> Iterator[Step]:
         """Yield the products of an activity: its own (data), of a later phase (carried), of launched ones (control).
 
-        A checkpoint is stated on the line of its file."""
+        A checkpoint is stated on the line of its file, and the result of a task leads to the tasks that used it."""
         ends = self.used(iri).ends
         saved = {one["iri"] for end in ends for one in self.lineage.node[end].get("checkpoints", ())}
-        yield from (Step(made, TIES[tie]) for made, tie in ends.items() if not (self.plain and made in saved))
+        for made, tie in ends.items():
+            if self.plain and self.lineage.node[made]["type"] == RESULT:
+                yield from (step._replace(how=step.how or TIES[tie]) for step in self.next(made))
+            elif not (self.plain and made in saved):
+                yield Step(made, TIES[tie])

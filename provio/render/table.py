@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from provio.ask.document import Lineage, LineageDocument, Node, Note, local_name, only_launched, stale_reason
+from provio.ask.document import Lineage, LineageDocument, Node, Note, local_name, only_kept, only_launched, stale_reason
 from provio.ask.notes import line
 from provio.base.table import align
 from provio.base.text import moment, plural, printable
@@ -25,6 +25,8 @@ def render(document: LineageDocument, *, width: int | None = 80, unicode: bool =
         notes.append(f"{plural(document['hidden'], 'system file')} hidden (--all)")
     if started := only_launched(document):
         notes.append(f"{started} (--via control)")
+    if kept := only_kept(document):
+        notes.append(kept)
     table = align(COLUMNS, rows(document), width=width, unicode=unicode, right={"depth"})
     return table + "".join(printable(note, unicode) + "\n" for note in notes)
 

@@ -26,6 +26,7 @@ from typing import NamedTuple
 from provio.ask import fold
 from provio.ask.document import (
     ACTIVITIES,
+    RESULT,
     Lineage,
     LineageDocument,
     Node,
@@ -33,6 +34,7 @@ from provio.ask.document import (
     Stale,
     named_reason,
     not_stale,
+    only_kept,
     only_launched,
     saved_as,
     stale_reason,
@@ -41,6 +43,7 @@ from provio.ask.notes import is_on_run, newest
 from provio.ask.notes import line as note_line
 from provio.ask.works import Words, Work
 from provio.base.text import duration, fit, moment, plural, shorter_path, size
+from provio.lineage.task_results import SEALED
 from provio.render.steps import Step, Steps
 
 _COLOURS = {"file": "1", "program": "32", "faint": "2", "warning": "33", "bad": "31"}
@@ -111,6 +114,7 @@ class _Tree:
         self.unicode, self.folder, self.fold = unicode, folder, fold
         self.now = datetime.now(UTC).isoformat()
         self.shown = self.steps.shown
+        self.commands: set[str] = set()  # of framework's tasks, that were shown
         self.forward = self.steps.forward
         self.target_set = self.steps.target_set
 
@@ -271,8 +275,12 @@ class _Tree:
             work = self.steps.used(step.iri)
             self.shown.update(work.start)
             words = self._words(work)
-            commands = [line for one in words for line in _command_lines(one.command)]
+            commands = [line for one in words for line in self._command(work, one)]
             return [self._head(step, "", work, words), *commands, *self._notes([step.iri, *work.activities])]
+        if node["type"] == RESULT and not self.forward:
+            start = [iri for work in self.steps.made(step.iri) for iri in work.start]
+            self.shown.update(start)
+            return [self._head(step, ""), *self._notes(start)]
         lines = [self._head(step, ""), *(map(Line, saved_as(node)) if "checkpoints" in node else ())]
         for work in [] if self.forward else self.steps.made(step.iri):
             lines += self._makers([work]) if "files" in node else self._maker(work)
@@ -286,8 +294,16 @@ class _Tree:
             return [self._head(first, "above", work, words)]
         self.shown.update(work.start)
         heads = [self._head(first, "", work, [one]) for one in words]
-        lines = [line for head, one in zip(heads, words, strict=True) for line in (head, *_command_lines(one.command))]
+        lines = [line for head, one in zip(heads, words, strict=True) for line in (head, *self._command(work, one))]
         return [*lines, *self._notes([*work.start, *work.plumbing, *work.activities])]
+
+    def _command(self, work: Work, words: Words) -> list[Line]:
+        """Return the line of a command; that of a framework's tasks, which is the run's, only once."""
+        if all(self.lineage.node[iri].get("kind") in SEALED for iri in work.start):
+            if words.command in self.commands:
+                return []
+            self.commands.add(words.command)
+        return _command_lines(words.command)
 
     def _notes(self, iris: Iterable[str]) -> list[Line]:
         """Return the notes of the nodes of a work."""
@@ -345,10 +361,12 @@ class _Tree:
             codes = [one["exitCode"] for one in acting if one.get("exitCode")]
             ended = f"exit code {codes[0]}" if codes and not where else ""
             program = self.lineage.program(step.iri)
-            if "task" in node and "rule" not in node and program and not where:
+            if "task" in node and "rule" not in node and "command" not in node and program and not where:
                 facts.insert(0, f"of {node.get('notebook', program['label'])}")
             name = ", ".join(one.name for one in words) or node["label"]
             return Line(name, _style(step, "program"), _joined([*facts, *marks, ended]), "bad" if ended else "faint")
+        if node["type"] == RESULT:
+            return Line(node["label"], _style(step, "program"), _joined(["" if where else _timing([node]), *marks]))
         if node["type"] == "Program":
             marks.insert(0, "program")
         elif "path" not in node and node["label"] != node["type"].lower():
@@ -381,6 +399,8 @@ class _Tree:
             yield Line(f"{plural(hidden, 'system file')} hidden (--all)", "faint")
         if started := only_launched(document):
             yield Line(f"{started} (--via control)", "faint")
+        if kept := only_kept(document):
+            yield Line(kept, "faint")
 
 
 def _no_root(document: LineageDocument) -> str:

@@ -7,7 +7,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 from provio.ask import fold as folding
-from provio.ask.document import LONGEST_LINE, PIPES, arguments, command_line, local_name, named_reason
+from provio.ask.document import LONGEST_LINE, PIPES, RESULT, arguments, command_line, local_name, named_reason
 from provio.ask.notes import is_on_run, line, newest
 from provio.ask.started_as import OF_SNAKEMAKE, is_kernel
 from provio.ask.walk import CONFIGURATION
@@ -192,7 +192,13 @@ def _end(process: dict[str, str]) -> str:
 
 
 def _file(node: Node, folder: str | None) -> str:
-    name = shorter_path(node["path"], folder) if "path" in node else f"a {node['label']}"
+    name = (
+        shorter_path(node["path"], folder)
+        if "path" in node
+        else node["label"]
+        if node["type"] == RESULT
+        else f"a {node['label']}"
+    )
     facts = [size(node["size"])] if "size" in node and "path" in node else []
     facts += [f"of {moment(node['modified'])}"] if "modified" in node else []
     return "  ".join([name, ", ".join(facts)]).rstrip()

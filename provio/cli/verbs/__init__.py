@@ -428,7 +428,7 @@ def code_option(verb: Verb) -> Verb:
 
 def walk_options(verb: Verb) -> Verb:
     """Add the options of a walk from files: direction, depth, strength of ties, version, runs."""
-    via = "Follow ties of at least this strength."
+    via = "Follow ties of at least this strength (default: carried, but not what a worker kept from earlier tasks)."
     for option in (
         click.option("--stale", is_flag=True, help="Only files whose inputs have changed since they were made."),
         click.option("--roots", is_flag=True, help="Only files that no recorded program wrote: the primary sources."),
@@ -439,7 +439,7 @@ def walk_options(verb: Verb) -> Verb:
         ),
         click.option("--all", "everything", is_flag=True, help="Show system files, pipes and temporary files too."),
         click.option("--until", multiple=True, metavar="GLOB", help="Show files that match, but do not follow them."),
-        click.option("--via", type=VIA, default="carried", show_default=True, help=via),
+        click.option("--via", type=VIA, help=via),
         click.option("--depth", type=Count(min=1), help="Follow at most this many steps from file to file."),
         click.option("--forward", is_flag=True, help="Show the files made from FILE instead of its sources."),
     ):
