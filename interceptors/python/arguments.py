@@ -6,15 +6,17 @@ a secret is left out.
 
 from __future__ import annotations
 
+import _thread
 import json
 import re
+from collections.abc import Mapping
 
 from .events import key_text, type_name
 from .secret_words import REDACTED, is_secret
 
 TYPE_CHECKING = False  # `typing` is slow to import
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
     from typing import Any
 
 MOST_ARGUMENTS, MOST_ITEMS, DEEPEST = 20, 5, 2
@@ -23,11 +25,17 @@ LARGEST = 1 << 63
 # Texts that may be or contain a secret: words for secrets, addresses with a user, long words of letters and digits.
 SUSPECT = re.compile(r"(?i)pass|secret|token|credential|auth|key\s*[=:]|@|\b(?=\w*\d)(?=\w*[a-z])[\w+-]{20,}")
 ARRAYS = frozenset("numpy pandas torch cupy scipy xarray dask pyarrow tensorflow jax jaxlib".split())
+NOTHING: Mapping[int, Any] = {}
+_local = _thread._local()
 _encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=True, allow_nan=True).encode
 
 
-def describe(function: Any, arguments: Iterable[Any], keywords: Mapping[str, Any]) -> str:
-    """Return `[function, [argument, …], {name: argument, …}]` as JSON, without empty parts at the end."""
+def describe(
+    function: Any, arguments: Iterable[Any], keywords: Mapping[str, Any], results: Mapping[int, Any] = NOTHING
+) -> str:
+    """Return `[function, [argument, …], {name: argument, …}]` as JSON, without empty parts at the end. `results` are
+    the keys of other tasks' results that are among the arguments, by the identity of the objects."""
+    _local.results = results
     found: list[Any] = [function_name(function), [_described(one, 0) for one in tuple(arguments)[:MOST_ARGUMENTS]]]
     if keywords:
         items = list(keywords.items())[:MOST_ARGUMENTS]
@@ -51,6 +59,8 @@ def _named(name: str, value: Any) -> Any:
 
 def _described(value: Any, depth: int) -> Any:
     kind = type(value)
+    if _local.results and id(value) in _local.results:
+        return {"task": key_text(_local.results[id(value)])}
     if value is None or kind is bool or kind is float:
         return value
     if kind is int:
@@ -59,6 +69,10 @@ def _described(value: Any, depth: int) -> Any:
         return value if len(value) <= LONGEST and not SUSPECT.search(value) else {"type": "str", "size": len(value)}
     if kind in (list, tuple, set, frozenset, dict, bytes):
         return _container(value, kind, depth)
+    return _object(value, kind, depth)
+
+
+def _object(value: Any, kind: type, depth: int) -> Any:
     if kind.__module__ == "dask._task_spec" and hasattr(kind, "substitute"):
         return _node(value, depth)
     found: dict[str, Any] = {"type": type_name(kind)}

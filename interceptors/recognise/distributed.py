@@ -228,7 +228,15 @@ class _Running:
         if self.number and file is not None:
             from _provio.python.arguments import describe
 
-            file.arguments(self.number, describe(function, arguments, keywords))
+            file.arguments(self.number, describe(function, arguments, keywords, self.results()))
+
+    def results(self):
+        """Return the keys of the task's dependencies by the identity of their results, which a worker before 2024.12
+        has put in the place of references."""
+        task, data = self.worker.state.tasks.get(self.key), self.worker.data
+        data = getattr(data, "fast", data)
+        keys = [one.key for one in task.dependencies] if task is not None and OLD_VERSION else ()
+        return {id(data[key]): key for key in keys if key in data and type(data[key]) not in (int, str, bool)}
 
     def end(self, message):
         """End the Task with the message that a worker gets from the call; None: an exception ended the call."""
@@ -535,12 +543,14 @@ HOOKS = (
     ("_run_task_async", _coroutine),
     ("_run_actor", _actor),
 )
+OLD_VERSION = []
 OLD = "apply_function"  # in the names of the same functions before 2024.12
 
 
 def _watch_worker(worker, follow):
     follow(worker.Worker, "__init__", around=_after(_worker))
     follow(worker.Worker, "actor_execute", around=_actor_on_loop)
+    OLD_VERSION[:] = [True] * hasattr(worker, OLD)
     found = 0
     for name, around in HOOKS:
         old = OLD + name.removeprefix("_run_task").replace("_run_actor", "_actor")

@@ -79,7 +79,8 @@ class DeclarationGraph:
         for state in self.out.declared.states.values():
             self._state(state)
         for result in self.out.results.values():
-            self.add(result.iri, ("prov:wasGeneratedBy", f"<{self._phase(result.maker, result.at)}>"))
+            made = ("prov:wasGeneratedBy", f"<{self._phase(result.maker, result.at)}>")
+            self.add(result.iri, ("a", f"<{provio('TaskResult')}>"), made)
         for holder, settings in self.trace.declarations.settings.items():
             strand = self.out.strands.get(holder)
             if strand or holder in checkpoints:

@@ -296,8 +296,8 @@ class _Writer:
             ("prov:startedAtTime", turtle.instant(task.started)),
             ("prov:endedAtTime", turtle.instant(max(task.started, strand.ended))),
             *(("prov:used", f"<{version}>") for version in phase.used),
-            ("carriedFrom", f"<{phase.carried_from}>" if phase.carried_from else None),
-            ("launchedBy", f"<{phase.launched_by}>" if phase.launched_by else None),
+            *informed("carriedFrom", phase.carried_from),
+            *informed("launchedBy", phase.launched_by),
         )
 
     def _program(self, process: Process) -> None:

@@ -12,7 +12,6 @@ import dask
 import dask.array
 import dask.bag
 import dask.dataframe
-import pandas
 from dask.distributed import Client, LocalCluster, get_client, secede
 
 
@@ -82,9 +81,7 @@ def oracle(dask_scheduler):
     """The dependencies and transitions as the scheduler states them."""
     return {
         "dependencies": {str(k): sorted(str(d.key) for d in t.dependencies) for k, t in dask_scheduler.tasks.items()},
-        "transitions": [
-            [str(t[0]), t[1], t[2], t[4], t[5]] for t in dask_scheduler.transition_log
-        ],
+        "transitions": [[str(t[0]), t[1], t[2], t[4], t[5]] for t in dask_scheduler.transition_log],
     }
 
 
@@ -120,7 +117,10 @@ def main(client):
     made.append(client.submit(outer, "in-nested.txt", "nested.out"))
     made.append(client.submit(write, "retry.out", client.submit(once, "in-retry.txt", "flag", retries=2)))
     failed = client.submit(fail, "in-failed.txt")
-    here, there = (client.submit(add, read(f"in-{n}.txt"), workers=[w], pure=False) for n, w in zip(("a", "b"), names(client)))
+    here, there = (
+        client.submit(add, read(f"in-{n}.txt"), workers=[w], pure=False)
+        for n, w in zip(("a", "b"), names(client), strict=True)
+    )
     made.append(client.submit(write, "moved.out", here, there))
     for one in made:
         one.result()

@@ -1,0 +1,281 @@
+"""Lineage through tasks of Dask, for each supported version: planted inputs, and Dask's own statements."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT, Project, assert_valid, new_project, provio_command
+from dask_environments import VERSIONS, python_with_dask
+from workers import made_once
+
+from provio.settings.home import Home
+from provio.trace import events
+from provio.trace.events import Dependencies, EventFile, Result, Transfer, Transition
+from provio.trace.read import read_head
+
+pytestmark = pytest.mark.slow
+PROGRAM = ROOT / "tests" / "programs" / "dask_kinds.py"
+PLANTED = ROOT / "tests" / "programs" / "dask_planted.py"
+NAMES = "futures delayed bag1 bag2 array scatter actor coroutine nested retry failed a b".split()
+# The inputs of each product: by data, and carried (the state of an actor).
+INPUTS = {
+    "futures.out": {"in-futures.txt"},
+    "delayed.out": {"in-delayed.txt"},
+    "bag.out": {"in-bag1.txt", "in-bag2.txt"},
+    "array.out": {"in-array.txt"},
+    "frame.out": {"in-frame.csv"},
+    "coroutine.out": {"in-coroutine.txt"},
+    "nested.out": {"in-nested.txt"},
+    "retry.out": {"in-retry.txt"},
+    "actor.out": {"in-actor.txt"},
+}
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A run of all kinds of tasks, recorded and merged."""
+    python = python_with_dask(request.param)
+
+    def record(folder: Path) -> None:
+        project = new_project(folder)
+        for name in NAMES:
+            (project.path / f"in-{name}.txt").write_text("7\n")
+        (project.path / "in-frame.csv").write_text("x,y\n1,2\n3,4\n")
+        project.watch(python, PROGRAM, ".")
+        assert_valid(project.path / ".provio")
+
+    return new_project(made_once(tmp_path_factory, f"dask-{request.param}", record))
+
+
+@pytest.fixture
+def oracle(recorded: Project) -> dict[str, Any]:
+    """What Dask states about the run itself."""
+    return json.loads((recorded.path / "oracle.json").read_text())  # type: ignore[no-any-return]
+
+
+def event_files(project: Project) -> list[EventFile]:
+    """Return the event files of the project's last run, which are not damaged."""
+    folder = max((project.path / ".provio" / "runs").iterdir())
+    damages: list[Any] = []
+    found = events.read(folder, read_head(folder), damages)
+    assert damages == []
+    return found
+
+
+def test_products_have_their_true_inputs(recorded: Project) -> None:
+    """With default options, and no other file; nothing of it is a socket."""
+    for product, inputs in INPUTS.items():
+        document = recorded.lineage(product)
+        found = recorded.files(document)
+        assert found["data"] | found["carried"] == inputs, product
+        kinds = {node["type"] for node in document["nodes"]}
+        assert kinds <= {"FileVersion", "TaskResult", "Task", "Program"}, product
+        assert document["gaps"] == []
+
+
+def test_data_that_a_client_sent(recorded: Project) -> None:
+    """It has the inputs that the client had read before it sent it."""
+    assert "in-scatter.txt" in recorded.files(recorded.lineage("scatter.out"))["data"]
+
+
+def test_a_task_takes_at_most_three_lines(recorded: Project) -> None:
+    for product in INPUTS:
+        tasks = {node.get("task", node["iri"]) for node in recorded.lineage(product)["nodes"] if node["type"] == "Task"}
+        lines = recorded.answer("lineage", product).splitlines()
+        assert len(lines) <= 3 * len(tasks) + 3, product
+        assert not any("socket" in line for line in lines)
+
+
+def test_the_forward_lineage_leads_to_the_products(recorded: Project) -> None:
+    assert "futures.out" in recorded.descendants("in-futures.txt")["data"]
+
+
+def test_dependencies_are_those_of_the_scheduler(recorded: Project, oracle: dict[str, Any]) -> None:
+    stated = oracle["scheduler"]["dependencies"]
+    found: dict[str, set[str]] = {}
+    for file in event_files(recorded):
+        for event in file.events:
+            if isinstance(event, Dependencies):
+                found.setdefault(event.key, set()).update(event.keys)
+    assert stated
+    assert {key: set(keys) for key, keys in stated.items()} == {key: found.get(key, set()) for key in stated}
+
+
+def test_transitions_are_those_of_the_scheduler(recorded: Project, oracle: dict[str, Any]) -> None:
+    """Each with its states, its stimulus and its time."""
+    stated = oracle["scheduler"]["transitions"]
+    (file,) = [one for one in event_files(recorded) if one.part == "scheduler"]
+    found = [one for one in file.events if isinstance(one, Transition)][: len(stated)]
+    assert stated
+    assert [[one.key, one.before, one.after, one.stimulus] for one in found] == [row[:4] for row in stated]
+    assert [one.at for one in found] == pytest.approx([at for *_, at in stated], abs=2e-6, rel=0)
+
+
+def test_transitions_are_those_of_the_workers(recorded: Project, oracle: dict[str, Any]) -> None:
+    stated = {address: [tuple(row[:5]) for row in rows] for address, rows in oracle["stories"].items()}
+    for file in event_files(recorded):
+        if file.part == "worker":
+            rows = stated.pop(file.address)
+            moved = [one for one in file.events if isinstance(one, Transition)][: len(rows)]
+            assert [(one.key, one.before, one.recommended, one.after, one.stimulus) for one in moved] == rows
+    assert stated == {}
+
+
+def test_transfers_are_those_of_the_workers_each_once(recorded: Project, oracle: dict[str, Any]) -> None:
+    stated = Counter(
+        (to, who, start, stop, size, tuple(sorted(keys.items())))
+        for to, rows in oracle["transfers"].items()
+        for who, start, stop, size, keys in rows
+    )
+    found = Counter(
+        (file.address, one.sender, one.start, one.stop, one.size, tuple(sorted(one.keys)))
+        for file in event_files(recorded)
+        for one in file.events
+        if isinstance(one, Transfer)
+    )
+    assert stated
+    assert found == stated
+
+
+def test_a_retried_task_has_two_attempts(recorded: Project) -> None:
+    rows = recorded.rows(
+        'SELECT ?status { ?t provio:name ?name ; provio:status ?status FILTER(STRSTARTS(?name, "once-")) }'
+    )
+    assert sorted(row["status"] for row in rows) == ["error", "ok"]
+
+
+def test_results_and_errors(recorded: Project) -> None:
+    """Their types and sizes, the exception and the traceback of a task that failed."""
+    files = event_files(recorded)
+    results = [one for file in files for one in file.events if isinstance(one, Result)]
+    assert {"int", "str"} <= {one.type for one in results}
+    assert any(one.size > 0 for one in results if one.type == "int")
+    errors = [fact.facts for file in files for fact in file.facts("error")]
+    assert sorted(error["exception"] for error in errors) == [
+        "OSError('the first attempt fails')",
+        "ValueError('cannot use 7')",
+    ]
+    assert all("in once" in error["traceback"] or "in fail" in error["traceback"] for error in errors)
+
+
+def test_workers_threads_and_graphs(recorded: Project, oracle: dict[str, Any]) -> None:
+    files = event_files(recorded)
+    (scheduler,) = [one for one in files if one.part == "scheduler"]
+    (start,) = scheduler.facts("scheduler")
+    assert start.facts["versions"]["dask"] == oracle["version"]
+    assert len({fact.facts["worker"] for fact in scheduler.facts("add-worker")}) == 2
+    assert {fact.facts["client"] for fact in scheduler.facts("graph")} >= {
+        str(fact.facts["id"]) for one in files for fact in one.facts("client") if one.events[1:]
+    }
+    workers = [one for one in files if one.part == "worker"]
+    assert [fact.facts["threads"] for one in workers for fact in one.facts("worker")] == [2, 2]
+
+
+def test_the_record_is_readable_after_the_archive(recorded: Project) -> None:
+    """Event files are archived with their run."""
+    before = [len(file.events) for file in event_files(recorded)]
+    home = Home(recorded.path / ".provio")
+    assert before
+    assert sum(path.suffix == ".events" for path in Path(home.runs).glob("*/*/*")) == len(before)
+
+
+# ---- planted files
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A run of tasks whose files are known, under strace where that is installed."""
+    python = python_with_dask()
+
+    def record(folder: Path) -> None:
+        project = new_project(folder)
+        for name in ("x", "y", "z", "thread-z", "k"):
+            (project.path / f"in-{name}.txt").write_text(f"{name}\n")
+        (project.path / "model.txt").write_text("model\n")
+        strace = (
+            ["strace", "-f", "-qq", "-e", "trace=openat,open", "-o", "strace.log"] if shutil.which("strace") else []
+        )
+        done = subprocess.run(
+            [*strace, *provio_command(), "run", "--quiet", "--", python, PLANTED],
+            cwd=project.path, env=project.env, capture_output=True, text=True, timeout=200, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert_valid(project.path / ".provio")
+
+    return new_project(made_once(tmp_path_factory, "dask-planted", record))
+
+
+def test_two_tasks_at_once_on_one_worker(planted: Project) -> None:
+    assert planted.ancestors("x.out")["data"] == {"in-x.txt"}
+    assert planted.ancestors("y.out")["data"] == {"in-y.txt"}
+    assert planted.ancestors("x.out")["carried"] == set()
+
+
+def test_a_task_that_starts_a_process_and_a_thread(planted: Project) -> None:
+    assert planted.ancestors("child-z.out")["data"] == {"in-z.txt"}
+    found = planted.ancestors("thread-z.out")
+    assert found["data"] == {"in-thread-z.txt"}
+
+
+def test_what_a_plugin_of_the_worker_read_is_counted(planted: Project) -> None:
+    """It is hidden, counted in one line, and shown on request."""
+    assert planted.files(planted.lineage("p.out"))["carried"] == set()
+    assert "may have used what its worker kept from" in planted.answer("lineage", "p.out")
+    assert "model.txt" in planted.files(planted.lineage("p.out", "--via", "carried"))["carried"]
+
+
+def test_a_task_that_was_killed_with_its_worker(planted: Project) -> None:
+    """Both attempts are there, the first one without an end; the product comes from the second one."""
+    task = '?task provio:name "killed-k" ; provio:kind "dask"'
+    rows = planted.rows(f"SELECT ?task ?status {{ {task} OPTIONAL {{ ?task provio:status ?status }} }}")
+    assert len(rows) == 2
+    assert [row.get("status") for row in rows].count("ok") == 1
+    assert planted.ancestors("k.out")["data"] == {"in-k.txt"}
+
+
+def opens_in(log: str) -> Iterator[tuple[str, str, bool]]:
+    """Yield (thread, path, whether it succeeded) of each call that strace shows, also of interrupted lines."""
+    waiting: dict[str, str] = {}
+    for line in log.splitlines():
+        thread, _, call = line.partition(" ")
+        path = re.match(r' *openat\(AT_FDCWD, "([^"]*)"', call)
+        if path:
+            waiting[thread] = path[1]
+        result = re.search(r"= (-?\d+)", call)
+        if result and thread in waiting and "openat" in call:
+            yield thread, waiting.pop(thread), int(result[1]) >= 0
+
+
+def test_files_of_each_task_are_those_of_strace(planted: Project) -> None:
+    """The files of the project that the thread of a task opened between its marks."""
+    log = planted.path / "strace.log"
+    if not log.exists():
+        pytest.skip("strace is not installed (make test installs it where it may)")
+    opened, current = dict[str, set[str]](), dict[str, str]()
+    for thread, path, succeeded in opens_in(log.read_text(errors="replace")):
+        mark = re.fullmatch(r"/(BEGIN|END)/(.*)", path)
+        if mark:
+            current[thread] = mark[2] if mark[1] == "BEGIN" else ""
+            opened.setdefault(mark[2], set())
+        elif current.get(thread) and succeeded and not path.startswith("/"):
+            opened[current[thread]].add(path)
+    rows = json.loads(planted.answer("query", "tasks", "--as", "json"))["results"]["bindings"]
+    recorded: dict[str, set[str]] = {name: set() for name in opened}
+    for row in rows:
+        task, path = row["task"]["value"], os.path.relpath(row["path"]["value"], planted.path)
+        if task in recorded and not path.startswith(("..", "child", "thread", "in-thread")):
+            recorded[task].add(path)
+    assert opened.pop("starter-z") == set()
+    assert recorded.pop("starter-z") == set()
+    assert {name: files - {f"here-{name[-1]}"} for name, files in opened.items()} == {
+        name: files - {f"here-{name[-1]}"} for name, files in recorded.items()
+    }
