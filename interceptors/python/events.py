@@ -44,6 +44,7 @@ KEYS_ROW = Struct("<BBIdH")  # role, Task, time, number of digests of keys that 
 OBJECT_ROW = Struct("<BH")  # bytes of the JSON text that follows
 PAIR, NUMBER = Struct("<Iq"), Struct("<I")
 NO_TEXT = (1 << 32) - 1
+OF_LOGS = frozenset({"line", "error"})  # rare events with texts of logs
 GATHERED, SCATTERED = 1, 2  # roles of keys
 
 
@@ -64,7 +65,8 @@ class _Lock:
 class EventFile:
     """The event file of a process; all functions may be called by several threads at once."""
 
-    def __init__(self, folder: bytes) -> None:
+    def __init__(self, folder: bytes, off: frozenset[str] = frozenset()) -> None:
+        self.off = off  # classes that are not recorded (the setting `record`)
         self.folder, self.silent, self.pid = folder, False, os.getpid()
         self.path, self.size, self.next = b"", 0, FIRST_CHUNK
         self.chunk: Chunk | None = None
@@ -124,6 +126,8 @@ class EventFile:
 
     def arguments(self, task: int, text: str) -> None:
         """Add the description of a task's arguments, as JSON."""
+        if "argument" in self.off:
+            return
         data = text.encode("utf-8", "backslashreplace")[:LONGEST_TEXT]
         with self.lock:
             self._add(ARGUMENTS_ROW.pack(ARGUMENTS, task, len(data)) + data)
@@ -147,6 +151,8 @@ class EventFile:
 
     def object(self, what: str, **facts: Any) -> None:
         """Add a rare event: its name and facts, as JSON. A text longer than LONGEST_TEXT is cut."""
+        if what in OF_LOGS and "line" in self.off:
+            return
         facts = {"what": what, "at": time(), **facts}
         data = json.dumps(facts, default=type_name).encode()
         if len(data) > LONGEST_TEXT:
@@ -303,7 +309,7 @@ def begin() -> EventFile | None:
     """Return a new event file, for one part of a framework in this process; None if nothing records the process."""
     try:
         settings = environment.trace_settings(dict(os.environ))
-        return EventFile(settings.folder) if settings else None
+        return EventFile(settings.folder, settings.off) if settings and "task" not in settings.off else None
     except Exception as error:
         reraise_from_program(error)
         return None

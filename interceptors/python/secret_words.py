@@ -90,6 +90,25 @@ def without_passwords(text: str) -> str:
     return re.sub(URL, _without_password, text)
 
 
+# In a text: the value after a word for a secret, and tokens by their forms.
+ASSIGNED = (
+    r"(?i)([\w.-]{0,64}(?:passw|passphrase|secret|token|credential|auth|api[_-]?key)[\w.-]{0,64}[\"']?\s?[=:]\s?[\"']?)"
+    r"([^\s\"',;)}\]]{1,4096})"
+)
+TOKENS = (
+    r"\b(?:gh[pousr]_|github_pat_|glpat-|AKIA|ASIA|xox[abp]-|xapp-|sk-|sk_live_|hf_|AIza|ya29\.|GOCSPX-|pypi-|npm_|dapi|"
+    r"hvs\.|eyJ)[\w.-]{8,4096}|\bBearer\s[^\s\"']{1,4096}"
+)
+
+
+def masked(text: str) -> str:
+    """Return a text of a log without the secrets in it: passwords of addresses, values after words such as `token=`,
+    and tokens that have a known form."""
+    import re
+
+    return re.sub(TOKENS, REDACTED, re.sub(ASSIGNED, rf"\g<1>{REDACTED}", without_passwords(text)))
+
+
 def _without_password(match: re.Match[str]) -> str:
     user = match[2] + ":" if match[3] else ""
     web = match.string.endswith(("http:", "https:"), 0, match.start())

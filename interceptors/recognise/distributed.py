@@ -252,7 +252,9 @@ class _Running:
         attempt = getattr(task, "run_id", -1)
         if failed:
             facts = message if type(message) is dict else {}
-            texts = {name: str(facts.get(f"{name}_text", ""))[:1500] for name in ("exception", "traceback")}
+            from _provio.python.secret_words import masked
+
+            texts = {name: masked(str(facts.get(f"{name}_text", ""))[:1500]) for name in ("exception", "traceback")}
             file.object("error", task=self.number, attempt=attempt, **texts)
         else:
             file.result(self.number, attempt, message.get("nbytes", -1), message.get("type") or type(None))
@@ -499,9 +501,9 @@ def _watch_process(file):
                     return
                 lines[0] += 1
                 if lines[0] <= MOST_LINES:
-                    from _provio.python.secret_words import without_passwords
+                    from _provio.python.secret_words import masked
 
-                    text = without_passwords(record.getMessage()[:2000])
+                    text = masked(record.getMessage()[:2000])
                     what = "stall" if stalled else "line"
                     file.object(what, level=record.levelname, logger=record.name, text=text)
                 elif lines[0] == MOST_LINES + 1:

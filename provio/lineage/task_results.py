@@ -22,6 +22,8 @@ from provio.trace.run_facts import Task, Trace
 
 SEALED = frozenset({"dask"})  # kinds of Tasks whose results are followed
 NANOSECONDS = 1_000_000_000
+UNKNOWN_GRAPH = "its scheduler was not recorded: which results of other tasks its tasks used is not known"
+UNKNOWN_MAKERS = "received results of tasks that were not recorded: their inputs are not known"
 NUMBERS = frozenset({"int", "float", "bool"})
 # Modules whose objects in arguments are no data: settings, functions, types, names.
 NO_DATA = frozenset(
@@ -90,9 +92,9 @@ class Images:
 
 def follow(trace: Trace, conclusions: Conclusions) -> None:
     """Record which Tasks and clients used which results, and where each Task was submitted."""
-    sealed = [task for task in trace.tasks.values() if is_sealed(task) and task.iri in conclusions.strands]
-    if not trace.events or not sealed:
+    if not trace.events:
         return
+    sealed = [task for task in trace.tasks.values() if is_sealed(task) and task.iri in conclusions.strands]
     results, graphs = _Results(sealed, conclusions), _Graphs(trace)
     moved = [
         (one, _actor(one, process, conclusions))
@@ -106,9 +108,15 @@ def follow(trace: Trace, conclusions: Conclusions) -> None:
             results.scattered(one, actor)
     _follow_graphs(sealed, results, graphs, conclusions)
     _follow_actors(sealed, results, conclusions)
+    unknown = set()
     for one, actor in moved:
         for key in one.keys if one.role == GATHERED else ():
-            results.use(key, actor, int(one.at * NANOSECONDS))
+            if not results.use(key, actor, int(one.at * NANOSECONDS)):
+                unknown.add(actor.iri)
+    conclusions.gaps += [(f"{iri}results", iri, UNKNOWN_MAKERS) for iri in sorted(unknown)]
+    if not any(file.part == "scheduler" for file in trace.events):
+        workers = sorted({task.process.iri for task in sealed})
+        conclusions.gaps += [(f"{iri}dependencies", iri, UNKNOWN_GRAPH) for iri in workers]
 
 
 def _follow_graphs(tasks: Iterable[Task], results: _Results, graphs: _Graphs, conclusions: Conclusions) -> None:
