@@ -2,7 +2,7 @@
 
 Scheduler and workers append each transition and transfer to a log in memory, a deque. `Log` is such a deque that also
 adds the entry to the process's event file (`python/events.py`). This holds for all versions since 2024, and it states
-exactly what Dask states itself.
+exactly the statements of Dask.
 """
 
 import gc
@@ -475,11 +475,11 @@ def _moved(role):
 
 # ---- log lines, stalls and garbage collections of a process
 
-_watched = []  # event files of this process, for what concerns it as a whole
+_watched = []  # event files of this process, for events of the process as a whole
 
 
 def _files():
-    """Return the event file for what concerns the process: one of those of its parts."""
+    """Return the event file for events of the process as a whole: one of those of its parts."""
     return _watched[:1]
 
 

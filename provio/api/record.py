@@ -178,7 +178,7 @@ class Store:
 
         The result is a `networkx.DiGraph` of IRIs; see `provio.api.lineage.Lineage`. The options are those of `provio
         lineage`: at most `depth` steps, only ties at least as strong as `via` (without a value carried ties, but not
-        what a framework's worker kept from earlier tasks), with `everything` also system files,
+        data that a framework's worker kept from earlier tasks), with `everything` also system files,
         with `code` also programs. A relative path is relative to the current folder. Raises NothingKnown if nothing
         is recorded of the file, BadQuery for an invalid option value.
         """

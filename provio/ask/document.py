@@ -181,7 +181,7 @@ class LineageDocument(TypedDict):
     `runs`: the command line of each run, encoded like `argv`; JSON does not contain it.
     Only pages contain `runNames` and `previews` (both by IRI), `stale` of a node (the reason), `changed` of inputs that
     are no targets, the `settings` of a configuration, and `unmarked` (why no file is marked as stale).
-    `kept`: what the workers of a framework may have kept for the tasks of the answer.
+    `kept`: the workers of a framework that may have kept data for the tasks of the answer.
     `code`: there are no roots, but there are with `--code`. `limits`: why something may be stale, or there may be a
     root, that was not found. `notes`: the notes of users about the nodes and their runs, if there are any.
     """
@@ -346,7 +346,7 @@ def only_kept(document: LineageDocument) -> str:
     workers = "its worker" if len(kept) == 1 else f"{len(kept)} workers"
     sources = [plural(tasks, "earlier task")] if tasks else []
     sources += ["their own reads" if len(kept) > 1 else "its own reads"] if any(one["own"] for one in kept) else []
-    return f"may have used what {workers} kept from {' and '.join(sources)} (--via carried)"
+    return f"may have used data that {workers} kept from {' and '.join(sources)} (--via carried)"
 
 
 def only_launched(document: LineageDocument) -> str:

@@ -1,4 +1,4 @@
-"""What the worker of a framework's task may have kept in its memory from earlier tasks, such as a cache or a model.
+"""Data that the worker of a framework's task may have kept in its memory from earlier tasks: a cache, a model.
 
 In: the activities of an answer. Out: how many earlier tasks of the same workers read files, and, for `--via carried`,
 the edges to them. The graph does not state these ties: they follow from the order of the tasks of each worker.
@@ -54,7 +54,7 @@ def kept(reader: Reader, walk: Walk) -> list[Kept]:
 
 
 def tie(reader: Reader, walk: Walk) -> set[str]:
-    """Add the edges from the last task of each worker in a walk to what the worker did before; return its phases."""
+    """Add the edges from the last task of each worker in a walk to the earlier activities of the worker; return their phases."""
     tasks, new = _sealed(walk), set[str]()
     for process, earlier in _earlier(reader, tasks).items() if tasks else ():
         for task, start in tasks[process]:

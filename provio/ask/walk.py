@@ -217,7 +217,7 @@ def follow(
     `depth` limits the steps from file to file; plumbing (a pipe, byte code) and its other end are in one step. `ends`
     returns those of the newly found entities beyond which the walk does not go. `code` also follows the programs that
     processes ran. `ways_of` determines the steps from entities; the default follows files. `everything` also goes
-    beyond the replies of the system's programs, `kept` to what workers may have kept from earlier tasks.
+    beyond the replies of the system's programs, `kept` to data that workers may have kept.
     """
     # Activities may have very many inputs: they are read with the activity only if all are needed.
     walk = Walk(list(starts), forward, known=Nodes(reader, () if ways_of else (USED,)))

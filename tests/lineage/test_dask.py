@@ -58,7 +58,7 @@ def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 @pytest.fixture
 def oracle(recorded: Project) -> dict[str, Any]:
-    """What Dask states about the run itself."""
+    """The statements of Dask about the run."""
     return json.loads((recorded.path / "oracle.json").read_text())  # type: ignore[no-any-return]
 
 
@@ -229,7 +229,7 @@ def test_a_task_that_starts_a_process_and_a_thread(planted: Project) -> None:
 def test_what_a_plugin_of_the_worker_read_is_counted(planted: Project) -> None:
     """It is hidden, counted in one line, and shown on request."""
     assert planted.files(planted.lineage("p.out"))["carried"] == set()
-    assert "may have used what its worker kept from" in planted.answer("lineage", "p.out")
+    assert "may have used data that its worker kept from" in planted.answer("lineage", "p.out")
     assert "model.txt" in planted.files(planted.lineage("p.out", "--via", "carried"))["carried"]
 
 

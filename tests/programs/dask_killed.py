@@ -1,4 +1,4 @@
-"""A cluster of Dask of which one part is killed while tasks run; each task that began is in begun.log.
+"""A cluster of Dask of which one part is killed while tasks run; each started task is in started.log.
 
 Usage: dask_killed.py worker|nanny|scheduler SECONDS
 """
@@ -14,7 +14,7 @@ from dask.distributed import Client
 
 
 def begin(number):
-    with open("begun.log", "a") as file:
+    with open("started.log", "a") as file:
         file.write(f"task-{number} {os.getpid()}\n")
     time.sleep(0.005)
     return number

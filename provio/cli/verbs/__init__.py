@@ -428,7 +428,9 @@ def code_option(verb: Verb) -> Verb:
 
 def walk_options(verb: Verb) -> Verb:
     """Add the options of a walk from files: direction, depth, strength of ties, version, runs."""
-    via = "Follow ties of at least this strength (default: carried, but not what a worker kept from earlier tasks)."
+    via = (
+        "Follow ties of at least this strength (default: carried, but not data that a worker kept from earlier tasks)."
+    )
     for option in (
         click.option("--stale", is_flag=True, help="Only files whose inputs have changed since they were made."),
         click.option("--roots", is_flag=True, help="Only files that no recorded program wrote: the primary sources."),
