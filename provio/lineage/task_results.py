@@ -1,7 +1,7 @@
 """Follow the results of a framework's tasks: from the task that made a result to the tasks and clients that used it.
 
 In: the graphs that the scheduler stated and the Tasks that workers ran. A task of a framework is sealed: its inputs are
-the results that it depends on and the data that it used itself; what its worker kept in memory from earlier tasks is no
+the results that it depends on and the data that it used itself; data that its worker kept from earlier tasks are no
 input (`provio lineage --via carried` shows it). A key may be run several times (retries, lost workers): a task uses the
 latest result that its own process made, else the latest of all, before it started.
 """
@@ -130,12 +130,12 @@ def _follow_graphs(tasks: Iterable[Task], results: _Results, graphs: _Graphs, co
         if stated and stated.stimulus in graphs.submitted:
             process, at = graphs.submitted[stated.stimulus]
             conclusions.submissions[strand.iri] = Submission(process, at, task.iri in by_value)
-    for process, at in graphs.submitted.values():  # what the client reads later is no input of these tasks
+    for process, at in graphs.submitted.values():  # later inputs of the client are no inputs of these tasks
         conclusions.task_starts.setdefault(process.iri, []).append(at)
 
 
 def _follow_actors(tasks: Iterable[Task], results: _Results, conclusions: Conclusions) -> None:
-    """Tie each call of an actor to the call before it: the state of the actor is what the earlier calls left."""
+    """Tie each call of an actor to the call before it: the earlier calls left the state of the actor."""
     latest: dict[str, tuple[Process, int]] = {}
     for task in sorted(tasks, key=lambda task: task.started):
         actor, dot, _ = task.record.get("name", "").rpartition(".")
@@ -230,7 +230,7 @@ class _Graphs:
                 known.append((_time_of(event.stimulus), event))
 
     def of(self, key: str, moment: int) -> Dependencies | None:
-        """Return what the scheduler stated about a key, the latest before a moment (ns since 1970)."""
+        """Return the statement of the scheduler about a key, the latest before a moment (ns since 1970)."""
         known = self.stated.get(key, ())
         return next((one for at, one in reversed(known) if at <= moment), known[0][1] if known else None)
 
