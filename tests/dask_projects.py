@@ -73,4 +73,4 @@ def recorded(version: str, factory: pytest.TempPathFactory) -> Project:
         project.watch(str(interpreter), "main.py")
         project.provio("merge")
 
-    return new_project(made_once(factory, f"dask-{version}", record))
+    return new_project(made_once(factory, f"tasks-of-dask-{version}", record))

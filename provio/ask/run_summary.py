@@ -55,7 +55,10 @@ MOVED = (
     "?v prov:specializationOf ?f .",
     "?f provio:path ?path .",
 )
-TITLES = {"configuration": "config", "checkpoint": "saved", "concluded": "merge"}  # of the column's width
+TITLES = {  # of the column's width
+    "configuration": "config", "checkpoint": "saved", "concluded": "merge", "dependency": "needs",
+    "dependent": "used by", "transfer": "sent to", "arguments": "called", "exception": "error", "traceback": "",
+}  # fmt: skip
 
 
 def facts(reader: Reader, run: str) -> list[tuple[str, str, int | None]]:

@@ -3,7 +3,7 @@ of each Task, and the transfers between workers."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 
 from provio.base import turtle
 from provio.base.records import pattern
@@ -11,7 +11,7 @@ from provio.base.vocab import RUN_BASE
 from provio.lineage.task_results import SEALED
 from provio.settings.home import Home
 from provio.trace import events, read, run_source
-from provio.trace.events import EventFile, Fact, Result, Transfer
+from provio.trace.events import Event, EventFile, Fact, Result, Transfer
 
 TASK = pattern(r"(?P<run>[^/]+)/(?P<host>[^/]+)/(?P<pid>[0-9]+)\.(?P<tick>[0-9]+)\.[0-9]+/t(?P<number>[0-9]+)/")
 LISTED = frozenset({Fact, Result, Transfer})  # the events that a list of Tasks needs
@@ -20,11 +20,15 @@ Place = tuple[str, int, int]  # host, pid and start tick of a process
 
 
 def files_of(
-    home: Home, run: str, wanted: Container[type] = LISTED, parts: Container[str] = events.PARTS
+    home: Home,
+    run: str,
+    wanted: Container[type] = events.ALL,
+    parts: Container[str] = events.PARTS,
+    keep: Callable[[Event], bool] = lambda _: True,
 ) -> list[EventFile]:
     """Return the event files of a run, as `events.read` does; none if the files of the run were removed."""
     folder = home.runs / run
-    return events.read(folder, read.read_head(folder), [], wanted, parts) if run_source.exists(folder) else []
+    return events.read(folder, read.read_head(folder), [], wanted, parts, keep) if run_source.exists(folder) else []
 
 
 def of_run(home: Home, run: str, whole: bool) -> TaskEvents:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from provio.ask import notes, run_summary
+from provio.base.errors import NothingKnown
 from provio.base.text import duration, moment, printable
 from provio.base.turtle import literal
 from provio.base.vocab import RUN_BASE
+from provio.lineage.task_results import SEALED
 from provio.store import Reader
 
-FACTS = """SELECT ?label ?status ?start ?end ?source ?program { <%s> a provio:Task ; rdfs:label ?label .
-    OPTIONAL { <%s> provio:status ?status } OPTIONAL { <%s> prov:startedAtTime ?start }
+FACTS = """SELECT ?label ?name ?kind ?status ?start ?end ?source ?program { <%s> a provio:Task ; provio:name ?name .
+    OPTIONAL { <%s> rdfs:label ?label } OPTIONAL { <%s> provio:kind ?kind } OPTIONAL { <%s> provio:status ?status }
+    OPTIONAL { <%s> prov:startedAtTime ?start }
     OPTIONAL { <%s> prov:endedAtTime ?end } OPTIONAL { <%s> provio:sourceText ?source }
     OPTIONAL { <%s> prov:wasAssociatedWith ?p . ?p a provio:Program ; provio:path ?program } }"""
 SETTINGS = """SELECT DISTINCT ?name ?value { <%s> provio:hadSetting ?s . ?s provio:name ?name ; provio:value ?value }
@@ -19,7 +22,12 @@ FILES = """SELECT ?did ?path (SUM(?moved) AS ?bytes) { ?io provio:partOf+ <%s> ;
     ?version provio:wasReadBy|provio:wasWrittenBy ?io ; prov:specializationOf ?file . ?file provio:path ?path .
     FILTER NOT EXISTS { ?user provio:usedAsNoise ?version ; provio:partOf <%s> }
     OPTIONAL { ?io provio:bytes ?size } BIND(COALESCE(?size, 0) AS ?moved) } GROUP BY ?did ?path ORDER BY ?path"""
+STARTING = """SELECT DISTINCT ?name { ?t a provio:Task ; provio:name ?name . FILTER(STRSTARTS(?name, %s)) } LIMIT 3"""
 SHOWN = ("setting", "source", "configuration", "metric", "checkpoint", "wrote", "read")
+HISTORY = (  # of a task of Dask
+    "prefix", "graph", "dependency", "dependent", "attempt", "state", "result", "transfer", "arguments", "exception",
+    "traceback", "io",
+)  # fmt: skip
 
 
 def named(reader: Reader, name: str) -> list[str]:
@@ -35,15 +43,26 @@ def named(reader: Reader, name: str) -> list[str]:
     return [row["t"] for row in reader.rows(query)]
 
 
+def starting(reader: Reader, text: str) -> list[str]:
+    """Return the Tasks of the one name that starts with a text, oldest first; none if no name does. Raises
+    NothingKnown if several do."""
+    names = [row["name"] for row in reader.rows(STARTING % literal(text))]
+    if len(names) > 1:
+        some = ", ".join(f"{name[:40]!r}" for name in names[:2])
+        raise NothingKnown(f"several tasks start with {text!r}: give more of the name ({some} …)")
+    return named(reader, names[0]) if names else []
+
+
 def facts(reader: Reader, task: str) -> list[tuple[str, str, int | None]]:
     """Return the facts of a Task by the columns of the table `show`: its name, program, times, declarations, and the
     files that it wrote and read, with the number of bytes."""
-    row = next(iter(reader.rows(FACTS % ((task,) * 6))))
+    row = next(iter(reader.rows(FACTS % ((task,) * 8))))
+    followed = row.get("kind") in SEALED  # of these, the graph omits the status of a successful one
     known = {
-        "task": row["label"],
+        "task": row.get("label", row["name"]),
         "program": row.get("program"),
         "run": task.removeprefix(RUN_BASE).partition("/")[0],
-        "status": row.get("status", "not ended"),
+        "status": row.get("status", "ok" if followed else "not ended"),
         "start": row.get("start"),
         "end": row.get("end"),
     }
@@ -53,7 +72,12 @@ def facts(reader: Reader, task: str) -> list[tuple[str, str, int | None]]:
     found += [("source", line, None) for line in row.get("source", "").rstrip().splitlines()]
     found += [(what, text, None) for what, text in run_summary.declaration_rows(reader, task)]
     moved = [(one["did"], one["path"], int(one["bytes"])) for one in reader.rows(FILES % (task, task))]
-    return found + sorted(moved, key=lambda one: one[0] == "read")
+    found += sorted(moved, key=lambda one: one[0] == "read")
+    if followed:
+        from provio.ask import task_provenance
+
+        found += task_provenance.facts(reader, task, row["name"])
+    return found
 
 
 def show(
@@ -69,4 +93,6 @@ def show(
         lines.append(f"when     {moment(stated['start'])}{took}, {stated['status']}")
     lines.append(f"run      {stated['run']}")
     lines += notes.lines((value for what, value, _ in rows if what == "note"), width, unicode)
-    return "".join(printable(line, unicode) + "\n" for line in [*lines, *run_summary.listed(rows, SHOWN, fold)])
+    return "".join(
+        printable(line, unicode) + "\n" for line in [*lines, *run_summary.listed(rows, (*SHOWN, *HISTORY), fold)]
+    )

@@ -44,8 +44,15 @@ def named(reader: Store, name: str, kind: Kind | None = None) -> Thing:
     if not inside and kind != "file" and (found := tasks.named(reader, name)):
         return Thing(task=found[-1], same=len(found))
     if kind == "task":
-        raise NothingKnown(f"no task {name!r} is recorded: provio query tasks lists them")
-    return Thing(file=_file(reader, name, only=kind == "file"))
+        if found := tasks.starting(reader, name):
+            return Thing(task=found[-1], same=len(found))
+        raise NothingKnown(f"no task {name!r} is recorded: provio tasks lists them")
+    try:
+        return Thing(file=_file(reader, name, only=kind == "file"))
+    except NothingKnown:
+        if kind == "file" or inside or os.path.lexists(name) or not (found := tasks.starting(reader, name)):
+            raise
+        return Thing(task=found[-1], same=len(found))
 
 
 def _file(reader: Store, name: str, only: bool) -> Target:

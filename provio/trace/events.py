@@ -7,7 +7,7 @@ since 1970, as the framework states them. A damaged file ends where it is damage
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from pathlib import Path
 from struct import error, unpack_from
 from typing import Any, NamedTuple
@@ -120,10 +120,11 @@ def read(
     damages: list[Damage],
     wanted: Container[type] = ALL,
     parts: Container[str] = PARTS,
+    keep: Callable[[Event], bool] = lambda _: True,
 ) -> list[EventFile]:
-    """Return the event files of a run, with the events of the wanted classes; of the files of other `parts` than the
-    given ones only the start, up to the event that states the part."""
-    found = (of_file(file, damages, wanted, parts=parts) for file in run_source.of(folder).events(record))
+    """Return the event files of a run, with the events of the wanted classes that `keep` accepts; of the files of other
+    `parts` than the given ones only the start, up to the event that states the part."""
+    found = (of_file(file, damages, wanted, parts=parts, keep=keep) for file in run_source.of(folder).events(record))
     return [file for file in found if file]
 
 
@@ -133,6 +134,7 @@ def of_file(
     wanted: Container[type] = ALL,
     digests: Digests | None = None,
     parts: Container[str] = PARTS,
+    keep: Callable[[Event], bool] = lambda _: True,
 ) -> EventFile | None:
     """Return the content of an event file, and add it to `digests`; None if its name is not that of one."""
     name = NAME.fullmatch(file.name)
@@ -145,7 +147,7 @@ def of_file(
             digests.add((file.host, file.name), data)
         if not data.startswith(rows.MAGIC):
             raise ValueError("is no event file")
-        for event in _events(data, wanted):
+        for event in filter(keep, _events(data, wanted)):
             found.events.append(event)
             if type(event) is Fact and event.what in PARTS and event.what not in parts:
                 break

@@ -98,7 +98,7 @@ def test_an_unknown_thing_has_a_suggestion(trained: Project) -> None:
         (["trainin"], "no run, task or file 'trainin' is recorded: did you mean 'training'?"),
         (["nothing"], "no run, task or file 'nothing' is recorded: provio runs lists the runs"),
         (["--run", "weights1"], "no run 'weights1' is recorded: "),
-        (["--task", "weights1"], "no task 'weights1' is recorded: provio query tasks lists them"),
+        (["--task", "weights1"], "no task 'weights1' is recorded: provio tasks lists them"),
         (["--file", "training"], "nothing is recorded of "),
     ):
         told = trained.provio("show", *words, code=3).stderr

@@ -112,7 +112,7 @@ with provio.activity("outer"):
 
 
 def test_a_record_without_tasks(project: Project) -> None:
-    """Its error names what would be a task."""
+    """Its error names the sources of tasks."""
     project.run("true")
     assert "no run with tasks is recorded: tasks of Dask" in project.provio("tasks", code=3).stderr
 
