@@ -126,7 +126,7 @@ TABLES = {
     "show": _table("""
         what text kind of fact: of a run `run` … `note`, `gap`, `concluded` (by merge), `failed` (a program), `wrote` …
         value text the fact: a command line, the path of a file, a declaration; of a Task also lines of its source
-        number integer the process's pid; the number of bytes read or written
+        number integer the process's pid; the number of bytes read, written or transferred, or of a result
     """),
     "lineage": _table(
         """

@@ -1,4 +1,4 @@
-"""`provio show TASK` of a task of Dask: graph, relatives, attempts, states, result, receivers, arguments, error, I/O."""
+"""`provio show TASK` of a task of Dask: graph, relatives, attempts, states, result, transfers, arguments, I/O."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def shown(project: Project, name: str, *options: str) -> dict[str, list[str]]:
 
 
 def test_a_task_that_reads_a_file(dask: Project) -> None:
-    """Its graph is the first of five, it has a dependent, a result, and an I/O record without offsets."""
+    """Its graph is the first of the run, it has a dependent, a result, and an I/O record without offsets."""
     found = shown(dask, LOADED)
     assert (found["task"], found["status"], found["prefix"]) == ([LOADED], ["ok"], ["load"])
     assert re.fullmatch(r"1 of 6, update-graph-[\d.]+, Client-[-\w]+", found["graph"][0])

@@ -25,15 +25,17 @@ from provio.cli.verbs import TEXT_FORMS, Form, OutputFile, fold_option, stoppabl
 @stoppable
 def command(what: str, kind: things.Kind | None, form: str, run: str | None, output: str | None, fold: bool) -> int:
     """Show one thing: a run (its programs, the files that it read and wrote), a task, a file (as provio why), or a
-    dataset, attribute or group inside a file.
+    dataset, attribute or group inside a file. A task of Dask is shown with its graph, the tasks before and after it,
+    attempts, states, result, transfers, arguments, error and I/O.
 
     It is looked up in this order: the id of a run or the start of one, `last` or `last~1` (the run before), the name of
-    a run, the name of a task, a file. --run, --task and --file select one of them.
+    a run, the name of a task, a file, the start of the name of a task. --run, --task and --file select one of them.
 
     \b
     Example: provio show last
              provio show results/fig3.h5
              provio show xcorr.h5#/stack
+             provio show "('load-7', 0)"
              provio show params.yaml --content last~1 -o old.yaml
     """
     if run is not None and form != "text":
