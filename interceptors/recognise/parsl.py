@@ -18,7 +18,7 @@ def _unpacked(message):
     return _as_app(function), arguments, keywords
 
 
-def _submitted(executor, function, *arguments, **keywords):
+def _submitted(executor, function, /, *arguments, **keywords):
     """Return the arguments of `ThreadPoolExecutor.submit`."""
     return (executor, _as_app(function), *arguments), keywords
 
