@@ -10,7 +10,6 @@ import sys
 from collections import deque
 from time import time
 
-KIND = b"dask"
 MOST_LINES = 10_000  # log lines of a process; the others are counted
 LONGEST_PAUSE = 0.01  # s; a longer garbage collection is an event
 STALLED = "Event loop was unresponsive"
@@ -112,7 +111,25 @@ def _scheduler(scheduler):
         versions = {"dask": dask.__version__, "distributed": distributed.__version__}
         versions["python"] = sys.version.split()[0]
         file.object("scheduler", id=str(scheduler.id), versions=versions)
+        _configuration(file, dask.config.config)
         _watch_process(file)
+
+
+def _configuration(file, values):
+    """Add the configuration of Dask as it is resolved: dotted names and short values, without secrets."""
+    from _provio.python.secret_words import REDACTED, hides, masked
+
+    def items(value, name):
+        if isinstance(value, dict):
+            for key, one in value.items():
+                yield from items(one, f"{name}.{key}" if name else str(key))
+        else:
+            text = value if type(value) in (int, float, bool) or value is None else masked(str(value)[:200])
+            yield name, REDACTED if hides(name, str(value)) else text
+
+    found = sorted(items(values, ""))
+    for first in range(0, len(found), 20):
+        file.object("configuration", values=dict(found[first : first + 20]))
 
 
 STATED = ("worker", "name", "client", "reason", "status", "prev-status", "nanny", "expected", "stimulus_id")
@@ -203,217 +220,6 @@ def _worker(worker):
     _watch_process(file)
 
 
-def _file_of_worker(worker):
-    return None if worker is None else _file_of(worker.state.log)
-
-
-class _Running:
-    """A Task from the start of a worker's call to its end."""
-
-    def __init__(self, declare, key, worker=None):
-        from _provio.python import tasks
-        from _provio.python.propagation import propagate_loaded
-
-        propagate_loaded()
-        self.tasks, self.found = tasks, declare.recorder.recorder()
-        self.key, self.worker, self.number = key, worker, 0
-        if self.found is not None:
-            self.before = self.found.task_now()
-            self.number = self.found.task_in(declare.encode(_events().key_text(key)), KIND)
-        if self.number:
-            self.scope = tasks.SCOPE.set(self.number)
-
-    def arguments(self, function, arguments, keywords):
-        file = _file_of_worker(self.worker)
-        if self.number and file is not None:
-            from _provio.python.arguments import describe
-
-            file.arguments(self.number, describe(function, arguments, keywords, self.results()))
-
-    def results(self):
-        """Return the keys of the task's dependencies by the identity of their results, which a worker before 2024.12
-        has put in the place of references."""
-        task, data = self.worker.state.tasks.get(self.key), self.worker.data
-        data = getattr(data, "fast", data)
-        keys = [one.key for one in task.dependencies] if task is not None and OLD_VERSION else ()
-        return {id(data[key]): key for key in keys if key in data and type(data[key]) not in (int, str, bool)}
-
-    def end(self, message):
-        """End the Task with the message that a worker gets from the call; None: an exception ended the call."""
-        if not self.number:
-            return
-        failed = type(message) is not dict or message.get("op") == "task-erred"
-        self.tasks.SCOPE.reset(self.scope)
-        self.found.task_out(self.number, self.before, b"error" if failed else b"ok")
-        file = _file_of_worker(self.worker)
-        if file is None:
-            return
-        task = self.worker.state.tasks.get(self.key)
-        attempt = getattr(task, "run_id", -1)
-        if failed:
-            facts = message if type(message) is dict else {}
-            from _provio.python.secret_words import masked
-
-            texts = {name: masked(str(facts.get(f"{name}_text", ""))[:1500]) for name in ("exception", "traceback")}
-            file.object("error", task=self.number, attempt=attempt, **texts)
-        else:
-            file.result(self.number, attempt, message.get("nbytes", -1), message.get("type") or type(None))
-
-
-def _begun(declare, key, worker, call):
-    """Begin the Task of a call: (function, arguments, keywords) or None if these are not known."""
-    try:
-        running = _Running(declare, key, worker)
-        if call is not None:
-            running.arguments(*call)
-        return running
-    except Exception as error:
-        declare.reraise_from_program(error)
-        return None
-
-
-def _ended(declare, running, message):
-    if running is not None:
-        try:
-            running.end(message)
-        except Exception as error:
-            declare.reraise_from_program(error)
-
-
-def _call_of(node):
-    """Return (function, arguments, keywords) of a node of a graph of Dask since 2024.12."""
-    function = getattr(node, "func", None)
-    if function is not None:
-        return function, node.args, node.kwargs
-    return (type(node), (node.value,), {}) if hasattr(type(node), "value") or hasattr(node, "value") else None
-
-
-INSIDE = []  # a thread-local object with `call`, in a thread that is inside of `_threaded`
-
-
-def _threaded(declare, original):
-    """Around `_run_task(node, data, state, key, …)` and `apply_function(function, args, kwargs, state, key, …)`."""
-    from _thread import _local
-
-    INSIDE[:] = [INSIDE[0] if INSIDE else _local()]
-    old = original.__name__ == "apply_function"
-
-    def run(*arguments):
-        state, key = arguments[3:5] if old else arguments[2:4]
-        call = arguments[:3] if old else _call_of(arguments[0])
-        running = _begun(declare, key, state.get("worker"), call)
-        INSIDE[0].call = message = None
-        try:
-            message = original(*arguments)
-            return message
-        finally:
-            del INSIDE[0].call
-            _ended(declare, running, message)
-
-    return run
-
-
-def _simple(declare, original):
-    """Around `_run_task_simple` and `apply_function_simple`, in the processes of a pool."""
-    from _thread import _local
-
-    INSIDE[:] = [INSIDE[0] if INSIDE else _local()]
-    old = original.__name__ == "apply_function_simple"
-
-    def run(*arguments):
-        if hasattr(INSIDE[0], "call"):
-            return original(*arguments)
-        from _provio.python.arguments import function_name
-
-        key = function_name(arguments[0]) if old else getattr(arguments[0], "key", "task")
-        running, message = _begun(declare, key, None, None), None
-        try:
-            message = original(*arguments)
-            return message
-        finally:
-            _ended(declare, running, message)
-
-    return run
-
-
-def _coroutine(declare, original):
-    """Around `_run_task_async` and `apply_function_async`, which run on the thread of the event loop."""
-    old = original.__name__ == "apply_function_async"
-
-    async def run(*arguments):
-        from distributed.worker import get_worker
-
-        worker = get_worker()
-        key = _key_of_coroutine(worker, arguments) if old else arguments[0].key
-        call = arguments[:3] if old else _call_of(arguments[0])
-        running, message = _begun(declare, key, worker, call), None
-        try:
-            message = await original(*arguments)
-            return message
-        finally:
-            _ended(declare, running, message)
-
-    return run
-
-
-def _key_of_coroutine(worker, arguments):
-    """Return the key of a coroutine, which a worker before 2024.12 does not pass on: that of its own call."""
-    try:
-        return sys._getframe(2).f_locals["key"]
-    except (KeyError, ValueError):
-        from _provio.python.arguments import function_name
-
-        return function_name(arguments[0])
-
-
-def _actor(declare, original):
-    """Around `_run_actor(function, args, kwargs, state, key, …)` and `apply_function_actor`, in a thread."""
-
-    def run(*arguments):
-        function, args, keywords, state = arguments[:4]
-        worker, ended = state.get("worker"), None
-        running = _begun(declare, _actor_call(worker, function), worker, (function, args, keywords))
-        try:
-            result = original(*arguments)
-            ended = {"op": "task-finished", "type": type(result)}
-            return result
-        finally:
-            _ended(declare, running, ended)
-
-    return run
-
-
-def _actor_call(worker, function):
-    """Return the name of a call of an actor: its key, a dot, and the method."""
-    actor, name = getattr(function, "__self__", None), getattr(function, "__name__", "?")
-    key = next((key for key, one in list(worker.state.actors.items()) if one is actor), "actor")
-    return f"{_events().key_text(key)}.{name}"
-
-
-def _actor_on_loop(declare, original):
-    """Around `Worker.actor_execute(actor, function, args, kwargs)`, for calls that run on the thread of the loop."""
-
-    def is_on_loop(worker, key, name, keywords):
-        from inspect import iscoroutinefunction
-
-        return not keywords.get("separate_thread", True) or iscoroutinefunction(getattr(worker.state.actors[key], name))
-
-    async def actor_execute(self, actor=None, function=None, args=(), kwargs=None):
-        running = None
-        if _guarded(is_on_loop)(self, actor, function, kwargs or {}):
-            call = (getattr(self.state.actors[actor], function), args, kwargs or {})
-            running = _begun(declare, f"{_events().key_text(actor)}.{function}", self, call)
-        failed = True
-        try:
-            result = await original(self, actor=actor, function=function, args=args, kwargs=kwargs)
-            failed = result.get("status") != "OK"
-            return result
-        finally:
-            _ended(declare, running, None if failed else {"op": "task-finished"})
-
-    return actor_execute
-
-
 def _spilled(action):
     def around(declare, original):
         def add(slow, key, start):
@@ -431,6 +237,30 @@ def _spilled(action):
         return spill
 
     return around
+
+
+# ---- nannies
+
+
+def _nanny(nanny):
+    nanny._provio = file = _events().begin()
+    if file is not None:
+        file.object("nanny", worker=_plain(getattr(nanny, "name", None)))
+
+
+def _worker_exit(declare, original):
+    def add(nanny, code):
+        file = getattr(nanny, "_provio", None)
+        if file is not None:
+            file.object("worker-exit", worker=str(getattr(nanny, "worker_address", "")), code=_plain(code))
+
+    add_guarded = _guarded(add)
+
+    def exited(self, exitcode):
+        add_guarded(self, exitcode)
+        return original(self, exitcode)
+
+    return exited
 
 
 # ---- clients
@@ -539,37 +369,28 @@ def _watch_states(machine, follow):
     follow(machine.WorkerState, "__init__", around=_after(_worker_state))
 
 
-HOOKS = (
-    ("_run_task", _threaded),
-    ("_run_task_simple", _simple),
-    ("_run_task_async", _coroutine),
-    ("_run_actor", _actor),
-)
-OLD_VERSION = []
-OLD = "apply_function"  # in the names of the same functions before 2024.12
-
-
 def _watch_worker(worker, follow):
     follow(worker.Worker, "__init__", around=_after(_worker))
-    follow(worker.Worker, "actor_execute", around=_actor_on_loop)
-    OLD_VERSION[:] = [True] * hasattr(worker, OLD)
+    from _provio.python import dask_tasks
+
+    follow(worker.Worker, "actor_execute", around=dask_tasks.actor_on_loop)
     found = 0
-    for name, around in HOOKS:
-        old = OLD + name.removeprefix("_run_task").replace("_run_actor", "_actor")
-        for one in (name, old):
-            if hasattr(worker, one):
-                follow(worker, one, around=around)
+    for hook, around in dask_tasks.HOOKS:
+        for name in dask_tasks.names_of(hook):
+            if hasattr(worker, name):
+                follow(worker, name, around=around)
                 found += 1
-    if found < len(HOOKS):
-        _warn()
+    if found < len(dask_tasks.HOOKS):
+        import distributed
+        from _provio.python.warn import warn
+
+        follow(worker.Worker, "execute", around=dask_tasks.unknown)
+        warn("dask", f"Dask {distributed.__version__} is not known: its tasks have the worker's times, and no files")
 
 
-def _warn():
-    """Warn of a version of Dask whose workers run tasks by other functions."""
-    import distributed
-    from _provio.python.warn import warn
-
-    warn("dask", f"Dask {distributed.__version__} is not known: its tasks are not recorded, only its transitions")
+def _watch_nanny(nanny, follow):
+    follow(nanny.Nanny, "__init__", around=_after(_nanny))
+    follow(nanny.Nanny, "_on_worker_exit_sync", around=_worker_exit)
 
 
 def _watch_client(client, follow):
@@ -588,5 +409,6 @@ WATCHED = {
     "distributed.worker_state_machine": _watch_states,
     "distributed.worker": _watch_worker,
     "distributed.client": _watch_client,
+    "distributed.nanny": _watch_nanny,
     "distributed.spill": _watch_spill,
 }

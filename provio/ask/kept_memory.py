@@ -54,7 +54,7 @@ def kept(reader: Reader, walk: Walk) -> list[Kept]:
 
 
 def tie(reader: Reader, walk: Walk) -> set[str]:
-    """Add the edges from the last task of each worker in a walk to the earlier activities of the worker; return their phases."""
+    """Add the edges from the tasks of a walk to the earlier activities of their workers; return the phases of these."""
     tasks, new = _sealed(walk), set[str]()
     for process, earlier in _earlier(reader, tasks).items() if tasks else ():
         for task, start in tasks[process]:

@@ -40,8 +40,8 @@ class Scope:
     """The scope of a query: each member narrows or widens the shown part and does not change the facts.
 
     `depth` bounds the entity-to-entity steps; `via` is the weakest tie that is shown: without a value, carried ties,
-    but not data that a framework's worker may have kept from earlier tasks. `everything` includes system files, `code` the
-    versions of programs and their origins. Files that match `until` are shown, but nothing beyond
+    but not data that a framework's worker may have kept. `everything` includes system files, `code` the versions of
+    programs and their origins. Files that match `until` are shown, but nothing beyond
     them. `inside` follows objects inside files instead of files.
     """
 

@@ -60,7 +60,7 @@ def read_run(folder: Path, lone: Lone | None = None) -> Trace:
 
 
 def read_events(trace: Trace, source: RunFiles) -> None:
-    """Add the statements of parallel frameworks about tasks, except transitions and transfers, which no conclusion needs."""
+    """Add the statements of parallel frameworks about tasks, except transitions and transfers."""
     if trace.tasks:
         from provio.trace import events  # few runs need it
 
