@@ -53,6 +53,24 @@ if __name__ == "__main__":
         client.submit(fail, "end", key="fail-1", workers=[other]).exception()
 """
 
+STEALS = """
+import logging
+import time
+from dask.distributed import Client, LocalCluster
+
+def nap(number, data):
+    if number == 3:
+        logging.getLogger("distributed.worker").warning("look at 'three',\\nand at four")
+    time.sleep(0.05)
+    return number
+
+if __name__ == "__main__":
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+        first = sorted(client.scheduler_info()["workers"])[0]
+        data = client.submit(bytes, 10, key="data", workers=[first])
+        client.gather(client.map(nap, range(80), data=data, workers=[first], allow_other_workers=True))
+"""
+
 
 def python(version: str) -> Path:
     """Return the Python of an environment with this version of Dask; skip the test if there is none."""
@@ -62,15 +80,15 @@ def python(version: str) -> Path:
     return found
 
 
-def recorded(version: str, factory: pytest.TempPathFactory) -> Project:
-    """Return a project with one run of `PROGRAM`, made by the first worker of the tests that needs it."""
+def recorded(version: str, factory: pytest.TempPathFactory, program: str = PROGRAM) -> Project:
+    """Return a project with one run of a program, made by the first worker of the tests that needs it."""
     interpreter = python(version)
 
     def record(folder: Path) -> None:
         project = new_project(folder)
         (project.path / "in.txt").write_text("1 2 3\n")
-        (project.path / "main.py").write_text(PROGRAM)
+        (project.path / "main.py").write_text(program)
         project.watch(str(interpreter), "main.py")
         project.provio("merge")
 
-    return new_project(made_once(factory, f"tasks-of-dask-{version}", record))
+    return new_project(made_once(factory, f"{'steals' if program is STEALS else 'tasks'}-of-dask-{version}", record))

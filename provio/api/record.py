@@ -157,7 +157,7 @@ class Store:
         bound = parameters.bound(chosen, values, store)
         for note in bound.notes:
             _warn(note)
-        return query.execute(store, bound.text)
+        return query.answer(store, chosen, bound.text, values, self._home)
 
     def _in_child(self, arguments: list[str], seconds: float) -> bytes:
         return query_in_child(str(self._home.path), self._url, arguments, seconds)

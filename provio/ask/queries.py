@@ -1,7 +1,8 @@
 """Stored queries: the files of `queries/` and of the user's folders in; each query and its parameters, by its header,
 out.
 
-The header of a file contains `title`, `example`, optional lines `about`, and for each parameter a line `parameter:
+The header of a file contains `title`, `example`, optional lines `about`, `events` if its rows are not in the graph
+(`provio.ask.event_questions`), and for each parameter a line `parameter:
 NAME (TYPE[, required | , default VALUE]): description` (`provio.ask.parameters` defines the types); the folder is the
 registry. A parameter is one of these places in the text: `VALUES ?NAME { UNDEF }`, which matches everything until it
 is filled in, or the same with a default value; `LIMIT 20 # ?NAME`; or, for a required IRI, `<urn:parameter:NAME>`,
@@ -65,7 +66,8 @@ class Parameter:
 class Question:
     """A stored query: its name, title, description (`about`), parameters in order, example and SPARQL text.
 
-    `path` is its file, `instead` the file of the same name that it replaces.
+    `path` is its file, `instead` the file of the same name that it replaces; `events` names the function of
+    `provio.ask.event_questions` that finds its rows, if these are not in the graph.
     """
 
     name: str
@@ -76,6 +78,7 @@ class Question:
     text: str
     path: Path | None = None
     instead: Path | None = None
+    events: str = ""
 
 
 def questions(folders: Sequence[str] = ()) -> list[Question]:
@@ -118,8 +121,8 @@ def of_text(text: str, name: str = "", path: Path | None = None, instead: Path |
     others = dict.fromkeys(found[1] for found in PLACE.finditer(text) if found[1] not in known)
     parameters += [Parameter(other, ANY, False, "", "") for other in others]
     about = " ".join(value for key, value in lines if key == "about")
-    example = header.get("example", "")
-    return Question(name, header.get("title", ""), about, tuple(parameters), example, text, path, instead)
+    title, example, events = (header.get(key, "") for key in ("title", "example", "events"))
+    return Question(name, title, about, tuple(parameters), example, text, path, instead, events)
 
 
 def filled(text: str, values: dict[str, str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,6 +43,22 @@ def find(question: str, folders: Sequence[str] = ()) -> Question:
             reason = getattr(error, "strerror", None) or "not UTF-8 text"
             raise BadQuery(f"the query in {question} cannot be read: {reason}") from error
         raise BadQuery(f"no query {'' if near else 'or file '}{question}{near} (provio query --list)") from error
+
+
+def answer(
+    reader: Store, question: Question, sparql: str, values: Mapping[str, str], home: Home,
+    graphs: Sequence[str] | None = None, *, service: bool = False,
+) -> Answer:  # fmt: skip
+    """Answer a query whose values are filled in in `sparql`: from the store like `execute`, or from event files."""
+    if not question.events:
+        return execute(reader, sparql, graphs, service=service)
+    from provio.ask import event_questions, runs
+    from provio.base.vocab import RUN_BASE
+    from provio.graph.lines import bundle_iri
+
+    every = (row["run"] for row in reader.rows(runs.LISTING))
+    only = [run for run in every if graphs is None or bundle_iri(RUN_BASE + run) in graphs]
+    return event_questions.answer(question, values, reader, home, only)
 
 
 def _is_text(question: str) -> bool:

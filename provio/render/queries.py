@@ -35,7 +35,9 @@ INTRODUCTION = """# Named queries
 
 Made from `queries/` by `python -m provio.render.queries`. `provio query --list` lists the names; `provio query NAME
 VALUE…` executes one, with values in the order below, or by name with `-p NAME=VALUE`; `provio query --show NAME` prints
-the same as this page, with the SPARQL. Each file is SPARQL that any server answers without changes.
+the same as this page, with the SPARQL. Each file is SPARQL that any server answers without changes. Four of them
+(`transitions`, `transfers`, `steals`, `warnings`) have their rows from the event files of runs, which are not in the
+graph: only `provio query` and `store.query()` answer them.
 
 In your own queries, `?x a prov:Entity` finds each node of a class that implies it, such as a `provio:FileVersion`.
 `?x a ?class`, `DESCRIBE` and a pattern inside `GRAPH` match only the stored classes ([graph.md](graph.md)).

@@ -131,6 +131,7 @@ class Queries:
                 ],
             }
             for one in questions(self.folders)
+            if not one.events  # the page sends their SPARQL to the store
         ]
         return {"questions": found, "kinds": KINDS}
 

@@ -139,11 +139,13 @@ def _check_parameter_syntax(chosen: Question, given: tuple[str, ...]) -> None:
 def _answer(chosen: Question, values: dict[str, str], which: Selection, form: str, service: bool) -> str:
     from provio.ask import parameters, query, suggestions
     from provio.ask.target import graphs
+    from provio.settings import home as homes
 
     store = session.reader(parameters.where(chosen, values))
     with query.reading():
         bound = parameters.bound(chosen, values, store)
-        answer = query.execute(store, bound.text, graphs(store, which), service=service)
+        home, only = homes.find(), graphs(store, which)
+        answer = query.answer(store, chosen, bound.text, values, home, only, service=service)
         shown = _shown(answer, form, _command_lines(bound.text))
     paths = [values[one.name] for one in chosen.parameters if one.kind == "path" and one.name in values]
     for note in (*bound.notes, *filter(None, (suggestions.of_path(store, path) for path in paths))):
