@@ -214,6 +214,31 @@ class Store:
         found = ({**row, "notes": noted.get(str(row["run"]))} for row in runs.listing(reader))
         return Rows(RUN_COLUMNS, ([row.get(name) for name in RUN_COLUMNS] for row in found))
 
+    def tasks(
+        self,
+        *run: str,
+        campaign: str | None = None,
+        kind: str | None = None,
+        status: Literal["failed", "ok", "unfinished"] | None = None,
+    ) -> list[dict[str, Any]]:
+        """Return the tasks of these runs, of those of a campaign, or else of the newest run with tasks, oldest first.
+
+        Each is a dictionary with the names of FlowCept: task_id (the name; of a task of Dask its key), activity_id (the
+        prefix of the key), workflow_id (the id of the run), subtype (the kind, as `dask`), status (`ok`, `error`,
+        `unfinished`), started_at and ended_at (seconds since 1970; None: unknown), address (of the worker, or
+        PID@HOST); and seconds, attempt, bytes_read, bytes_written, bytes_result, iri. Raises NothingKnown if there is
+        no such run, or no run has tasks.
+        """
+        from provio.ask import runs, task_list
+
+        reader = self._open()
+        wanted = [session.run_id(reader, name) for name in run] or None
+        if campaign is not None:
+            of_campaign = runs.chosen(reader, campaign, None) or []
+            wanted = [one for one in of_campaign if wanted is None or one in wanted]
+        found = task_list.listed(reader, self._home, task_list.chosen(reader, wanted), kind)
+        return [row.flowcept() for row in found.rows if status is None or task_list.STATUS[status](row)]
+
     def note(self, target: str | os.PathLike[str], text: str) -> None:
         """Add a note to a run, a Task, or the recorded version of a file, looked up as by `provio show`.
 

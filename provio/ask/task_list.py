@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from provio.ask import key_prefix, runs
@@ -88,6 +89,23 @@ class Row:
     def failed(self) -> bool:
         """Whether it ended with an error."""
         return self.status in FAILED
+
+    def flowcept(self) -> dict[str, Any]:
+        """Return its facts by the names of FlowCept's tasks; times in seconds since 1970."""
+        started, ended = (datetime.fromisoformat(time).timestamp() if time else None for time in (self.start, self.end))
+        return {
+            "task_id": self.name, "activity_id": self.prefix, "workflow_id": self.run, "subtype": self.kind,
+            "status": self.status, "started_at": started, "ended_at": ended, "address": self.worker,
+            "seconds": self.seconds, "attempt": self.attempt, "bytes_read": self.read, "bytes_written": self.written,
+            "bytes_result": self.result, "iri": self.iri,
+        }  # fmt: skip
+
+
+STATUS: dict[str, Callable[[Row], bool]] = {
+    "failed": lambda row: row.failed,
+    "ok": lambda row: row.status == OK,
+    "unfinished": lambda row: row.status == UNFINISHED,
+}
 
 
 @plain(slots=True)

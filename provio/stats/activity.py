@@ -134,7 +134,8 @@ class Run:
 @plain()
 class Recorded:
     """The input of all figures: `files` by version; `gaps`, their number by run; the `deleted` versions, and those with
-    content that a later version `kept`. `read_contents` reads the size of each version."""
+    content that a later version `kept`. `read_contents` reads the size of each version, `read_tasks` the name of the
+    Task of each activity that is in one."""
 
     activities: list[Activity] = field(default_factory=list)
     runs: dict[str, Run] = field(default_factory=dict)
@@ -145,11 +146,17 @@ class Recorded:
     deleted: set[str] = field(default_factory=set)
     kept: set[str] = field(default_factory=set)
     read_contents: Callable[[], dict[str, int]] = dict
+    read_tasks: Callable[[], dict[str, str]] = dict
 
     @cached_property
     def contents(self) -> dict[str, int]:
         """The size of each version; for most runs no rule needs them."""
         return self.read_contents()
+
+    @cached_property
+    def tasks(self) -> dict[str, str]:
+        """The name of the innermost Task of each activity that is in one."""
+        return self.read_tasks()
 
     @cached_property
     def alike(self) -> list[list[Activity]]:

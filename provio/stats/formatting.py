@@ -150,6 +150,8 @@ def _folded(groups: Sequence[Group], columns: Sequence[str]) -> list[Group]:
 
 def _names(group: Group, columns: Sequence[str], folder: str | None) -> list[str]:
     values = dict(zip(columns, group.key, strict=True))
+    if "task" in values and values["task"] is None:
+        values["task"] = "outside of tasks"
     if "file" in values and values["file"] is None:
         values["file"] = LABELS[str(values["kind"])]
     elif "file" in values:

@@ -33,7 +33,10 @@ Opened = dict[str, tuple[int, str]]  # by activity: the time of its opening, and
 
 def load(reader: Reader, times: bool = False) -> Recorded:
     """Read all I/O activities; with `times`, also the start and end of each."""
-    found = Recorded(read_contents=lambda: {version: int(size) for version, size in _pairs(reader, "size")})
+    found = Recorded(
+        read_contents=lambda: {version: int(size) for version, size in _pairs(reader, "size")},
+        read_tasks=lambda: _tasks(reader),
+    )
     _runs(reader, found)
     _processes(reader, found)
     _files(reader, found)
@@ -165,6 +168,15 @@ def _openings(reader: Reader, by_iri: dict[str, Activity], opened: Opened) -> It
         one.process, one.thread, one.run, one.target = of.process, of.thread, of.run, of.target
         one.start = one.end = of.start
         yield one
+
+
+def _tasks(reader: Reader) -> dict[str, str]:
+    """Return the names of the Tasks by activity."""
+    parts = f"{{ SELECT ?part {{ ?part a provio:Task }} }} {_each('?part', 'provio:partOf ?task')}"
+    query = (
+        f"SELECT ?io ?name {{ {_each('?io', 'provio:partOf ?part')} {parts} {_each('?task', 'provio:name ?name')} }}"
+    )
+    return {io: intern(name) for io, name in reader.table(query)}
 
 
 def _sizes(reader: Reader, found: dict[str, Activity]) -> None:

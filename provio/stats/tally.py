@@ -154,7 +154,7 @@ def by(recorded: Recorded, ways: Sequence[str]) -> list[Group]:
     mirrored = not {"file", "operation"}.isdisjoint(ways)  # each side of a copy in the kernel counts as a call
     found: dict[tuple[Key, str], Tally] = {}
     for some in recorded.alike:
-        for key, same in _keyed(recorded, some, keyed, names, "file" in ways):
+        for key, same in _keyed(recorded, some, keyed, names, not {"file", "task"}.isdisjoint(ways)):
             found.setdefault((key, some[0].layer), Tally()).add(same, mirrored)
     groups = [Group(key, layer, tally) for (key, layer), tally in found.items()]
     return sorted(groups, key=lambda group: (
@@ -163,10 +163,10 @@ def by(recorded: Recorded, ways: Sequence[str]) -> list[Group]:
 
 def _keyed(
     recorded: Recorded, some: list[Activity], keyed: Sequence[tuple[tuple[str, ...], Keyed]], names: list[str],
-    by_file: bool,
+    one_by_one: bool,
 ) -> Iterable[tuple[Key, list[Activity]]]:  # fmt: skip
-    """Return activities that are `alike` by their key; they differ only in their file."""
-    if not by_file:
+    """Return activities that are `alike` by their key; they differ only in their file and Task."""
+    if not one_by_one:
         return [(_key(recorded, some[0], keyed, names), some)]
     found: dict[Key, list[Activity]] = {}
     for one in some:
@@ -234,7 +234,7 @@ def _by_user(recorded: Recorded, one: Activity) -> Key:
 BY: Final[dict[str, tuple[str, ...]]] = {
     "operation": ("operation",), "layer": (), "api": ("api",), "file": ("file", "kind"),
     "process": ("process", "host", "pid", "command"), "thread": ("thread", "pid", "tid", "program"),
-    "rank": ("rank",), "host": ("host",), "program": ("program",), "user": ("user",), "run": ("run",),
+    "task": ("task",), "rank": ("rank",), "host": ("host",), "program": ("program",), "user": ("user",), "run": ("run",),
 }  # fmt: skip
 _KEYS: Final[dict[str, Keyed]] = {
     "operation": lambda _, one: (operation(one.kind),),
@@ -243,6 +243,7 @@ _KEYS: Final[dict[str, Keyed]] = {
     "file": lambda recorded, one: file_of(recorded, one.target),
     "process": _by_process,
     "thread": _by_thread,
+    "task": lambda recorded, one: (recorded.tasks.get(one.iri.removesuffix("/open")),),
     "rank": _of_process("rank"),
     "host": _of_process("host"),
     "program": _of_process("program"),

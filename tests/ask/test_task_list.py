@@ -11,7 +11,9 @@ import pytest
 from conftest import Project
 from dask_projects import ODD, VERSIONS, python, recorded
 
+import provio
 from provio.ask.key_prefix import prefix
+from provio.base.errors import NothingKnown
 
 pytestmark = pytest.mark.integration
 
@@ -81,6 +83,22 @@ def test_groups_by_worker(dask: Project) -> None:
         (2, 1, True), (5, 1, False),
     ]  # fmt: skip
     assert {one["worker"] for one in rows} == {one["worker"] for one in tasks(dask)}
+
+
+def test_tasks_in_python(dask: Project) -> None:
+    """Dictionaries with the names of FlowCept; times in seconds since 1970."""
+    store = provio.open(dask.path)
+    found = {(one["task_id"], one["attempt"]): one for one in store.tasks()}
+    assert [(one["name"], one["attempt"]) for one in tasks(dask)] == [*found]
+    one = found["('load-7', 0)", 1]
+    (run,) = (row.run for row in store.runs())
+    names = ("activity_id", "workflow_id", "subtype", "status", "bytes_read")
+    assert [one[name] for name in names] == ["load", run, "dask", "ok", 6]
+    assert one["seconds"] == pytest.approx(one["ended_at"] - one["started_at"], abs=1e-5)
+    assert [one["task_id"] for one in store.tasks("last", status="failed")] == ["second_time-1", "fail-1"]
+    assert store.tasks(run, kind="cell") == []
+    with pytest.raises(NothingKnown, match="no run has the campaign 'x'"):
+        store.tasks(campaign="x")
 
 
 def test_the_table_fits_80_columns(dask: Project) -> None:

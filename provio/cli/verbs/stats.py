@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from provio.store import Store
 
 ALONE = ("size", "bottleneck", "latency")
-WAYS = ["operation", "layer", "api", "file", "process", "thread", "rank", "host", "program", "user", "run"]
+WAYS = ["operation", "layer", "api", "file", "process", "thread", "task", "rank", "host", "program", "user", "run"]
 LIMIT, OF_A_RULE = 20, 2  # rows of a table, findings of one rule
 
 

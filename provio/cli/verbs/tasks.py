@@ -50,17 +50,13 @@ GROUP_SORTS: dict[str, Callable[[Group], str | float]] = {
     "bytes_transferred": lambda one: one.transferred,
     "failed": lambda one: one.failed,
 }
-STATUS: dict[str, Callable[[Row], bool]] = {
-    "failed": lambda row: row.failed,
-    "ok": lambda row: row.status == "ok",
-    "unfinished": lambda row: row.status == "unfinished",
-}
+STATUS = ("failed", "ok", "unfinished")
 
 
 @click.command("tasks", short_help="List the tasks of a run.")
 @click.option("--by", type=Choice(["prefix", "worker"]), help="Figures for each prefix of keys, or each worker.")
 @click.option("--kind", metavar="KIND", help="Only tasks of this kind: dask, cell, function, …")
-@click.option("--status", type=Choice([*STATUS]), help="Only tasks that ended so.")
+@click.option("--status", type=Choice(STATUS), help="Only tasks that ended so.")
 @click.option(
     "--sort",
     type=Choice(list(dict.fromkeys([*SORTS, *GROUP_SORTS]))),
@@ -122,7 +118,7 @@ def command(
         _print(_group_cells(groups[-(most or len(groups)) :]), f"tasks --by {by}", form)
         _note(len(groups), most, "other group")
         return 0
-    rows = [row for row in found.rows if status is None or STATUS[status](row)]
+    rows = [row for row in found.rows if status is None or task_list.STATUS[status](row)]
     if sort:
         rows.sort(key=SORTS[sort])
     _print([_cells(row) for row in rows[-most:] if most] if most else [_cells(row) for row in rows], "tasks", form)
