@@ -234,7 +234,8 @@ def _by_user(recorded: Recorded, one: Activity) -> Key:
 BY: Final[dict[str, tuple[str, ...]]] = {
     "operation": ("operation",), "layer": (), "api": ("api",), "file": ("file", "kind"),
     "process": ("process", "host", "pid", "command"), "thread": ("thread", "pid", "tid", "program"),
-    "task": ("task",), "rank": ("rank",), "host": ("host",), "program": ("program",), "user": ("user",), "run": ("run",),
+    "task": ("task",), "rank": ("rank",), "host": ("host",), "program": ("program",),
+    "user": ("user",), "run": ("run",),
 }  # fmt: skip
 _KEYS: Final[dict[str, Keyed]] = {
     "operation": lambda _, one: (operation(one.kind),),

@@ -154,6 +154,7 @@ def test_all_that_is_read(times: bool) -> None:
         {"urn:v:a"},
         {"urn:v:a"},
         found.read_contents,
+        found.read_tasks,
     )
 
 
