@@ -69,7 +69,7 @@ class TaskEvents:
 
     def result(self, task: str) -> Result | None:
         """Return the result of a Task; None if it has none, or none is recorded."""
-        place = place_of(task)
+        place = place_of(task) if self.results else None
         return self.results[place][1] if place in self.results else None
 
     def error(self, task: str) -> Fact | None:

@@ -45,7 +45,7 @@ CALLS = f"""SELECT ?part ?kind ?api ?version ?size {{
         {_each("?io", "provio:partOf ?part")} }} }} {{ SELECT ?part {{ ?part a provio:Task }} }}
     {{ SELECT ?io ?version {{ VALUES ?did {{ provio:wasReadBy provio:wasWrittenBy }} ?version ?did ?io }} }}
     OPTIONAL {_each("?io", "provio:api ?api")} OPTIONAL {_each("?io", "provio:bytes ?size")} }}"""
-NOISE = "SELECT ?part ?version { ?part provio:usedAsNoise ?version ; a provio:Task }"
+NOISE = "SELECT ?part ?version { ?part provio:usedAsNoise ?version }"
 OTHER_LAYERS = ("MPI_", "H5")  # functions that call the C library in turn
 OK, UNFINISHED = "ok", "unfinished"
 FAILED = frozenset({"error", "failed"})  # a status may be any word of the program
@@ -210,12 +210,12 @@ def _add_places(reader: Reader, rows: Iterable[Row], every: dict[str, Row], even
             process = every[process].whole
         row.worker = processes.get(process, "")
         if row.kind in SEALED:
-            attempts[row.run, row.name] += 1
-            row.attempt = attempts[row.run, row.name]
-            known = events[row.run]
-            row.worker = known.worker(row.iri, row.kind) or row.worker
-            result = known.result(row.iri)
-            row.result = result.size if result and result.size >= 0 else None
+            run = row.run
+            attempts[run, row.name] += 1
+            row.attempt = attempts[run, row.name]
+            row.worker = events[run].worker(row.iri, row.kind) or row.worker
+            if result := events[run].result(row.iri):
+                row.result = result.size if result.size >= 0 else None
 
 
 def groups(found: Listed, by: str) -> list[Group]:

@@ -134,7 +134,7 @@ def _states(one: _History) -> Iterator[Row]:
         place = file.address or f"scheduler {file.pid}@{file.host}"
         for now, following in zip_longest(moves, moves[1:]):
             lasted = elapsed((following.at - now.at) * 1e9) if following else ""
-            yield "state", f"{_time(now.at)}  {now.after:10} {lasted:>9}  {place}  {now.stimulus}".rstrip(), None
+            yield "state", f"{_time(now.at)}  {now.after:10} {lasted:>10}  {place}  {now.stimulus}".rstrip(), None
 
 
 def _results(one: _History) -> Iterator[Row]:

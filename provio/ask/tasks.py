@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from provio.ask import notes, run_summary
 from provio.base.errors import NothingKnown
-from provio.base.text import duration, moment, printable
+from provio.base.text import cut_end, duration, moment, printable
 from provio.base.turtle import literal
 from provio.base.vocab import RUN_BASE
 from provio.lineage.task_results import SEALED
@@ -83,7 +83,7 @@ def facts(reader: Reader, task: str) -> list[tuple[str, str, int | None]]:
 def show(
     reader: Reader, task: str, same: int = 1, unicode: bool = True, fold: bool = False, width: int | None = None
 ) -> str:
-    """Return the facts of a Task as lines of text; `same` Tasks have its name. Notes are cut to `width` columns."""
+    """Return the facts of a Task as lines of text; `same` Tasks have its name. Notes and states are cut to `width`."""
     rows = facts(reader, task)
     stated = {what: value for what, value, _ in rows}
     lines = [f"task     {stated['task']}" + (f"  (the last of {same} with this name)" if same > 1 else "")]
@@ -93,6 +93,8 @@ def show(
         lines.append(f"when     {moment(stated['start'])}{took}, {stated['status']}")
     lines.append(f"run      {stated['run']}")
     lines += notes.lines((value for what, value, _ in rows if what == "note"), width, unicode)
+    lines = [printable(line, unicode) for line in [*lines, *run_summary.listed(rows, (*SHOWN, *HISTORY), fold)]]
     return "".join(
-        printable(line, unicode) + "\n" for line in [*lines, *run_summary.listed(rows, (*SHOWN, *HISTORY), fold)]
+        (cut_end(line, width, unicode) if width is not None and line.startswith("state ") else line) + "\n"
+        for line in lines
     )

@@ -190,6 +190,8 @@ def _shown(name: str, cell: Cell, same_day: bool) -> str:
         return elapsed(float(cell) * 1e9)
     if name.startswith("bytes_"):
         return size(int(cell))
+    if name == "worker":
+        return str(cell).removeprefix("tcp://")
     if name == "start":
         return f"{cell}"[11 if same_day else 0 : 23].rstrip("Z").replace("T", " ")
     return str(cell)
