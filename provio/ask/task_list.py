@@ -183,13 +183,15 @@ def _tasks(reader: Reader) -> dict[str, Row]:
 def _add_calls(reader: Reader, every: dict[str, Row]) -> None:
     """Add the reads and writes of files to each Task and to those around it; those of system files do not count."""
     noise = {(part, version) for part, version in reader.table(NOISE)}
-    wholes: dict[str, str] = {}
-    for part, kind, api, version, size in reader.table(CALLS):
+    calls = list(reader.table(CALLS))
+    wholes = {part: part.rpartition("phase/")[0] for part, *_ in calls}  # the IRI of a phase starts with its Task's
+    others = [part for part, whole in wholes.items() if whole not in every]
+    for part, word, whole in reader.about(others) if others else ():  # named by another tool
+        wholes |= {part: whole} if word.endswith("partOf") else {}
+    for part, kind, api, version, size in calls:
         of_file = VERSION.match(version)
         if (part, version) in noise or api.startswith(OTHER_LAYERS) or not of_file or "#" in version:
             continue
-        if part not in wholes:
-            wholes[part] = next((value for _, word, value in reader.about([part]) if word.endswith("partOf")), "")
         row = every.get(wholes[part])
         while row:
             row.files.add(of_file["inode"])
