@@ -48,6 +48,9 @@ OF_LOGS = frozenset({"line", "error"})  # rare events with texts of logs
 GATHERED, SCATTERED = 1, 2  # roles of keys
 
 
+_files: list[EventFile] = []  # of this process
+
+
 class _Lock:
     """A lock that is not waited for without end: a signal handler may interrupt the thread that holds it."""
 
@@ -67,7 +70,7 @@ class EventFile:
 
     def __init__(self, folder: bytes, off: frozenset[str] = frozenset()) -> None:
         self.off = off  # classes that are not recorded (the setting `record`)
-        self.folder, self.silent, self.pid = folder, False, os.getpid()
+        self.folder, self.silent = folder, False
         self.path, self.size, self.next = b"", 0, FIRST_CHUNK
         self.chunk: Chunk | None = None
         self.at = self.end = 0
@@ -231,7 +234,7 @@ class EventFile:
         while self.at + room > self.end:
             if self.silent or not self._grow():
                 return -1
-        return self.at if self.pid == os.getpid() else -1  # a forked child must not write into its parent's file
+        return self.at
 
     def _grow(self) -> bool:
         try:
@@ -309,7 +312,19 @@ def begin() -> EventFile | None:
     """Return a new event file, for one part of a framework in this process; None if nothing records the process."""
     try:
         settings = environment.trace_settings(dict(os.environ))
-        return EventFile(settings.folder, settings.off) if settings and "task" not in settings.off else None
+        if settings is None or "task" in settings.off:
+            return None
+        _files.append(EventFile(settings.folder, settings.off))
+        return _files[-1]
     except Exception as error:
         reraise_from_program(error)
         return None
+
+
+def _forked() -> None:
+    """Leave the files of the parent alone in a forked child."""
+    for file in _files:
+        file.silent, file.at, file.end, file.lock = True, 0, 0, _Lock()
+
+
+os.register_at_fork(after_in_child=_forked)

@@ -7,6 +7,7 @@ loads `asyncio` or `concurrent.futures`. New threads inherit their Task from the
 from __future__ import annotations
 
 import sys
+from _thread import _local
 
 from . import tasks
 from .guard import reraise_from_program
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 _wrapped: set[str] = set()
 _finders: list[Any] = []
+_bases = _local()  # `task`: that of a thread's loop
 _late_loop: list[Any] = []  # a loop that ran before asyncio was wrapped, and the Task of its thread
 
 
@@ -67,6 +69,14 @@ def _asyncio(events: Any) -> None:
 
     @functools.wraps(run)
     def run_within(self: Any) -> Any:
+        context = self._context
+        if tasks.SCOPE not in context and not _late_loop:  # of no Task: of a loop's callbacks, these are very many
+            base = _base_of_thread()
+            try:
+                return run(self)
+            finally:
+                if tasks.SCOPE in context:
+                    _back(base)
         before = _enter_scope(self)
         try:
             return run(self)
@@ -75,6 +85,15 @@ def _asyncio(events: Any) -> None:
 
     run_within.provio = True  # type: ignore[attr-defined]
     handle._run = run_within
+
+
+def _base_of_thread() -> int:
+    """Return the Task that a thread's loop was started in."""
+    try:
+        return int(_bases.task)
+    except AttributeError:
+        _bases.task = tasks.now()
+        return int(_bases.task)
 
 
 def _enter_scope(handle: Any) -> int:
