@@ -45,6 +45,10 @@ def __getattr__(name: str) -> Any:
         from provio.base import errors
 
         return getattr(errors, name)
+    if name == "dask":
+        import importlib
+
+        return importlib.import_module("provio.dask")
     if name not in DECLARATIONS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     for _ in range(3):  # a signal handler that imports may undo the state of the import that it interrupts

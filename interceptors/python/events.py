@@ -240,8 +240,7 @@ class EventFile:
         try:
             fd = os.open(self.path, os.O_RDWR | os.O_CLOEXEC) if self.path else self._create()
             try:
-                if os.pwrite(fd, bytes(self.next), self.size) != self.next:  # a hole could end the process later
-                    raise OSError(28, "")
+                self._fill(fd)
                 self.chunk = Chunk(fd, self.next, self.size)
             finally:
                 os.close(fd)
@@ -256,6 +255,16 @@ class EventFile:
         self.size += self.next
         self.next = min(2 * self.next, LARGEST_CHUNK)
         return True
+
+    def _fill(self, fd: int) -> None:
+        """Write zeros for the next chunk: a store into a hole could end the process if the disk is full."""
+        try:
+            done = 0
+            while done < self.next:  # the call after a partial one raises the error
+                done += os.pwrite(fd, bytes(self.next - done), self.size + done)
+        except OSError:
+            os.ftruncate(fd, self.size)
+            raise
 
     def _create(self) -> int:
         pid, tick, _ = environment.identity()

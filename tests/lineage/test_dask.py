@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,13 @@ from workers import made_once
 
 from provio.settings.home import Home
 from provio.trace import events
-from provio.trace.events import Dependencies, EventFile, Result, Transfer, Transition
+from provio.trace.events import Arguments, Dependencies, EventFile, Result, Transfer, Transition
 from provio.trace.read import read_head
 
 pytestmark = pytest.mark.slow
 PROGRAM = ROOT / "tests" / "programs" / "dask_kinds.py"
 PLANTED = ROOT / "tests" / "programs" / "dask_planted.py"
+KILLED = ROOT / "tests" / "programs" / "dask_killed.py"
 NAMES = "futures delayed bag1 bag2 array scatter actor coroutine nested retry failed a b".split()
 # The inputs of each product: by data, and carried (the state of an actor).
 INPUTS = {
@@ -279,3 +281,157 @@ def test_files_of_each_task_are_those_of_strace(planted: Project) -> None:
     assert {name: files - {f"here-{name[-1]}"} for name, files in opened.items()} == {
         name: files - {f"here-{name[-1]}"} for name, files in recorded.items()
     }
+
+
+# ---- clusters that provio run did not start
+
+PLUGIN = """
+import provio
+from dask.distributed import Client, LocalCluster
+
+def double(x):
+    return 2 * x
+
+if __name__ == "__main__":
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, processes=PROCESSES) as cluster:
+        with Client(cluster) as client:
+            client.gather(client.map(double, range(3), key="before"))
+            client.register_plugin(provio.dask())
+            client.register_plugin(provio.dask())
+            client.gather(client.map(double, range(10, 14), key="after"))
+"""
+
+
+@pytest.mark.parametrize("processes", [True, False])
+def test_a_plugin_records_the_tasks_after_its_registration(project: Project, processes: bool) -> None:
+    """Each once, although it is registered twice, and also if all workers are in one process."""
+    (project.path / "plugin.py").write_text(PLUGIN.replace("PROCESSES", str(processes)))
+    environment = {**project.env, "PYTHONPATH": str(ROOT)}
+    command = [python_with_dask(), "plugin.py"]
+    done = subprocess.run(command, cwd=project.path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    rows = project.rows('SELECT ?name ?status { ?task provio:kind "dask" ; provio:name ?name }')
+    assert Counter(row["name"].partition("-")[0].strip("('\"") for row in rows) == {"after": 4}
+
+
+def test_a_scheduler_and_a_worker_with_a_preload(project: Project) -> None:
+    python, environment = python_with_dask(), {**project.env, "PYTHONPATH": str(ROOT)}
+    cli = [python, "-m", "distributed.cli.dask_"]
+    preload = ["--scheduler-file", "s.json", "--preload", "provio.dask", "--no-dashboard"]
+    parts = [[*cli[:2], cli[2] + "scheduler", *preload, "--port", "0"], [*cli[:2], cli[2] + "worker", *preload]]
+    with ExitStack() as stack:
+        for part in parts:
+            process = subprocess.Popen(part, cwd=project.path, env=environment, stderr=subprocess.DEVNULL)
+            stack.callback(process.wait)
+            stack.callback(process.terminate)
+        submit = "from dask.distributed import Client; print(Client(scheduler_file='s.json').submit(abs, -3).result())"
+        done = subprocess.run([python, "-c", submit], cwd=project.path, capture_output=True, text=True, check=False)
+    assert done.stdout == "3\n", done.stderr
+    rows = project.rows('SELECT ?name { ?task provio:kind "dask" ; provio:name ?name }')
+    assert [row["name"].partition("-")[0] for row in rows] == ["abs"]
+
+
+# ---- secrets
+
+
+def test_secrets_are_not_recorded(project: Project) -> None:
+    """Of arguments, exceptions and log lines; in no file of the record."""
+    secrets = ("ghp_0123456789abcdefghijABCDEFGHIJ012345", "hunter2secret", "zebra-horse-91")
+    (project.path / "login.py").write_text(
+        f"""
+import logging
+from dask.distributed import Client, LocalCluster
+
+def use(token, password=None, url=None):
+    logging.getLogger("distributed.worker").warning("login with password=%s", password)
+    raise ValueError(f"cannot use {{token}}, password={{password}}, {{url}}")
+
+if __name__ == "__main__":
+    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+        url = "https://ada:{secrets[2]}@host/"
+        client.submit(use, "{secrets[0]}", password="{secrets[1]}", url=url, key="use").exception()
+"""
+    )
+    project.watch(python_with_dask(), "login.py")
+    (error,) = [fact.facts for file in event_files(project) for fact in file.facts("error")]
+    assert "cannot use REDACTED, password=REDACTED" in error["exception"]
+    assert any(
+        "login with password=REDACTED" in fact.facts["text"] for f in event_files(project) for fact in f.facts("line")
+    )
+    for path in (project.path / ".provio").rglob("*"):
+        data = path.read_bytes() if path.is_file() else b""
+        assert not any(secret.encode() in data for secret in secrets), path
+
+
+def test_switches(project: Project) -> None:
+    """Without the classes, neither arguments nor log lines nor graphs are recorded; the tasks are."""
+    (project.path / "plain.py").write_text(PLUGIN.replace("PROCESSES", "True").replace("import provio", "").replace(
+        "            client.register_plugin(provio.dask())\n", ""
+    ))  # fmt: skip
+    project.env["PROVIO_RECORD"] = "-argument,-line"
+    project.watch(python_with_dask(), "plain.py")
+    kinds = {type(event) for file in event_files(project) for event in file.events}
+    assert Arguments not in kinds
+    assert Transition in kinds
+    project.env["PROVIO_RECORD"] = "-task"
+    project.watch(python_with_dask(), "plain.py")
+    assert event_files(project) == []
+    assert project.count('?task provio:kind "dask"') == 14
+
+
+def test_keys_with_quotes_and_newlines(project: Project) -> None:
+    (project.path / "keys.py").write_text(
+        """
+from dask.distributed import Client, LocalCluster
+
+if __name__ == "__main__":
+    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+        for key in ('a "b"', "c\\n\\t'd'", ("e", 1, ("f", 2.5)), "é" * 400, "x" * 9000):
+            client.submit(abs, -1, key=key).result()
+        client.submit(len, b"0" * 1_000_000, key="large").result()
+"""
+    )
+    project.watch(python_with_dask(), "keys.py")
+    names = {row["name"] for row in project.rows('SELECT ?name { ?task provio:kind "dask" ; provio:name ?name }')}
+    assert {'a "b"', "c\n\t'd'", "('e', 1, ('f', 2.5))", "é" * 400, "large"} <= names
+    assert any(name.startswith("xxx") for name in names)
+    described = [event for file in event_files(project) for event in file.events if isinstance(event, Arguments)]
+    assert all(len(one.text) <= 4096 for one in described)
+    assert any('"size":1000000' in one.text for one in described)
+
+
+# ---- kills and full disks
+
+
+@pytest.mark.parametrize("part", ["worker", "nanny", "scheduler"])
+def test_a_killed_part_loses_no_task_that_had_started(project: Project, part: str) -> None:
+    """Each started task is recorded as often as it started, or once more: it was killed before it noted its start."""
+    project.watch(python_with_dask(), KILLED, part, "0.3")
+    log = project.path / "started.log"
+    started = Counter(line.split()[0] for line in log.read_text().splitlines()) if log.exists() else Counter[str]()
+    rows = project.rows(
+        'SELECT ?name (COUNT(DISTINCT ?task) AS ?n) { ?task provio:kind "dask" ; provio:name ?name } GROUP BY ?name'
+    )
+    found = Counter({row["name"]: int(row["n"]) for row in rows if row["name"].startswith("task-")})
+    assert started - found == Counter()
+    assert (found - started).total() <= 2  # threads of the worker
+
+
+def test_a_file_that_cannot_grow_disturbs_nothing(project: Project) -> None:
+    """The workflow goes on; a gap has the reason."""
+    (project.path / "many.py").write_text(
+        """
+from dask.distributed import Client, LocalCluster
+
+def double(x):
+    return 2 * x
+
+if __name__ == "__main__":
+    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+        print(sum(client.gather(client.map(double, range(1000), pure=False))))
+"""
+    )
+    printed = project.watch("bash", "-c", f"ulimit -f 64; exec {python_with_dask()} many.py")
+    assert printed == f"{sum(2 * x for x in range(1000))}\n"
+    reasons = {row["reason"] for row in project.rows("SELECT ?reason { ?gap a provio:Gap ; provio:reason ?reason }")}
+    assert "events of tasks: the file-size limit was reached" in reasons
