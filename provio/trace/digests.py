@@ -134,4 +134,4 @@ def unchanged_since(folder: Path, record: Record, digests: Digests) -> int:
 
 def all_of(source: RunFiles, record: Record) -> Iterable[RunFile]:
     """Return the files of a run that are part of its hash."""
-    return chain([source.head()], source.files(record))
+    return chain([source.head()], source.files(record), source.events(record))

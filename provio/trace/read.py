@@ -60,13 +60,15 @@ def read_run(folder: Path, lone: Lone | None = None) -> Trace:
 
 
 def read_events(trace: Trace, source: RunFiles) -> None:
-    """Add the statements of parallel frameworks about tasks, except transitions and transfers."""
-    if trace.tasks:
+    """Add the statements of parallel frameworks about tasks, except transitions and transfers. Without tasks the files
+    only count for the digests."""
+    for file in source.events(trace.run):
         from provio.trace import events  # few runs need it
 
-        wanted = {events.Dependencies, events.Arguments, events.Keys, events.Fact}
-        found = (events.of_file(file, trace.damages, wanted, trace.digests) for file in source.events(trace.run))
-        trace.events = [one for one in found if one]
+        wanted = {events.Dependencies, events.Arguments, events.Keys, events.Fact} if trace.tasks else ()
+        found = events.of_file(file, trace.damages, wanted, trace.digests)
+        if found and trace.tasks:
+            trace.events.append(found)
 
 
 def watched(trace: Trace, source: RunFiles) -> Iterator[RunFile]:
