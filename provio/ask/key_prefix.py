@@ -31,3 +31,11 @@ def prefix(key: str) -> str:
     if name.startswith("<"):  # the text of an object: <module.Class object at 0x…>
         name = next(iter(name.strip("<>").split()), "").rpartition(".")[2]
     return name or OTHER
+
+
+def group(key: str) -> str:
+    """Return the group of a key by Dask's own rule (`key_split_group`): the name before the index of a part of a
+    collection, as `x-2` of `('x-2', 0)`; otherwise its prefix."""
+    if key.startswith("("):
+        return key.partition(",")[0].strip("()\"'")
+    return DATA if HASH.fullmatch(key) else prefix(key)

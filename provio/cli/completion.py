@@ -106,7 +106,7 @@ def _parameters(context: click.Context, _param: click.Parameter, incomplete: str
 def _forms(_context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     from provio.render import exports
 
-    return _matching(map(CompletionItem, exports.FORMATS), incomplete)
+    return _matching(map(CompletionItem, exports.FORMS), incomplete)
 
 
 def _verbs(context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -68,3 +68,5 @@ NAMED = ox.NamedNode(PROV + "specializationOf")
 BY = ox.NamedNode(PROV + "wasAssociatedWith")
 TOGETHER = 500  # nodes of one query
 FORMATS: dict[str, Callable[[Store, str | None], bytes]] = {"nquads": nquads, "trig": trig, "ttl": ttl}
+DASK_MOFKA = "dask-mofka"
+FORMS = (*FORMATS, DASK_MOFKA)

@@ -12,7 +12,7 @@ from conftest import Project
 from dask_projects import ODD, VERSIONS, python, recorded
 
 import provio
-from provio.ask.key_prefix import prefix
+from provio.ask.key_prefix import group, prefix
 from provio.base.errors import NothingKnown
 
 pytestmark = pytest.mark.integration
@@ -147,12 +147,16 @@ PARTS = ["x", "_x", "abcdefab", "22054bdf", "('x", "', 0)", "", "12", "<m.C", "Ã
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_prefixes_are_those_of_dask(version: str) -> None:
-    """For keys of every form, and all combinations of three parts."""
+    """For keys of every form, and all combinations of three parts; and so are groups."""
     keys = [*KEYS, *("-".join(parts) for parts in product(PARTS, repeat=3))]
-    program = (
-        "import json, sys; from dask.utils import key_split; print(json.dumps([*map(key_split, json.load(sys.stdin))]))"
-    )
+    program = """import json, sys; from dask.utils import key_split; from distributed.utils import key_split_group
+keys, grouped = json.load(sys.stdin), json.loads(sys.argv[1])
+print(json.dumps([[*map(key_split, keys)], [*map(key_split_group, grouped)]]))"""
+    grouped = [key for key in keys if key and not key.startswith("<")]  # Dask's function fails for some others
     done = subprocess.run(
-        [python(version), "-c", program], input=json.dumps(keys), capture_output=True, text=True, check=True, timeout=60
-    )
-    assert [(key, prefix(key)) for key in keys] == [*zip(keys, json.loads(done.stdout), strict=True)]
+        [python(version), "-c", program, json.dumps(grouped)],
+        input=json.dumps(keys), capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    prefixes, groups = json.loads(done.stdout)
+    assert [(key, prefix(key)) for key in keys] == [*zip(keys, prefixes, strict=True)]
+    assert [(key, group(key)) for key in grouped] == [*zip(grouped, groups, strict=True)]

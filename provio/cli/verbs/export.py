@@ -1,8 +1,11 @@
-"""`provio export`: prints the graph of a run, of all runs, or of the lineage of files, as RDF."""
+"""`provio export`: prints the graph of a run, of all runs, or of the lineage of files, as RDF; or writes the events of
+a run of Dask as tables."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,10 +19,34 @@ if TYPE_CHECKING:
     from provio.store import Store
 
 
+DASK_MOFKA = "dask-mofka"
+DASK = 'SELECT ?t { ?t a provio:Task ; provio:kind "dask" } LIMIT 1'
+
+
+class Output(OutputFile):
+    """The name of a file to write; of a new folder, if the form has several files."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the name; reject a folder that exists."""
+        if ctx is None or ctx.params.get("form") != DASK_MOFKA or not value:
+            return super().convert(value, param, ctx)
+        if os.path.lexists(value):
+            self.fail(f"{value} exists: name a folder that does not exist yet", param, ctx)
+        return value
+
+
 @click.command("export", short_help="Print the graph for other tools.")
 @click.argument("names", metavar="[RUN | FILE...]", nargs=-1)
-@click.option("--as", "form", cls=Form, default="trig", show_default=True, help="trig, nquads or ttl.")
-@click.option("-o", "--output", type=OutputFile(), help="Write to a file.")
+@click.option(
+    "--as",
+    "form",
+    cls=Form,
+    default="trig",
+    show_default=True,
+    is_eager=True,
+    help="trig, nquads or ttl; dask-mofka: tables of the events of a run of Dask.",
+)
+@click.option("-o", "--output", type=Output(), help="Write to a file; with dask-mofka, to a new folder.")
 @store_option
 @stoppable
 def command(names: tuple[str, ...], form: str, output: str | None) -> int:
@@ -31,6 +58,7 @@ def command(names: tuple[str, ...], form: str, output: str | None) -> int:
     \b
     Example: provio export --as nquads > all.nq
              provio export fig3.h5 --as ttl -o fig3.ttl
+             provio export last --as dask-mofka -o tables
     """
     from provio.ask.lineage import Scope, lineage
     from provio.ask.target import check_project
@@ -40,8 +68,10 @@ def command(names: tuple[str, ...], form: str, output: str | None) -> int:
     from provio.render import exports
     from provio.settings.types import among
 
-    if form not in exports.FORMATS:
-        raise click.BadParameter(f"{form!r} is not allowed{among(form, exports.FORMATS)}", param_hint="'--as'")
+    if form not in exports.FORMS:
+        raise click.BadParameter(f"{form!r} is not allowed{among(form, exports.FORMS)}", param_hint="'--as'")
+    if form == DASK_MOFKA:
+        return _dask_mofka(names, output)
     check_project(names)
     reader = session.reader(next((name for name in names if "/" in name), None))
     found, code = _found(reader, names)
@@ -80,3 +110,47 @@ def _found(reader: Store, names: tuple[str, ...]) -> tuple[list[Thing], int]:
     if unknown and not found:
         raise unknown
     return found, unknown.exit_code if unknown else 0
+
+
+def _dask_mofka(names: tuple[str, ...], output: str | None) -> int:
+    """Write the events of one run of Dask into a new folder; raises NothingKnown if there is none."""
+    from provio.ask import task_list
+    from provio.base import time_limit
+    from provio.render import dask_mofka
+    from provio.settings import home as homes
+    from provio.trace import events, read, run_source
+    from provio.trace.run_facts import Damage
+
+    if output is None:
+        raise click.UsageError("--as dask-mofka writes several files: name a new folder with -o")
+    if len(names) > 1:
+        raise click.UsageError("--as dask-mofka writes one run: name one")
+    store, home = session.reader(None), homes.find()
+    run = session.run_id(store, names[0]) if names else _newest(store)
+    folder = home.runs / run
+    damages: list[Damage] = []
+    exists = run_source.exists(folder)
+    files = events.read(folder, read.read_head(folder), damages) if exists else []
+    for damage in damages:
+        terminal.warn(f"{damage.path} {damage.reason}")
+    if not any(file.part for file in files):
+        reason = "no process of it used Dask" if exists else "its run folder was removed"
+        raise NothingKnown(f"run {run} has no events of Dask ({reason}): name a run of a program that uses Dask")
+    tasks = task_list.listed(store, home, [run], "dask").rows
+    time_limit.may_print()
+    counts = dask_mofka.write(Path(output), files, tasks)
+    terminal.note(f"{output}: {', '.join(f'{name} {count}' for name, count in counts.items())} (rows)")
+    return 0
+
+
+def _newest(store: Store) -> str:
+    """Return the newest run with tasks of Dask."""
+    from provio.ask import runs
+    from provio.base.vocab import RUN_BASE
+    from provio.graph.lines import bundle_iri
+    from provio.store import Confined
+
+    for row in reversed(list(store.rows(runs.LISTING))):
+        if next(Confined(store, [bundle_iri(RUN_BASE + row["run"])]).table(DASK), None):
+            return row["run"]
+    raise NothingKnown("no run with tasks of Dask is recorded: record one with provio run -- COMMAND")
