@@ -169,6 +169,7 @@ def name_activities(nodes: list[Node], programs: tuple[list[Node], list[Edge]], 
     for node in started:
         if node.get("kind") in SEALED and node["run"] in typed:  # its process is one that the framework started
             node["command"] = typed[node["run"]]
+            node.pop("argv", None)
     for node in acting:
         process = node.get("process", "")
         named = starters.process(process) if node.get("argv") else process

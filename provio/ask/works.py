@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from provio.ask.document import PIPES, Edge, Lineage, LineageDocument, Node, command_line, first_line, targets
+from provio.ask.document import PIPES, RESULT, Edge, Lineage, LineageDocument, Node, command_line, first_line, targets
 from provio.ask.housekeeping import between
 from provio.ask.started_as import name
 from provio.base.vocab import PROV
@@ -233,7 +233,7 @@ class Works:
 
 
 def drawn(document: LineageDocument) -> LineageDocument:
-    """Return a document without plumbing: an activity uses the one at the other end of a pipe.
+    """Return a document without plumbing and results of tasks: an activity uses the one at the other end of a pipe.
 
     Plumbing with very many ends stays, as it would become very many edges.
     """
@@ -241,15 +241,17 @@ def drawn(document: LineageDocument) -> LineageDocument:
     works = Works(Lineage({**document, "direction": "backward"}))
     left_out: set[str] = set()
     edges: list[Edge] = []
-    for iri in sorted(between(lineage)):
+    kept = targets(document)
+    results = {iri for iri, node in lineage.node.items() if node["type"] == RESULT and iri not in kept}
+    for iri in sorted(between(lineage) | results):
         users, makers = lineage.subjects(iri, "used"), works.beyond(iri)
         if len(users) * len(makers) <= _MOST_EDGES:
             left_out.add(iri)
             edges += [Edge(subject=user, predicate=PROV + "used", object=maker) for user in users for maker in makers]
-    kept = [edge for edge in document["edges"] if edge["subject"] not in left_out and edge["object"] not in left_out]
+    left = [edge for edge in document["edges"] if edge["subject"] not in left_out and edge["object"] not in left_out]
     nodes = [node for node in document["nodes"] if node["iri"] not in left_out]
     temporary = sum(lineage.node[iri]["type"] == "FileVersion" for iri in left_out)
-    return {**document, "nodes": nodes, "edges": kept + edges, "hidden": document["hidden"] + temporary}
+    return {**document, "nodes": nodes, "edges": left + edges, "hidden": document["hidden"] + temporary}
 
 
 def without_forks(document: LineageDocument) -> LineageDocument:
