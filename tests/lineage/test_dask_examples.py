@@ -1,0 +1,82 @@
+"""The workflows of `examples/dask`: each product comes exactly from its inputs, and the record knows their tasks."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, Project, assert_valid, new_project
+from dask_environments import python_with_dask
+from workers import made_once
+
+pytestmark = pytest.mark.slow
+EXAMPLES = ROOT / "examples" / "dask"
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """The three workflows, each a run with its name."""
+    python = python_with_dask()
+
+    def record(folder: Path) -> None:
+        project = new_project(folder)
+        project.provio("run", "--quiet", "--name", "data", "--", python, str(EXAMPLES / "make_data.py"))
+        for name in ("images", "predict", "boosting"):
+            project.provio("run", "--quiet", "--name", name, "--", python, str(EXAMPLES / f"{name}.py"))
+        assert_valid(project.path / ".provio")
+
+    return new_project(made_once(tmp_path_factory, "dask-examples", record))
+
+
+def inputs(project: Project, product: str) -> set[str]:
+    """Return the files that a product comes from, with default options, without the reasons of the kind `control`."""
+    document = project.lineage(product)
+    assert document["gaps"] == []
+    found = project.files(document)
+    return found["data"] | found["carried"]
+
+
+@pytest.mark.parametrize("number", ["00", "03", "05"])
+def test_each_image_comes_from_one_image(recorded: Project, number: str) -> None:
+    steps = ("images", "normal", "grey", "smooth")
+    assert inputs(recorded, f"segments/{number}.npy") == {f"{step}/{number}.npy" for step in steps}
+
+
+def test_labels_come_from_their_photos_and_the_model(recorded: Project) -> None:
+    for batch in range(4):
+        photos = {f"photos/{number:02}.npy" for number in range(10 * batch, 10 * batch + 10)}
+        assert inputs(recorded, f"labels/{batch}.csv") == photos | {"weights.npz"}
+
+
+def test_the_held_out_file_is_no_input_of_the_model(recorded: Project) -> None:
+    trained = {f"trips/{number}.parquet" for number in range(3)}
+    assert inputs(recorded, "model.json") == trained
+    assert inputs(recorded, "predictions.csv") == trained | {"trips/3.parquet"}
+
+
+def test_forward_lineage(recorded: Project) -> None:
+    assert recorded.descendants("photos/14.npy")["data"] == {"labels/1.csv"}
+    assert recorded.descendants("images/03.npy")["data"] == {
+        f"{step}/03.npy" for step in ("normal", "grey", "smooth", "segments")
+    }
+
+
+@pytest.mark.parametrize(
+    ("run", "graphs", "prefixes"),
+    [
+        ("images", 4, {}),
+        ("predict", 1, {"load": 40, "load_model": 1, "transform": 40, "predict": 40, "write": 4}),
+        ("boosting", 35, {"total": 3, "start": 1, "residuals": 45, "boost": 15, "save": 1, "evaluate": 1}),
+    ],
+)
+def test_tasks_and_graphs(recorded: Project, run: str, graphs: int, prefixes: dict[str, int]) -> None:
+    """One graph for each step of the images, one for all photos, and two for each round."""
+    rows = json.loads(recorded.answer("tasks", run, "--by", "prefix", "--as", "json"))
+    counts = {row["prefix"]: row["tasks"] for row in rows}
+    assert counts.items() >= prefixes.items()
+    assert sum(row["failed"] for row in rows) == 0
+    recorded.provio("export", run, "--as", "dask-mofka", "-o", f"tables-{run}")
+    with (recorded.path / f"tables-{run}" / "graph.csv").open(newline="") as file:
+        assert len([*csv.DictReader(file)]) == graphs
