@@ -74,5 +74,5 @@ def main():
 
 
 if __name__ == "__main__":
-    with LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=None) as cluster, Client(cluster):
+    with LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=":0") as cluster, Client(cluster):
         main()

@@ -8,6 +8,7 @@ from pathlib import Path
 import doc_pages
 import pytest
 from conftest import ROOT, Project
+from dask_environments import python_with_dask
 from object_levels import disagreements
 
 from provio.settings.home import Home
@@ -26,8 +27,12 @@ def test_a_page_shows_the_output_of_its_commands(project: Project, page: Path) -
     for module in MODULES.get(page.stem, ()):
         pytest.importorskip(module)
     text = page.read_text(encoding="utf-8")
+    python = Path(python_with_dask()).parent if page.stem == "dask" else None
     with doc_pages.reader() as home:
-        done = doc_pages.carried_out(text, home / "das", doc_pages.environment(home, project.env))
+        env = doc_pages.environment(home, project.env)
+        if python:
+            env["PATH"] = f"{home / 'bin'}:{python}:{env['PATH']}"
+        done = doc_pages.carried_out(text, home / "das", env)
         assert len(done) > 5
         found = doc_pages.problems(text, done, exact=True)
         assert not found, "\n".join(found)
