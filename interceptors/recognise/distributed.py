@@ -52,6 +52,10 @@ class Log(deque):
 
             reraise_from_program(error)
 
+    def __reduce__(self):
+        """Return how to pickle the log: as an ordinary deque, for a process that may not have this module."""
+        return deque, (list(self), self.maxlen)
+
 
 def _log(before, file, note):
     """Return a log with the entries and the length of another one; `file` is the event file of its owner."""

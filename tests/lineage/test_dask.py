@@ -122,6 +122,10 @@ def test_transitions_are_those_of_the_scheduler(recorded: Project, oracle: dict[
     assert [one.at for one in found] == pytest.approx([at for *_, at in stated], abs=2e-6, rel=0)
 
 
+def test_logs_are_sent_as_without_provio(oracle: dict[str, Any]) -> None:
+    assert oracle["sent"] == ["collections.deque"]
+
+
 def test_transitions_are_those_of_the_workers(recorded: Project, oracle: dict[str, Any]) -> None:
     stated = {address: [tuple(row[:5]) for row in rows] for address, rows in oracle["stories"].items()}
     for file in event_files(recorded):

@@ -93,6 +93,20 @@ def transfers(dask_worker):
     ]
 
 
+def scheduler_log(dask_scheduler):
+    return dask_scheduler.transition_log
+
+
+def worker_logs(dask_worker):
+    return [dask_worker.state.log, dask_worker.transfer_incoming_log]
+
+
+def sent_logs(client):
+    """The types of the logs that Dask sends to a client."""
+    logs = [client.run_on_scheduler(scheduler_log), *(log for logs in client.run(worker_logs).values() for log in logs)]
+    return sorted({f"{type(one).__module__}.{type(one).__qualname__}" for one in logs})
+
+
 def stories(dask_worker):
     return [[str(e[0]), e[1], e[2], e[3], e[5], e[6]] for e in dask_worker.state.log if len(e) == 7]
 
@@ -125,7 +139,7 @@ def main(client):
     for one in made:
         one.result()
     failed.exception()
-    return client.run_on_scheduler(oracle), client.run(transfers), client.run(stories)
+    return client.run_on_scheduler(oracle), client.run(transfers), client.run(stories), sent_logs(client)
 
 
 def names(client):
@@ -138,6 +152,7 @@ if __name__ == "__main__":
         n_workers=2, threads_per_worker=2, dashboard_address=None, processes="--threads" not in sys.argv
     )
     with cluster, Client(cluster) as client:
-        scheduler, moved, logs = main(client)
+        scheduler, moved, logs, sent = main(client)
     with open("oracle.json", "w") as file:
-        json.dump({"scheduler": scheduler, "transfers": moved, "stories": logs, "version": dask.__version__}, file)
+        facts = {"scheduler": scheduler, "transfers": moved, "stories": logs, "sent": sent}
+        json.dump({**facts, "version": dask.__version__}, file)
