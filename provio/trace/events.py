@@ -86,6 +86,8 @@ class Fact(NamedTuple):
 
 
 Event = Transition | Dependencies | Result | Arguments | Transfer | Keys | Fact
+DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RecursionError, error)  # what a damaged row raises
+LATEST = 1e11  # s since 1970
 PARTS = ("scheduler", "worker", "nanny", "client")
 ALL = frozenset({Transition, Dependencies, Result, Arguments, Transfer, Keys, Fact})
 
@@ -151,13 +153,13 @@ def of_file(
             found.events.append(event)
             if type(event) is Fact and event.what in PARTS and event.what not in parts:
                 break
-    except (OSError, ValueError, IndexError, error) as problem:
+    except (OSError, *DAMAGED) as problem:
         damages.append(Damage(file.path, 0, getattr(problem, "strerror", None) or "is damaged; events are lost"))
     return found
 
 
 def _events(data: bytes, wanted: Container[type]) -> Iterator[Event]:
-    """Yield the events of a file. Raises ValueError, IndexError or struct.error where it is damaged."""
+    """Yield the events of a file. Raises one of DAMAGED where it is damaged."""
     tables = _Tables(wanted)
     at, size = len(rows.MAGIC), rows.FIRST_CHUNK
     end = size
@@ -207,7 +209,8 @@ class _Tables:
             self.stimuli.append(self.texts[-1] if text == rows.NO_TEXT else f"{self.texts[text]}-{moment!r}")
             return rows.STIMULUS_ROW.size, None
         if row == rows.CLOCK:
-            _, self.clock = rows.CLOCK_ROW.unpack_from(data, at)
+            _, moment = rows.CLOCK_ROW.unpack_from(data, at)
+            self.clock = _moment(moment)
             return rows.CLOCK_ROW.size, None
         if row == rows.STATES:
             _, before, recommended, after = rows.STATES_ROW.unpack_from(data, at)
@@ -240,21 +243,22 @@ class _Tables:
         place = at + rows.TRANSFER_ROW.size
         pairs = (rows.PAIR.unpack_from(data, place + number * rows.PAIR.size) for number in range(count))
         keys = tuple((self.texts[key], part) for key, part in pairs)
-        return rows.TRANSFER_ROW.size + count * rows.PAIR.size, Transfer(self.texts[sender], start, stop, size, keys)
+        event = Transfer(self.texts[sender], _moment(start), _moment(stop), size, keys)
+        return rows.TRANSFER_ROW.size + count * rows.PAIR.size, event
 
     def keys(self, data: bytes, at: int) -> tuple[int, Event]:
         """Return the length and the event of keys of a client."""
         _, role, task, moment, count = rows.KEYS_ROW.unpack_from(data, at)
         place = at + rows.KEYS_ROW.size
         digests = tuple(data[place + 8 * number : place + 8 * number + 8] for number in range(count))
-        return rows.KEYS_ROW.size + 8 * count, Keys(role, task, moment, digests)
+        return rows.KEYS_ROW.size + 8 * count, Keys(role, task, _moment(moment), digests)
 
     def object(self, data: bytes, at: int) -> tuple[int, Event]:
         """Return the length and the event of JSON text."""
         _, size = rows.OBJECT_ROW.unpack_from(data, at)
         place = at + rows.OBJECT_ROW.size
         facts = json.loads(data[place : place + size])
-        what, moment = str(facts.pop("what")), float(facts.pop("at"))
+        what, moment = str(facts.pop("what")), _moment(float(facts.pop("at")))
         return rows.OBJECT_ROW.size + size, Fact(what, moment, facts)
 
     def _names(self, numbers: tuple[int, ...]) -> tuple[str, ...]:
@@ -269,3 +273,10 @@ READERS = {
 
 def _unknown(row: int) -> tuple[int, Event | None]:
     raise ValueError(f"unknown row {row}")
+
+
+def _moment(value: float) -> float:
+    """Return a time, unless it cannot be one (infinite, no number): then the row is damaged."""
+    if not 0 <= value < LATEST:
+        raise ValueError(f"no time: {value}")
+    return value

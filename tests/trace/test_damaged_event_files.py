@@ -1,0 +1,98 @@
+"""Damage in event files of parallel frameworks: only the rows after it are lost, and the file is named."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import struct
+from pathlib import Path
+
+import pytest
+
+from provio.interceptors.python import events as rows
+from provio.trace import events
+from provio.trace.run_facts import Damage
+from provio.trace.run_source import RunFile
+
+NAME = "7.5.0.events"
+
+
+@pytest.fixture
+def content(tmp_path: Path) -> bytes:
+    """The content of an event file with rows of all kinds."""
+    file = rows.EventFile(bytes(tmp_path))
+    file.object("worker", address="tcp://127.0.0.1:1", threads=1)
+    file.dependencies("b", "update-graph-1.5", ["a"])
+    file.transition("b", "released", "waiting", "waiting", "update-graph-1.5", 2.5)
+    file.arguments(1, '["f"]')
+    file.result(1, 1, 28, int)
+    file.transfer("tcp://127.0.0.1:2", 3.0, 3.5, 28, [("a", 28)])
+    file.keys(rows.GATHERED, 0, ["b"], 4.0)
+    return Path(file.path.decode()).read_bytes()
+
+
+def read(content: bytes) -> tuple[list[events.Event], list[Damage]]:
+    """Return the events and the damages of a file with this content."""
+    damages: list[Damage] = []
+    file = RunFile("host", NAME, Path(NAME), lambda: content)
+    found = events.of_file(file, damages)
+    assert found is not None
+    return found.events, damages
+
+
+def test_whole(content: bytes) -> None:
+    found, damages = read(content)
+    assert damages == []
+    assert {type(one) for one in found} == events.ALL
+
+
+def facts_row(value: object) -> bytes:
+    data = json.dumps(value).encode()
+    return rows.OBJECT_ROW.pack(rows.OBJECT, len(data)) + data
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        facts_row({"at": 1.0}),
+        facts_row({"what": "graph", "at": None}),
+        facts_row({"what": "graph", "at": [1]}),
+        facts_row({"what": "graph", "at": math.nan}),
+        facts_row(["what", "at"]),
+        facts_row(1),
+        rows.CLOCK_ROW.pack(rows.CLOCK, math.inf),
+        rows.KEYS_ROW.pack(rows.KEYS, 1, 1, -math.inf, 0),
+        rows.TRANSFER_ROW.pack(rows.TRANSFER, 1.0, math.nan, 1, 0, 0),
+        rows.STATES_ROW.pack(rows.STATES, 1 << 31, 0, 0),
+        b"\xff",
+    ],
+)
+def test_an_impossible_row(content: bytes, row: bytes) -> None:
+    """The events before it remain."""
+    whole, _ = read(content)
+    end = len(content.rstrip(b"\0"))  # the digest of "b", at the end of the last row, does not end with zero
+    found, damages = read((content[:end] + row).ljust(rows.FIRST_CHUNK, b"\0"))
+    assert found == whole
+    assert [str(one.path) for one in damages] == [NAME]
+
+
+def test_random_bytes(content: bytes) -> None:
+    """No damage raises; all times that are read can be nanoseconds."""
+    random.seed(4)
+    end = len(content.rstrip(b"\0"))
+    for _ in range(3000):
+        data, at = bytearray(content), random.randrange(len(rows.MAGIC), end)
+        size = random.choice((1, 4, 8))
+        data[at : at + size] = random.choice((random.randbytes(size), b"\xff" * size, bytes(size)))
+        found, _ = read(bytes(data))
+        for event in found:
+            for value in event:
+                assert not isinstance(value, float) or int(value * 1e9) >= 0
+
+
+def test_a_file_of_another_kind() -> None:
+    for data in (b"", b"garbage" * 100, struct.pack("<d", 1.0)):
+        found, damages = read(data)
+        assert found == []
+        assert [str(one.path) for one in damages] == [NAME]
