@@ -10,6 +10,7 @@ import _thread
 import json
 import re
 from collections.abc import Mapping
+from itertools import islice
 
 from .events import key_text, type_name
 from .secret_words import REDACTED, is_secret
@@ -87,7 +88,9 @@ def _container(value: Any, kind: type, depth: int) -> Any:
     if kind in (list, tuple) and len(value) <= MOST_ITEMS and depth < DEEPEST:
         return [_described(one, depth + 1) for one in value]
     found: dict[str, Any] = {"type": kind.__name__, "size": len(value)}
-    first = next(iter(value.values() if kind is dict else value), None) if kind is not bytes else None
+    items = () if kind is bytes else value.values() if kind is dict else value
+    some = [one for one in islice(items, MOST_ARGUMENTS) if one is not None]
+    first = next((one for one in some if type(one) is not str), some[0] if some else None)
     return found if first is None else found | {"of": type_name(first)}
 
 

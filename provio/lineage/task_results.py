@@ -11,9 +11,10 @@ from __future__ import annotations
 import json
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from provio.base.records import plain
+from provio.interceptors.python.arguments import LONGEST, MOST_ITEMS
 from provio.interceptors.python.events import GATHERED, digest
 from provio.lineage.model import Conclusions, Input
 from provio.trace.events import Arguments, Dependencies, EventFile, Keys
@@ -24,7 +25,10 @@ SEALED = frozenset({"dask"})  # kinds of Tasks whose results are followed
 NANOSECONDS = 1_000_000_000
 UNKNOWN_GRAPH = "its scheduler was not recorded: which results of other tasks its tasks used is not known"
 UNKNOWN_MAKERS = "received results of tasks that were not recorded: their inputs are not known"
-NUMBERS = frozenset({"int", "float", "bool"})
+DATA = frozenset("bytearray bytes memoryview".split())
+ARRAYS = frozenset("numpy pandas pyarrow".split())  # a collection of their objects is data
+NUMBERS = frozenset("bool complex float int".split())
+CONTAINERS = frozenset("dict frozenset list set tuple".split())
 # Modules whose objects in arguments are no data: settings, functions, types, names.
 NO_DATA = frozenset(
     "collections dask datetime decimal distributed enum fsspec functools numpy operator pandas pathlib pyarrow re tlz "
@@ -253,13 +257,13 @@ def _started(process: Process) -> int:
 def _time_of(stimulus: str) -> int:
     try:
         return int(float(stimulus.rpartition("-")[2]) * NANOSECONDS)
-    except ValueError:
+    except (ValueError, OverflowError):
         return 0
 
 
 def _has_data(text: str) -> bool:
-    """Return whether a description of arguments has a value that may be data: an array, a collection of numbers, or an
-    object of a class that is not one of `NO_DATA`."""
+    """Return whether a description of arguments has a value that may be data: an array, a long text, a collection of
+    numbers, arrays or collections, or an object of a class that is not one of `NO_DATA`."""
     try:
         _, *waiting = json.loads(text)
     except ValueError:
@@ -272,11 +276,18 @@ def _has_data(text: str) -> bool:
             kind = one.get("type")
             if not isinstance(kind, str):
                 waiting += [] if "task" in one or "function" in one else one.values()
-            elif (
-                one.get("shape")
-                or one.get("of") in NUMBERS
-                or kind == "bytes"
-                or ("." in kind and "shape" not in one and kind.partition(".")[0] not in NO_DATA)
-            ):
+            elif _is_data(kind, one):
                 return True
     return False
+
+
+def _is_data(kind: str, facts: dict[str, Any]) -> bool:
+    """Return whether a value of this type may be data; `facts` are its other facts."""
+    module, items = kind.partition(".")[0], str(facts.get("of", ""))
+    if "of" in facts:
+        if items in CONTAINERS:
+            return kind == "dict" or int(facts.get("size", 0)) > MOST_ITEMS
+        return items in DATA | NUMBERS or ("." in items and items.partition(".")[0] not in NO_DATA - ARRAYS)
+    if kind == "str":
+        return int(facts.get("size", 0)) > LONGEST
+    return kind in DATA or bool(facts.get("shape")) or ("." in kind and "shape" not in facts and module not in NO_DATA)
