@@ -86,7 +86,7 @@ class Fact(NamedTuple):
 
 
 Event = Transition | Dependencies | Result | Arguments | Transfer | Keys | Fact
-DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RecursionError, error)  # what a damaged row raises
+DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RecursionError, error)  # of damaged rows
 LATEST = 1e11  # s since 1970
 PARTS = ("scheduler", "worker", "nanny", "client")
 ALL = frozenset({Transition, Dependencies, Result, Arguments, Transfer, Keys, Fact})

@@ -1,4 +1,4 @@
-"""Whether arguments of a task contain data of its client, from what is recorded of them."""
+"""Whether arguments of a task contain data of its client."""
 
 from __future__ import annotations
 
