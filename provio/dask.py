@@ -16,25 +16,8 @@ from typing import Any
 import provio
 from provio.base.errors import ProvioError
 
-try:
-    from distributed import WorkerPlugin
-except ImportError as error:
-    raise ProvioError(
-        "provio.dask needs the package distributed, which is not installed: pip install distributed"
-    ) from error
-
 WATCHED = ("distributed.scheduler", "distributed.worker_state_machine", "distributed.worker")
 PLACE = str(Path(__file__).parent / "interceptors")
-
-
-class RecordTasks(WorkerPlugin):  # type: ignore[misc]  # distributed has no stubs
-    """A plugin that records the tasks of each worker; a second registration changes nothing."""
-
-    name = "provio"
-
-    def setup(self, worker: Any) -> None:
-        """Record a worker from now on."""
-        attach(worker)
 
 
 def dask_setup(server: Any) -> None:
@@ -67,8 +50,23 @@ def _module(name: str) -> Any:
 
 
 class _Module(types.ModuleType):
-    def __call__(self) -> RecordTasks:
-        return RecordTasks()
+    """The module is the function `provio.dask()`, too; its class `RecordTasks` is made when Dask is there."""
+
+    def __call__(self) -> Any:
+        """Return a plugin that records the tasks of each worker; a second registration changes nothing."""
+        return self.RecordTasks()
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "RecordTasks":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        try:
+            from distributed import WorkerPlugin
+        except ImportError:
+            reason = "provio.dask needs the package distributed, which is not installed: pip install distributed"
+            raise ProvioError(reason) from None
+        members = {"name": "provio", "setup": lambda _, worker: attach(worker), "__module__": __name__}
+        self.RecordTasks = type(name, (WorkerPlugin,), members)
+        return self.RecordTasks
 
 
 sys.modules[__name__].__class__ = _Module

@@ -150,7 +150,7 @@ def _logged(declare, original):
             rows = message[1] if message[0] == "request" and isinstance(message[1], list) else [message[1:]]
             for row in rows:
                 file.object("steal", event=str(message[0]), row=[_plain(one) for one in row])
-        elif topic == "all" and type(message) is dict and type(message.get("action")) is str:
+        elif (topic == "all" or "all" in topic) and type(message) is dict and type(message.get("action")) is str:
             facts = {name.replace("-", "_"): _plain(message[name]) for name in STATED if name in message}
             file.object(message["action"], **facts)
 

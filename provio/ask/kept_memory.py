@@ -12,8 +12,7 @@ from typing import NamedTuple
 from provio.ask.document import Kept
 from provio.ask.walk import Walk, batches
 from provio.base.vocab import NS, PROV
-from provio.lineage.identity import without_task
-from provio.lineage.task_results import SEALED
+from provio.lineage.identity import SEALED, without_task
 from provio.store import Reader
 
 KIND, START = NS + "kind", PROV + "startedAtTime"

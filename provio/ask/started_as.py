@@ -17,8 +17,8 @@ from provio.ask.document import Edge, Node, arguments
 from provio.ask.walk import Nodes, batches
 from provio.base.vocab import NS, RDFS
 from provio.lineage.helpers import is_helper
+from provio.lineage.identity import SEALED
 from provio.lineage.interpreters import read_words, rule_of
-from provio.lineage.task_results import SEALED
 from provio.store import Reader
 
 OF_SNAKEMAKE = re.compile(r"(.*/)?\.snakemake/scripts/tmp[^/.]*\.")  # and the name of the rule's script

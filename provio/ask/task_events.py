@@ -8,7 +8,7 @@ from collections.abc import Callable, Container, Iterable, Iterator
 from provio.base import turtle
 from provio.base.records import pattern
 from provio.base.vocab import RUN_BASE
-from provio.lineage.task_results import SEALED
+from provio.lineage.identity import SEALED
 from provio.settings.home import Home
 from provio.trace import events, read, run_source
 from provio.trace.events import Event, EventFile, Fact, Result, Transfer

@@ -20,8 +20,7 @@ from provio.base.records import field, plain
 from provio.base.text import seconds
 from provio.base.vocab import RUN_BASE
 from provio.graph.lines import bundle_iri
-from provio.lineage.identity import VERSION
-from provio.lineage.task_results import SEALED
+from provio.lineage.identity import SEALED, VERSION
 from provio.store import Confined
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from provio.base.errors import NothingKnown
 from provio.base.text import cut_end, duration, moment, printable
 from provio.base.turtle import literal
 from provio.base.vocab import RUN_BASE
-from provio.lineage.task_results import SEALED
+from provio.lineage.identity import SEALED
 from provio.store import Reader
 
 FACTS = """SELECT ?label ?name ?kind ?status ?start ?end ?source ?program { <%s> a provio:Task ; provio:name ?name .

@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 from provio.base.records import plain
 from provio.interceptors.python.arguments import LONGEST, MOST_ITEMS
 from provio.interceptors.python.events import GATHERED, digest
+from provio.lineage.identity import SEALED
 from provio.lineage.model import Conclusions, Input
 from provio.trace.events import Arguments, Dependencies, EventFile, Keys
 from provio.trace.facts import Process
 from provio.trace.run_facts import Task, Trace
 
-SEALED = frozenset({"dask"})  # kinds of Tasks whose results are followed
 NANOSECONDS = 1_000_000_000
 UNKNOWN_GRAPH = "its scheduler was not recorded: which results of other tasks its tasks used is not known"
 UNKNOWN_MAKERS = "received results of tasks that were not recorded: their inputs are not known"

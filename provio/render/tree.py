@@ -43,7 +43,7 @@ from provio.ask.notes import is_on_run, newest
 from provio.ask.notes import line as note_line
 from provio.ask.works import Words, Work
 from provio.base.text import duration, fit, moment, plural, shorter_path, size
-from provio.lineage.task_results import SEALED
+from provio.lineage.identity import SEALED
 from provio.render.steps import Step, Steps
 
 _COLOURS = {"file": "1", "program": "32", "faint": "2", "warning": "33", "bad": "31"}

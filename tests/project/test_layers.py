@@ -15,7 +15,7 @@ ORDER = """
 
 # Links to the repository's own folders: they have rules of their own.
 LINKED = {"interceptors", "ontology", "queries"}
-FLAT = {"__init__", "__main__", "errors"}  # the last is an old name, kept for one release
+FLAT = {"__init__", "__main__", "dask", "errors"}  # the last is an old name, kept for one release
 
 
 DOCUMENTED = re.compile(r'(?:\s|#.*\n)*r?"""\s*[^\s"]')  # the first token of a module is its docstring

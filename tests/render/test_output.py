@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 from datetime import datetime
 from importlib import import_module
 from pathlib import Path
@@ -24,6 +25,7 @@ ASKED = {
     "runs": (["runs"], True),
     "find": (["find", "sort"], True),
     "note": (["note", "first"], True),
+    "tasks": (["tasks"], True),
     "show": (["show", "last"], True),
     "lineage": (["lineage", "c"], False),
     "why": (["why", "c"], False),
@@ -55,6 +57,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Project:
     document that is wrong."""
     project = new_project(tmp_path_factory.mktemp("output"))
     project.sh("echo '=1+1' > a")
+    project.watch(sys.executable, "-c", "import provio\nwith provio.activity('fit'): open('a').read()")
     project.provio("run", "--quiet", "--name", "first", "--", "sort", "a", "-o", "b")
     project.provio("note", "first", "one\ntwo\tthree")
     project.watch("sh", "-c", "cat b > c; cat b > d")
