@@ -26,6 +26,8 @@ ASKED = {
     "find": (["find", "sort"], True),
     "note": (["note", "first"], True),
     "tasks": (["tasks"], True),
+    "tasks --by prefix": (["tasks", "--by", "prefix"], True),
+    "tasks --by worker": (["tasks", "--by", "worker"], True),
     "show": (["show", "last"], True),
     "lineage": (["lineage", "c"], False),
     "why": (["why", "c"], False),
