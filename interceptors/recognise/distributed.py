@@ -97,7 +97,7 @@ def _scheduler_state(state):
         key, start, finish, _, stimulus, at = entry
         if key not in known or start == "released":
             task = tasks.get(key)
-            if task is not None and (start == "released" or key not in known):
+            if task is not None:
                 file.dependencies(key, stimulus, [one.key for one in task.dependencies])
         file.transition(key, start, finish, finish, stimulus, at)
         if finish == "forgotten":

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from provio.base.records import plain
@@ -240,14 +240,13 @@ class _Graphs:
 
     def by_value(self) -> set[str]:
         """Return the Tasks whose arguments contain data, and not only short values and other tasks' results."""
-        return set(self._with_data())
-
-    def _with_data(self) -> Iterator[str]:
-        for file in self.trace.events:
-            process = self.images.of(file)
-            for event in file.events if process else ():
-                if isinstance(event, Arguments) and '"type"' in event.text and _has_data(event.text):
-                    yield f"{process.iri}t{event.task}" if process else ""
+        return {
+            f"{process.iri}t{event.task}"
+            for file in self.trace.events
+            if (process := self.images.of(file))
+            for event in file.events
+            if isinstance(event, Arguments) and '"type"' in event.text and _has_data(event.text)
+        }
 
 
 def _started(process: Process) -> int:
