@@ -175,8 +175,10 @@ def _events(data: bytes, wanted: Container[type]) -> Iterator[Event]:
         else:
             length, event = tables.row(row, data, at)
             at += length
-            if event is not None:
+            if event is not None and at <= len(data):
                 yield event
+    if len(data) != at or at not in (end, end - size):  # a file has whole chunks
+        raise ValueError("is cut")
 
 
 class _Tables:

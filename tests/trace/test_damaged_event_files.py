@@ -77,6 +77,25 @@ def test_an_impossible_row(content: bytes, row: bytes) -> None:
     assert [str(one.path) for one in damages] == [NAME]
 
 
+def test_cut_anywhere(content: bytes) -> None:
+    whole, _ = read(content)
+    for size in range(len(content)):
+        found, damages = read(content[:size])
+        assert found == whole[: len(found)]
+        assert damages, size
+
+
+def test_several_chunks(tmp_path: Path) -> None:
+    """Files of any length are read as a whole, and a file without its last chunk ends there."""
+    for rounds in range(1, 4000, 97):
+        file = rows.EventFile(bytes(tmp_path))
+        for number in range(rounds):
+            file.transition("key", "waiting", "processing", "processing", "stimulus", float(number))
+        found, damages = read(Path(file.path.decode()).read_bytes())
+        assert len(found) == rounds
+        assert damages == []
+
+
 def test_random_bytes(content: bytes) -> None:
     """No damage raises; all times that are read can be nanoseconds."""
     random.seed(4)
