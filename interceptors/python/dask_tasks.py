@@ -44,7 +44,7 @@ class Running:
         self.found = recorder.recorder()
         self.key, self.worker, self.number = key, worker, 0
         if self.found is not None:
-            self.before = self.found.task_now()
+            self.before = self.found.task_enter(0)  # that in which the thread of the pool was made, if any
             self.number = self.found.task_in(encode(key_text(key)), KIND)
         if self.number:
             self.scope = tasks.SCOPE.set(self.number)

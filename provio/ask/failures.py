@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 
 from provio.ask import run_uses
 from provio.ask.document import Edge, Node, arguments, command_line
@@ -17,6 +18,7 @@ from provio.ask.runs import LISTING
 from provio.ask.started_as import is_kernel
 from provio.ask.walk import GENERATED
 from provio.base.vocab import RUN_BASE
+from provio.lineage.identity import SEALED
 from provio.store import Reader
 
 SHORT = 13  # characters of a run's id
@@ -55,16 +57,26 @@ class Failures:
         row = self.runs.get(run, {})
         return row.get("end", row.get("start", ""))
 
-    def of(self, run: str, process: str) -> str:
-        """Return the failure of the process that made a file, or of its run, as text; empty if there is none."""
-        end = self.end(run, process)
+    @cached_property
+    def done(self) -> set[str]:
+        """The tasks of frameworks that ended well in processes that failed later: their files are complete."""
+        kinds = " ".join(f'"{kind}"' for kind in SEALED)
+        query = f"?t provio:partOf ?p ; provio:kind ?kind ; provio:status 'ok' VALUES ?kind {{ {kinds} }}"
+        processes = [one for one in self.ends if one.endswith("/")]
+        found = (self.reader.table(f"SELECT ?t {{ {values} {query} }}") for values in run_uses.values("p", processes))
+        return {task for rows in found for (task,) in rows}
+
+    def of(self, run: str, process: str, maker: str) -> str:
+        """Return the failure of the process that made a file by the activity `maker`, or of its run, as text; empty if
+        there is none."""
+        end = self.end(run, process, maker)
         if not end or run in self.failed:
             return self._title(run, end) if end else ""
         return f"{self._program(process)} ({end}) in run {run[:SHORT]}"
 
-    def end(self, run: str, process: str) -> str:
+    def end(self, run: str, process: str, maker: str) -> str:
         """Return how the process that made a file, or its run, failed: `exit 3`; empty if neither did."""
-        if run in self.failed or process not in self.ends:
+        if run in self.failed or process not in self.ends or maker.partition("phase/")[0] in self.done:
             return self.failed.get(run, "")
         end = self.ends[process]
         return end if is_failure(end, self._program(process)) else ""
@@ -135,7 +147,7 @@ def mark(reader: Reader, nodes: Iterable[Node], edges: Iterable[Edge]) -> None:
         return
     failures = Failures(reader)
     for node, maker in made:
-        end = failures.end(maker.get("run", "").removeprefix(RUN_BASE), maker.get("process", ""))
+        end = failures.end(maker.get("run", "").removeprefix(RUN_BASE), maker.get("process", ""), maker["iri"])
         if end and node["type"] == "FileVersion":
             node["failed"] = end
 

@@ -189,7 +189,7 @@ class _Survey:
     def _state(self, path: bytes, version: str, reasons: list[Reason]) -> Row:
         maker = next(iter(self.origins.makers.get(version, ())), "")
         run = run_of(maker)
-        failure = self.failures.of(run, process_of(maker)) if maker else ""
+        failure = self.failures.of(run, process_of(maker), maker) if maker else ""
         if failure:
             return Row("failed", path, failure, run, self.failures.time(run))
         if reasons:

@@ -98,7 +98,7 @@ def why(reader: Reader, target: Target) -> Reason:
         reason["size"] = own["size"]
     if "modified" in own:
         reason["modified"] = own["modified"]
-    failed = Failures(reader).end(run_of(run["iri"]), made[2])
+    failed = Failures(reader).end(run_of(run["iri"]), made[2], made[1])
     if failed:
         reason["failed"] = failed
     if target.changed:

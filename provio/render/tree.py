@@ -358,7 +358,7 @@ class _Tree:
         if node["type"] in ACTIVITIES:
             acting = self._acting(work) if work else [node]
             facts = [] if where else [_timing(acting)]
-            codes = [one["exitCode"] for one in acting if one.get("exitCode")]
+            codes = [one["exitCode"] for one in acting if one.get("exitCode") and one.get("kind") not in SEALED]
             ended = f"exit code {codes[0]}" if codes and not where else ""
             program = self.lineage.program(step.iri)
             if "task" in node and "rule" not in node and "command" not in node and program and not where:
