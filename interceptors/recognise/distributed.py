@@ -226,8 +226,8 @@ def _worker(worker):
 
 def _spilled(action):
     def around(declare, original):
-        def add(slow, key, start):
-            for file in _files():
+        def add(key, start):
+            for file in _watched[:1]:
                 file.object("spill", action=action, key=_plain(key), seconds=time() - start)
 
         add_guarded = _guarded(add)
@@ -235,7 +235,7 @@ def _spilled(action):
         def spill(self, key, *arguments):
             start = time()
             result = original(self, key, *arguments)
-            add_guarded(self, key, start)
+            add_guarded(key, start)
             return result
 
         return spill
@@ -309,12 +309,7 @@ def _moved(role):
 
 # ---- log lines, stalls and garbage collections of a process
 
-_watched = []  # event files of this process, for events of the process as a whole
-
-
-def _files():
-    """Return the event file for events of the process as a whole: one of those of its parts."""
-    return _watched[:1]
+_watched = []  # event files of this process; the first one has the events of the process as a whole
 
 
 def _watch_process(file):

@@ -55,11 +55,11 @@ def kept(reader: Reader, walk: Walk) -> list[Kept]:
 def tie(reader: Reader, walk: Walk) -> set[str]:
     """Add the edges from the tasks of a walk to the earlier activities of their workers; return the phases of these."""
     tasks, new = _sealed(walk), set[str]()
+    phases = {iri.partition("phase/")[0]: iri for iri in sorted(walk.activities, key=len)} if tasks else {}
     for process, earlier in _earlier(reader, tasks).items() if tasks else ():
         for task, start in tasks[process]:
-            phase = max((one for one in walk.activities if one.startswith(task)), key=len)
             for one in earlier:
-                edge = phase, NS + "carriedFrom", one.phase
+                edge = phases[task], NS + "carriedFrom", one.phase
                 if one.start < start and one.task != task and edge not in walk.edges:
                     walk.edges[edge] = None
                     new.add(one.phase)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from provio.base.algorithms import components
@@ -152,9 +152,10 @@ def channels_of(trace: Trace, identity: Identity, conclusions: Conclusions) -> l
     found: dict[str, Channel] = {}
     ends = Ends(trace, identity)
     tokens, ignored = job_servers(trace) | _wake_ups(trace), _launcher_directions(trace, ends)
-    silent = {process.iri for process in kernels(trace)} | task_results.servers(trace)
-    ignored |= _framework_directions(trace, ends)
-    tokens |= _framework_pipes(trace)
+    parts = task_results.parts(trace)
+    silent = {process.iri for process in kernels(trace)} | {iri for iri, own in parts.items() if "client" not in own}
+    ignored |= _framework_directions(trace, ends, parts)
+    tokens |= _framework_pipes(trace, parts)
     masters: list[tuple[str, Opening]] = []
     last_of = _LastMoments(conclusions.lone)
     for opening in trace.openings():
@@ -228,12 +229,12 @@ def _launcher_directions(trace: Trace, ends: Ends) -> set[str]:
     return read & {ends.own(opening) for opening in sockets if opening.process.iri in launchers}
 
 
-def _framework_directions(trace: Trace, ends: Ends) -> set[str]:
+def _framework_directions(trace: Trace, ends: Ends, parts: Container[str]) -> set[str]:
     """Return the directions of connections between the processes of a parallel framework: outside of Tasks all, within
     Tasks those to the addresses of its parts."""
-    parts, addresses = task_results.parts(trace), task_results.addresses(trace)
     if not parts:
         return set()
+    addresses = task_results.addresses(trace)
     sockets = [one for one in trace.openings() if one.kind == "Socket"]
     own = [one for one in sockets if one.process.iri in parts]
     found = {ends.own(one) for one in own} & {ends.other(one) for one in own}
@@ -241,9 +242,8 @@ def _framework_directions(trace: Trace, ends: Ends) -> set[str]:
     return found | {ends.own(one) for one in named} | {ends.other(one) for one in named}
 
 
-def _framework_pipes(trace: Trace) -> set[tuple[str, str, int]]:
+def _framework_pipes(trace: Trace, parts: Container[str]) -> set[tuple[str, str, int]]:
     """Return the pipes of which only processes of a parallel framework have ends, outside of Tasks."""
-    parts = task_results.parts(trace)
     users: dict[tuple[str, str, int], bool] = {}
     for opening in trace.openings() if parts else ():
         if opening.kind == "Pipe":

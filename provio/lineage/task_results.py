@@ -59,23 +59,20 @@ class Submission(NamedTuple):
     by_value: bool
 
 
-def parts(trace: Trace) -> set[str]:
-    """Return the processes that are parts of a parallel framework: clients, schedulers, workers, nannies."""
-    images = Images(trace)
-    return {process.iri for file in trace.events if (process := images.of(file))}
+def parts(trace: Trace) -> dict[str, set[str]]:
+    """Return the parts of parallel frameworks (`client`, `scheduler`, `worker`, `nanny`) in each process that has
+    any."""
+    images, found = Images(trace), dict[str, set[str]]()
+    for file in trace.events:
+        if process := images.of(file):
+            found.setdefault(process.iri, set()).add(file.part)
+    return found
 
 
 def addresses(trace: Trace) -> set[str]:
     """Return the addresses (host:port) at which schedulers and workers listen."""
     facts = (fact for file in trace.events for fact in file.facts("worker", "graph"))
     return {str(fact.facts.get("address") or "").rpartition("//")[2] for fact in facts} - {""}
-
-
-def servers(trace: Trace) -> set[str]:
-    """Return those of them that are no client: outside of Tasks, they only communicate with the others."""
-    images = Images(trace)
-    clients = {process.iri for file in trace.events if file.part == "client" and (process := images.of(file))}
-    return parts(trace) - clients
 
 
 class Images:
