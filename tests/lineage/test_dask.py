@@ -376,6 +376,7 @@ def test_switches(project: Project) -> None:
     project.watch(python_with_dask(), "plain.py")
     kinds = {type(event) for file in event_files(project) for event in file.events}
     assert Arguments not in kinds
+    assert not any(fact for file in event_files(project) for fact in file.facts("line", "error"))
     assert Transition in kinds
     project.env["PROVIO_RECORD"] = "-task"
     project.watch(python_with_dask(), "plain.py")

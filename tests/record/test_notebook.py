@@ -84,7 +84,8 @@ def test_a_cell_writes_what_another_read(jupyter: Project, notebook: Notebook) -
 
 @pytest.mark.slow
 def test_errors_interrupts_and_threads(jupyter: Project, notebook: Notebook) -> None:
-    """A failed or interrupted cell is recorded as such; its threads, pools, children and coroutines belong to it."""
+    """A failed or interrupted cell is recorded as such; its threads, pools, children and coroutines belong to it. A call
+    of a pool is a Task within it."""
     jupyter.sh("for name in a b c d e; do echo $name > $name; done")
     notebook(
         "import asyncio, threading, subprocess, concurrent.futures as cf, time\n"
@@ -104,7 +105,7 @@ def test_errors_interrupts_and_threads(jupyter: Project, notebook: Notebook) -> 
     for name in ("x", "y", "z", "pooled", "awaited", "meanwhile"):
         document = jupyter.lineage(name)
         made[name] = next(n["label"] for n in document["nodes"] if n["type"] == "Task" and n["via"] == "data")
-    assert made == {"x": "[2]", "y": "[3]", "z": "[4]", "pooled": "[5]", "awaited": "[7]", "meanwhile": "[8]"}
+    assert made == {"x": "[2]", "y": "[3]", "z": "[4]", "pooled": "__main__.copy", "awaited": "[7]", "meanwhile": "[8]"}
     assert jupyter.data("shelled") == {"e"}
     launched = jupyter.lineage("shelled", "--via", "control")["nodes"]
     assert "[6]" in {n["label"] for n in launched if n["type"] == "Task"}
