@@ -84,8 +84,10 @@ def test_a_cell_writes_what_another_read(jupyter: Project, notebook: Notebook) -
 
 @pytest.mark.slow
 def test_errors_interrupts_and_threads(jupyter: Project, notebook: Notebook) -> None:
-    """A failed or interrupted cell is recorded as such; its threads, pools, children, coroutines belong to it. A call of
-    a pool is a Task within it."""
+    """A failed or interrupted cell is recorded as such; its threads, pools, children and coroutines belong to it.
+
+    A call of a pool is a Task within it.
+    """
     jupyter.sh("for name in a b c d e; do echo $name > $name; done")
     notebook(
         "import asyncio, threading, subprocess, concurrent.futures as cf, time\n"
