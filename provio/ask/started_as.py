@@ -17,7 +17,7 @@ from provio.ask.document import Edge, Node, arguments
 from provio.ask.walk import Nodes, batches
 from provio.base.vocab import NS, RDFS
 from provio.lineage.helpers import is_helper
-from provio.lineage.identity import SEALED
+from provio.lineage.identity import POOLED, SEALED
 from provio.lineage.interpreters import read_words, rule_of
 from provio.store import Reader
 
@@ -167,7 +167,8 @@ def name_activities(nodes: list[Node], programs: tuple[list[Node], list[Edge]], 
         if _JOB.search(node.get("argv", "")) and (own := typed.get(node.get("run", ""))):
             node["command"] = own
     for node in started:
-        if node.get("kind") in SEALED and node["run"] in typed:  # its process is one that the framework started
+        of_pool = node.get("kind") in POOLED and is_helper(arguments(node["argv"]))
+        if (node.get("kind") in SEALED or of_pool) and node["run"] in typed:  # a framework started its process
             node["command"] = typed[node["run"]]
             node.pop("argv", None)
     for node in acting:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:  # slow to import, and a query needs none of them
 
 BASE = "https://w3id.org/provio/"
 TASK = pattern(r"(?<=/)t\d+/$")
+POOLED = frozenset({"app", "future", "joblib", "pool"})  # kinds of Tasks that are calls of a pool (`pool_tasks`)
 SEALED = frozenset({"dask"})  # kinds of Tasks whose results have names (`task_results`)
 RESULT = pattern(r"/(t\d+/result|scattered/\d+\.\d+)$")
 FINER = pattern(r"/phase/\d+/\d+$")

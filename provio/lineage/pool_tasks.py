@@ -6,15 +6,14 @@ the process at that moment, as *data*, as if the process had called the function
 
 from __future__ import annotations
 
+from provio.lineage.identity import POOLED
 from provio.lineage.model import Conclusions, Input
 from provio.trace.run_facts import Trace
-
-KINDS = frozenset({"app", "future", "joblib", "pool"})
 
 
 def pass_on(trace: Trace, conclusions: Conclusions) -> None:
     """Add the inputs of each Task of a pool to those of the process in which it ended."""
-    strands = [strand for iri, strand in conclusions.strands.items() if trace.tasks[iri].record.get("kind") in KINDS]
+    strands = [strand for iri, strand in conclusions.strands.items() if trace.tasks[iri].record.get("kind") in POOLED]
     for strand in sorted(strands, key=lambda strand: strand.ended):  # inner ones before those around them
         later, at = strand.ended_in, strand.ended
         found = {one.version: one.noise for one in conclusions.inputs[strand.process.iri] if one.first <= at}

@@ -43,7 +43,7 @@ from provio.ask.notes import is_on_run, newest
 from provio.ask.notes import line as note_line
 from provio.ask.works import Words, Work
 from provio.base.text import duration, fit, moment, plural, shorter_path, size
-from provio.lineage.identity import SEALED
+from provio.lineage.identity import POOLED, SEALED
 from provio.render.steps import Step, Steps
 
 _COLOURS = {"file": "1", "program": "32", "faint": "2", "warning": "33", "bad": "31"}
@@ -361,7 +361,14 @@ class _Tree:
             codes = [one["exitCode"] for one in acting if one.get("exitCode") and one.get("kind") not in SEALED]
             ended = f"exit code {codes[0]}" if codes and not where else ""
             program = self.lineage.program(step.iri)
-            if "task" in node and "rule" not in node and "command" not in node and program and not where:
+            if (
+                "task" in node
+                and "rule" not in node
+                and "command" not in node
+                and program
+                and not where
+                and node.get("kind") not in POOLED
+            ):
                 facts.insert(0, f"of {node.get('notebook', program['label'])}")
             name = ", ".join(one.name for one in words) or node["label"]
             return Line(name, _style(step, "program"), _joined([*facts, *marks, ended]), "bad" if ended else "faint")
