@@ -33,6 +33,7 @@ def children(pid):
 def main(what, seconds):
     scheduler = start("dask_scheduler", "--port", "0", "--no-dashboard")
     nanny = start("dask_worker", "--nthreads", "2", "--no-dashboard", "--death-timeout", "20")
+    pids = {}
     with contextlib.suppress(OSError):
         client = Client(scheduler_file="scheduler.json", timeout=30)
         client.wait_for_workers(1, timeout=30)
@@ -48,8 +49,9 @@ def main(what, seconds):
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
         process.wait()
-    with contextlib.suppress(OSError):
-        os.kill(pids["worker"], signal.SIGKILL)
+    if pids:
+        with contextlib.suppress(OSError):
+            os.kill(pids["worker"], signal.SIGKILL)
     os._exit(0)
 
 
