@@ -373,18 +373,16 @@ def _watch_worker(worker, follow):
     from _provio.python import dask_tasks
 
     follow(worker.Worker, "actor_execute", around=dask_tasks.actor_on_loop)
-    found = 0
-    for hook, around in dask_tasks.HOOKS:
-        for name in dask_tasks.names_of(hook):
-            if hasattr(worker, name):
-                follow(worker, name, around=around)
-                found += 1
-    if found < len(dask_tasks.HOOKS):
-        import distributed
+    hooks = [(name, around) for hook, around in dask_tasks.HOOKS for name in dask_tasks.names_of(hook)]
+    known = [(name, around) for name, around in hooks if hasattr(worker, name)]
+    for name, around in known if len(known) == len(dask_tasks.HOOKS) else ():
+        follow(worker, name, around=around)
+    if len(known) < len(dask_tasks.HOOKS):
         from _provio.python.warn import warn
 
         follow(worker.Worker, "execute", around=dask_tasks.unknown)
-        warn("dask", f"Dask {distributed.__version__} is not known: its tasks have the worker's times, and no files")
+        version = sys.modules["dask"].__version__  # that of distributed is not loaded yet
+        warn("dask", f"Dask {version} is not known: its tasks have the worker's times, and no files")
 
 
 def _watch_nanny(nanny, follow):

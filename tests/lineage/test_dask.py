@@ -440,3 +440,62 @@ if __name__ == "__main__":
     assert printed == f"{sum(2 * x for x in range(1000))}\n"
     reasons = {row["reason"] for row in project.rows("SELECT ?reason { ?gap a provio:Gap ; provio:reason ?reason }")}
     assert "events of tasks: the file-size limit was reached" in reasons
+
+
+# ---- pools of processes, unknown versions
+
+POOL = """
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import dask
+from copying import copy
+from dask.distributed import Client, LocalCluster
+
+def add(dask_worker):
+    dask_worker.executors["pool"] = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
+
+if __name__ == "__main__":
+    options = {"n_workers": 1, "threads_per_worker": 1, "memory_limit": 0, "processes": False}
+    with LocalCluster(dashboard_address=None, **options) as cluster, Client(cluster) as client:
+        client.run(add)
+        with dask.annotate(executor="pool"):
+            client.gather([client.submit(copy, name, key=f"copy-{name}") for name in "ab"])
+        client.run(lambda dask_worker: dask_worker.executors["pool"].shutdown())
+"""
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_pool_of_processes_as_executor(project: Project, version: str) -> None:
+    """Its tasks begin and end in its processes; before 2024.12 they have the names of their functions."""
+    (project.path / "copying.py").write_text("import shutil\n\ndef copy(name):\n    shutil.copy(name, name + '.out')\n")
+    (project.path / "pool.py").write_text(POOL)
+    project.sh("echo a > a; echo b > b")
+    project.watch(python_with_dask(version), "pool.py")
+    names = sorted(row["name"] for row in project.rows('SELECT ?name { ?t provio:kind "dask" ; provio:name ?name }'))
+    assert names == (["copying.copy"] * 2 if version == "2024.10.0" else ["copy-a", "copy-b"])
+    assert project.ancestors("b.out")["data"] == {"b"}
+
+
+def test_an_unknown_version_has_the_times_of_its_workers(project: Project) -> None:
+    """A worker that runs tasks by other functions: one warning a process, and each task once."""
+    python = python_with_dask()
+    find = "import distributed; print(distributed.__path__[0])"
+    installed = subprocess.run([python, "-c", find], capture_output=True, text=True, check=True).stdout.strip()
+    shutil.copytree(installed, project.path / "distributed")
+    worker = project.path / "distributed" / "worker.py"
+    worker.write_text(worker.read_text().replace("_run_task_simple", "_run_task_plain"))
+    (project.path / "plain.py").write_text(
+        """
+from dask.distributed import Client, LocalCluster
+
+if __name__ == "__main__":
+    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+        client.gather([client.submit(abs, -number, key=f"abs-{number}") for number in range(3)])
+"""
+    )
+    project.env["PYTHONPATH"] = str(project.path)
+    done = project.provio("run", "--quiet", "--", python, "plain.py")
+    assert "is not known: its tasks have the worker's times, and no files" in done.stderr
+    rows = project.rows('SELECT ?name { ?t provio:kind "dask" ; provio:name ?name } ORDER BY ?name')
+    assert [row["name"] for row in rows] == ["abs-0", "abs-1", "abs-2"]
