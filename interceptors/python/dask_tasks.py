@@ -219,7 +219,8 @@ def actor_on_loop(_: Any, original: Callable[..., Any]) -> Callable[..., Any]:
             reraise_from_program(error)
         try:
             result = await original(self, actor=actor, function=function, args=args, kwargs=kwargs)
-            message = {"op": "task-finished"} if result.get("status") == "OK" else None
+            if result.get("status") == "OK":
+                message = {"op": "task-finished", "type": type(result.get("result"))}
             return result
         finally:
             ended(running, message)

@@ -81,6 +81,7 @@ class EventFile:
         self.stimuli: dict[str, int] = {}
         self.text_count = self.stimulus_count = 0
         self.clock = 0.0
+        self.stated: set[Any] = set()  # rare facts that are stated once
 
     # ---- rows
 

@@ -267,46 +267,6 @@ def _worker_exit(declare, original):
     return exited
 
 
-# ---- clients
-
-
-def _client(client):
-    file = _events().begin()
-    if file is not None:
-        client._provio = file
-        file.object("client", id=str(client.id))
-
-
-def _moved(role):
-    """Around `Client._gather(futures)` and `Client._scatter(data)`, which return results or futures."""
-
-    def around(declare, original):
-        def keys_of(client, given, result):
-            from distributed.client import unpack_remotedata
-
-            _, futures = unpack_remotedata(given if role == 1 else result, byte_keys=True)
-            return [future.key for future in futures]
-
-        def add(client, given, result, at):
-            from _provio.python.tasks import SCOPE
-
-            file = getattr(client, "_provio", None)
-            if file is not None:
-                file.keys(role, SCOPE.get(), keys_of(client, given, result), at)
-
-        add_guarded = _guarded(add)
-
-        async def move(self, given, *arguments, **keywords):
-            at = time()
-            result = await original(self, given, *arguments, **keywords)
-            add_guarded(self, given, result, time() if role == 1 else at)
-            return result
-
-        return move
-
-    return around
-
-
 # ---- log lines, stalls and garbage collections of a process
 
 _watched = []  # event files of this process; the first one has the events of the process as a whole
@@ -391,9 +351,20 @@ def _watch_nanny(nanny, follow):
 
 
 def _watch_client(client, follow):
-    follow(client.Client, "__init__", around=_after(_client))
-    follow(client.Client, "_gather", around=_moved(1))
-    follow(client.Client, "_scatter", around=_moved(2))
+    from _provio.python import dask_clients
+
+    follow(client.Client, "__init__", around=_after(dask_clients.begin))
+    follow(client.Client, "_gather", around=dask_clients.moved(1))
+    follow(client.Client, "_scatter", around=dask_clients.moved(2))
+
+
+def _watch_received(owner):
+    def watch(module, follow):
+        from _provio.python import dask_clients
+
+        follow(getattr(module, owner), "_get", around=dask_clients.received(owner))
+
+    return watch
 
 
 def _watch_spill(spill, follow):
@@ -406,6 +377,9 @@ WATCHED = {
     "distributed.worker_state_machine": _watch_states,
     "distributed.worker": _watch_worker,
     "distributed.client": _watch_client,
+    "distributed.queues": _watch_received("Queue"),
+    "distributed.variable": _watch_received("Variable"),
+    "distributed.pubsub": _watch_received("Sub"),
     "distributed.nanny": _watch_nanny,
     "distributed.spill": _watch_spill,
 }

@@ -11,6 +11,7 @@ from provio.base.vocab import RUN_BASE
 from provio.lineage.identity import SEALED
 from provio.settings.home import Home
 from provio.trace import events, read, run_source
+from provio.trace.clusters import Clusters
 from provio.trace.events import Event, EventFile, Fact, Result, Transfer
 
 TASK = pattern(r"(?P<run>[^/]+)/(?P<host>[^/]+)/(?P<pid>[0-9]+)\.(?P<tick>[0-9]+)\.[0-9]+/t(?P<number>[0-9]+)/")
@@ -33,11 +34,11 @@ def files_of(
 
 def of_run(home: Home, run: str, whole: bool) -> TaskEvents:
     """Return the events of a run that a list of Tasks needs; unless `whole`, only those that name the workers."""
-    if not whole:
-        found = TaskEvents(files_of(home, run, LISTED, parts=()))
-        if all(len(addresses) == 1 for addresses in found.workers.values()):
-            return found
-    return TaskEvents(files_of(home, run, LISTED, parts=("worker",)))
+    found = TaskEvents(files_of(home, run, LISTED, parts=("worker",) if whole else ()))
+    several_workers = any(len(addresses) > 1 for addresses in found.workers.values())
+    if found.clusters.number > 1:
+        return TaskEvents(files_of(home, run, LISTED, parts=("scheduler", "worker")))
+    return TaskEvents(files_of(home, run, LISTED, parts=("worker",))) if several_workers and not whole else found
 
 
 def place_of(task: str) -> tuple[Place, int] | None:
@@ -51,12 +52,15 @@ class TaskEvents:
 
     def __init__(self, files: Iterable[EventFile]) -> None:
         self.files = list(files)
+        self.clusters = Clusters(self.files)
+        self.numbers: dict[tuple[Place, str], int] = {}  # clusters of workers
         self.workers: dict[Place, list[str]] = {}
         self.results: dict[tuple[Place, int], tuple[str, Result]] = {}
         self.errors: dict[tuple[Place, int], tuple[str, Fact]] = {}
         for file in self.workers_files():
             place, address = (turtle.segment(file.host), file.pid, file.tick), file.address
             self.workers.setdefault(place, []).append(address)
+            self.numbers[place, address] = self.clusters.of(file)
             for event in file.events:
                 if isinstance(event, Result):
                     self.results[place, event.task] = address, event
@@ -85,6 +89,11 @@ class TaskEvents:
             return known[0]
         workers = self.workers.get(place[0], []) if place and kind in SEALED else []
         return workers[0] if len(workers) == 1 else ""
+
+    def cluster(self, task: str, kind: str | None) -> int:
+        """Return the number of the cluster that ran a Task, from 1; 0: unknown."""
+        place = place_of(task)
+        return self.numbers.get((place[0], self.worker(task, kind)), 0) if place else 0
 
     def transfers(self) -> Iterator[tuple[str, Transfer]]:
         """Yield each transfer once, as its receiver recorded it: the receiver's address, and the transfer."""

@@ -204,7 +204,7 @@ def _add_calls(reader: Reader, every: dict[str, Row]) -> None:
 def _add_places(reader: Reader, rows: Iterable[Row], every: dict[str, Row], events: dict[str, TaskEvents]) -> None:
     """Add the worker, the result and the attempt to Tasks in the order of their starts."""
     processes = {iri: f"{pid}@{host}" for iri, host, pid in reader.table(PROCESSES)}
-    attempts: Counter[tuple[str, str]] = Counter()
+    attempts: Counter[tuple[str, int, str]] = Counter()
     for row in rows:
         process = row.whole
         while process in every:
@@ -212,8 +212,9 @@ def _add_places(reader: Reader, rows: Iterable[Row], every: dict[str, Row], even
         row.worker = processes.get(process, "")
         if row.kind in SEALED:
             run = row.run
-            attempts[run, row.name] += 1
-            row.attempt = attempts[run, row.name]
+            key = (run, events[run].cluster(row.iri, row.kind), row.name)
+            attempts[key] += 1
+            row.attempt = attempts[key]
             row.worker = events[run].worker(row.iri, row.kind) or row.worker
             if result := events[run].result(row.iri):
                 row.result = result.size if result.size >= 0 else None

@@ -18,6 +18,7 @@ from provio.base.vocab import RUN_BASE
 from provio.interceptors.python.events import GATHERED, digest
 from provio.settings import home as homes
 from provio.store import Reader
+from provio.trace.clusters import Clusters
 from provio.trace.events import Arguments, Dependencies, Event, EventFile, Fact, Keys, Result, Transfer, Transition
 
 Row = tuple[str, str, int | None]
@@ -40,12 +41,15 @@ class _History:
     def __init__(self, reader: Reader, task: str, key: str) -> None:
         self.reader, self.task, self.key = reader, task, key
         self.run = task.removeprefix(RUN_BASE).partition("/")[0]
+        home = homes.find()
+        self.workers = of_run(home, self.run, whole=False)
+        self.cluster = self.workers.cluster(task, "dask")
         self.attempts = self.tasks([key]).get(key, [])
         self.numbers = {place[1] for iri, _ in self.attempts if (place := place_of(iri))}
         self.digest = digest(key)
-        home = homes.find()
-        self.workers = of_run(home, self.run, whole=False)
-        self.files = files_of(home, self.run, keep=self.concerns)
+        files = files_of(home, self.run, keep=self.concerns)
+        clusters = Clusters(files)
+        self.files = [file for file in files if self.cluster in (0, clusters.of(file))]
 
     def concerns(self, event: Event) -> bool:
         """Return whether an event is about the key, or one of the few of the whole run."""
@@ -60,12 +64,14 @@ class _History:
         return event.task in self.numbers if isinstance(event, Result | Arguments) else True
 
     def tasks(self, keys: Sequence[str]) -> dict[str, list[tuple[str, dict[str, str]]]]:
-        """Return the Tasks of each key in this run, oldest first: their IRIs and facts."""
+        """Return the Tasks of each key in this cluster, oldest first: their IRIs and facts."""
         found: dict[str, list[tuple[str, dict[str, str]]]] = {}
         for first in range(0, len(keys), BATCH):
             names = " ".join(map(literal, keys[first : first + BATCH]))
             for row in self.reader.rows(NAMED.format(names=names, run=RUN_BASE + self.run)):
-                found.setdefault(row["name"], []).append((row["t"], row))
+                cluster = self.workers.cluster(row["t"], "dask")
+                if cluster == self.cluster or 0 in (cluster, self.cluster):
+                    found.setdefault(row["name"], []).append((row["t"], row))
         return found
 
     def of_part(self, part: str) -> list[EventFile]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from provio.ask import key_prefix
+from provio.ask.task_events import TaskEvents
 from provio.ask.task_list import Row
 from provio.base.errors import ProvioError
 from provio.trace.events import Dependencies, Event, EventFile, Transfer, Transition
@@ -91,10 +92,11 @@ class _Rows:
         self.schedulers = [file for file in files if file.part == "scheduler"]
         self.workers = [file for file in files if file.part == "worker"]
         self.clients = [file for file in files if file.part == "client"]
-        self.tasks: dict[str, list[Row]] = {}
+        self.tasks: dict[tuple[int, str], list[Row]] = {}
+        self.events = TaskEvents(files)
         for task in tasks:
             if task.start and task.end:
-                self.tasks.setdefault(task.name, []).append(task)
+                self.tasks.setdefault((self.events.cluster(task.iri, task.kind), task.name), []).append(task)
 
     def scheduler_transition(self) -> Iterator[Cells]:
         """Yield the changes of the states of tasks in schedulers."""
@@ -105,13 +107,14 @@ class _Rows:
                 "start": event.before, "finish": event.after, "stimulus_id": event.stimulus,
                 "called_from": addresses[id(file)], "time": at,
             }  # fmt: skip
-            yield cells | self._ended(event)
+            yield cells | self._ended(event, self.events.clusters.of(file))
 
-    def _ended(self, event: Transition) -> Cells:
+    def _ended(self, event: Transition, cluster: int) -> Cells:
         """Return the facts of the Task that ended with a transition: the last one of the key before it."""
         if event.before != "processing" or event.after not in ENDINGS:
             return {}
-        found = [task for task in self.tasks.get(event.key, ()) if task.failed == ENDINGS[event.after]]
+        known = self.tasks.get((cluster, event.key)) or self.tasks.get((0, event.key)) or []
+        found = [task for task in known if task.failed == ENDINGS[event.after]]
         earlier = [task for task in found if _seconds(task.end) <= event.at]
         if not found:
             return {}

@@ -90,6 +90,13 @@ DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RecursionError, e
 LATEST = 1e11  # s since 1970
 PARTS = ("scheduler", "worker", "nanny", "client")
 ALL = frozenset({Transition, Dependencies, Result, Arguments, Transfer, Keys, Fact})
+OF_LINEAGE = ALL - {Transition, Transfer}
+NOTHING = "NoneType"  # the type of a result without data
+
+
+def is_of_lineage(event: Event) -> bool:
+    """Return whether conclusions depend on an event: of the results, on those without data."""
+    return not isinstance(event, Result) or event.type == NOTHING
 
 
 @plain()

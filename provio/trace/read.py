@@ -65,8 +65,9 @@ def read_events(trace: Trace, source: RunFiles) -> None:
     for file in source.events(trace.run):
         from provio.trace import events  # few runs need it
 
-        wanted = {events.Dependencies, events.Arguments, events.Keys, events.Fact} if trace.tasks else ()
-        found = events.of_file(file, trace.damages, wanted, trace.digests)
+        found = events.of_file(
+            file, trace.damages, events.OF_LINEAGE if trace.tasks else (), trace.digests, keep=events.is_of_lineage
+        )
         if found and trace.tasks:
             trace.events.append(found)
 
