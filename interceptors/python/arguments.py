@@ -46,6 +46,13 @@ def describe(
     return _encode(found)
 
 
+def described(values: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return descriptions of named values, as of arguments."""
+    _local.results = NOTHING
+    items = islice(values.items(), MOST_ARGUMENTS)
+    return {name[:LONGEST]: _named(name, value) for name, value in items if type(name) is str}
+
+
 def function_name(function: Any) -> str:
     """Return the module and name of a function; the type of any other callable object."""
     name, module = getattr(function, "__qualname__", None), getattr(function, "__module__", None)

@@ -19,7 +19,7 @@ from .writer.live import Chunk, reason_for
 
 TYPE_CHECKING = False  # `typing` is slow to import
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
 MAGIC = b"provio events 1\n"
@@ -30,6 +30,7 @@ LONGEST_WAIT = 1.0  # s
 MOST_LISTED = 200  # keys in one row
 RING = 1 << 16  # numbers of stimuli
 TEXT, STIMULUS, STATES, TRANSITION, DEPENDENCIES, RESULT, ARGUMENTS, TRANSFER, KEYS, OBJECT, CLOCK = b"NSPTDEAXGJC"
+LEVEL, ORDERED, RESTRICTIONS = b"LOR"
 # The formats of the rows; each starts with its letter. Times are seconds since 1970.
 TEXT_ROW = Struct("<BH")  # bytes of the text that follows; texts are numbered from 0
 STIMULUS_ROW = Struct("<BId")  # text before its time (2**32 - 1: the last text is the whole stimulus), time
@@ -37,12 +38,16 @@ STATES_ROW = Struct("<BIII")  # texts: state before, state that was recommended,
 CLOCK_ROW = Struct("<Bd")  # the time that the times of the following transitions count from
 TRANSITION_ROW = Struct("<BBHII")  # states, stimulus (modulo RING), key, microseconds since the last CLOCK_ROW
 DEPENDENCIES_ROW = Struct("<BIIH")  # key, number of the stimulus of its graph, number of keys that follow
+LEVEL_ROW = Struct("<Bdd")  # priority of the following tasks: that of the user, negative; generation
+ORDERED_ROW = Struct("<BIIiH")  # as DEPENDENCIES_ROW, with the place in the graph's order before the number
+RESTRICTIONS_ROW = Struct("<BII")  # key, JSON text
 RESULT_ROW = Struct("<BIiqI")  # Task, number of the attempt, bytes of the result, its type
 ARGUMENTS_ROW = Struct("<BIH")  # Task, bytes of the JSON text that follows
 TRANSFER_ROW = Struct("<BddQIH")  # start, stop, bytes, sender, number of pairs (key, bytes) that follow
 KEYS_ROW = Struct("<BBIdH")  # role, Task, time, number of digests of keys that follow
 OBJECT_ROW = Struct("<BH")  # bytes of the JSON text that follows
 PAIR, NUMBER = Struct("<Iq"), Struct("<I")
+NAN = float("nan")
 NO_TEXT = (1 << 32) - 1
 OF_LOGS = frozenset({"line", "error"})  # rare events with texts of logs
 GATHERED, SCATTERED = 1, 2  # roles of keys
@@ -81,6 +86,8 @@ class EventFile:
         self.stimuli: dict[str, int] = {}
         self.text_count = self.stimulus_count = 0
         self.clock = 0.0
+        self.level = (NAN, NAN)
+        self.restricted: dict[str, int] = {}  # texts of restrictions
         self.stated: set[Any] = set()  # rare facts that are stated once
 
     # ---- rows
@@ -109,17 +116,38 @@ class EventFile:
                 self.memory[place] = TRANSITION
                 self.at = place + 12
 
-    def dependencies(self, key: Any, stimulus: str, keys: Sequence[Any]) -> None:
-        """Add a task of a graph, and the tasks whose results it needs; long lists take several rows."""
+    def dependencies(self, key: Any, stimulus: str, keys: Sequence[Any], priority: Any = None) -> None:
+        """Add a task of a graph, the tasks whose results it needs, and its priority (three numbers) if it is known;
+        long lists take several rows."""
         with self.lock:
             cause = self.stimuli.get(stimulus)
             cause = self._stimulus(stimulus) if cause is None else cause
             own = self._number(key)
             numbers = [self._number(one) for one in keys]
-            for first in range(0, max(1, len(numbers)), MOST_LISTED):
+            some = numbers[:MOST_LISTED]
+            if type(priority) is tuple and len(priority) == 3:
+                if priority[:2] != self.level:
+                    self.level = priority[:2]
+                    self._add(LEVEL_ROW.pack(LEVEL, *self.level))
+                row = ORDERED_ROW.pack(ORDERED, own, cause, priority[2], len(some))
+            else:
+                row = DEPENDENCIES_ROW.pack(DEPENDENCIES, own, cause, len(some))
+            self._add(row + b"".join(map(NUMBER.pack, some)))
+            for first in range(MOST_LISTED, len(numbers), MOST_LISTED):
                 some = numbers[first : first + MOST_LISTED]
                 row = DEPENDENCIES_ROW.pack(DEPENDENCIES, own, cause, len(some))
                 self._add(row + b"".join(map(NUMBER.pack, some)))
+
+    def restrictions(self, key: Any, facts: Mapping[str, Any]) -> None:
+        """Add where a task may run and similar conditions; equal ones of many tasks are one text."""
+        text = json.dumps(facts, default=type_name)
+        if len(text) > LONGEST_TEXT:
+            text = json.dumps({**facts, "annotations": {"size": len(text)}}, default=type_name)
+        with self.lock:
+            number = self.restricted.get(text)
+            if number is None:
+                number = self.restricted[text] = self._unnamed(text)
+            self._add(RESTRICTIONS_ROW.pack(RESTRICTIONS, self._number(key), number))
 
     def result(self, task: int, attempt: int, size: int, kind: type) -> None:
         """Add the result of a Task: its bytes (-1: unknown) and its type."""
@@ -187,11 +215,14 @@ class EventFile:
         return self._text(key) if number is None else number
 
     def _text(self, key: Any, text: str | None = None) -> int:
-        data = (key_text(key) if text is None else text).encode("utf-8", "backslashreplace")[:LONGEST_TEXT]
-        self._add(TEXT_ROW.pack(TEXT, len(data)) + data)
-        number = self.texts[key] = self.text_count
-        self.text_count += 1
+        number = self.texts[key] = self._unnamed(key_text(key) if text is None else text)
         return number
+
+    def _unnamed(self, text: str) -> int:
+        data = text.encode("utf-8", "backslashreplace")[:LONGEST_TEXT]
+        self._add(TEXT_ROW.pack(TEXT, len(data)) + data)
+        self.text_count += 1
+        return self.text_count - 1
 
     def _states(self, before: str, recommended: str, after: str) -> int:
         numbers = map(self._number, (before, recommended, after))
@@ -216,8 +247,7 @@ class EventFile:
         return number
 
     def _whole(self, stimulus: str) -> int:
-        self._text(stimulus)
-        self.texts.pop(stimulus, None)
+        self._unnamed(stimulus)
         return NO_TEXT
 
     # ---- the file

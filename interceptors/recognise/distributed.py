@@ -12,6 +12,11 @@ from time import time
 
 MOST_LINES = 10_000  # log lines of a process; the others are counted
 LONGEST_PAUSE = 0.01  # s; a longer garbage collection is an event
+MOST_PLACES, LONGEST_NAME = 10, 80  # workers and hosts that a task may run on; characters of a name
+# Annotations that Dask itself uses: restrictions, retries and the priority are recorded as it resolves them.
+CONDITIONS = frozenset(
+    "allow_other_workers loose_restrictions priority resources restrictions retries span workers".split()
+)
 STALLED = "Event loop was unresponsive"
 
 
@@ -98,12 +103,44 @@ def _scheduler_state(state):
         if key not in known or start == "released":
             task = tasks.get(key)
             if task is not None:
-                file.dependencies(key, stimulus, [one.key for one in task.dependencies])
+                file.dependencies(key, stimulus, [one.key for one in task.dependencies], _priority(task.priority))
+                if task.annotations or task.worker_restrictions:
+                    facts = _restrictions(task, file.off)
+                    if facts:
+                        file.restrictions(key, facts)
         file.transition(key, start, finish, finish, stimulus, at)
         if finish == "forgotten":
             file.forget(key)
 
     state.transition_log = _log(state.transition_log, file, note)
+
+
+def _priority(found):
+    """Return the priority of a task, if it has the form that is known: three numbers, the last one an integer."""
+    known = type(found) is tuple and len(found) == 3 and type(found[2]) is int and -(1 << 31) <= found[2] < 1 << 31
+    return found if known and all(type(one) in (int, float) for one in found) else None
+
+
+def _restrictions(task, off):
+    """Return where a task may run, the retries that it may have, and its other annotations; empty for most tasks."""
+    from _provio.python.arguments import described
+    from _provio.python.secret_words import masked
+
+    facts = {}
+    for name, found in (("workers", task.worker_restrictions), ("hosts", task.host_restrictions)):
+        if found:
+            facts[name] = sorted(masked(str(one)[:LONGEST_NAME]) for one in found)[:MOST_PLACES]
+            if len(found) > MOST_PLACES:
+                facts["other_" + name] = len(found) - MOST_PLACES
+    if task.resource_restrictions:
+        found = list(task.resource_restrictions.items())[:MOST_PLACES]
+        facts["resources"] = {masked(str(name)[:LONGEST_NAME]): _plain(amount) for name, amount in found}
+    if facts and task.loose_restrictions:
+        facts["allow_other_workers"] = True
+    if task.retries:
+        facts["retries"] = int(task.retries)
+    others = {name: value for name, value in (task.annotations or {}).items() if name not in CONDITIONS}
+    return {**facts, "annotations": described(others)} if others and "argument" not in off else facts
 
 
 def _scheduler(scheduler):

@@ -58,6 +58,7 @@ MOVED = (
 TITLES = {  # of the column's width
     "configuration": "config", "checkpoint": "saved", "concluded": "merge", "dependency": "needs",
     "dependent": "used by", "transfer": "sent to", "arguments": "called", "exception": "error", "traceback": "",
+    "restriction": "limits",
 }  # fmt: skip
 
 

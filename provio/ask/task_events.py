@@ -4,6 +4,7 @@ of each Task, and the transfers between workers."""
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator
+from functools import cached_property
 
 from provio.base import turtle
 from provio.base.records import pattern
@@ -12,10 +13,11 @@ from provio.lineage.identity import SEALED
 from provio.settings.home import Home
 from provio.trace import events, read, run_source
 from provio.trace.clusters import Clusters
-from provio.trace.events import Event, EventFile, Fact, Result, Transfer
+from provio.trace.events import Dependencies, Event, EventFile, Fact, Restrictions, Result, Transfer
 
 TASK = pattern(r"(?P<run>[^/]+)/(?P<host>[^/]+)/(?P<pid>[0-9]+)\.(?P<tick>[0-9]+)\.[0-9]+/t(?P<number>[0-9]+)/")
 LISTED = frozenset({Fact, Result, Transfer})  # the events that a list of Tasks needs
+CONDITIONS = frozenset({Dependencies, Restrictions})
 
 Place = tuple[str, int, int]  # host, pid and start tick of a process
 
@@ -34,17 +36,24 @@ def files_of(
 
 def of_run(home: Home, run: str, whole: bool) -> TaskEvents:
     """Return the events of a run that a list of Tasks needs; unless `whole`, only those that name the workers."""
-    found = TaskEvents(files_of(home, run, LISTED, parts=("worker",) if whole else ()))
-    several_workers = any(len(addresses) > 1 for addresses in found.workers.values())
+    if whole:
+        return TaskEvents(files_of(home, run, LISTED | CONDITIONS, parts=("scheduler", "worker")))
+    found = TaskEvents(files_of(home, run, LISTED, parts=()))
     if found.clusters.number > 1:
         return TaskEvents(files_of(home, run, LISTED, parts=("scheduler", "worker")))
-    return TaskEvents(files_of(home, run, LISTED, parts=("worker",))) if several_workers and not whole else found
+    several = any(len(addresses) > 1 for addresses in found.workers.values())
+    return TaskEvents(files_of(home, run, LISTED, parts=("worker",))) if several else found
 
 
 def place_of(task: str) -> tuple[Place, int] | None:
     """Return the process of a Task and the Task's number in it, from the Task's IRI; None of an IRI of another form."""
     found = TASK.fullmatch(task.removeprefix(RUN_BASE))
     return ((found["host"], int(found["pid"]), int(found["tick"])), int(found["number"])) if found else None
+
+
+def priority_text(priority: tuple[float, float, int]) -> str:
+    """Return a priority as Dask prints it: minus that of the user, the generation, the place in the order."""
+    return f"({priority[0] or 0:.12g}, {priority[1] or 0:.12g}, {priority[2]})"
 
 
 class TaskEvents:
@@ -66,6 +75,21 @@ class TaskEvents:
                     self.results[place, event.task] = address, event
                 elif isinstance(event, Fact) and event.what == "error":
                     self.errors[place, int(event.facts.get("task") or 0)] = address, event
+
+    @cached_property
+    def conditions(self) -> dict[tuple[int, str], tuple[str | None, str | None]]:
+        """The priority of each key, and its restrictions as JSON text, by cluster and key, as its latest graph states
+        them."""
+        found: dict[tuple[int, str], tuple[str | None, str | None]] = {}
+        for file in self.files:
+            cluster = self.clusters.of(file)
+            for event in file.events:
+                if isinstance(event, Dependencies) and event.priority:
+                    found[cluster, event.key] = priority_text(event.priority), None
+                elif isinstance(event, Restrictions):
+                    place = cluster, event.key
+                    found[place] = found.get(place, (None, None))[0], event.text
+        return found
 
     def workers_files(self) -> Iterator[EventFile]:
         """Yield the files of workers."""

@@ -67,6 +67,8 @@ class Row:
     read: int = 0
     written: int = 0
     result: int | None = None
+    priority: str | None = None
+    restrictions: str | None = None
     files: set[str] = field(default_factory=set)
 
     @property
@@ -96,7 +98,7 @@ class Row:
             "task_id": self.name, "activity_id": self.prefix, "workflow_id": self.run, "subtype": self.kind,
             "status": self.status, "started_at": started, "ended_at": ended, "address": self.worker,
             "seconds": self.seconds, "attempt": self.attempt, "bytes_read": self.read, "bytes_written": self.written,
-            "bytes_result": self.result, "iri": self.iri,
+            "bytes_result": self.result, "priority": self.priority, "restrictions": self.restrictions, "iri": self.iri,
         }  # fmt: skip
 
 
@@ -212,9 +214,10 @@ def _add_places(reader: Reader, rows: Iterable[Row], every: dict[str, Row], even
         row.worker = processes.get(process, "")
         if row.kind in SEALED:
             run = row.run
-            key = (run, events[run].cluster(row.iri, row.kind), row.name)
-            attempts[key] += 1
-            row.attempt = attempts[key]
+            cluster = events[run].cluster(row.iri, row.kind)
+            attempts[run, cluster, row.name] += 1
+            row.attempt = attempts[run, cluster, row.name]
+            row.priority, row.restrictions = events[run].conditions.get((cluster, row.name), (None, None))
             row.worker = events[run].worker(row.iri, row.kind) or row.worker
             if result := events[run].result(row.iri):
                 row.result = result.size if result.size >= 0 else None

@@ -6,12 +6,14 @@ the workers with times and places, its result and where that was sent, its argum
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import zip_longest
+from typing import Any
 
 from provio.ask import key_prefix
-from provio.ask.task_events import files_of, of_run, place_of
+from provio.ask.task_events import files_of, of_run, place_of, priority_text
 from provio.base.text import elapsed, plural, size
 from provio.base.turtle import literal, segment
 from provio.base.vocab import RUN_BASE
@@ -19,7 +21,18 @@ from provio.interceptors.python.events import GATHERED, digest
 from provio.settings import home as homes
 from provio.store import Reader
 from provio.trace.clusters import Clusters
-from provio.trace.events import Arguments, Dependencies, Event, EventFile, Fact, Keys, Result, Transfer, Transition
+from provio.trace.events import (
+    Arguments,
+    Dependencies,
+    Event,
+    EventFile,
+    Fact,
+    Keys,
+    Restrictions,
+    Result,
+    Transfer,
+    Transition,
+)
 
 Row = tuple[str, str, int | None]
 BATCH = 500  # names in one query
@@ -53,7 +66,7 @@ class _History:
 
     def concerns(self, event: Event) -> bool:
         """Return whether an event is about the key, or one of the few of the whole run."""
-        if isinstance(event, Transition):
+        if isinstance(event, Transition | Restrictions):
             return event.key == self.key
         if isinstance(event, Dependencies):
             return event.key == self.key or self.key in event.keys
@@ -93,7 +106,7 @@ def facts(reader: Reader, task: str, key: str) -> list[Row]:
     """Return the history of a Task of Dask by its key, as rows of the table `show`."""
     one = _History(reader, task, key)
     found: list[Row] = [("prefix", key_prefix.prefix(key), None)]
-    for part in (_graph, _relatives, _attempts, _states, _results, _ending, _calls):
+    for part in (_graph, _conditions, _relatives, _attempts, _states, _results, _ending, _calls):
         found += part(one)
     return found
 
@@ -109,6 +122,28 @@ def _graph(one: _History) -> Iterator[Row]:
                 within = facts.get("submitting_task")
                 more = f", in task {within}" if within else f", {facts['client']}" if facts.get("client") else ""
                 yield "graph", f"{number} of {len(graphs)}, {stimulus}{more}", None
+
+
+def _conditions(one: _History) -> Iterator[Row]:
+    """Yield the priority of the key, where it may run, and its other annotations, as its latest graph states them."""
+    stated = [event for file in one.of_part("scheduler") for event in file.events]
+    levels = [event.priority for event in stated if isinstance(event, Dependencies) and event.key == one.key]
+    if levels and levels[-1]:
+        yield "priority", priority_text(levels[-1]), None
+    texts = [event.text for event in stated if isinstance(event, Restrictions)]
+    for name, value in _named(texts[-1]).items() if texts else ():
+        items = value if isinstance(value, list) else [value]
+        words = ", ".join(one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in items)
+        yield "restriction", f"{name.replace('_', ' ')}: {words}", None
+
+
+def _named(text: str) -> dict[str, Any]:
+    """Return the values of a JSON text; none of a damaged one."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _relatives(one: _History) -> Iterator[Row]:

@@ -3,8 +3,8 @@
 In: the graphs that the scheduler stated and the Tasks that workers ran. A task of a framework is sealed: its inputs are
 the results that it depends on and the data that it used itself; data that its worker kept from earlier tasks are no
 input (`provio lineage --via carried` shows it). A key may be run several times (retries, lost workers): a task uses the
-latest result that its own process made, else the latest of its cluster, before it started. Each cluster of a run has its
-own results of a key.
+latest result that its own process made, else the latest of its cluster, before it started. Each cluster of a run has
+its own results of a key.
 """
 
 from __future__ import annotations

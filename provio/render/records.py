@@ -86,6 +86,8 @@ TABLES = {
         attempt integer of a key of Dask the number of the attempt, from 1: after a retry or a recomputation 2 or more
         prefix text of a key of Dask its prefix (`inc` of `inc-4a1b…`), else the name
         bytes_result integer bytes of its result, as Dask estimates them
+        priority text of a key of Dask its priority in the scheduler: minus that of the user, generation, order
+        restrictions text of a key of Dask its `workers`, `hosts`, `resources`, `retries` and annotations, as JSON
         run text the id of the run
         iri text its IRI in the graph
     """),

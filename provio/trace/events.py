@@ -34,11 +34,26 @@ class Transition(NamedTuple):
 
 
 class Dependencies(NamedTuple):
-    """A task of a graph, and the keys whose results it needs; `stimulus` is that of its first transition."""
+    """A task of a graph, and the keys whose results it needs; `stimulus` is that of its first transition. `level` and
+    `order` are its priority, if that is known."""
 
     key: str
     stimulus: str
     keys: tuple[str, ...]
+    level: tuple[float, float] | None = None
+    order: int = 0
+
+    @property
+    def priority(self) -> tuple[float, float, int] | None:
+        """Its priority in the scheduler: a task with a lower one runs first."""
+        return (*self.level, self.order) if self.level else None
+
+
+class Restrictions(NamedTuple):
+    """Where a task may run, and similar conditions, as JSON text."""
+
+    key: str
+    text: str
 
 
 class Result(NamedTuple):
@@ -85,12 +100,12 @@ class Fact(NamedTuple):
     facts: dict[str, Any]
 
 
-Event = Transition | Dependencies | Result | Arguments | Transfer | Keys | Fact
+Event = Transition | Dependencies | Restrictions | Result | Arguments | Transfer | Keys | Fact
 DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RecursionError, error)  # of damaged rows
 LATEST = 1e11  # s since 1970
 PARTS = ("scheduler", "worker", "nanny", "client")
-ALL = frozenset({Transition, Dependencies, Result, Arguments, Transfer, Keys, Fact})
-OF_LINEAGE = ALL - {Transition, Transfer}
+ALL = frozenset({Transition, Dependencies, Restrictions, Result, Arguments, Transfer, Keys, Fact})
+OF_LINEAGE = ALL - {Transition, Transfer, Restrictions}
 NOTHING = "NoneType"  # the type of a result without data
 
 
@@ -197,6 +212,7 @@ class _Tables:
         self.states: list[tuple[str, str, str]] = []
         self.stimuli: list[str] = []
         self.clock = 0.0
+        self.level = (0.0, 0.0)
 
     def transition(self, data: bytes, at: int) -> Transition:
         """Return the transition at a place."""
@@ -225,6 +241,9 @@ class _Tables:
             _, before, recommended, after = rows.STATES_ROW.unpack_from(data, at)
             self.states.append((self.texts[before], self.texts[recommended], self.texts[after]))
             return rows.STATES_ROW.size, None
+        if row == rows.LEVEL:
+            self.level = rows.LEVEL_ROW.unpack_from(data, at)[1:]
+            return rows.LEVEL_ROW.size, None
         length, event = READERS[row](self, data, at) if row in READERS else _unknown(row)
         return length, event if type(event) in self.wanted else None
 
@@ -234,6 +253,18 @@ class _Tables:
         length = rows.DEPENDENCIES_ROW.size
         keys = unpack_from(f"<{count}I", data, at + length)
         return length + 4 * count, Dependencies(self.texts[key], self.stimuli[stimulus], self._names(keys))
+
+    def ordered(self, data: bytes, at: int) -> tuple[int, Event]:
+        """Return the length and the event of a task of a graph with its priority."""
+        _, key, stimulus, order, count = rows.ORDERED_ROW.unpack_from(data, at)
+        length = rows.ORDERED_ROW.size
+        keys = self._names(unpack_from(f"<{count}I", data, at + length))
+        return length + 4 * count, Dependencies(self.texts[key], self.stimuli[stimulus], keys, self.level, order)
+
+    def restrictions(self, data: bytes, at: int) -> tuple[int, Event]:
+        """Return the length and the event of the restrictions of a task."""
+        _, key, text = rows.RESTRICTIONS_ROW.unpack_from(data, at)
+        return rows.RESTRICTIONS_ROW.size, Restrictions(self.texts[key], self.texts[text])
 
     def result(self, data: bytes, at: int) -> tuple[int, Event]:
         """Return the length and the event of a result."""
@@ -277,6 +308,7 @@ class _Tables:
 READERS = {
     rows.DEPENDENCIES: _Tables.dependencies, rows.RESULT: _Tables.result, rows.ARGUMENTS: _Tables.arguments,
     rows.TRANSFER: _Tables.transfer, rows.KEYS: _Tables.keys, rows.OBJECT: _Tables.object,
+    rows.ORDERED: _Tables.ordered, rows.RESTRICTIONS: _Tables.restrictions,
 }  # fmt: skip
 
 

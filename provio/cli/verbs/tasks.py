@@ -137,7 +137,7 @@ Cell = str | int | float | None
 def _cells(row: Row) -> list[Cell]:
     """Return the cells of the table `tasks`."""
     facts = (row.name, row.kind, row.worker, row.start, row.seconds, row.status, row.read, row.written)
-    return [*facts, row.attempt, row.prefix, row.result, row.run, row.iri]
+    return [*facts, row.attempt, row.prefix, row.result, row.priority, row.restrictions, row.run, row.iri]
 
 
 def _group_cells(groups: Sequence[Group]) -> list[list[Cell]]:
@@ -164,7 +164,7 @@ SHORT = {"start": "start (UTC)", "seconds": "time", "percentile_5": "5 %", "perc
          "bytes_read": "read", "bytes_written": "written", "bytes_transferred": "moved"}  # fmt: skip
 SPANS = frozenset({"seconds", "median", "percentile_5", "percentile_95"})
 RIGHT = frozenset({"time", "read", "written", "attempt", "tasks", "median", "5 %", "95 %", "files", "moved", "failed"})
-NOT_SHOWN = frozenset({"bytes_result", "run", "iri"})
+NOT_SHOWN = frozenset({"bytes_result", "priority", "restrictions", "run", "iri"})
 
 
 def _table(names: list[str], rows: list[list[Cell]]) -> str:
