@@ -6,12 +6,15 @@ event file has each such event, with the Task that it happened in.
 
 from __future__ import annotations
 
+import os
+import sys
 from time import time
 
 from . import events
 from .arguments import LONGEST
 from .dask_tasks import file_of
 from .guard import reraise_from_program
+from .secret_words import masked
 from .tasks import SCOPE
 
 TYPE_CHECKING = False  # `typing` is slow to import
@@ -21,6 +24,10 @@ if TYPE_CHECKING:
 
     Around = Callable[[Any, Callable[..., Any]], Callable[..., Any]]
 
+OF_DASK = frozenset("asyncio concurrent contextlib dask distributed functools threading tornado _provio provio".split())
+# Folders of installed packages and of the standard library, which is the parent of the former.
+INSTALLED = tuple({os.path.dirname(os.__file__) + os.sep, *(p + os.sep for p in sys.path if p.endswith("-packages"))})
+LONGEST_PATH = 1000  # characters
 MOST = 1000  # places of data that a client states, each once a Task
 
 
@@ -61,6 +68,42 @@ def _keys_of(value: Any) -> list[Any]:
     from distributed.client import unpack_remotedata
 
     return [future.key for future in unpack_remotedata(value, byte_keys=True)[1]]
+
+
+def submitting(_: Any, original: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap `Client._graph_to_futures`, which submits a graph: note the place in the program."""
+
+    def submit(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        result = original(self, *arguments, **keywords)
+        try:
+            file = _file_of(self)
+            if file is not None:
+                file.submitted(_place(sys._getframe(1)))
+        except Exception as error:
+            reraise_from_program(error)
+        return result
+
+    return submit
+
+
+def _place(frame: Any) -> str:
+    """Return the place in the program above a frame: the innermost one outside of installed packages and the standard
+    library, else the innermost one outside of Dask."""
+    outside = None
+    while frame is not None:
+        package = str(frame.f_globals.get("__name__", "")).partition(".")[0]
+        if package not in OF_DASK:
+            outside = outside or frame
+            if not frame.f_code.co_filename.startswith(INSTALLED):
+                break
+        frame = frame.f_back
+    frame = frame or outside
+    if frame is None:
+        return "?"
+    path, known = frame.f_code.co_filename, frame.f_globals.get("__file__")
+    if type(known) is str and os.path.basename(known) == path:
+        path = known
+    return masked(f"{path[:LONGEST_PATH]}:{frame.f_lineno} {frame.f_code.co_name[:LONGEST]}")
 
 
 def received(place: str) -> Around:

@@ -30,7 +30,7 @@ LONGEST_WAIT = 1.0  # s
 MOST_LISTED = 200  # keys in one row
 RING = 1 << 16  # numbers of stimuli
 TEXT, STIMULUS, STATES, TRANSITION, DEPENDENCIES, RESULT, ARGUMENTS, TRANSFER, KEYS, OBJECT, CLOCK = b"NSPTDEAXGJC"
-LEVEL, ORDERED, RESTRICTIONS = b"LOR"
+LEVEL, ORDERED, RESTRICTIONS, SUBMITTED = b"LORU"
 # The formats of the rows; each starts with its letter. Times are seconds since 1970.
 TEXT_ROW = Struct("<BH")  # bytes of the text that follows; texts are numbered from 0
 STIMULUS_ROW = Struct("<BId")  # text before its time (2**32 - 1: the last text is the whole stimulus), time
@@ -41,6 +41,7 @@ DEPENDENCIES_ROW = Struct("<BIIH")  # key, number of the stimulus of its graph, 
 LEVEL_ROW = Struct("<Bdd")  # priority of the following tasks: that of the user, negative; generation
 ORDERED_ROW = Struct("<BIIiH")  # as DEPENDENCIES_ROW, with the place in the graph's order before the number
 RESTRICTIONS_ROW = Struct("<BII")  # key, JSON text
+SUBMITTED_ROW = Struct("<BI")  # text: the place in the program that submitted the next graph of this client
 RESULT_ROW = Struct("<BIiqI")  # Task, number of the attempt, bytes of the result, its type
 ARGUMENTS_ROW = Struct("<BIH")  # Task, bytes of the JSON text that follows
 TRANSFER_ROW = Struct("<BddQIH")  # start, stop, bytes, sender, number of pairs (key, bytes) that follow
@@ -87,7 +88,7 @@ class EventFile:
         self.text_count = self.stimulus_count = 0
         self.clock = 0.0
         self.level = (NAN, NAN)
-        self.restricted: dict[str, int] = {}  # texts of restrictions
+        self.shared: dict[str, int] = {}  # texts of restrictions, and of places in the program
         self.stated: set[Any] = set()  # rare facts that are stated once
 
     # ---- rows
@@ -144,10 +145,13 @@ class EventFile:
         if len(text) > LONGEST_TEXT:
             text = json.dumps({**facts, "annotations": {"size": len(text)}}, default=type_name)
         with self.lock:
-            number = self.restricted.get(text)
-            if number is None:
-                number = self.restricted[text] = self._unnamed(text)
+            number = self._shared(text)
             self._add(RESTRICTIONS_ROW.pack(RESTRICTIONS, self._number(key), number))
+
+    def submitted(self, place: str) -> None:
+        """Add the place in the program that submitted a graph."""
+        with self.lock:
+            self._add(SUBMITTED_ROW.pack(SUBMITTED, self._shared(place)))
 
     def result(self, task: int, attempt: int, size: int, kind: type) -> None:
         """Add the result of a Task: its bytes (-1: unknown) and its type."""
@@ -216,6 +220,12 @@ class EventFile:
 
     def _text(self, key: Any, text: str | None = None) -> int:
         number = self.texts[key] = self._unnamed(key_text(key) if text is None else text)
+        return number
+
+    def _shared(self, text: str) -> int:
+        number = self.shared.get(text)
+        if number is None:
+            number = self.shared[text] = self._unnamed(text)
         return number
 
     def _unnamed(self, text: str) -> int:

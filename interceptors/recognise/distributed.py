@@ -393,6 +393,7 @@ def _watch_client(client, follow):
     follow(client.Client, "__init__", around=_after(dask_clients.begin))
     follow(client.Client, "_gather", around=dask_clients.moved(1))
     follow(client.Client, "_scatter", around=dask_clients.moved(2))
+    follow(client.Client, "_graph_to_futures", around=dask_clients.submitting)
 
 
 def _watch_received(owner):

@@ -30,6 +30,7 @@ from provio.trace.events import (
     Keys,
     Restrictions,
     Result,
+    Submitted,
     Transfer,
     Transition,
 )
@@ -122,6 +123,21 @@ def _graph(one: _History) -> Iterator[Row]:
                 within = facts.get("submitting_task")
                 more = f", in task {within}" if within else f", {facts['client']}" if facts.get("client") else ""
                 yield "graph", f"{number} of {len(graphs)}, {stimulus}{more}", None
+                if place := _place(one, list(graphs.values()), graphs[stimulus]):
+                    path, _, function = place.rpartition(" ")
+                    yield "code", f"submitted at {path}, in {function}", None
+
+
+def _place(one: _History, graphs: Sequence[Fact], graph: Fact) -> str:
+    """Return the place in the program that submitted a graph; empty if it is unknown. The places of a client are in the
+    order of its graphs."""
+    client = graph.facts.get("client")
+    number = [fact for fact in graphs if fact.facts.get("client") == client].index(graph)
+    for file in one.of_part("client"):
+        if any(fact.facts.get("id") == client for fact in file.facts("client")):
+            places = [event.place for event in file.events if isinstance(event, Submitted)]
+            return places[number] if number < len(places) else ""
+    return ""
 
 
 def _conditions(one: _History) -> Iterator[Row]:

@@ -25,8 +25,8 @@ FILES = """SELECT ?did ?path (SUM(?moved) AS ?bytes) { ?io provio:partOf+ <%s> ;
 STARTING = """SELECT DISTINCT ?name { ?t a provio:Task ; provio:name ?name . FILTER(STRSTARTS(?name, %s)) } LIMIT 3"""
 SHOWN = ("setting", "source", "configuration", "metric", "checkpoint", "wrote", "read")
 HISTORY = (  # of a task of Dask
-    "prefix", "graph", "priority", "restriction", "dependency", "dependent", "attempt", "state", "result", "transfer",
-    "arguments", "exception", "traceback", "io",
+    "prefix", "graph", "code", "priority", "restriction", "dependency", "dependent", "attempt", "state", "result",
+    "transfer", "arguments", "exception", "traceback", "io",
 )  # fmt: skip
 
 

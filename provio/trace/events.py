@@ -56,6 +56,13 @@ class Restrictions(NamedTuple):
     text: str
 
 
+class Submitted(NamedTuple):
+    """The place in the program at which a client submitted a graph: `PATH:LINE FUNCTION`. A client's n-th place is that
+    of its n-th graph."""
+
+    place: str
+
+
 class Result(NamedTuple):
     """The result of a Task (its number in its process): the attempt, the bytes and the type."""
 
@@ -100,12 +107,12 @@ class Fact(NamedTuple):
     facts: dict[str, Any]
 
 
-Event = Transition | Dependencies | Restrictions | Result | Arguments | Transfer | Keys | Fact
+Event = Transition | Dependencies | Restrictions | Submitted | Result | Arguments | Transfer | Keys | Fact
 DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RecursionError, error)  # of damaged rows
 LATEST = 1e11  # s since 1970
 PARTS = ("scheduler", "worker", "nanny", "client")
-ALL = frozenset({Transition, Dependencies, Restrictions, Result, Arguments, Transfer, Keys, Fact})
-OF_LINEAGE = ALL - {Transition, Transfer, Restrictions}
+ALL = frozenset({Transition, Dependencies, Restrictions, Submitted, Result, Arguments, Transfer, Keys, Fact})
+OF_LINEAGE = ALL - {Transition, Transfer, Restrictions, Submitted}
 NOTHING = "NoneType"  # the type of a result without data
 
 
@@ -266,6 +273,11 @@ class _Tables:
         _, key, text = rows.RESTRICTIONS_ROW.unpack_from(data, at)
         return rows.RESTRICTIONS_ROW.size, Restrictions(self.texts[key], self.texts[text])
 
+    def submitted(self, data: bytes, at: int) -> tuple[int, Event]:
+        """Return the length and the event of the place that submitted a graph."""
+        _, text = rows.SUBMITTED_ROW.unpack_from(data, at)
+        return rows.SUBMITTED_ROW.size, Submitted(self.texts[text])
+
     def result(self, data: bytes, at: int) -> tuple[int, Event]:
         """Return the length and the event of a result."""
         _, task, attempt, size, kind = rows.RESULT_ROW.unpack_from(data, at)
@@ -308,7 +320,7 @@ class _Tables:
 READERS = {
     rows.DEPENDENCIES: _Tables.dependencies, rows.RESULT: _Tables.result, rows.ARGUMENTS: _Tables.arguments,
     rows.TRANSFER: _Tables.transfer, rows.KEYS: _Tables.keys, rows.OBJECT: _Tables.object,
-    rows.ORDERED: _Tables.ordered, rows.RESTRICTIONS: _Tables.restrictions,
+    rows.ORDERED: _Tables.ordered, rows.RESTRICTIONS: _Tables.restrictions, rows.SUBMITTED: _Tables.submitted,
 }  # fmt: skip
 
 

@@ -1,4 +1,5 @@
-"""Priority, restrictions, retries and annotations of tasks of Dask, as the scheduler itself states them."""
+"""Priority, restrictions, retries and annotations of tasks of Dask, as the scheduler itself states them; the place in
+the program that submitted a graph."""
 
 from __future__ import annotations
 
@@ -91,3 +92,23 @@ def test_secrets_of_annotations_are_not_recorded(recorded: Project) -> None:
     for path in (recorded.path / ".provio").rglob("*"):
         data = path.read_bytes() if path.is_file() else b""
         assert not any(secret in data for secret in (b"hunter2secret", b"zebra91")), path
+
+
+def test_the_place_that_submitted_a_graph(recorded: Project) -> None:
+    """Of futures, `compute`, `map`, and within a task."""
+    lines = PROGRAM.read_text().splitlines()
+    expected = {
+        "plain": 'key="plain"',
+        "after": "client.compute",
+        "annotated": "client.compute",
+        "inner": 'key="inner"',
+    }
+    for key, text in expected.items():
+        (number,) = (number for number, line in enumerate(lines, 1) if text in line)
+        shown = recorded.answer("show", "--task", key)
+        assert f":{number}, in {'outer' if key == 'inner' else 'main'}\n" in shown
+        assert key == "inner" or f"code     submitted at {PROGRAM}:{number}, in main\n" in shown
+    keys = [row["name"] for row in json.loads(recorded.answer("tasks", "--as", "json"))]
+    (number,) = (number for number, line in enumerate(lines, 1) if "client.map" in line)
+    mapped = next(key for key in keys if key.startswith("map"))
+    assert f"code     submitted at {PROGRAM}:{number}, in main\n" in recorded.answer("show", "--task", mapped)

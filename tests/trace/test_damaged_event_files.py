@@ -26,6 +26,7 @@ def content(tmp_path: Path) -> bytes:
     file.dependencies("b", "update-graph-1.5", ["a"])
     file.dependencies("c", "update-graph-1.5", ["a"], (0, 1, 2))
     file.restrictions("c", {"retries": 2})
+    file.submitted("/main.py:1 main")
     file.transition("b", "released", "waiting", "waiting", "update-graph-1.5", 2.5)
     file.arguments(1, '["f"]')
     file.result(1, 1, 28, int)
