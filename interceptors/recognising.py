@@ -132,14 +132,15 @@ def _reraise_from_program(error):
     _run("python/guard")["reraise_from_program"](error)
 
 
-def follow(owners, name, report=None, task=None, around=None, arguments=None, result=None):
+def follow(owners, name, report=None, task=None, around=None, arguments=None, result=None, after=None):
     """Wrap a function or method of one owner or several, so that `report` is called after each successful call.
 
     `report` gets the module `declarations`, the result, and the arguments of the call. In place of it:
     `task` gets the arguments, and returns the name and the kind of a Task, and a dictionary of settings if it has any:
     each call is this Task. `arguments` gets the arguments, and returns those to use instead, positional ones and named
-    ones. `result` gets the result, and returns the one to use instead. `around` gets the module `declarations` and the
-    function, and returns the function to use instead: it raises nothing of its own.
+    ones. `result` gets the result, and returns the one to use instead. `after` gets the result and the arguments of
+    each successful call, also within other wrapped calls. `around` gets the module `declarations` and the function, and
+    returns the function to use instead: it raises nothing of its own.
     """
     owners = owners if isinstance(owners, tuple) else (owners,)
     original = getattr(owners[0], name, None)
@@ -149,8 +150,8 @@ def follow(owners, name, report=None, task=None, around=None, arguments=None, re
         wrapped = _around(original, around)
     elif task is not None:
         wrapped = _within(original, task)
-    elif arguments is not None or result is not None:
-        wrapped = _changed(original, arguments, result)
+    elif arguments is not None or result is not None or after is not None:
+        wrapped = _changed(original, arguments, result, after)
     else:
         wrapped = _wrapped(original, report)
     for owner in owners:
@@ -215,7 +216,7 @@ def _activity(task, arguments, keywords):
         return allocate_lock()
 
 
-def _changed(original, change_arguments, change_result):
+def _changed(original, change_arguments, change_result, after):
     def wrapped(*arguments, **keywords):
         if change_arguments is not None:
             arguments, keywords = _or_as_before(change_arguments, (arguments, keywords), *arguments, **keywords)
@@ -224,6 +225,8 @@ def _changed(original, change_arguments, change_result):
         except BaseException as error:
             error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next  # as in `_wrapped`
             raise
+        if after is not None:
+            _or_as_before(after, None, result, *arguments, **keywords)
         return result if change_result is None else _or_as_before(change_result, result, result)
 
     _update_wrapper(wrapped, original)

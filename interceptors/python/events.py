@@ -51,7 +51,8 @@ PAIR, NUMBER = Struct("<Iq"), Struct("<I")
 NAN = float("nan")
 NO_TEXT = (1 << 32) - 1
 OF_LOGS = frozenset({"line", "error"})  # rare events with texts of logs
-GATHERED, SCATTERED = 1, 2  # roles of keys
+# Roles of keys: those of a client of Dask, and those of the calls of a pool (`pool_calls.py`).
+GATHERED, SCATTERED, SUBMITTED, SUBMITTED_LAZILY, RAN, RAN_WITH_DATA, HANDED, RECEIVED, DEPENDS = range(1, 10)
 
 
 _files: list[EventFile] = []  # of this process
@@ -178,7 +179,7 @@ class EventFile:
                 self._add(row + b"".join(some))
 
     def keys(self, role: int, task: int, keys: Sequence[Any], at: float) -> None:
-        """Add the keys whose results a client received (GATHERED), or whose data it sent (SCATTERED), in a Task."""
+        """Add keys in their role in a Task, such as those whose results a client received (GATHERED)."""
         with self.lock:
             digests = [digest(key_text(key)) for key in keys]
             for first in range(0, len(digests), MOST_LISTED):

@@ -42,23 +42,26 @@ class _Failed(Exception):
     """Gives a Task the status `error`."""
 
 
-def item(function, kind, failed=None):
+def item(function, kind, failed=None, handed=()):
     """Return a function that does the same as one that a program passed to a framework, as a Task; the function itself
-    if it belongs to a framework, or is a Task already. `failed` returns whether a result stands for an error."""
+    if it belongs to a framework, or is a Task already. `failed` returns whether a result stands for an error; `handed`
+    is the key of the call, and when a thread of this process passed it on (s since 1970)."""
     if type(function) is FunctionType and "provio_task" in function.__dict__:
         return function
     name = function_name(function)
-    return function if name.partition(".")[0] in FRAMEWORKS else _as_task(function, name, kind, failed)
+    return function if name.partition(".")[0] in FRAMEWORKS else _as_task(function, name, kind, failed, handed)
 
 
-def _as_task(function, name, kind, failed):
+def _as_task(function, name, kind, failed, handed):
     """Return a function that calls another one as a Task. The Task ends before the result is passed on: another thread
     may use it at once."""
     from _provio.python.declarations import activity
+    from _provio.python.pool_calls import ran
 
     def within(*arguments, **keywords):
         try:
-            with activity(name, kind):
+            with activity(name, kind) as entered:
+                ran(entered.number, function, arguments, keywords, *handed)
                 try:
                     result = function(*arguments, **keywords)
                 except BaseException as error:

@@ -62,9 +62,63 @@ def _task(call):
     return within, *call[1:]
 
 
+def _started(_, parallel):
+    """Note the Task of a loop: threads of its backend submit some of its batches."""
+    from _provio.python.tasks import now
+
+    parallel._provio_task = now()
+
+
+def _for_loop(declare, original):
+    """Around the callback at the end of a batch, which submits the next one."""
+    from _provio.python.pool_calls import acting
+
+    def call(self, *arguments, **keywords):
+        with acting(getattr(self.parallel, "_provio_task", None)):
+            return original(self, *arguments, **keywords)
+
+    return call
+
+
+def _registered(_, batch, job):
+    """Give a batch the key of its job."""
+    from _provio.python.pool_calls import KEY, key_of
+
+    setattr(batch, KEY, key_of(job))
+
+
+def _received(result, batch, *_, **__):
+    from _provio.python.pool_calls import key_of, received
+
+    received(key_of(batch))
+
+
 def _watch_parallel(parallel, follow):
     follow(parallel.BatchedCalls, "__call__", arguments=_batch)
+    follow(parallel.Parallel, "_reset_run_tracking", after=_started)
+    batch = parallel.BatchCompletionCallBack
+    follow(batch, "__call__", around=_for_loop)
+    follow(batch, "register_job", after=_registered)
+    follow(batch, "get_result", after=_received)
     follow(parallel.Parallel, "_get_sequential_output", arguments=_sequence)
 
 
-WATCHED = {"joblib.numpy_pickle": _watch, "joblib.parallel": _watch_parallel}
+def _watch_loky(process, follow):
+    def later(name, *before):
+        def call(*arguments, **keywords):
+            from _provio.recognise import concurrent
+
+            return getattr(concurrent, name)(*before, *arguments, **keywords)
+
+        return call
+
+    follow(process, "_process_worker", arguments=later("calls_of", process))
+    follow(process.ProcessPoolExecutor, "submit", arguments=later("submitting"))
+    follow(process._WorkItem, "__init__", after=later("submitted"))
+
+
+WATCHED = {
+    "joblib.numpy_pickle": _watch,
+    "joblib.parallel": _watch_parallel,
+    "joblib.externals.loky.process_executor": _watch_loky,
+}

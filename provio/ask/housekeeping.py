@@ -35,6 +35,11 @@ class Rule(NamedTuple):
 
 RULES = (
     Rule("Snakemake", r".*/\.snakemake/(?!shadow/|storage/).*|.*/[0-9a-f]{32}-pulp\.(mps|sol)"),
+    Rule(
+        "Parsl",
+        r".*/\d{3}/[^/]+/certificates/(client|server)\.key(_secret)?"
+        r"|.*/runinfo/\d{3}/(parsl\.log|submit_scripts/.*|[^/]+/(block-\d+/.*|interchange\.log))",
+    ),
     Rule("Nextflow", r".*/\.nextflow(/.*|\.log.*)|.*/[0-9a-f]{2}/[0-9a-f]{30}/\.(command\.\w+|exitcode)"),
     Rule("DVC", r".*/\.dvc/(?!cache/).*"),
     Rule("git", r".*/\.git/(?!objects/).*", readers=r"(\S*/)?git(-\S*)?( .*)?"),
@@ -73,6 +78,8 @@ ATTRIBUTES = frozenset(
 _NAMES = (
     ".command.",
     ".exitcode",
+    "client.key",
+    "server.key",
     ".nextflow",
     "fontlist-",
     "fonts.conf",
@@ -84,7 +91,7 @@ _NAMES = (
 )
 _ENDS = ("-journal", "-wal", "-shm", ".wal", "-pulp.mps", "-pulp.sol")
 _FOLDERS = re.compile(
-    r"/(\.snakemake|\.nextflow|\.dvc|\.git|\.cache|\.ipython|__pycache__|fontconfig|LC_MESSAGES|joblib_memmapping_folder_[^/]*)/"
+    r"/(\.snakemake|runinfo|\.nextflow|\.dvc|\.git|\.cache|\.ipython|__pycache__|fontconfig|LC_MESSAGES|joblib_memmapping_folder_[^/]*)/"
 )
 USES = frozenset((PROV + "used", NS + "ran"))
 

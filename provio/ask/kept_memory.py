@@ -12,22 +12,25 @@ from typing import NamedTuple
 from provio.ask.document import Kept
 from provio.ask.walk import Walk, batches
 from provio.base.vocab import NS, PROV
-from provio.lineage.identity import SEALED, without_task
+from provio.lineage.identity import POOLED, SEALED, without_task
 from provio.store import Reader
 
+KINDS = SEALED | POOLED
 KIND, START = NS + "kind", PROV + "startedAtTime"
 CODE = (".py", ".pyc", ".so", ".ipynb")
 TASKS = f"""SELECT DISTINCT ?process ?task ?phase ?start WHERE {{
   VALUES ?process {{ %s }}
-  VALUES ?kind {{ {" ".join(f'"{kind}"' for kind in sorted(SEALED))} }}
+  VALUES ?kind {{ {" ".join(f'"{kind}"' for kind in sorted(KINDS))} }}
   ?task provio:partOf ?process ; provio:kind ?kind ; prov:startedAtTime ?start .
   ?phase provio:partOf ?task ; prov:used ?version . ?version prov:specializationOf ?file
 }}"""
-OWN = """SELECT DISTINCT ?process ?phase ?path ?start WHERE {
-  VALUES ?process { %s }
+# A Task of a pool is tied to the earlier reads of its worker.
+OWN = f"""SELECT DISTINCT ?process ?phase ?path ?start WHERE {{
+  VALUES ?process {{ %s }}
+  FILTER EXISTS {{ ?task provio:partOf ?process ; provio:kind {", ".join(f'"{kind}"' for kind in sorted(SEALED))} }}
   ?phase provio:partOf ?process ; a provio:Phase ; prov:used ?version ; prov:startedAtTime ?start .
   ?version prov:specializationOf ?file . ?file provio:path ?path
-}"""
+}}"""
 
 
 class Earlier(NamedTuple):
@@ -72,7 +75,7 @@ def _sealed(walk: Walk) -> dict[str, list[tuple[str, str]]]:
     wholes = {iri.partition("phase/")[0] for iri in walk.activities if without_task(iri.partition("phase/")[0]) != iri}
     properties = walk.known.of(wholes)
     for iri in wholes:
-        if SEALED.intersection(properties[iri].get(KIND, ())):
+        if KINDS.intersection(properties[iri].get(KIND, ())):
             start = min(properties[iri].get(START, ("",)))
             found.setdefault(without_task(iri), {})[iri, start] = None
     return {process: list(tasks) for process, tasks in found.items()}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from provio.base.algorithms import components
 from provio.base.turtle import segment
-from provio.lineage import task_results
+from provio.lineage import pool_tasks, task_results
 from provio.lineage.code import kernels
 from provio.lineage.identity import Identity, without_task
 from provio.lineage.model import Conclusions
@@ -155,7 +155,12 @@ def channels_of(trace: Trace, identity: Identity, conclusions: Conclusions) -> l
     parts = task_results.parts(trace)
     silent = {process.iri for process in kernels(trace)} | {iri for iri, own in parts.items() if "client" not in own}
     ignored |= _framework_directions(trace, ends, parts)
-    tokens |= _framework_pipes(trace, parts)
+    helpers = pool_tasks.helpers(trace)
+    silent |= helpers
+    passing = [one for one in trace.openings() if one.process.iri in helpers] if helpers else []
+    tokens |= {_pipe(one) for one in passing if one.kind == "Pipe"}
+    ignored |= {end(one) for one in passing if one.kind == "Socket" for end in (ends.own, ends.other)}
+    tokens |= _framework_pipes(trace, parts) | pool_tasks.communication(trace)
     masters: list[tuple[str, Opening]] = []
     last_of = _LastMoments(conclusions.lone)
     for opening in trace.openings():

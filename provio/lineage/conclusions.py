@@ -14,7 +14,7 @@ The modules, in the order in which `conclude` uses them on the trace of a run or
   contents       parameters and metrics that files contain
   declarations   declared configurations, uses, products and checkpoints (`declared` has the types)
   task_results   results of a framework's tasks: who made and who used them
-  pool_tasks     inputs of a pool's tasks: who got the results
+  pool_tasks     calls of pools: who submitted them, and who received their results
   attributes     extended attributes of files: their states, and who used them
   memory         memory that processes share through a file; forks that may have written it
   channels       writers and readers of each pipe and connection
@@ -117,7 +117,7 @@ def conclude(
     say(trace, identity, conclusions)
     task_results.follow(trace, conclusions)
     attributes.follow(trace, identity, conclusions)
-    pool_tasks.pass_on(trace, conclusions)
+    pool_tasks.follow(trace, conclusions)
     memories = memory.memories(trace, identity, conclusions, ends, started)
     channels = channels_of(trace, identity, conclusions)
     begin(channels, conclusions)

@@ -141,6 +141,7 @@ def _tie(conclusions: Conclusions) -> None:
             later.carried_from, later.launched_by = earlier.iri, None
         first, coarse = finer[0], conclusions.phases[iri][0]
         first.carried_from = coarse.carried_from
+        first.joined |= coarse.joined if iri in conclusions.submissions else {}
         if iri in conclusions.forks:
             parent, moment = conclusions.forks[iri]
             if parent.iri in conclusions.finer:

@@ -23,6 +23,7 @@ from provio.base.records import field, plain
 from provio.lineage.identity import Identity, without_task
 from provio.lineage.model import Conclusions, Input, Phase, Segment, Span, inode_of
 from provio.lineage.pipes import segment
+from provio.lineage.pool_tasks import communication
 from provio.lineage.ranks import of_ranks
 from provio.trace.facts import Event, Opening, Process
 from provio.trace.run_facts import Trace
@@ -104,6 +105,7 @@ def _maps(trace: Trace, conclusions: Conclusions, ends: Mapping[str, int]) -> di
     """Return the maps of files that a process may store into or writes, by each process, and by its Tasks while they
     run."""
     mapped = [process for process in trace.processes.values() if any(e.kind == "Map" for e in process.events)]
+    no_data = communication(trace) if mapped else ()
     written = {span.inode for span in conclusions.spans} if mapped else set()
     maps: dict[Place, list[tuple[Event, Opening, bool]]] = {}
     for process in mapped:
@@ -111,6 +113,8 @@ def _maps(trace: Trace, conclusions: Conclusions, ends: Mapping[str, int]) -> di
         for event in process.events:
             opening = openings.get(event.record.get("object", "")) if event.kind == "Map" else None
             if opening and opening.kind == "FileVersion" and not of_ranks(opening):
+                if (process.host, opening.facts.device, opening.facts.inode) in no_data:
+                    continue
                 writes = event.record.get("shared") == "true" and bool(event.number("protection") & PROT_WRITE)
                 maps.setdefault((process.host, inode_of(opening.facts)), []).append((event, opening, writes))
     maps = {place: of for place, of in maps.items() if place[1] in written or any(writes for _, _, writes in of)}

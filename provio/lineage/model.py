@@ -246,8 +246,8 @@ class Strand:
     """A Task as a process (`tasks`): the process that it was started in, and when it started and ended (ns since
     1970).
 
-    From its end on, the data that it read is in the memory of `ended_in`, unless it is a framework's task, `sealed`
-    (`task_results`).
+    At its start it has the data that `started_in` had when the Task was `submitted`. From its end on, the data that it
+    read is in the memory of `ended_in`, unless it is a framework's task, `sealed` (`task_results`).
     """
 
     process: Process
@@ -255,14 +255,16 @@ class Strand:
     started: int
     ended: int
     ended_in: Process
+    submitted: int
     sealed: bool = False
+    received: int = 0  # when the result of a call in a thread was received; 0: never, or its end
 
     @property
     def known_at(self) -> list[int]:
-        """The moments from which its data is in the memory of others: its end, and the end of the activities it
-        started, if later."""
-        late = self.process.ended
-        return [self.ended, late] if late > self.ended else [self.ended]
+        """The moments from which its data is in the memory of others: its end or the receipt of its result, and the end
+        of the activities it started, if later."""
+        late, first = self.process.ended, self.received or self.ended
+        return [first, late] if late > first else [first]
 
 
 @plain(slots=True)

@@ -20,7 +20,7 @@ from provio.interceptors.python.events import GATHERED, digest
 from provio.lineage.identity import SEALED
 from provio.lineage.model import Conclusions, Input
 from provio.trace.clusters import Clusters
-from provio.trace.events import NOTHING, Arguments, Dependencies, EventFile, Keys
+from provio.trace.events import NOTHING, PARTS, Arguments, Dependencies, EventFile, Keys
 from provio.trace.events import Result as Made
 from provio.trace.facts import Process
 from provio.trace.run_facts import Task, Trace
@@ -73,7 +73,7 @@ def parts(trace: Trace) -> dict[str, set[str]]:
     any."""
     images, found = Images(trace), dict[str, set[str]]()
     for file in trace.events:
-        if process := images.of(file):
+        if file.part in PARTS and (process := images.of(file)):
             found.setdefault(process.iri, set()).add(file.part)
     return found
 

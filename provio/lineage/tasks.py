@@ -201,7 +201,7 @@ class _Divider:
             process = self.processes[task.iri]
             started_in = self.processes[above[task.iri]]
             times = task.started, ends[task.iri]
-            found[task.iri] = Strand(process, started_in, *times, self.processes[back], is_sealed(task))
+            found[task.iri] = Strand(process, started_in, *times, self.processes[back], task.started, is_sealed(task))
         return found
 
 
@@ -266,8 +266,8 @@ def begin(channels: list[Channel], conclusions: Conclusions) -> None:
     took = {part.process.iri for channel in channels for part in channel.reads}
     took |= {iri for iri, inputs in conclusions.inputs.items() if not all(one.noise for one in inputs)}
     for strand in sorted(strands, key=lambda strand: strand.ended):
-        conclusions.task_starts.setdefault(strand.started_in.iri, []).append(strand.started)
-        if strand.known_at[1:]:  # later inputs were not in memory at its end
+        conclusions.task_starts.setdefault(strand.started_in.iri, []).append(strand.submitted)
+        if strand.process.ended > strand.ended:  # later inputs were not in memory at its end
             conclusions.task_starts.setdefault(strand.process.iri, []).append(strand.ended)
         if strand.process.iri in took:
             took.add(strand.ended_in.iri)
@@ -285,7 +285,9 @@ def _submit(first: Phase, conclusions: Conclusions) -> None:
     found = conclusions.submissions.get(first.process.iri)
     if found:
         phase = conclusions.phase_at(found.process, found.at).iri
-        if found.by_value:
+        if found.by_value and first.carried_from:
+            first.joined[phase] = None
+        elif found.by_value:
             first.carried_from = phase
         else:
             first.launched_by = phase
@@ -303,8 +305,9 @@ def join(conclusions: Conclusions) -> None:
             if is_alone(strand, phases):
                 phases[0].iri = strand.process.iri
             continue
-        phases[0].carried_from = conclusions.phase_at(strand.started_in, strand.started).iri
-        conclusions.forks[strand.process.iri] = strand.started_in, strand.started
+        phases[0].carried_from = conclusions.phase_at(strand.started_in, strand.submitted).iri
+        conclusions.forks[strand.process.iri] = strand.started_in, strand.submitted
+        _submit(phases[0], conclusions)
         for moment in strand.known_at:
             target = conclusions.phase_at(strand.ended_in, moment)
             joined = moment in conclusions.joins.get(strand.ended_in.iri, ())

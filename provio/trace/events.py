@@ -90,8 +90,8 @@ class Transfer(NamedTuple):
 
 
 class Keys(NamedTuple):
-    """Keys (by their digests) whose results a client gathered, or whose data it scattered; `task` is the Task that it
-    was in (0: none)."""
+    """Keys (by their digests) in a role, such as those whose results a client gathered; `task` is the Task that it was
+    in (0: none)."""
 
     role: int
     task: int
@@ -136,8 +136,8 @@ class EventFile:
 
     @property
     def part(self) -> str:
-        """`scheduler`, `worker`, `nanny` or `client`; empty if the process ended before it stated that."""
-        return next((one.what for one in self.facts(*PARTS)), "")
+        """`scheduler`, `worker`, `nanny`, `client` or `pool`; empty if the process ended before it stated that."""
+        return next((one.what for one in self.facts(*PARTS, "pool")), "")
 
     @property
     def address(self) -> str:

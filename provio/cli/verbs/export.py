@@ -133,7 +133,7 @@ def _dask_mofka(names: tuple[str, ...], output: str | None) -> int:
     files = events.read(folder, read.read_head(folder), damages) if exists else []
     for damage in damages:
         terminal.warn(f"{damage.path} {damage.reason}")
-    if not any(file.part for file in files):
+    if not any(file.part in events.PARTS for file in files):
         reason = "no process of it used Dask" if exists else "its run folder was removed"
         raise NothingKnown(f"run {run} has no events of Dask ({reason}): name a run of a program that uses Dask")
     tasks = task_list.listed(store, home, [run], "dask").rows

@@ -107,7 +107,7 @@ def survey(source: RunFiles, interpreters: Mapping[str, Interpreter]) -> Survey:
     if here and not source.fixed and liveness.in_progress(source.place, whole.run):
         raise InProgress
     traces.add_run_gaps(whole, head)
-    if whole.processes:  # the run's own record describes some
+    if whole.processes or any(source.events(whole.run)):  # the run's own record describes some, or events tie Tasks
         raise Indivisible
     found = _Surveyor(Survey(whole, source), interpreters)
     mine = (file for file in source.files(whole.run) if not found.is_shared(file))
