@@ -51,7 +51,7 @@ class Node(TypedDict):
 
     `command` is the command line as its user typed it, if the recorded one (`argv`) is another; `rule` is the rule of
     Snakemake whose job it belongs to; `notebook` is the notebook of a cell, and of its kernel. `files` is the number of
-    files of a folder (`provio.ask.folders`), whose `size` is their sum.
+    files of a folder (`provio.ask.folders`), whose `size` is their sum. `prefix` is that of the key of a framework's task.
     """
 
     iri: str
@@ -79,6 +79,7 @@ class Node(TypedDict):
     process: NotRequired[str]
     task: NotRequired[str]
     kind: NotRequired[str]
+    prefix: NotRequired[str]
     number: NotRequired[int]
     source: NotRequired[str]
     status: NotRequired[str]

@@ -15,6 +15,7 @@ from provio.ask.nodes import MOST_SETTINGS, SETTINGS
 from provio.ask.walk import GENERATED
 from provio.base.text import cut_end, moment
 from provio.base.vocab import is_run
+from provio.lineage.identity import is_result
 from provio.store import Reader
 
 MOST = 1_000  # files: in more, a search for stale ones takes longer than the page itself
@@ -72,7 +73,8 @@ def _mark_stale(reader: Reader, document: LineageDocument) -> None:
     else:
         nodes = document["nodes"]
         if is_run(document["target"]):
-            nodes = [Node(**{**node, "depth": 0}) if node["iri"] in made else node for node in nodes]
+            files = {iri for iri in made if not is_result(iri)}
+            nodes = [Node(**{**node, "depth": 0}) if node["iri"] in files else node for node in nodes]
         finder = Finder(reader, Lineage({**document, "nodes": nodes}))
         found = finder.find()
         replaced = [one for reasons in finder.reasons.values() for one in reasons if one["input"] not in made]

@@ -10,12 +10,13 @@ import re
 from collections.abc import Iterable, Mapping
 from urllib.parse import unquote, unquote_to_bytes
 
+from provio.ask import key_prefix
 from provio.ask.document import PIPES, RESULT, Edge, Node
 from provio.ask.walk import CONFIGURATION, NOISE, Nodes, Properties
 from provio.base.text import cut_list
 from provio.base.turtle import path_iri
 from provio.base.vocab import NS, PROV, RDF, class_name, local_name
-from provio.lineage.identity import is_result, without_task
+from provio.lineage.identity import SEALED, is_result, without_task
 from provio.store import Reader
 
 SHOWN = 8  # settings
@@ -122,6 +123,9 @@ def _node(
         if whole != node["process"]:
             node.update(_fields(properties[whole]), task=whole, label=_label(whole, properties[whole], {}))
     node.update(_fields(row))
+    if node.get("kind") in SEALED:
+        node["task"] = node.get("task", iri)  # without I/O it has no phases
+        node["prefix"] = key_prefix.prefix(_label(str(node["task"]), properties[str(node["task"])], {}))
     if is_member(iri):
         _place(iri, node, _node(iri.partition("#")[0], properties, tasks, kinds))
     node["iri"], node["type"] = iri, kinds[frozenset(row.get(TYPE, ()))] or _class_by_name(iri)

@@ -33,8 +33,14 @@ class Ways:
     def starts(self) -> list[str]:
         """Return the targets and the other entities of the query (those of depth 0), each content once."""
         starts = (iri for iri, node in self.lineage.node.items() if node.get("depth") == 0)
-        found = [iri for iri in dict.fromkeys([*targets(self.lineage.document), *starts]) if iri in self.lineage.node]
-        return [iri for place, iri in enumerate(found) if not set(self.same.get(iri, ())) & set(found[:place])]
+        found: dict[str, None] = {}
+        covered: set[str] = set()  # nodes with the content of an earlier one
+        for iri in dict.fromkeys([*targets(self.lineage.document), *starts]):
+            if iri in self.lineage.node:
+                if iri not in covered:
+                    found[iri] = None
+                covered.update(self.same.get(iri, ()))
+        return list(found)
 
     def onward(self, iri: str) -> list[tuple[str, ...]]:
         """Return the steps from a node in a fixed order, by name."""

@@ -7,11 +7,12 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
 from provio.ask import fold as folding
-from provio.ask import notes, processes, run_uses, runs
+from provio.ask import key_prefix, notes, processes, run_uses, runs
 from provio.ask.document import command_line, first_line
 from provio.ask.nodes import configuration_summary, configuration_title
 from provio.ask.suggestions import STATED
@@ -29,6 +30,7 @@ from provio.base.text import (
     sortable,
 )
 from provio.base.vocab import RUN_BASE
+from provio.lineage.identity import POOLED, SEALED
 from provio.store import Reader
 
 FILES = ("wrote", "read")
@@ -237,17 +239,24 @@ def _program(rows: list[dict[str, str]]) -> str:
 
 
 def _tasks(reader: Reader, iri: str) -> list[str]:
-    """Return each Task with its attributes, its status, and the first line of the code that it executed."""
-    query = f"""SELECT ?t ?name ?status ?source WHERE {{
+    """Return each Task with its attributes, its status, and the first line of the code that it executed; of the tasks
+    of frameworks, the number of each prefix and status."""
+    query = f"""SELECT ?t ?name ?kind ?status ?source WHERE {{
         ?t a provio:Task . FILTER(STRSTARTS(STR(?t), "{iri}/"))
-        ?t provio:name ?name ; prov:startedAtTime ?start .
+        ?t provio:name ?name ; prov:startedAtTime ?start . OPTIONAL {{ ?t provio:kind ?kind }}
         OPTIONAL {{ ?t provio:status ?status }} OPTIONAL {{ ?t provio:sourceText ?source }} }} ORDER BY ?start"""
-    rows, attributes = [], declared_attributes(reader, iri)
+    found: list[str] = []
+    counted, attributes = Counter[str](), declared_attributes(reader, iri)
     for row in reader.rows(query):
-        name = row["name"] + (f" ({attributes[row['t']]})" if row["t"] in attributes else "")
+        name, kind = row["name"], row.get("kind")
+        if kind in SEALED | POOLED:
+            status = row.get("status", "ok" if kind in SEALED else "not ended")
+            counted[f"{key_prefix.prefix(name) if kind in SEALED else name}  {status}"] += 1
+            continue
+        name += f" ({attributes[row['t']]})" if row["t"] in attributes else ""
         line = first_line({"iri": "", "type": "Task", "label": "", "source": row.get("source", "")})
-        rows.append("  ".join(part for part in (name, row.get("status", "not ended"), line) if part))
-    return rows
+        found.append("  ".join(part for part in (name, row.get("status", "not ended"), line) if part))
+    return found + [f"{text}  ×{count:,}" if count > 1 else text for text, count in counted.items()]
 
 
 def _own_names(reader: Reader, run: str, known: dict[str, set[str]]) -> dict[str, str]:

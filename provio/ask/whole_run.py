@@ -13,7 +13,7 @@ from provio.ask import notes, run_uses
 from provio.ask.document import Edge, LineageDocument, Node
 from provio.ask.gaps import gaps
 from provio.ask.lineage import made_by_programs
-from provio.ask.nodes import describe_with_programs, is_member, noise, order
+from provio.ask.nodes import describe_with_programs, is_member, name_results, noise, order
 from provio.ask.started_as import name_activities
 from provio.ask.walk import SPELT, Nodes, batches
 from provio.base.vocab import NS, PROV, RDF, RUN_BASE, local_name, most_specific
@@ -52,6 +52,7 @@ def document(reader: Reader, run: str, *, everything: bool = False) -> LineageDo
     shown = {one for one in shown - hidden if one.partition("#")[0] not in hidden}
     nodes, ran = describe_with_programs(reader, shown, shown, known)
     name_activities(nodes, ran, known)
+    name_results(nodes, known)
     found = LineageDocument(
         target=iri,
         nodes=sorted(nodes, key=order) + ran[0],
@@ -69,7 +70,7 @@ def document(reader: Reader, run: str, *, everything: bool = False) -> LineageDo
 def _edges(reader: Reader, run: str) -> Iterator[Triple]:
     """Yield the inputs and products of a run's phases and copies, and the derivations of the products."""
     every = run_uses.of_run(run)
-    query = f'SELECT DISTINCT ?a {{ {every} FILTER(REGEX(STR(?a), "/(phase|copy)/")) }}'
+    query = f'SELECT DISTINCT ?a {{ {every} FILTER(REGEX(STR(?a), "/(phase|copy)/|/t[0-9]+/$")) }}'
     phases = [row[0] for row in reader.table(query)] + [RUN_BASE + run]
     made: set[str] = set()
     for which in run_uses.values("a", phases):
@@ -90,8 +91,8 @@ def _edges(reader: Reader, run: str) -> Iterator[Triple]:
 
 
 def _stated(subject: str, words: Iterable[str], which: str, but: str = "") -> str:
-    wanted = " ".join(f"<{word}>" for word in words)
-    return f"SELECT DISTINCT ?{subject} ?p ?o {{ {which} VALUES ?p {{ {wanted} }} ?{subject} ?p ?o {but} }}"
+    wanted = ", ".join(f"<{word}>" for word in words)  # the store would join a VALUES clause with all of the graph
+    return f"SELECT DISTINCT ?{subject} ?p ?o {{ {which} ?{subject} ?p ?o FILTER(?p IN ({wanted})) {but} }}"
 
 
 def add_operations(reader: Reader, whole: LineageDocument, most: int | None = None) -> bool:
@@ -114,9 +115,9 @@ def add_operations(reader: Reader, whole: LineageDocument, most: int | None = No
 
 
 def _operations_query(files: Iterable[str]) -> str:
-    wanted, words = (" ".join(f"<{iri}>" for iri in iris) for iris in (files, FILE_RELATIONS))
-    which = f"VALUES ?f {{ {wanted} }} VALUES ?p {{ {words} }}"
-    return f"SELECT ?f ?p ?a ?phase {{ {which} ?f ?p ?a . ?a <{NS}partOf> ?phase }}"
+    wanted, words = " ".join(f"<{iri}>" for iri in files), ", ".join(f"<{iri}>" for iri in FILE_RELATIONS)
+    return f"""SELECT ?f ?p ?a ?phase {{ VALUES ?f {{ {wanted} }} ?f ?p ?a FILTER(?p IN ({words}))
+        ?a <{NS}partOf> ?phase }}"""
 
 
 def _operations(reader: Reader, activities: Iterable[str]) -> list[Node]:

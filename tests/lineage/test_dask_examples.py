@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
+import browsers
 import pytest
+from browsers import Browser
 from conftest import ROOT, Project, assert_valid, new_project
 from dask_environments import python_with_dask
 from workers import made_once
@@ -80,3 +83,24 @@ def test_tasks_and_graphs(recorded: Project, run: str, graphs: int, prefixes: di
     recorded.provio("export", run, "--as", "dask-mofka", "-o", f"tables-{run}")
     with (recorded.path / f"tables-{run}" / "graph.csv").open(newline="") as file:
         assert len([*csv.DictReader(file)]) == graphs
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    yield from browsers.started(tmp_path_factory.mktemp("browser"))
+
+
+def test_the_page_draws_all_tasks(recorded: Project, browser: Browser) -> None:
+    """Those without files too; the tasks of a prefix are one fold."""
+    recorded.provio("view", "predict", "-o", "predict.html")
+    browser.open((recorded.path / "predict.html").read_text())
+    items = {one["name"]: one["count"] for one in browser.ask("given.handle.items()")}
+    expected = {"photos/": 40, "load": 40, "transform": 40, "predict": 40, "write": 4, "labels/": 4}
+    assert items.items() >= expected.items(), items
+
+
+def test_a_run_shows_the_number_of_tasks_of_each_prefix(recorded: Project) -> None:
+    lines = recorded.answer("show", "predict").splitlines()
+    shown = [line.split(maxsplit=1)[1] for line in lines if line.startswith("task ")]
+    assert {"load  ok  ×40", "transform  ok  ×40", "write  ok  ×4"} <= {*shown}
+    assert not [line for line in shown if "not ended" in line]

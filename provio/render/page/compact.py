@@ -184,7 +184,9 @@ def _groups(document: LineageDocument, most: int) -> dict[tuple[str, ...], list[
 
 def _key(node: Node, near: set[str], coarse: int) -> tuple[str, ...]:
     if node["type"] in ACTIVITIES:
-        return (node["type"], node.get("program", node["label"])) if coarse == 2 else (node["iri"],)
+        return (
+            (node["type"], node.get("prefix") or node.get("program", node["label"])) if coarse == 2 else (node["iri"],)
+        )
     if "path" not in node or node["type"] == "Program":
         return (node["iri"],)
     folder = node["path"].rpartition("/")[0]

@@ -46,8 +46,8 @@
     // The name of a group; of one with files { folder, name }: their common folder, and its rest.
     #named(members, key) {
       const node = this.view.list[members[0]], kind = this.view.kinds[members[0]];
-      if (key.startsWith("chain ")) return visible(this.view.graph.named(this.view.list[members.find((at) => this.view.kinds[at] === "process")]));
-      if (kind === "process") return visible(this.view.graph.named(node));
+      if (key.startsWith("chain ")) return visible(this.view.graph.group(this.view.list[members.find((at) => this.view.kinds[at] === "process")]));
+      if (kind === "process") return visible(this.view.graph.group(node));
       if (kind === "io") return node.type.toLowerCase();
       if (!node.path) return provioLineage.KIND_NAMES[kind];
       if (kind === "part") return visible(folder(node.path.split("#", 1)[0]).split("/").pop() + "/ …#");

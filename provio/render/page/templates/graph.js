@@ -150,6 +150,9 @@
     // The name of a process: a Task has its own, a job of Snakemake that of its rule, others that of their program.
     named(node) { return node.task || node.rule ? node.label : this.program(node)?.label || node.label; }
 
+    // The name of the group of a process: its own, or for the task of a framework the prefix of its key.
+    group(node) { return node.prefix ?? this.named(node); }
+
     // All edges in the direction of the data, { from, to, tie }: the same for each level, computed once.
     flows() {
       if (this.along) return this.along;

@@ -78,7 +78,7 @@
   // The groups of a level, [[key, members]], coarse enough to draw at most `most` items. Groups that are too small to be
   // folded, and single nodes, have no key.
   function grouped(view, most) {
-    const programs = view.list.map((node, at) => view.kinds[at] === "process" ? view.graph.named(node) : null);
+    const programs = view.list.map((node, at) => view.kinds[at] === "process" ? view.graph.group(node) : null);
     const chained = chains(view, programs), inside = new Set(chained.flatMap(([, members]) => members));
     const deepest = view.list.reduce((most, { path }, at) => path && view.kinds[at] === "file" ? Math.max(most, path.split("/").length - 2) : most, 0);
     const depths = [99, deepest - 1, deepest - 2, deepest - 3, 0].filter((deep, at, all) => deep >= 0 && all.indexOf(deep) === at);

@@ -1,5 +1,5 @@
-/* The timeline of a graph: a canvas with a bar for each process, as long as it ran; the processes of a program share a row
- * if there are many. The wheel scrolls, and zooms with Ctrl; a click selects. */
+/* The timeline of a graph: a canvas with a bar for each process or task, as long as it ran; the processes of a program, and the
+ * tasks of a prefix, share a row if there are many. The wheel scrolls, and zooms with Ctrl; a click selects. */
 "use strict";
 (() => {
   const ROW = 24, HEAD = 26, MANY = 200, MOST = 5000;
@@ -25,7 +25,7 @@
         if (!node?.start || kindOf(node) !== "process") continue;
         const id = node.task ? node.iri : node.process || node.iri, start = instant(node.start), end = Math.max(start, instant(node.end || node.start) || start);
         const one = found.get(id);
-        if (!one) found.set(id, { id, iri: node.iri, node, start, end, name: provioLineage.visible(graph.named(node)) });
+        if (!one) found.set(id, { id, iri: node.iri, node, start, end, name: provioLineage.visible(graph.named(node)), group: provioLineage.visible(graph.group(node)) });
         else { if (start < one.start) one.iri = node.iri; one.start = Math.min(one.start, start); one.end = Math.max(one.end, end); }
       }
       this.all = [...found.values()].sort((a, b) => a.start - b.start || (a.id < b.id ? -1 : 1));
@@ -35,13 +35,13 @@
       this.fit();
     }
 
-    // The rows: each process, or a program with all its processes if there are many.
+    // The rows: each process, or a program with all its processes (a prefix with all its tasks) if there are many.
     #rows() {
       if (this.all.length <= MANY) return this.all.map((one) => ({ one, name: one.name }));
       const programs = new Map();
-      for (const one of this.all) (programs.get(one.name) || programs.set(one.name, []).get(one.name)).push(one);
-      return [...programs].flatMap(([name, all]) => all.length === 1 ? [{ one: all[0], name }]
-        : [{ program: name, name, all }, ...(this.open.has(name) ? all.map((one) => ({ one, name: String(one.node.pid ?? one.name), inner: true })) : [])]);
+      for (const one of this.all) (programs.get(one.group) || programs.set(one.group, []).get(one.group)).push(one);
+      return [...programs].flatMap(([name, all]) => all.length === 1 ? [{ one: all[0], name: all[0].name }]
+        : [{ program: name, name, all }, ...(this.open.has(name) ? all.map((one) => ({ one, name: String(one.node.prefix ? one.name : one.node.pid ?? one.name), inner: true })) : [])]);
     }
 
     fit() {
