@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, Literal, NotRequired, TypedDict
 from urllib.parse import unquote
 
@@ -51,7 +51,8 @@ class Node(TypedDict):
 
     `command` is the command line as its user typed it, if the recorded one (`argv`) is another; `rule` is the rule of
     Snakemake whose job it belongs to; `notebook` is the notebook of a cell, and of its kernel. `files` is the number of
-    files of a folder (`provio.ask.folders`), whose `size` is their sum. `prefix` is that of the key of a framework's task.
+    files of a folder (`provio.ask.folders`), whose `size` is their sum. `prefix` is that of the key of a framework's
+    task.
     """
 
     iri: str
@@ -154,7 +155,7 @@ class Stale(TypedDict):
 
 class Kept(TypedDict):
     """The worker of a framework's tasks, the number of its earlier tasks that read files, and whether it read files
-    outside of tasks, too: they may still be in its memory."""
+    outside of tasks, too: they may still be in its memory. Forward: the number of its later tasks."""
 
     process: str
     tasks: int
@@ -339,15 +340,21 @@ def targets(document: LineageDocument) -> list[str]:
 
 
 def only_kept(document: LineageDocument) -> str:
-    """Return in words from how many earlier tasks the workers of an answer may have kept data; empty if from none."""
-    kept = document.get("kept", ())
-    if not kept:
-        return ""
+    """Return in words from how many earlier tasks the workers of an answer may have kept data (forward: for how many
+    later tasks); empty if from none."""
+    kept = document.get("kept", [])
+    return f"{kept_data(kept, document['direction'])} (--via carried)" if kept else ""
+
+
+def kept_data(kept: Sequence[Kept], direction: Direction) -> str:
+    """Return the same without the option that shows these tasks."""
     tasks = sum(one["tasks"] for one in kept)
+    if direction == "forward":
+        return f"{plural(tasks, 'later task')} of the same workers may have used kept data"
     workers = "its worker" if len(kept) == 1 else f"{len(kept)} workers"
     sources = [plural(tasks, "earlier task")] if tasks else []
     sources += ["their own reads" if len(kept) > 1 else "its own reads"] if any(one["own"] for one in kept) else []
-    return f"may have used data that {workers} kept from {' and '.join(sources)} (--via carried)"
+    return f"may have used data that {workers} kept from {' and '.join(sources)}"
 
 
 def only_launched(document: LineageDocument) -> str:
@@ -392,6 +399,8 @@ def not_stale(document: LineageDocument) -> str:
         return f"{document['asOf']}; {'its products are newer' if forward else 'its inputs are unchanged'}"
     if any(not gap["reason"].startswith(EDITED) for gap in document["gaps"]):
         limits = ["not everything was recorded", *limits]
+    if document.get("kept"):
+        limits = [*limits, "data that workers kept were not compared"]
     if limits:
         return f"no recorded {'product is stale' if forward else 'input has changed'}, but {'; '.join(limits)}"
     if forward:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 from provio.ask import housekeeping, other_inputs, run_uses
-from provio.ask.document import Edge, Gap, Lineage, LineageDocument, command_line, targets
+from provio.ask.document import Edge, Gap, Kept, Lineage, LineageDocument, command_line, targets
 from provio.ask.gaps import changed_products
 from provio.ask.nodes import describe_with_programs, is_member
 from provio.ask.other_inputs import OtherInput
@@ -54,7 +54,8 @@ class LeftOut(TypedDict):
 
 class Impact(TypedDict):
     """The answer: `steps` and the `runs` that contain them are in an executable order; because of the `gaps`, there may
-    be more of them. `otherInputs` have changed since the steps read them."""
+    be more of them. `otherInputs` have changed since the steps read them; `kept`: later tasks of the workers that read
+    the files, which may have used kept data."""
 
     targets: list[str]
     runs: list[Redo]
@@ -62,6 +63,7 @@ class Impact(TypedDict):
     otherInputs: list[OtherInput]
     leftOut: list[LeftOut]
     gaps: list[Gap]
+    kept: NotRequired[list[Kept]]
 
 
 def of(request: Targets, code: bool = True) -> Impact:
@@ -88,7 +90,7 @@ def impact(reader: Reader, document: LineageDocument, starts: set[str]) -> Impac
     for step in steps:
         fed = pipelines.get(step.get("process", ""), [])
         step["command"] = " | ".join([*fed, step["command"]])
-    return Impact(
+    answer = Impact(
         targets=targets(document),
         runs=commands(reader, steps),
         steps=steps,
@@ -96,6 +98,9 @@ def impact(reader: Reader, document: LineageDocument, starts: set[str]) -> Impac
         leftOut=_without_scratch(reader, plan.lineage.document, plan.left_out(steps)),
         gaps=[*document["gaps"], *changed_products(plan.names, plan.absent(), plan.lineage.node.keys())],
     )
+    if "kept" in document:
+        answer["kept"] = document["kept"]
+    return answer
 
 
 def _without_scratch(reader: Reader, document: LineageDocument, absent: list[LeftOut]) -> list[LeftOut]:

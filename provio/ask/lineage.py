@@ -178,7 +178,7 @@ def find(reader: Reader, targets: Sequence[Target], scope: Scope, others: Iterab
         hidden=len(hidden_nodes - walk.activities),
         control=len(tied - system - _plumbing(walk.known, tied)) + len(weak),
         runs=runs,
-        kept=kept_memory.kept(reader, walk) if scope.via is None and not scope.forward else [],
+        kept=kept_memory.kept(reader, walk, shown & walk.activities) if scope.via is None else [],
     )
 
 

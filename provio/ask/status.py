@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from provio.ask import incomplete, suggestions, unknown_values, verify
+from provio.ask import incomplete, kept_memory, suggestions, unknown_values, verify
 from provio.ask.content import CHANGED, SAME, Contents
 from provio.ask.document import changed_at, input_name
 from provio.ask.failures import Failures
@@ -53,12 +53,13 @@ class Row(NamedTuple):
 
 class Status(NamedTuple):
     """The rows by state and path; the ids of the runs with gaps and of all runs, the oldest first; the number of those
-    in progress."""
+    in progress; and of the current files for which workers of a framework may have kept data."""
 
     rows: list[Row]
     gaps: list[str]
     runs: list[str]
     in_progress: int
+    in_memory: int = 0
 
 
 class Place(NamedTuple):
@@ -102,7 +103,9 @@ def status(reader: Reader, place: Place) -> Status:
     rows.sort(key=lambda row: (ORDER.index(row.state), not row.path, row.path, row.run))
     gaps = {row["run"].rpartition("/")[2] for row in incomplete.gaps(reader)} | unknown_values.reasons(reader).keys()
     runs = list(failures.runs)
-    return Status(rows, [run for run in runs if run in gaps], runs, len(reader.in_progress))
+    current = {maker for row in rows if row.state == "current" for maker in survey.makers(row.path)}
+    in_memory = len(kept_memory.of_makers(reader, current))
+    return Status(rows, [run for run in runs if run in gaps], runs, len(reader.in_progress), in_memory)
 
 
 class _Survey:
@@ -124,6 +127,10 @@ class _Survey:
             self.there[path] = self.recorded[path] = version
         self.present = {*self.recorded.values()}
         self.known = self.recorded
+
+    def makers(self, path: bytes) -> Iterable[str]:
+        """Return the activities that made a known file."""
+        return self.origins.makers.get(self.known[path], ()) if path in self.known else ()
 
     def _missing(self) -> list[bytes]:
         """Return the paths without a file that no recorded program removed or renamed."""

@@ -238,7 +238,7 @@ def follow(
             same = _same_content(islice(reversed(walk.edges), len(walk.edges) - count)) & entities
             frontier = _new(walk, same, walk.level - 1, ends, everything)
         activities = _informers(reader, walk, activities - walk.activities)
-        if kept and not forward:
+        if kept:
             from provio.ask import kept_memory  # few answers need it
 
             activities |= _informers(reader, walk, kept_memory.tie(reader, walk))

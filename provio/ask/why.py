@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import NotRequired, TypedDict
 
 from provio.ask import incomplete, notes, started_as, suggestions
-from provio.ask.document import PIPES, Edge, Gap, Lineage, LineageDocument, Node, Note
+from provio.ask.document import PIPES, Edge, Gap, Kept, Lineage, LineageDocument, Node, Note
 from provio.ask.failures import Failures
 from provio.ask.lineage import Found, Scope, find
 from provio.ask.member_origins import Origins
@@ -36,7 +36,7 @@ class Reason(TypedDict):
     program that started it, and `helper` is true. A cell has the name of its `notebook` and no command.
     `read` are its inputs, `carried` the inputs of earlier phases; `kept` are versions whose content the file kept;
     `launchedBy` are the processes that launched it, the nearest first, up to the run's command. `notes` are those about
-    the version, the Task and the run.
+    the version, the Task and the run; `inMemory` are earlier tasks of its worker, which may have kept data.
     """
 
     target: str
@@ -60,6 +60,7 @@ class Reason(TypedDict):
     carried: list[Node]
     kept: list[Node]
     hidden: int
+    inMemory: NotRequired[list[Kept]]
     launchedBy: list[dict[str, str]]
     contributors: list[dict[str, str]]
     gaps: list[Gap]
@@ -107,6 +108,7 @@ def why(reader: Reader, target: Target) -> Reason:
     if found_notes := notes.of(reader, [target.iri, run["iri"], *task]):
         reason["notes"] = found_notes
     _add_metadata(reader, reason)
+    _add_kept(reason, found)
     _agents(reader, reason, made[2])
     _name(reader, reason, made[2])
     return reason
@@ -117,6 +119,11 @@ def metadata_of(reader: Reader, version: str) -> dict[str, str]:
     rows = reader.rows(f"SELECT ?m {{ <{version}> provio:metadata ?m }}")
     pairs = sorted(row["m"].partition("=")[::2] for row in rows)
     return dict(sorted(pairs, key=lambda pair: ":" in pair[0]))  # those of the whole file first
+
+
+def _add_kept(reason: Reason, found: Found) -> None:
+    if found.kept:
+        reason["inMemory"] = found.kept
 
 
 def _add_metadata(reader: Reader, reason: Reason) -> None:

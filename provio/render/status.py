@@ -110,6 +110,8 @@ def _last(found: Status, taken: Taken, current: int) -> Iterator[Line]:
             plural(len(found.gaps), "run"),
             f"provio show {one}" if len(found.gaps) == 1 else "provio query gaps",
         )
+    if found.in_memory:
+        yield "memory", plural(found.in_memory, "file"), "kept data not compared: lineage FILE --stale --via carried"
     going = f", {found.in_progress} in progress" if found.in_progress else ""
     yield "record", f"{plural(len(found.runs), 'run')}, {size(taken.bytes)}, {taken.pending} pending{going}", ""
     if taken.kept:
@@ -143,7 +145,8 @@ def for_programs(found: Status, taken: Taken, form: str) -> str:
     record = {
         "runs": len(found.runs), "bytes": taken.bytes, "pending": taken.pending, "inProgress": found.in_progress
     }  # fmt: skip
-    return json.dumps({"files": files, "counts": counts, "gaps": found.gaps, "record": record}, indent=1) + "\n"
+    answer = {"files": files, "counts": counts, "gaps": found.gaps, "inMemory": found.in_memory, "record": record}
+    return json.dumps(answer, indent=1) + "\n"
 
 
 def cells(row: Row) -> list[str | None]:

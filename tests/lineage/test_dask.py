@@ -239,6 +239,19 @@ def test_what_a_plugin_of_the_worker_read_is_counted(planted: Project) -> None:
     assert "model.txt" in planted.files(planted.lineage("p.out", "--via", "carried"))["carried"]
 
 
+def test_all_answers_state_data_that_a_worker_may_have_kept(planted: Project) -> None:
+    """Of the model of a plugin: forward, of an impact, of a product that is not stale, of its maker, of all files."""
+    assert "may have used kept data" in planted.answer("lineage", "--forward", "model.txt")
+    later = planted.files(
+        json.loads(planted.answer("lineage", "--forward", "model.txt", "--via", "carried", "--as", "json"))
+    )
+    assert "p.out" in later["carried"]
+    assert "may have used kept data" in planted.answer("impact", "model.txt")
+    assert "data that workers kept were not compared" in planted.answer("lineage", "p.out", "--stale")
+    assert "may have used data that its worker kept" in planted.answer("why", "p.out")
+    assert json.loads(planted.answer("status", "p.out", "--as", "json"))["inMemory"] == 1
+
+
 def test_a_task_that_was_killed_with_its_worker(planted: Project) -> None:
     """Both attempts are there, the first one without an end; the product comes from the second one."""
     task = '?task provio:name "killed-k" ; provio:kind "dask"'
