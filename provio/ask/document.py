@@ -162,6 +162,18 @@ class Kept(TypedDict):
     own: bool
 
 
+class Messages(TypedDict):
+    """A process of a framework: the numbers of messages that it sent to other parts (`written`, with their `bytes`) and
+    received (`read`)."""
+
+    process: str
+    pid: int
+    program: str
+    written: int
+    bytes: int
+    read: int
+
+
 class Note(TypedDict):
     """A note of a user: its IRI, the IRI that it is about, its time (xsd:dateTime in UTC), its user if known, its
     text."""
@@ -183,7 +195,8 @@ class LineageDocument(TypedDict):
     `runs`: the command line of each run, encoded like `argv`; JSON does not contain it.
     Only pages contain `runNames` and `previews` (both by IRI), `stale` of a node (the reason), `changed` of inputs that
     are no targets, the `settings` of a configuration, and `unmarked` (why no file is marked as stale).
-    `kept`: the workers of a framework that may have kept data for the tasks of the answer.
+    `kept`: the workers of a framework that may have kept data for the tasks of the answer; `messages`: those of the
+    processes of these frameworks, in the runs of the tasks.
     `code`: there are no roots, but there are with `--code`. `limits`: why something may be stale, or there may be a
     root, that was not found. `notes`: the notes of users about the nodes and their runs, if there are any.
     """
@@ -207,6 +220,7 @@ class LineageDocument(TypedDict):
     limits: NotRequired[list[str]]
     notes: NotRequired[list[Note]]
     kept: NotRequired[list[Kept]]
+    messages: NotRequired[list[Messages]]
     runNames: NotRequired[dict[str, RunName]]
     unmarked: NotRequired[str]
     previews: NotRequired[dict[str, Preview]]

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from provio.ask import failures, housekeeping, incomplete, kept_memory, notes
+from provio.ask import failures, housekeeping, incomplete, kept_memory, messages, notes
 from provio.ask.code_ties import tied_by_code
 from provio.ask.document import AGENTS, PIPES, Edge, Gap, Kept, LineageDocument, Node, Via
 from provio.ask.document import targets as targets_of
@@ -96,6 +96,8 @@ def lineage(reader: Reader, targets: Sequence[Target], scope: Scope, others: Ite
         document["runs"] = found.runs
     if found.kept:
         document["kept"] = found.kept
+    if sent := messages.of(reader, document["nodes"]):
+        document["messages"] = sent
     if len(targets) > 1:
         document["targets"] = list(dict.fromkeys(target.iri for target in targets))
     elif targets[0].changed:

@@ -9,8 +9,9 @@ from collections.abc import Iterator
 
 from provio.base import turtle
 from provio.graph.lines import Graph, path_if_known
+from provio.graph.messages import Messages
 from provio.lineage.identity import Identity
-from provio.lineage.model import Conclusions, Phase, Version
+from provio.lineage.model import MESSAGES, Conclusions, Phase, Version
 from provio.settings.record_classes import left_out
 from provio.trace.facts import Access, Event, Opening, Process, Thread
 from provio.trace.run_facts import Trace
@@ -89,6 +90,7 @@ class CallGraph:
 
     def __init__(self, graph: Graph, trace: Trace, identity: Identity, out: Conclusions) -> None:
         self.graph, self.identity, self.out, self.kept = graph, identity, out, Kept(trace)
+        self.messages = Messages(graph, trace.iri, out, self.kept.left_out)
         self.usual: dict[str, str] = {}
         self.opened: Opening | None = None  # the current opening, until an access states it
 
@@ -101,10 +103,14 @@ class CallGraph:
         for event in process.events:
             self._event(event)
         self._failures(process)
+        self.messages.end(process)
         yield
 
     def opening(self, opening: Opening) -> None:
         """Write the activities of an opening."""
+        if self.out.channels.get(opening.iri) == MESSAGES:
+            self._communication(opening)
+            return
         version = self._entity(opening)
         entity = version.iri if version else None
         self.opened = opening if self._is_stated_by_access(opening) else None
@@ -112,6 +118,16 @@ class CallGraph:
             self._only_opened(opening, version)
         for access in opening.accesses:
             self._access(access, entity)
+
+    def _communication(self, opening: Opening) -> None:
+        for access in opening.accesses:
+            for kind, name, first, last in (
+                ("Read", "read", access.first_read, access.last_read),
+                ("Write", "write", access.first_write, access.last_write),
+            ):
+                if first:
+                    api = access.counts.get(name + "Api", name)
+                    self.messages.add(kind, api, counters_of(access, name), first, last)
 
     def _is_nameless(self, opening: Opening) -> bool:
         return "api" in self.kept.left_out and not opening.inherited

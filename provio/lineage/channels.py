@@ -16,7 +16,7 @@ from provio.base.turtle import segment
 from provio.lineage import pool_tasks, task_results
 from provio.lineage.code import kernels
 from provio.lineage.identity import Identity, without_task
-from provio.lineage.model import Conclusions
+from provio.lineage.model import MESSAGES, Conclusions
 from provio.lineage.positions import Channel, Part, arrived, is_direct, place
 from provio.lineage.ranks import is_launcher
 from provio.trace.facts import Opening, Process, Thread
@@ -160,23 +160,23 @@ def channels_of(trace: Trace, identity: Identity, conclusions: Conclusions) -> l
     passing = [one for one in trace.openings() if one.process.iri in helpers] if helpers else []
     tokens |= {_pipe(one) for one in passing if one.kind == "Pipe"}
     ignored |= {end(one) for one in passing if one.kind == "Socket" for end in (ends.own, ends.other)}
-    tokens |= _framework_pipes(trace, parts) | pool_tasks.communication(trace)
+    messages = _framework_pipes(trace, parts) | pool_tasks.communication(trace)
     masters: list[tuple[str, Opening]] = []
     last_of = _LastMoments(conclusions.lone)
     for opening in trace.openings():
-        if opening.process.iri in silent:  # outside of its cells or tasks, it only communicates
-            conclusions.channels[opening.iri] = ("", "")
+        if opening.kind not in ("Pipe", "Socket"):
+            continue
+        if opening.process.iri in silent or (opening.kind == "Pipe" and _pipe(opening) in messages):
+            conclusions.channels[opening.iri] = MESSAGES  # outside of its cells or tasks, it only communicates
             continue
         if opening.kind == "Pipe":
             if _pipe(opening) in tokens:
                 continue
             conclusions.channels[opening.iri] = (identity.pipe(opening),) * 2
-        elif opening.kind == "Socket":
+        else:
             own, other = ends.own(opening), ends.other(opening)
             conclusions.channels[opening.iri] = ("" if own in ignored else own, "" if other in ignored else other)
             conclusions.aliases.update(ends.aliases(opening))
-        else:
-            continue
         written, read = conclusions.channels[opening.iri]
         _add(found, written, opening, "write", conclusions)
         _add_unreturned(found, written, opening, last_of)

@@ -34,16 +34,15 @@ from provio.ask.document import (
     Stale,
     named_reason,
     not_stale,
-    only_kept,
-    only_launched,
     saved_as,
     stale_reason,
 )
 from provio.ask.notes import is_on_run, newest
 from provio.ask.notes import line as note_line
 from provio.ask.works import Words, Work
-from provio.base.text import duration, fit, moment, plural, shorter_path, size
+from provio.base.text import duration, fit, moment, shorter_path, size
 from provio.lineage.identity import POOLED, SEALED
+from provio.render import closing
 from provio.render.steps import Step, Steps
 
 _COLOURS = {"file": "1", "program": "32", "faint": "2", "warning": "33", "bad": "31"}
@@ -347,7 +346,7 @@ class _Tree:
         """Return a line for an empty answer to `--roots` or `--stale`."""
         document = self.lineage.document
         if document.get("only") == "roots" and iri == self.steps.targets[-1] and not self.steps.next(iri):
-            return [Line(_no_root(document), "faint")]
+            return [Line(closing.no_root(document), "faint")]
         if document.get("only") == "stale" and not document["stale"] and iri == document["target"]:
             return [Line(not_stale(document), "faint")]
         return []
@@ -402,27 +401,7 @@ class _Tree:
                 file = shorter_path(gap["path"], self.folder) if "path" in gap else ""
                 yield _warning(named_reason(file, gap["reason"]) if file else f"{gap['reason']} ({gap['about']})")
         temporary = sum(self.lineage.node[iri]["type"] == "FileVersion" for iri in self.steps.works.plumbing)
-        if hidden := document["hidden"] + temporary:
-            yield Line(f"{plural(hidden, 'system file')} hidden (--all)", "faint")
-        if started := only_launched(document):
-            yield Line(f"{started} (--via control)", "faint")
-        if kept := only_kept(document):
-            yield Line(kept, "faint")
-
-
-def _no_root(document: LineageDocument) -> str:
-    """Return the statement of an answer without a primary source."""
-    if document["gaps"]:
-        return "no primary source is recorded, but not everything was"
-    if "limits" in document:
-        return f"no primary source was found: {'; '.join(document['limits'])}"
-    if "code" in document:
-        return "no primary source among the inputs, but programs that ran have sources (--code)"
-    if any(node["type"] == "Directory" for node in document["nodes"]):
-        return "all sources are in the same folder"
-    if document["hidden"]:
-        return "no primary source except system files, which are hidden"
-    return "no primary source: recorded programs made it from nothing else"
+        yield from (Line(text, "faint") for text in closing.lines(document, temporary, self.steps.works.plain))
 
 
 def _style(step: Step, style: str) -> str:

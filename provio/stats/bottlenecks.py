@@ -293,7 +293,9 @@ def named(recorded: Recorded, target: str | None) -> str:
     """Return the name of an activity's file, or of the file that contains its object."""
     path, kind = file_of(recorded, target)
     if path is None:
-        return {"pipe": "a pipe", "socket": "a connection"}.get(kind, "(no name)")
+        return {"pipe": "a pipe", "socket": "a connection", "messages": "messages of a framework"}.get(
+            kind, "(no name)"
+        )
     return path
 
 

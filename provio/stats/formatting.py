@@ -18,7 +18,13 @@ if TYPE_CHECKING:
 
 UNKNOWN = "?"
 HIDDEN = frozenset({"process", "thread", "kind"})  # IRIs, and the kind, which the label contains
-LABELS = {"system": "(system files)", "pipe": "(pipes)", "socket": "(connections)", "other": "(no file)"}
+LABELS = {
+    "system": "(system files)",
+    "pipe": "(pipes)",
+    "socket": "(connections)",
+    "messages": "(messages)",
+    "other": "(no file)",
+}
 BAR = 20
 SPARE = ("in order", "failed", "bandwidth")  # omitted if there are too few columns or no values
 LEAST_NAME = 24

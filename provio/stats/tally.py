@@ -190,12 +190,15 @@ def operation(kind: str) -> str:
 
 
 def file_of(recorded: Recorded, target: str | None) -> tuple[str | None, str]:
-    """Return the path and the kind of an activity's target: file, system, pipe, socket, other."""
+    """Return the path and the kind of an activity's target: file, system, pipe, socket, messages, other."""
     file = recorded.file(target)
     if file:
         return file.path, "system" if file.system else "file"
     target = target or ""
-    kind = "pipe" if target.startswith(PIPE) else "socket" if target.startswith(SOCKET) else "other"
+    kinds = {PIPE: "pipe", SOCKET: "socket"}
+    kind = next((kind for start, kind in kinds.items() if target.startswith(start)), "other")
+    if target.endswith("/messages"):
+        kind = "messages"
     return None, kind
 
 

@@ -85,6 +85,18 @@ def test_tasks_and_graphs(recorded: Project, run: str, graphs: int, prefixes: di
         assert len([*csv.DictReader(file)]) == graphs
 
 
+def test_messages_of_the_framework_are_counted(recorded: Project) -> None:
+    """In one line; `--all` names each process that sent or received some: the client's, and two workers."""
+    sent = json.loads(recorded.answer("lineage", "labels/1.csv", "--as", "json"))["messages"]
+    assert {one["program"] for one in sent} == {"predict.py", "python"} and len(sent) == 3
+    assert all(one["written"] > 0 < one["read"] and one["bytes"] > 1000 for one in sent)
+    total = sum(one["written"] for one in sent)
+    plain, every = (recorded.answer("lineage", "labels/1.csv", *more).splitlines() for more in ((), ("--all",)))
+    assert plain[-1].startswith(f"{total} messages of the framework hidden, ")
+    assert [line.split(":")[0] for line in every[-3:]] == ["framework"] * 3
+    assert "(messages)" in recorded.answer("stats", "predict", "--by", "file")
+
+
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     yield from browsers.started(tmp_path_factory.mktemp("browser"))
