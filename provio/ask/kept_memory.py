@@ -67,6 +67,11 @@ def kept(reader: Reader, walk: Walk, shown: set[str]) -> list[Kept]:
     return found
 
 
+def has_tasks(reader: Reader) -> bool:
+    """Return whether a task of a framework is recorded."""
+    return next(iter(reader.table(ANY)), None) is not None
+
+
 def of_makers(reader: Reader, makers: Iterable[str]) -> set[str]:
     """Return those of the makers of files that are tasks of workers of which an earlier activity read files."""
     tasks = {iri.partition("phase/")[0]: iri for iri in makers}
@@ -132,7 +137,7 @@ def _rows(reader: Reader, processes: list[str]) -> Iterator[tuple[str, Earlier]]
 def _later(reader: Reader, walk: Walk, shown: set[str]) -> list[tuple[str, list[tuple[str, str, str]]]]:
     """Return for each worker the tasks that ran after the first of the `shown` activities of a walk that read files,
     and are not shown: (task, its phase, that activity)."""
-    if next(iter(reader.table(ANY)), None) is None:
+    if not has_tasks(reader):
         return []
     read = {user for user, predicate, _ in walk.edges if predicate == USED and user in shown}
     started = walk.known.of(read)

@@ -39,11 +39,12 @@ TASKS = f"""SELECT ?t ?name ?kind ?status ?start ?end ?whole {{ {_each("?t", "pr
     {" ".join(f"OPTIONAL {_each('?t', one)}" for one in KNOWN)} }}"""
 ANY = "SELECT ?t { ?t a provio:Task ; provio:name|provio:nameEncoded ?name } LIMIT 1"
 PROCESSES = "SELECT ?process ?host ?pid { ?process a provio:Process ; provio:host ?host ; provio:pid ?pid }"
-CALLS = f"""SELECT ?part ?kind ?api ?version ?size {{
+CALLS = f"""SELECT ?part ?kind ?api ?version ?size ?count {{
     {{ SELECT ?io ?kind ?part {{ {{ SELECT ?io ?kind {{ VALUES ?kind {{ provio:Read provio:Write }} ?io a ?kind }} }}
         {_each("?io", "provio:partOf ?part")} }} }} {{ SELECT ?part {{ ?part a provio:Task }} }}
     {{ SELECT ?io ?version {{ VALUES ?did {{ provio:wasReadBy provio:wasWrittenBy }} ?version ?did ?io }} }}
-    OPTIONAL {_each("?io", "provio:api ?api")} OPTIONAL {_each("?io", "provio:bytes ?size")} }}"""
+    {" ".join(f"OPTIONAL {_each('?io', f'provio:{one}')}" for one in ("api ?api", "bytes ?size", "count ?count"))}
+    }}"""
 NOISE = "SELECT ?part ?version { ?part provio:usedAsNoise ?version }"
 OTHER_LAYERS = ("MPI_", "H5")  # functions that call the C library in turn
 OK, UNFINISHED = "ok", "unfinished"
@@ -52,8 +53,8 @@ FAILED = frozenset({"error", "failed"})  # a status may be any word of the progr
 
 @plain(slots=True)
 class Row:
-    """A Task. `start` and `end` are times; `read`, `written` and `result` bytes; None: unknown. `attempt` counts the
-    Tasks of a key, from 1."""
+    """A Task. `start` and `end` are times; `read`, `written` and `result` bytes; None: unknown. `calls` are reads and
+    writes, `attempt` counts the Tasks of a key, from 1."""
 
     iri: str
     name: str
@@ -66,6 +67,7 @@ class Row:
     attempt: int | None = None
     read: int = 0
     written: int = 0
+    calls: int = 0
     result: int | None = None
     priority: str | None = None
     restrictions: str | None = None
@@ -189,13 +191,14 @@ def _add_calls(reader: Reader, every: dict[str, Row]) -> None:
     others = [part for part, whole in wholes.items() if whole not in every]
     for part, word, whole in reader.about(others) if others else ():  # named by another tool
         wholes |= {part: whole} if word.endswith("partOf") else {}
-    for part, kind, api, version, size in calls:
+    for part, kind, api, version, size, count in calls:
         of_file = VERSION.match(version)
         if (part, version) in noise or api.startswith(OTHER_LAYERS) or not of_file or "#" in version:
             continue
         row = every.get(wholes[part])
         while row:
             row.files.add(of_file["inode"])
+            row.calls += int(count or 0)
             if kind.endswith("Read"):
                 row.read += int(size or 0)
             else:

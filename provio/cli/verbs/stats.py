@@ -101,7 +101,7 @@ def command(
     if across and form == "table":
         terminal.out(_across(found, ways, most))
     elif form == "table":
-        terminal.out(_text(found, ways, sort, most))
+        terminal.out(_text(found, ways, sort, most, "" if ways else _workflow(store, found)))
     else:
         terminal.out(_rows(found, ways, across, sort, limit or None, form))
     for line in found.unknown() if form != "table" else ():
@@ -188,12 +188,21 @@ def _across(found: Figures, ways: tuple[str, ...], limit: int) -> str:
     return "\n".join((formatting.head(found, unicode), table)) + "".join(f"! {line}\n" for line in found.unknown())
 
 
-def _text(found: Figures, ways: tuple[str, ...], sort: str, limit: int) -> str:
+def _workflow(store: Store, found: Figures) -> str:
+    """Return the characteristics of workflows of tasks; empty without any."""
+    from provio.ask import workflow
+    from provio.settings import home as homes
+
+    known = workflow.of_runs(store, homes.find(), [run.id for run in found.recorded.runs.values()])
+    return f"workflow: {known}\n" if known else ""
+
+
+def _text(found: Figures, ways: tuple[str, ...], sort: str, limit: int, workflow: str) -> str:
     from provio.stats import formatting
     from provio.stats.tally import sorted_groups
 
     width, unicode = terminal.width(), terminal.unicode()
-    parts = [] if ways else [formatting.head(found, unicode)]
+    parts = [] if ways else [formatting.head(found, unicode) + workflow]
     if (ways or found.totals()) and not {*ALONE}.intersection(ways):
         chosen = ways or ("operation",)
         parts.append(
