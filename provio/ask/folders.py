@@ -38,7 +38,7 @@ def folded(document: LineageDocument, plain: bool = True) -> LineageDocument:
         **document,
         "target": place.get(document["target"], document["target"]),
         "nodes": kept,
-        "edges": _edges(document["edges"], place),
+        "edges": merged_edges(document["edges"], place),
         "gaps": [_gap(gap, place, labels) for gap in document["gaps"]],
     }
     if "targets" in document:
@@ -67,7 +67,7 @@ def _domain(version: str) -> str:
     return found["domain"].rpartition("/")[2] if found else ""
 
 
-def _edges(edges: Iterable[Edge], place: dict[str, str]) -> list[Edge]:
+def merged_edges(edges: Iterable[Edge], place: dict[str, str]) -> list[Edge]:
     """Return the edges between folders and other nodes, each once; those within a folder are omitted."""
     found: dict[tuple[str, str, str], None] = {}
     for edge in edges:

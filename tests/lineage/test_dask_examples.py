@@ -6,6 +6,7 @@ import csv
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import browsers
 import pytest
@@ -83,6 +84,26 @@ def test_tasks_and_graphs(recorded: Project, run: str, graphs: int, prefixes: di
     recorded.provio("export", run, "--as", "dask-mofka", "-o", f"tables-{run}")
     with (recorded.path / f"tables-{run}" / "graph.csv").open(newline="") as file:
         assert len([*csv.DictReader(file)]) == graphs
+
+
+def test_steps_can_be_processes(recorded: Project) -> None:
+    """Each worker is one activity, and the sources are the same; files between tasks of one worker are inside it."""
+    for product in ("segments/00.npy", "labels/1.csv"):
+        tasks, merged = (
+            json.loads(recorded.answer("lineage", product, "--steps", steps, "--as", "json"))
+            for steps in ("task", "process")
+        )
+        workers = {node["process"] for node in tasks["nodes"] if "task" in node}
+        assert {node["iri"] for node in merged["nodes"] if node["type"] == "Process"} == workers
+        assert not [node for node in merged["nodes"] if "task" in node]
+        assert roots(merged) == roots(tasks)
+    assert "(above)" in recorded.answer("lineage", "segments/00.npy", "segments/01.npy", "--steps", "process")
+
+
+def roots(document: dict[str, Any]) -> set[str]:
+    """Return the paths of the files that no activity of a lineage made."""
+    made = {edge["subject"] for edge in document["edges"] if edge["predicate"].endswith("wasGeneratedBy")}
+    return {node["path"] for node in document["nodes"] if node["type"] == "FileVersion" and node["iri"] not in made}
 
 
 def test_messages_of_the_framework_are_counted(recorded: Project) -> None:

@@ -32,6 +32,8 @@ LINEAGE_FORMS = Choice(["tree", "table", "json", "csv", "tsv", "dot", "ttl"])
 @click.argument("paths", metavar="FILE...", nargs=-1, required=True)
 @walk_options
 @level_option
+@click.option("--steps", type=Choice(["task", "process"]), default="task", show_default=True,
+              help="The tasks of a program each, or all tasks of a process as one.")  # fmt: skip
 @code_option
 @click.option("--paths", "ways", is_flag=True, help="Each path from the file to a source, one per line.")
 @click.option("--most", type=Count(min=1), default=MOST_PATHS, show_default=True, help="At most this many --paths.")
@@ -47,6 +49,7 @@ def command(
     stale: bool,
     ways: bool,
     most: int,
+    steps: str,
     no_code: bool,
     **options: Any,
 ) -> int:
@@ -62,6 +65,7 @@ def command(
              provio lineage fig3.h5#/stack
              provio lineage fig3.h5 --level dataset
              provio lineage fig3.h5 --level folder
+             provio lineage fig3.h5 --steps process
              provio lineage fig3.h5 --roots --via data
              provio lineage --forward WestSac.h5 --stale
     """
@@ -69,6 +73,8 @@ def command(
         raise click.UsageError("--roots, --stale and --paths exclude each other: give one of them")
     if ways and options["level"] == "folder":
         raise click.UsageError("--paths lead from file to file: omit --level folder")
+    if ways and steps == "process":
+        raise click.UsageError("--paths lead from file to file: omit --steps process")
     if roots and options["forward"]:
         raise click.UsageError("--roots shows the sources of a file: omit --forward")
     from provio.ask.target import Selection, find_targets
@@ -79,6 +85,10 @@ def command(
     from provio.ask.lineage import answer
 
     document = answer(request, options, roots=roots, stale=stale, no_code=no_code)
+    if steps == "process":
+        from provio.ask.merged_tasks import merged
+
+        document = merged(document)
     if ways:
         from provio.ask.paths import with_paths
 
