@@ -158,9 +158,9 @@ def channels_of(trace: Trace, identity: Identity, conclusions: Conclusions) -> l
     helpers = pool_tasks.helpers(trace)
     silent |= helpers
     passing = [one for one in trace.openings() if one.process.iri in helpers] if helpers else []
-    tokens |= {_pipe(one) for one in passing if one.kind == "Pipe"}
     ignored |= {end(one) for one in passing if one.kind == "Socket" for end in (ends.own, ends.other)}
     messages = _framework_pipes(trace, parts) | pool_tasks.communication(trace)
+    messages |= {_pipe(one) for one in passing if one.kind == "Pipe"}
     masters: list[tuple[str, Opening]] = []
     last_of = _LastMoments(conclusions.lone)
     for opening in trace.openings():
