@@ -81,6 +81,8 @@ static bool settings_read(const char *at) {
             settings.own_job = room + 1;
         else if (*room == '$')
             value_file_add(room + 1);
+        else if (*room == '>')
+            output_add(room + 1);
         else if (!limit_add(room, (size_t)(limit - room) - 1))
             return false;
     }
@@ -157,6 +159,7 @@ static void begin(int count, char **arguments, char **environment) {
     clock_begin();
     process.started = wall_clock();
     python_detect();
+    if (settings.output) output_begin();
     atomic_store(&process.alive, (uint32_t)settings.detail + 1);
 }
 
@@ -304,6 +307,7 @@ long process_identify(void) {
 // After this, the C library writes the data that the program left in the buffer of its standard output.
 __attribute__((destructor)) static void last_flush(void) {
     if (watching()) put_count(STANDARD_OUTPUT);
+    if (settings.output) output_end();
     if (relaxed(libraries_pending)) libraries_look(API_dlopen);
     lives_write();
 }

@@ -109,6 +109,7 @@ extern struct settings {
     bool watched, time_stamp_counter, stat, list; // stat, list: classes that are recorded only on request
     bool limited;                                 // some paths are filtered out
     bool values;                                  // some names are those of files with parameters or metrics
+    bool output;                                  // standard output and error are kept
     bool wipes;                                   // the kernel wipes the page of the process in each child
     uint32_t off;                                 // a bit for each class that is filtered out
     enum detail detail;
@@ -127,6 +128,9 @@ extern struct settings {
 static inline bool filtered(enum class class) {
     return unlikely(settings.off >> class & 1);
 }
+void output_add(const char *request); // output.c
+void output_begin(void);
+void output_end(void);
 enum { RANK_VARIABLES = 22 }; // rank.c
 void rank_match(const char **values, const char *name, size_t length, const char *value);
 void rank_read(const char **values);

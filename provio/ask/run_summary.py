@@ -31,7 +31,9 @@ from provio.base.text import (
 )
 from provio.base.vocab import RUN_BASE
 from provio.lineage.identity import POOLED, SEALED
+from provio.settings import home as homes
 from provio.store import Reader
+from provio.trace import output, read, run_source
 
 FILES = ("wrote", "read")
 DECLARATION_TITLES = ("configuration", "metric", "checkpoint")
@@ -51,6 +53,8 @@ MANY = 40
 FEW = 5  # failed programs
 ROOM = 60  # columns of a path
 MANY_HOSTS = 4
+OUTPUT_LINES = 10  # of standard output and of error
+CONTROLS = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")  # colours and similar
 MOVED = (
     "?a a ?kind . FILTER(?kind IN (provio:Read, provio:Write))",
     "?v provio:wasReadBy|provio:wasWrittenBy ?a .",
@@ -106,6 +110,7 @@ def facts(reader: Reader, run: str) -> list[tuple[str, str, int | None]]:
     rows += [("ranks", text, None) for text in _ranks(reader, iri)]
     rows += [("task", text, None) for text in _tasks(reader, iri)]
     rows += [(column, text, None) for column, text in declaration_rows(reader, iri)]
+    rows += _output(run)
     moved = _files(reader, iri)
     rows += [("wrote", path, count) for path, count in moved["Write"]]
     return rows + [("read", path, count) for path, count in moved["Read"]]
@@ -114,6 +119,16 @@ def facts(reader: Reader, run: str) -> list[tuple[str, str, int | None]]:
 def _user(reader: Reader, iri: str) -> str | None:
     query = f"SELECT DISTINCT ?name {{ <{iri}> prov:wasAssociatedWith ?u . ?u a provio:User ; provio:name ?name }}"
     return next((name for (name,) in reader.table(query)), None)
+
+
+def _output(run: str) -> list[tuple[str, str, int | None]]:
+    """Return the lines of the recorded standard output and error of a run, each with the number of all bytes."""
+    folder = homes.find().runs / run
+    found: list[tuple[str, str, int | None]] = []
+    for one in output.of_run(folder, read.read_head(folder)) if run_source.exists(folder) else ():
+        lines = one.text[-output.LAST :].decode("utf-8", "backslashreplace").splitlines()
+        found += [(one.stream, line, one.size) for line in lines]
+    return found
 
 
 def show(reader: Reader, run: str, width: int | None = None, unicode: bool = True, fold: bool = False) -> str:
@@ -139,11 +154,25 @@ def show(reader: Reader, run: str, width: int | None = None, unicode: bool = Tru
     lines += listed(rows, ("failed",), fold, FEW)
     lines += _programs(reader, RUN_BASE + run, width, unicode)
     lines += listed(rows, ("ranks", "task", *DECLARATION_TITLES, *FILES), fold)
+    lines += _last_lines(rows)
     printed = (printable(line, unicode) for line in lines)
     cut = {"failed ": cut_end, "config ": cut_list}
     return "".join(
         (cut[line[:7]](line, width, unicode) if width and line[:7] in cut else line) + "\n" for line in printed
     )
+
+
+def _last_lines(rows: Sequence[tuple[str, str, int | None]]) -> list[str]:
+    """Return the last lines of the standard output and error, without control characters of terminals."""
+    lines = []
+    for title in ("stdout", "stderr"):
+        found = [(value, number or 0) for column, value, number in rows if column == title]
+        if found:
+            total, left = found[-1][1], len(found) - OUTPUT_LINES
+            more = f", {left} lines before these: --as json" if left > 0 else ""
+            lines.append(f"{title:8} {size(total)} in all{more}")
+            lines += [f"{'':8} {CONTROLS.sub('', value)}".rstrip() for value, _ in found[-OUTPUT_LINES:]]
+    return lines
 
 
 def _programs(reader: Reader, iri: str, width: int | None, unicode: bool) -> list[str]:

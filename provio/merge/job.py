@@ -21,8 +21,9 @@ from provio.settings.home import Home
 from provio.settings.lock import Lock
 from provio.settings.schema import Config
 from provio.trace import digests as trace_hash
-from provio.trace import environment, post_run, rank_end, run_source
+from provio.trace import environment, output, post_run, rank_end, run_source
 from provio.trace import read as traces
+from provio.trace.redact import Redaction
 from provio.trace.run_facts import Trace
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ def read(
     """
     try:
         locked = partial(_locked, job.folder, home) if kept else _refused
+        _finish_output(job.folder, locked, settings)
         large = _surveyed(job, home, settings, locked, written) if trace is None and is_large(job.folder) else None
         whole = large.whole if large else trace or _trace(job.folder, home, kept)
         damages = [str(damage) for damage in whole.damages]
@@ -96,6 +98,15 @@ def read(
         return Read(partitions.prepare(run, settings, locked if large else None), damages, moment=moment)
     except FAULTS as error:
         return Read(None, [], fault_of(error))
+
+
+def _finish_output(folder: Path, locked: partitions.Locked, settings: Config) -> None:
+    """Move the recorded output of a run to its place, without secrets, if the run has ended."""
+    with contextlib.suppress(Busy, NotAllowed, OSError):
+        if any(folder.glob("*/[12].*.output")):
+            redaction = Redaction(settings.redact_add, settings.redact_keep)
+            with locked():
+                output.finish(folder, traces.read_head(folder), turtle.segment(environment.host()), redaction)
 
 
 def _moment(job: Job, record: Record, digests: Digests) -> int:

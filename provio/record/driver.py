@@ -22,7 +22,7 @@ from provio.settings import load, record_classes, schema
 from provio.settings.home import share
 from provio.settings.lock import Lock
 from provio.system import ranks
-from provio.trace import content_requests, environment, failed_start
+from provio.trace import content_requests, environment, failed_start, output
 from provio.trace.recording import Detail, host_folder, note_end, prepare, write_run
 from provio.trace.redact import Redaction
 
@@ -240,6 +240,7 @@ def prepared(arguments: list[bytes], settings: Config, home: Home | None = None,
     names = settings.name or None, detailed, settings.campaign or None
     recording = prepare(arguments, *names, redaction, settings.hdf5, settings.domains, home, settings.recognise, shared)
     if not shared:
+        recording.output = output.request(settings)
         recording.value_files = tuple(dict.fromkeys((*settings.record_parameter_files, *settings.record_metric_files)))
         with suppress(OSError):  # a full disk: the run has no hashes
             content_requests.request(recording.home, recording.run_id, settings)

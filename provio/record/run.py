@@ -150,6 +150,7 @@ def trace_variable(recording: Recording) -> bytes:
         f"@{environment.mount_namespace()}",
         *([f"={own}"] if (own := environment.job_id() and _job()) else []),
         *recording.detail.limits,
+        *([f">{recording.output}"] if recording.output else []),
         *[f"${glob}" for glob in recording.value_files if len(os.fsencode(glob)) <= LONGEST_NAME][:MOST_GLOBS],
     ]
     encoded = (os.fsencode(f).replace(b"%", b"%25").replace(b";", b"%3B") for f in fields)

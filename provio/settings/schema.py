@@ -28,6 +28,7 @@ from provio.settings.types import (
     KEPT,
     MERGE,
     NAMES,
+    OUTPUT,
     PLACE,
     RECOGNISED,
     SECONDS,
@@ -119,6 +120,19 @@ class Config:
         "0",
         "inputs and scripts up to this size are kept after a run, so that they can be restored once they are "
         "overwritten; 0: none (docs/settings-howto.md)",
+    )
+    record_output: str = _row(
+        "record.output",
+        OUTPUT,
+        "off",
+        "the text that the processes of a run write to its standard output and error: not recorded; the last 64 KiB of "
+        "each; or all up to the limit (docs/settings-howto.md)",
+    )
+    record_output_limit: str = _row(
+        "record.output_limit",
+        SIZE,
+        "100 MB",
+        "the bytes of each stream that `record.output = all` records; 0: all",
     )
     include: tuple[str, ...] = _row("include", FOLDERS, (), "if set, only files in these places are recorded")
     exclude: tuple[str, ...] = _row(
@@ -253,7 +267,7 @@ class Config:
 # No record is better than one with data that these settings should keep out.
 KEEP_OUT = ("exclude", "include", "redact.add")
 # Keys that a project's file may not set: it may come with the project, from anyone.
-USERS_OWN = ("record.keep", "redact.keep", "servers", "credentials")
+USERS_OWN = ("record.keep", "record.output", "redact.keep", "servers", "credentials")
 _ROWS = {name: row for name, row in vars(Config).items() if isinstance(row, Key)}
 FIELDS = {key.name: name for name, key in _ROWS.items()}
 KEYS: dict[str, Key] = {key.name: key for key in _ROWS.values()}

@@ -373,3 +373,4 @@ def _hash(value: object) -> str:
 
 HASH = Kind("auto, all, off", _hash, lambda text: YES_OR_NO.get(text.strip().lower(), text))
 MERGE = choice("background", "wait", "ask")
+OUTPUT = choice("off", "tail", "all")

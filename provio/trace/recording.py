@@ -73,6 +73,7 @@ class Recording:
     lock_fd: int = -1
     hdf5: str = "auto"
     recognise: str = "on"
+    output: str = ""  # the request for the shim to keep standard output and error; empty: none
     value_files: tuple[str, ...] = ()  # globs of the names of files with parameters or metrics
 
     @property

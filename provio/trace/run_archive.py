@@ -27,6 +27,7 @@ from provio.trace.run_source import (
     HEAD,
     LARGE,
     LIST,
+    OUTPUT_ENDING,
     SHELL_ENDING,
     TERMINAL_ENDING,
     UNCLOSED,
@@ -74,7 +75,7 @@ class Archive:
     def files(self, record: Record) -> Iterator[RunFile]:  # noqa: ARG002 (an archive is complete)
         """Yield the thread files and gaps of each host, by name."""
         for member in self._members():
-            if member.name.endswith((EVENTS_ENDING, CALLS_ENDING)):  # these are the last members
+            if member.name.endswith((EVENTS_ENDING, CALLS_ENDING, OUTPUT_ENDING)):  # these are the last members
                 return
             # An archive by tar(1) may contain the lists that are used only at the end of the run.
             if (member.host or member.name != HEAD) and member.name not in (UNCLOSED, VALUE_FILES):
@@ -91,6 +92,10 @@ class Archive:
     def events(self, record: Record) -> Iterator[RunFile]:  # noqa: ARG002
         """Yield the files of events of parallel frameworks."""
         return (member for member in self._members() if member.name.endswith(EVENTS_ENDING))
+
+    def outputs(self, record: Record) -> Iterator[RunFile]:  # noqa: ARG002
+        """Yield the files with the standard output and error of the run."""
+        return (member for member in self._members() if member.name.endswith(OUTPUT_ENDING))
 
     def changed(self) -> int:
         """Return the time of its last change."""
@@ -240,7 +245,7 @@ def sync(folder: Path) -> None:
 
 
 def _members(files: Folder, record: Record) -> Iterator[RunFile]:
-    return chain([files.head()], files.files(record), files.events(record), files.calls(record))
+    return chain([files.head()], files.files(record), files.events(record), files.calls(record), files.outputs(record))
 
 
 def _check(files: Folder, record: Record) -> None:

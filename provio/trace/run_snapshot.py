@@ -75,6 +75,10 @@ class Snapshot:
         """Yield the files of single calls, which are not in the snapshot."""
         return self._source.calls(record)
 
+    def outputs(self, record: Record) -> Iterator[RunFile]:
+        """Yield the files with the output of the run, which are not in the snapshot."""
+        return self._source.outputs(record)
+
     def changed(self) -> int:
         """Return the last change of the source."""
         return self._source.changed()

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 CALLS_ENDING = ".calls.ttl"
 EVENTS_ENDING = ".events"
 GAP_ENDING = ".gap"
+OUTPUT_ENDING = ".output"  # the standard output and error of a run
 SHELL_ENDING = ".session"  # the identity of a shell that is recorded from some point on
 HEAD = "run.ttl"
 UNCLOSED = "unclosed"  # the list of open files that the processes of a run keep, used only at the end of the run
@@ -90,6 +91,9 @@ class RunFiles(Protocol):
 
     def events(self, record: Record) -> Iterator[RunFile]:
         """Yield the files of events of parallel frameworks, in the same order."""
+
+    def outputs(self, record: Record) -> Iterator[RunFile]:
+        """Yield the files with the standard output and error of the run, in the same order."""
 
     def changed(self) -> int:
         """Return the time of the last change (ns since 1970), by the files' times."""
@@ -213,6 +217,11 @@ class Folder:
         """Yield the files of events of parallel frameworks."""
         for place in sorted(folders_of(self.folder, record)):
             yield from (_file(place, entry) for entry in _entries(place) if _is_events(entry))
+
+    def outputs(self, record: Record) -> Iterator[RunFile]:
+        """Yield the files with the standard output and error of the run."""
+        for place in sorted(folders_of(self.folder, record)):
+            yield from (_file(place, entry) for entry in _entries(place) if _is_output(entry))
 
     def changed(self) -> int:
         """Return when anything in the run folder, or in shared memory, last changed."""
@@ -363,6 +372,10 @@ def _is_calls(entry: os.DirEntry[str]) -> bool:
 
 def _is_events(entry: os.DirEntry[str]) -> bool:
     return entry.name.endswith(EVENTS_ENDING) and entry.is_file(follow_symlinks=False)
+
+
+def _is_output(entry: os.DirEntry[str]) -> bool:
+    return entry.name.endswith(OUTPUT_ENDING) and entry.is_file(follow_symlinks=False)
 
 
 def _is_gap(entry: os.DirEntry[str]) -> bool:

@@ -52,6 +52,8 @@ DEFAULTS = {
     "record_values_limit": "64 kB",
     "record_metadata": True,
     "record_keep": "0",
+    "record_output": "off",
+    "record_output_limit": "100 MB",
     "include": (),
     "exclude": (),
     "hdf5": "auto",

@@ -60,7 +60,7 @@ def trace_settings(environment: dict[str, str]) -> TraceSettings | None:
         return None
     version, detail, _, run, host, home, folder = map(unquote_to_bytes, fields[:7])
     level, *words = detail.decode("ascii", "replace").split(",")
-    rest = [field for field in map(unquote_to_bytes, fields[7:]) if field[:1] not in (b"@", b"=")]
+    rest = [field for field in map(unquote_to_bytes, fields[7:]) if field[:1] not in (b"@", b"=", b">")]
     limits = tuple((field[:1] == b"+", field[1:]) for field in rest)
     names = [os.fsdecode(run), os.fsdecode(host)]
     if version != b"1" or level not in ("file", "op", "call") or not (home[:1] == folder[:1] == b"/"):
