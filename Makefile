@@ -29,6 +29,7 @@ test: $(VENV)/test $(SHIM)  ## install the requirements of the tests, run all te
 	@.ci/needs
 	@.ci/frameworks $(BIN)/python
 	@.ci/dask $(BIN)/python
+	@.ci/snakemake $(BIN)/python
 	$(BIN)/python tests/rerun.py $(SPREAD)
 
 quick: $(VENV)/test $(SHIM)  ## run all tests except those marked `integration` or `slow`

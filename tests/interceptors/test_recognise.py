@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, Project
 from posix_trace import Facts, Trace
+from snakemake_environments import VERSIONS, path_with_snakemake
 
 from provio.trace.recording import SHIM
 
@@ -491,16 +492,16 @@ rule running:
 """
 
 
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.integration
-def test_snakemake(trace: Trace, work: Path) -> None:
+def test_snakemake(trace: Trace, work: Path, version: str) -> None:
     """A job is a Task with its rule's name and its status; without the recogniser there are none."""
-    if not shutil.which("snakemake"):
-        pytest.skip("snakemake is not installed (make test installs it where it may)")
+    path = path_with_snakemake(version)
     (work / "Snakefile").write_text(SNAKEFILE)
     command = ["snakemake", "--cores", "1", "--keep-going", "--force", "good.txt", "bad.txt"]
     for switch, wanted in (("", [("bad", "error"), ("good", "ok")]), ("-snakemake", [])):
         here = Trace(trace.root / f"with{switch}", SHIM)
-        env = here.environment(PROVIO_RECOGNISE=switch, HOME=str(work))
+        env = here.environment(PROVIO_RECOGNISE=switch, HOME=str(work), PATH=path)
         done = subprocess.run(command, cwd=work, env=env, capture_output=True, text=True, timeout=300, check=False)
         assert done.returncode == 1, done.stderr
         tasks = of(here.facts(), "Task")
@@ -508,12 +509,12 @@ def test_snakemake(trace: Trace, work: Path) -> None:
         assert {record["kind"] for _, record in tasks} <= {"rule"}
 
 
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.slow
-def test_wildcards_and_files_of_jobs_of_snakemake(project: Project) -> None:
+def test_wildcards_and_files_of_jobs_of_snakemake(project: Project, version: str) -> None:
     """Of jobs that run at the same time, and of one that Snakemake starts as a process of its own; without secrets, and
     not more than 4 KiB."""
-    if not shutil.which("snakemake"):
-        pytest.skip("snakemake is not installed (make test installs it where it may)")
+    project.env["PATH"] = path_with_snakemake(version)
     (project.path / "in").mkdir()
     for name in ("a b.in", "c.in", "common.in", *(f"in/{number:0200}" for number in range(100))):
         (project.path / name).write_text(name)
