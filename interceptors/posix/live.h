@@ -100,8 +100,23 @@ static inline bool block_store(struct block *block) {
     if (complete) __atomic_store_n(block->start, ' ', __ATOMIC_RELEASE);
     return complete;
 }
+// The space after the text, if no signal handler has reserved what follows it. The newline at its end stays there,
+// between comments, until another text is written over it.
+static inline void block_give_back(const struct block *block) {
+    struct chunk *chunk = block->chunk;
+    uint32_t start = (uint32_t)(block->start - chunk->start),
+             reserved = start + (uint32_t)(block->text.end + 1 - block->start);
+    uint32_t needed = start + (((uint32_t)(block->text.at - block->start) + 1 + 15) & ~15u);
+    if (needed >= reserved) return;
+    *(volatile char *)(chunk->start + needed - 1) = '\n';
+    atomic_compare_exchange_strong_explicit(&chunk->used, &reserved, needed, memory_order_relaxed,
+                                            memory_order_relaxed);
+}
 static inline void block_commit(struct block *block) {
-    if (block_store(block)) chunk_changed(block->chunk);
+    if (block_store(block)) {
+        chunk_changed(block->chunk);
+        block_give_back(block);
+    }
     shim_leave(block->thread);
 }
 // The number of a block's file << 32, and its offset there.

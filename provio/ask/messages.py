@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from provio.ask.document import Messages, Node, arguments
 from provio.ask.started_as import name
-from provio.graph.messages import channel
+from provio.graph.summed_calls import messages_of
 from provio.lineage.identity import POOLED, SEALED
 from provio.store import Reader
 
@@ -25,7 +25,7 @@ def of(reader: Reader, nodes: Iterable[Node]) -> list[Messages]:
     if not runs:
         return []
     found: dict[str, Messages] = {}
-    for row in reader.rows(CALLS % " ".join(f"<{channel(run)}>" for run in runs)):
+    for row in reader.rows(CALLS % " ".join(f"<{messages_of(run)}>" for run in runs)):
         process = row["io"].rpartition("messages/")[0]
         program = name(row["argv"], "") if arguments(row["argv"]) else ""
         one = found.setdefault(

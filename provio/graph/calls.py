@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from provio.base import turtle
 from provio.graph.lines import Graph, path_if_known
-from provio.graph.messages import Messages
+from provio.graph.summed_calls import SIDES, Sum, SummedCalls, counters, is_of_kernel, messages_of
 from provio.lineage.identity import Identity
 from provio.lineage.model import MESSAGES, Conclusions, Phase, Version
 from provio.settings.record_classes import left_out
@@ -90,7 +90,7 @@ class CallGraph:
 
     def __init__(self, graph: Graph, trace: Trace, identity: Identity, out: Conclusions) -> None:
         self.graph, self.identity, self.out, self.kept = graph, identity, out, Kept(trace)
-        self.messages = Messages(graph, trace.iri, out, self.kept.left_out)
+        self.sums, self.messages = SummedCalls(), messages_of(trace.iri)
         self.usual: dict[str, str] = {}
         self.opened: Opening | None = None  # the current opening, until an access states it
 
@@ -103,7 +103,7 @@ class CallGraph:
         for event in process.events:
             self._event(event)
         self._failures(process)
-        self.messages.end(process)
+        self._sums()
         yield
 
     def opening(self, opening: Opening) -> None:
@@ -112,6 +112,9 @@ class CallGraph:
             self._communication(opening)
             return
         version = self._entity(opening)
+        if version and is_of_kernel(opening, version):
+            self._of_kernel(opening, version.iri)
+            return
         entity = version.iri if version else None
         self.opened = opening if self._is_stated_by_access(opening) else None
         if self.opened is None and opening.accesses and (opening.api or self._is_nameless(opening)):
@@ -120,14 +123,42 @@ class CallGraph:
             self._access(access, entity)
 
     def _communication(self, opening: Opening) -> None:
+        """Add the messages of an opening to those of its process."""
+        process = opening.process
         for access in opening.accesses:
-            for kind, name, first, last in (
-                ("Read", "read", access.first_read, access.last_read),
-                ("Write", "write", access.first_write, access.last_write),
-            ):
+            moments = (access.first_read, access.last_read), (access.first_write, access.last_write)
+            for (kind, side), (first, last) in zip(SIDES, moments, strict=True):
                 if first:
-                    api = access.counts.get(name + "Api", name)
-                    self.messages.add(kind, api, counters_of(access, name), first, last)
+                    iri, api = f"{process.iri}messages/{side}", access.counts.get(side + "Api", side)
+                    known = counters(access, side)
+                    self.sums.add(kind, Sum(iri, kind, process, "", api, self.messages, first, last, known))
+
+    def _of_kernel(self, opening: Opening, entity: str) -> None:
+        """Add the reads of a file of the kernel to those of its process."""
+        for access in opening.accesses:
+            acting, api = self.out.acting(opening.process, access.task), access.counts.get("readApi", "read")
+            thread, first = access.thread.iri, access.first_read
+            phase = self.out.phase_at(acting, first).iri
+            read = Sum(
+                access.iri + "/read", "Read", acting, thread, api, entity, first, access.last_read,
+                counters(access, "read"),
+            )  # fmt: skip
+            self.sums.add((phase, entity, thread, api), read)
+            if access is opening.accesses[0] and (opening.api or self._is_nameless(opening)):
+                opened, known, api = opening.opened, {"count": 1, "elapsed": opening.elapsed}, opening.api or ""
+                one = Sum(opening.iri + "/open", "Open", acting, thread, api, entity, opened, opened, known)
+                self.sums.add((phase, entity, thread, "open", api), one)
+
+    def _sums(self) -> None:
+        """Write the sums of a process."""
+        for one in self.sums.take():
+            self.activity(
+                one.iri, one.kind, one.process, one.thread, one.api, one.counters, one.first, one.entity, one.last
+            )
+            if one.entity == self.messages:
+                self.graph.node(self.messages, "Channel")
+            elif one.kind == "Open":
+                self.graph.add(one.iri, ("noise", turtle.boolean(True)))
 
     def _is_nameless(self, opening: Opening) -> bool:
         return "api" in self.kept.left_out and not opening.inherited
@@ -292,7 +323,7 @@ class CallGraph:
             *((name, turtle.integer(value)) for name, value in counters.items() if timed or name not in DURATIONS),
             ("prov:startedAtTime", turtle.instant(start)),
             ("prov:endedAtTime", turtle.instant(max(start, end)) if end and counters.get("count") != 1 else None),
-            ("prov:wasAssociatedWith", None if phased else f"<{thread}>"),
+            ("prov:wasAssociatedWith", None if phased or not thread else f"<{thread}>"),
             ("partOf", f"<{(phase or self.out.phase_at(process, start)).iri}>"),
         )
         if entity and kind in INFLUENCES:

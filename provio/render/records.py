@@ -146,7 +146,9 @@ TABLES = {
         "the [lineage document](questions.md), complete: pipes and temporary files, which forms for people "
         "[draw through](lineage.md#how-answers-draw-lineage), are among its nodes. `command` of a process is the "
         "command line as its user typed it, if the recorded one (`argv`) is another, `notebook` the notebook of a "
-        "cell. `notes` are those of users about the nodes and their runs (`about`, `time`, `user`, `text`)",
+        "cell. `notes` are those of users about the nodes and their runs (`about`, `time`, `user`, `text`). Of tasks "
+        "of [frameworks](tasks.md): `task` and `prefix` of a node, the workers that may have `kept` data, and the "
+        "`messages` that each process sent and received",
     ),
     "why": _table(
         """
