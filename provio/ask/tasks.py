@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from provio.ask import notes, run_summary
 from provio.base.errors import NothingKnown
-from provio.base.text import cut_end, duration, moment, printable
+from provio.base.text import cut_end, cut_path, duration, moment, printable
 from provio.base.turtle import literal
 from provio.base.vocab import RUN_BASE
 from provio.lineage.identity import SEALED
@@ -48,7 +48,7 @@ def starting(reader: Reader, text: str) -> list[str]:
     NothingKnown if several do."""
     names = [row["name"] for row in reader.rows(STARTING % literal(text))]
     if len(names) > 1:
-        some = ", ".join(f"{name[:40]!r}" for name in names[:2])
+        some = ", ".join(cut_path(printable(name), 40) for name in names[:2])
         raise NothingKnown(f"several tasks start with {text!r}: give more of the name ({some} …)")
     return named(reader, names[0]) if names else []
 
