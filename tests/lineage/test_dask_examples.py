@@ -130,6 +130,9 @@ def test_the_page_draws_all_tasks(recorded: Project, browser: Browser) -> None:
     items = {one["name"]: one["count"] for one in browser.ask("given.handle.items()")}
     expected = {"photos/": 40, "load": 40, "transform": 40, "predict": 40, "write": 4, "labels/": 4}
     assert items.items() >= expected.items(), items
+    recorded.provio("view", "predict", "-o", "predict.html", "--steps", "process")
+    browser.open((recorded.path / "predict.html").read_text())
+    assert not {one["name"] for one in browser.ask("given.handle.items()")} & expected.keys()
 
 
 def test_a_run_shows_the_number_of_tasks_of_each_prefix(recorded: Project) -> None:

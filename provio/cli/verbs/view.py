@@ -45,7 +45,11 @@ class Drawn(NamedTuple):
     metavar="[folder|file|dataset]",
     help="The level shown first; the page can switch [default: file]. folder: each folder once, and no other level.",
 )
-@click.option("--steps", type=Choice(["process", "io"]), help="Show processes first, or single operations on files.")
+@click.option(
+    "--steps",
+    type=Choice(["process", "task", "io"]),
+    help="Show first the processes, each with its tasks as one; or processes and tasks; or operations on files.",
+)
 @click.option("--max-nodes", "most", type=Count(min=20), default=60, show_default=True, help=FOLDED)
 @click.option("--preview/--no-preview", default=True, show_default=True, help=PREVIEW)
 @click.option("--open", "show", is_flag=True, help="Open the page in a browser.")
@@ -71,11 +75,15 @@ def command(
     """
     if steps and options["level"]:
         raise click.UsageError("--level and --steps both select the first view: give one of them")
-    options["level"] = steps or options["level"]
+    options["level"] = "process" if steps == "task" else steps or options["level"]
     gc.disable()  # the process ends before a collection pays off
     drawn = (_of_files if _are_files(arguments) else _of_run)(arguments, {**options})
     _add_marks(drawn, options["level"], preview)
     drawn = drawn._replace(document=_drawn(drawn, options["level"], options["everything"]))
+    if steps == "process":
+        from provio.ask.merged_tasks import merged
+
+        drawn = drawn._replace(document=merged(drawn.document))
     page, nodes = _page(drawn, options["level"], most).encode(), plural(len(drawn.document["nodes"]), "node")
     if output is None:
         _show_temporary(page, nodes)
