@@ -100,7 +100,7 @@ static inline bool block_store(struct block *block) {
     if (complete) __atomic_store_n(block->start, ' ', __ATOMIC_RELEASE);
     return complete;
 }
-// The space after the text, if no signal handler has reserved what follows it. The newline at its end stays there,
+// The space after the text, if no signal handler has reserved the bytes behind it. The newline at its end stays there,
 // between comments, until another text is written over it.
 static inline void block_give_back(const struct block *block) {
     struct chunk *chunk = block->chunk;

@@ -1,8 +1,8 @@
 """A lineage at the level of processes (`--steps process`). In: a document. Out: the same with the tasks of each process
 as one activity.
 
-What a task of a process made and another one of it used is inside that activity: such files and results are shown only
-if they are targets or if another process used them.
+Files and results that one task of a process made and another one used are inside that activity: they are shown only if
+they are targets, or if another process used them.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Calls that the graph states in sums: many calls of a process in, one activity for all of them out.
 
-- Messages: what the processes of a framework send each other moves no data of the user (`provio.lineage.channels`).
+- Messages between the processes of a framework, which move no data of the user (`provio.lineage.channels`).
   Their object is the Channel of all messages of the run.
 - Files of the kernel (`/proc`, `/sys`): monitors of a framework or a library read them several times a second.
 """

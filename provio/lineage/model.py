@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 TICK = 20_000_000
 SECOND = 1_000_000_000
 FOREVER = 1 << 63
-MESSAGES = ("", "")  # the channels of an opening that moves no data, only what parts of a framework tell each other
+MESSAGES = ("", "")  # the channels of an opening that moves no data, only messages between parts of a framework
 
 
 def inode_of(facts: Facts) -> tuple[str, int, int]:

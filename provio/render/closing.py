@@ -1,4 +1,5 @@
-"""The last lines of a lineage: what an answer does not show, and the options that show it. In: its document."""
+"""The last lines of a lineage: the numbers of the parts that it hides, and the options that show them. In: its document.
+"""
 
 from __future__ import annotations
 
