@@ -1,5 +1,4 @@
-"""The last lines of a lineage: the numbers of the parts that it hides, and the options that show them. In: its document.
-"""
+"""The last lines of a lineage: the numbers of the hidden parts, and the options that show them. In: its document."""
 
 from __future__ import annotations
 
