@@ -18,7 +18,7 @@ from provio.ask.runs import LISTING
 from provio.ask.started_as import is_kernel
 from provio.ask.walk import GENERATED
 from provio.base.vocab import RUN_BASE
-from provio.lineage.identity import SEALED
+from provio.lineage.identity import POOLED, SEALED
 from provio.store import Reader
 
 SHORT = 13  # characters of a run's id
@@ -60,7 +60,7 @@ class Failures:
     @cached_property
     def done(self) -> set[str]:
         """The tasks of frameworks that ended well in processes that failed later: their files are complete."""
-        kinds = " ".join(f'"{kind}"' for kind in SEALED)
+        kinds = " ".join(f'"{kind}"' for kind in sorted(SEALED | POOLED))
         query = f"?t provio:partOf ?p ; provio:kind ?kind ; provio:status 'ok' VALUES ?kind {{ {kinds} }}"
         processes = [one for one in self.ends if one.endswith("/")]
         found = (self.reader.table(f"SELECT ?t {{ {values} {query} }}") for values in run_uses.values("p", processes))
