@@ -100,8 +100,10 @@ def test_totals_are_the_kernels_own(project: Project) -> None:
     account = len(Path("/proc/self/io").read_bytes())
     assert sum(int(row["reads"]) for row in own) == reads - 1  # the first look at the account is in it
     assert abs(sum(int(row["bytes_read"]) for row in own) - (read - account)) < 50  # whose figures may have grown
-    assert sum(int(row["writes"]) for row in own) == writes
-    assert sum(int(row["bytes_written"]) for row in own) == written
+    extended = writes - sum(int(row["writes"]) for row in own)  # the thread file, by one call, if it was full
+    assert extended in (0, 1)
+    more = written - sum(int(row["bytes_written"]) for row in own)
+    assert (more, more % 4096) == (more * extended, 0)
     assert {row["kind"] for row in own} == {"file"}
 
 
