@@ -148,6 +148,40 @@ def test_calls_of_two_pools(project: Project) -> None:
     assert found == {"one": {"in0"}, "four": {"in3"}, "three": {"in2"}, "many": {"in5", "in6", "in7"}}
 
 
+TERMINATED = """
+import multiprocessing, os, time
+
+def copied(n):
+    text = open(f"in{n}").read()
+    open(f"out{n}", "w").write(text)
+    return text
+
+def stuck():
+    open("part", "w").write("begun")
+    open("ready", "w").close()
+    time.sleep(100)
+
+if __name__ == "__main__":
+    with multiprocessing.Pool(1) as pool:
+        open("all", "w").write("".join(pool.map(copied, range(2), 1)))
+        pool.apply_async(stuck)
+        while not os.path.exists("ready"):
+            time.sleep(0.01)
+"""
+
+
+def test_workers_that_their_pool_ends(project: Project) -> None:
+    """`with Pool()` ends its workers by SIGTERM: only a call in progress has failed then."""
+    (project.path / "ended.py").write_text(TERMINATED)
+    for number in range(2):
+        (project.path / f"in{number}").write_text(f"{number}\n")
+    project.provio("run", "--quiet", "--", sys.executable, "-B", "ended.py")
+    failed = "made by a command that failed (signal 15)"
+    assert [name for name in ("out0", "out1", "all", "part") if failed in project.answer("why", name)] == ["part"]
+    states = [line.split()[:2] for line in project.provio("status", code=1).stdout.splitlines()]
+    assert [words[1] for words in states if words[0] == "failed"] == ["part", "ready"]
+
+
 def used_results(project: Project) -> list[list[str]]:
     """The uses of results of apps by apps: the names of both, sorted."""
     apps = project.rows('SELECT ?t ?n { ?t provio:kind "app" ; provio:name ?n }')
