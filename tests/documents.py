@@ -34,6 +34,11 @@ def phase(number: int, runs: Node, argv: str, start: str, end: str, **more: obje
             "end": end, "program": runs["iri"], "host": "node07", "pid": number, "cwd": "/data", **more}  # type: ignore[return-value, typeddict-item]  # fmt: skip
 
 
+def result(number: int) -> Node:
+    """The result of a task."""
+    return {"iri": f"{RUN}t{number}/result", "type": "TaskResult", "label": f"step-{number}", "via": "data"}
+
+
 def edge(subject: Node, predicate: str, object_: Node) -> Edge:
     space = NS if predicate in ("carriedFrom", "launchedBy") else PROV
     return {"subject": subject["iri"], "predicate": space + predicate, "object": object_["iri"]}

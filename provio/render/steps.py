@@ -208,9 +208,17 @@ class Steps:
         first = [same[0] for same in found.values()]
         if not (self.plain and self.forward):
             return first
-        node = self.lineage.node  # of a run with products, processes without one are omitted
-        runs = {node[one].get("run") for one in first if self.next(one)}
-        return [one for one in first if self.next(one) or node[one].get("run") not in runs]
+        node, leading = self.lineage.node, {one for one in first if self._leads_on(one)}
+        runs = {node[one].get("run") for one in leading}  # of a run with products, processes without one are omitted
+        return [one for one in first if one in leading or node[one].get("run") not in runs]
+
+    def _leads_on(self, activity: str) -> bool:
+        """Return whether there are steps below an activity. These are not searched: chains of tasks are long, and those
+        of processes may lead back."""
+        if activity not in self.target_set and self.lineage.is_end(activity, forward=True):
+            return False
+        files, results = self._products(activity)
+        return bool(files) or any(user != activity for one in results for user in self.lineage.subjects(one, "used"))
 
     def _equal_content(self, iri: str) -> Iterable[str]:
         return chain(self.lineage.objects(iri, "alternateOf"), self.lineage.subjects(iri, "alternateOf"))
@@ -220,9 +228,16 @@ class Steps:
 
         A checkpoint is stated on the line of its file, and the result of a task leads to the tasks that used it."""
         ends = self.used(iri).ends
-        saved = {one["iri"] for end in ends for one in self.lineage.node[end].get("checkpoints", ())}
-        for made, tie in ends.items():
-            if self.plain and self.lineage.node[made]["type"] == RESULT:
-                yield from (step._replace(how=step.how or TIES[tie]) for step in self.next(made))
-            elif not (self.plain and made in saved):
-                yield Step(made, TIES[tie])
+        files, results = self._products(iri)
+        yield from (Step(made, TIES[ends[made]]) for made in files)
+        for made in results:
+            yield from (step._replace(how=step.how or TIES[ends[made]]) for step in self.next(made))
+
+    def _products(self, activity: str) -> tuple[list[str], list[str]]:
+        """Return the products of an activity that have a line, and the results of tasks, which lead on."""
+        node, ends = self.lineage.node, self.used(activity).ends
+        if not self.plain:
+            return [*ends], []
+        saved = {one["iri"] for end in ends for one in node[end].get("checkpoints", ())}
+        results = [one for one in ends if node[one]["type"] == RESULT]
+        return [one for one in ends if one not in saved and node[one]["type"] != RESULT], results
