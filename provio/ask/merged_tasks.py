@@ -2,7 +2,7 @@
 as one activity.
 
 Files and results that one task of a process made and another one used are inside that activity: they are shown only if
-they are targets, or if another process used them.
+they are targets, or if another process used them, and a process does not use what it made.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from provio.ask.document import Lineage, LineageDocument, Node, targets
 from provio.ask.filters import STRENGTH
 from provio.ask.folders import merged_edges
 from provio.ask.started_as import name
+from provio.ask.walk import USED
 
 
 def merged(document: LineageDocument) -> LineageDocument:
@@ -26,14 +27,14 @@ def merged(document: LineageDocument) -> LineageDocument:
     nodes = left + [_process(process, merged) for process, merged in tasks.items()]
     found: LineageDocument = {**document, "nodes": nodes, "edges": merged_edges(document["edges"], place)}
     lineage, shown = Lineage(found), {*targets(document)}
-    inner = {
-        node["iri"]
-        for node in left
-        if (makers := lineage.objects(node["iri"], "wasGeneratedBy")) and node["iri"] not in shown
-        and makers == lineage.subjects(node["iri"], "used") and makers[0] in tasks
-    }  # fmt: skip
+    ends = [(edge["subject"], edge["object"]) for edge in found["edges"] if edge["predicate"] == USED]
+    own = {(user, made) for user, made in ends if user in tasks and lineage.objects(made, "wasGeneratedBy") == [user]}
+    inner = {made for user, made in own if lineage.subjects(made, "used") == [user]} - shown
     found["nodes"] = [node for node in nodes if node["iri"] not in inner]
-    found["edges"] = [edge for edge in found["edges"] if not {edge["subject"], edge["object"]} & inner]
+    found["edges"] = [
+        edge for edge in found["edges"] if not {edge["subject"], edge["object"]} & inner
+        and (edge["predicate"] != USED or (edge["subject"], edge["object"]) not in own)
+    ]  # fmt: skip
     return found
 
 

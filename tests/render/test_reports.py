@@ -12,6 +12,7 @@ import pytest
 from pyoxigraph import BlankNode, Literal, NamedNode, QueryResultsFormat, Store, Variable
 
 from provio.ask.document import Lineage, arguments, command_line, flow
+from provio.ask.merged_tasks import merged
 from provio.base import text
 from provio.render import dot, rows, table, tree
 from provio.render import json as document_json
@@ -425,3 +426,40 @@ def test_a_lineage_as_json_comes_in_pieces() -> None:
     read = json.loads("".join(pieces))
     assert {node["label"] for node in read["nodes"]} >= {"half \ufffd, whole \U0001f600"}
     assert list(read) == ["target", "direction", "nodes", "edges", "gaps", "control", "hidden"] and read["gaps"] == []
+
+
+def test_forward_tree_of_a_long_chain_of_tasks() -> None:
+    """Each task leads to the one that used its result; the last one made a file."""
+    start, end, program = documents.file("/data/in"), documents.file("/data/out"), documents.program("/usr/bin/python3")
+    nodes, edges, used = [program, start, end], [], start
+    for number in range(600):
+        start_time = f"2026-11-20T08:{number // 60:02}:{number % 60:02}Z"
+        step = documents.phase(number, program, "python3 main.py", start_time, "")
+        edges.append(documents.edge(step, "used", used))
+        used = documents.result(number) if number < 599 else end
+        edges.append(documents.edge(used, "wasGeneratedBy", step))
+        nodes += [step, used]
+    document = documents.document(start, nodes, edges, direction="forward")
+    written = tree.render(document)
+    assert "(above)" not in written and written.splitlines()[-1].endswith("out")
+
+
+def test_processes_whose_tasks_use_results_of_each_other() -> None:
+    """As processes they are a cycle; neither uses what it made itself."""
+    start, end, program = documents.file("/data/in"), documents.file("/data/out"), documents.program("/usr/bin/python3")
+    worker, other = documents.RUN + "1/", documents.RUN + "2/"
+    nodes, edges, used = [program, start, end], [], start
+    for number, process in enumerate((worker, worker, other, worker)):
+        start_time, more = f"2026-11-20T08:00:0{number}Z", {"task": f"step-{number}", "process": process}
+        step = documents.phase(number, program, "python3 main.py", start_time, "", **more)
+        edges.append(documents.edge(step, "used", used))
+        used = documents.result(number) if number < 3 else end
+        edges.append(documents.edge(used, "wasGeneratedBy", step))
+        nodes += [step, used]
+    for direction, target, last in (("forward", start, end), ("backward", end, start)):
+        document = merged(documents.document(target, nodes, edges, direction=direction))
+        used_by = [(one["subject"], one["object"]) for one in document["edges"] if one["predicate"].endswith("#used")]
+        assert sorted(used_by) == sorted(
+            [(worker, start["iri"]), (other, documents.result(1)["iri"]), (worker, documents.result(2)["iri"])]
+        )
+        assert last["label"] in tree.render(document)
