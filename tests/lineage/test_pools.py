@@ -82,8 +82,8 @@ def test_each_call_has_its_own_inputs(project: Project, kind: str) -> None:
     assert inputs(project, "all") - {"model"} == {"in0", "in1", "in2"}
     assert [inputs(project, f"held{n}") for n in range(2)] == [{"held"}, {"held"}]  # by an object that others opened
     assert not {"in0", "in1"} & shown(project, "out2")["carried"]
-    last = project.answer("lineage", "out2").splitlines()[-1]
-    assert last == "may have used data that its worker kept from 2 earlier tasks (--via carried)"
+    kept = "may have used data that its worker kept from 2 earlier tasks (--via carried)"
+    assert kept in project.answer("lineage", "out2").splitlines()
     assert {"in0", "in1"} <= project.ancestors("out2", "--via", "carried")["carried"]
     # Data that a call kept for later ones is hidden and counted.
     assert inputs(project, "cached0") == {"table"}
