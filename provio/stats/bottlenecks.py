@@ -269,11 +269,15 @@ def calls_by_key(recorded: Recorded) -> All:
 
 
 def _busy(recorded: Recorded, activities: list[list[Activity]]) -> dict[str | None, str]:
-    """Return the names, by target, of the files to which a rule may apply; most of many files are accessed once."""
-    names = {target: named(recorded, target) for target in {one.target for some in activities for one in some}}
+    """Return the names, by target, of the files to which a rule may apply; most of many files are accessed once. The
+    messages of a framework have no order that a user could change."""
+    all_targets = {one.target for some in activities for one in some}
+    names = {one: named(recorded, one) for one in all_targets if file_of(recorded, one)[1] != "messages"}
     calls, moved = defaultdict[str, int](int), defaultdict[str, int](int)
     for one in chain.from_iterable(activities):
-        name = names[one.target]
+        name = names.get(one.target)
+        if name is None:
+            continue
         calls[name] += one.count or sum(one.sizes or ())
         moved[name] += one.bytes or 0
     busy = {name for name in calls if calls[name] >= FEWEST or moved[name] >= READ_BYTES}
@@ -293,9 +297,7 @@ def named(recorded: Recorded, target: str | None) -> str:
     """Return the name of an activity's file, or of the file that contains its object."""
     path, kind = file_of(recorded, target)
     if path is None:
-        return {"pipe": "a pipe", "socket": "a connection", "messages": "messages of a framework"}.get(
-            kind, "(no name)"
-        )
+        return {"pipe": "a pipe", "socket": "a connection"}.get(kind, "(no name)")
     return path
 
 

@@ -121,6 +121,7 @@ def test_jumps() -> None:
     assert rules(recorded(replace(found, api="MPI_File_read_at"))) == []
     split = [replace(found, bytes=50 << 20, jumped=25 << 20, sizes=sized(50, 5), api=api) for api in ("pread", "fread")]
     assert rules(recorded(*split)) == ["seeks"]  # with and without a buffer together
+    assert rules(recorded(replace(found, target=f"{RUN}/messages"))) == []  # between processes of a framework
 
 
 def test_read_again() -> None:
