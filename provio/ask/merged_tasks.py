@@ -2,7 +2,7 @@
 as one activity.
 
 Files and results that one task of a process made and another one used are inside that activity: they are shown only if
-they are targets, or if another process used them, and a process does not use what it made.
+they are targets, or if another process used them, and no process uses its own products.
 """
 
 from __future__ import annotations

@@ -445,7 +445,7 @@ def test_forward_tree_of_a_long_chain_of_tasks() -> None:
 
 
 def test_processes_whose_tasks_use_results_of_each_other() -> None:
-    """As processes they are a cycle; neither uses what it made itself."""
+    """As processes they are a cycle; neither uses its own products."""
     start, end, program = documents.file("/data/in"), documents.file("/data/out"), documents.program("/usr/bin/python3")
     worker, other = documents.RUN + "1/", documents.RUN + "2/"
     nodes, edges, used = [program, start, end], [], start
