@@ -357,18 +357,23 @@ def only_kept(document: LineageDocument) -> str:
     """Return in words from how many earlier tasks the workers of an answer may have kept data (forward: for how many
     later tasks); empty if from none."""
     kept = document.get("kept", [])
-    return f"{kept_data(kept, document['direction'])} (--via carried)" if kept else ""
-
-
-def kept_data(kept: Sequence[Kept], direction: Direction) -> str:
-    """Return the same without the option that shows these tasks."""
-    tasks = sum(one["tasks"] for one in kept)
-    if direction == "forward":
-        return f"{plural(tasks, 'later task')} of the same workers may have used kept data"
+    if not kept or document["direction"] == "forward":
+        return f"{later_tasks(kept)} (--via carried)" if kept else ""
     workers = "its worker" if len(kept) == 1 else f"{len(kept)} workers"
+    return f"may have used data that {workers} kept from {earlier_tasks(kept)} (--via carried)"
+
+
+def later_tasks(kept: Sequence[Kept]) -> str:
+    """Return in words how many later tasks may have used kept data."""
+    return f"{plural(sum(one['tasks'] for one in kept), 'later task')} may have used kept data"
+
+
+def earlier_tasks(kept: Sequence[Kept]) -> str:
+    """Return in words from which activities workers may have kept data."""
+    tasks = sum(one["tasks"] for one in kept)
     sources = [plural(tasks, "earlier task")] if tasks else []
     sources += ["their own reads" if len(kept) > 1 else "its own reads"] if any(one["own"] for one in kept) else []
-    return f"may have used data that {workers} kept from {' and '.join(sources)}"
+    return " and ".join(sources)
 
 
 def only_launched(document: LineageDocument) -> str:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
-from provio.ask.document import PIPES, Lineage, Node, arguments, targets
+from provio.ask.document import PIPES, RESULT, Lineage, Node, arguments, targets
 from provio.base.vocab import NS, PROV
 from provio.lineage.helpers import is_helper
+from provio.lineage.identity import POOLED
 
 
 class Rule(NamedTuple):
@@ -93,6 +94,7 @@ _ENDS = ("-journal", "-wal", "-shm", ".wal", "-pulp.mps", "-pulp.sol")
 _FOLDERS = re.compile(
     r"/(\.snakemake|runinfo|\.nextflow|\.dvc|\.git|\.cache|\.ipython|__pycache__|fontconfig|LC_MESSAGES|joblib_memmapping_folder_[^/]*)/"
 )
+CALLS = POOLED - {"app"}  # apps of Parsl have names
 USES = frozenset((PROV + "used", NS + "ran"))
 
 
@@ -167,15 +169,15 @@ def _is_named(path: str, activities: Iterable[Node]) -> bool:
 
 
 def between(lineage: Lineage) -> set[str]:
-    """Return the plumbing of a document: pipes, connections and shared memory without a name that its user knows, and
-    temporary files, whose origin (forward: or use) is in the document."""
+    """Return the plumbing of a document: pipes, connections and shared memory without a name that its user knows,
+    results of calls of pools, and temporary files, whose origin (forward: or use) is in the document."""
     document, forward = lineage.document, lineage.document["direction"] == "forward"
     edges = ((edge["subject"], edge["predicate"], edge["object"]) for edge in document["edges"])
     temporary = found(document["nodes"], edges, through=True)
     kept = set(targets(document))
     plumbing = set()
     for iri, node in lineage.node.items():
-        if iri in kept or not (iri in temporary or (node["type"] in PIPES and not _is_fifo(node))):
+        if iri in kept or not (iri in temporary or _is_of_pool(lineage, iri) or _is_pipe(node)):
             continue
         origins = ("wasGeneratedBy", "wasDerivedFrom", "contentFrom")
         if forward or lineage.objects(iri, *origins) or lineage.objects(iri, "alternateOf"):
@@ -183,5 +185,13 @@ def between(lineage: Lineage) -> set[str]:
     return plumbing
 
 
-def _is_fifo(node: Mapping[str, object]) -> bool:
-    return node["type"] == "Pipe" and "path" in node
+def _is_pipe(node: Node) -> bool:
+    """Return whether a node is a pipe, connection or shared memory, and no FIFO, whose name its user knows."""
+    return node["type"] in PIPES and not (node["type"] == "Pipe" and "path" in node)
+
+
+def _is_of_pool(lineage: Lineage, iri: str) -> bool:
+    """Return whether a node is the result of a call of a pool, for which its user has no name."""
+    if lineage.node[iri]["type"] != RESULT:
+        return False
+    return any(lineage.node[maker].get("kind") in CALLS for maker in lineage.objects(iri, "wasGeneratedBy"))

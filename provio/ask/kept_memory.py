@@ -23,7 +23,7 @@ KINDS = "VALUES ?kind {{ {} }}".format(" ".join(f'"{kind}"' for kind in sorted(O
 ANY = f"SELECT ?task {{ {KINDS} ?task provio:kind ?kind }} LIMIT 1"
 STARTS = f"""SELECT ?task ?start {{ VALUES ?task {{ %s }} {KINDS}
   ?task provio:kind ?kind ; prov:startedAtTime ?start }}"""
-LATER = f"""SELECT DISTINCT ?process ?task ?phase ?start {{
+LATER = f"""SELECT DISTINCT ?process ?task ?phase ?start ?kind {{
   VALUES ?process {{ %s }} {KINDS}
   ?task provio:partOf ?process ; provio:kind ?kind ; prov:startedAtTime ?start .
   OPTIONAL {{ ?phase provio:partOf ?task ; a provio:Task }} }}"""
@@ -148,7 +148,9 @@ def _later(reader: Reader, walk: Walk, shown: set[str]) -> list[tuple[str, list[
     tasks = {iri.partition("phase/")[0] for iri in shown}
     found: dict[str, list[tuple[str, str, str]]] = {}
     for batch in batches(sorted(first)):
-        for process, task, phase, start in reader.table(LATER % " ".join(f"<{iri}>" for iri in batch)):
-            if task not in tasks and start > first[process][0]:
+        for process, task, phase, start, kind in reader.table(LATER % " ".join(f"<{iri}>" for iri in batch)):
+            # The graph states which data of its process, outside of calls, a call of a pool has.
+            followed = kind in POOLED and first[process][1].startswith(process + "phase/")
+            if task not in tasks and start > first[process][0] and not followed:
                 found.setdefault(process, []).append((task, phase or task, first[process][1]))
     return list(found.items())

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from provio.ask.document import Messages, Node, arguments
 from provio.ask.started_as import name
 from provio.graph.summed_calls import messages_of
-from provio.lineage.identity import POOLED, SEALED
+from provio.lineage.identity import SEALED
 from provio.store import Reader
 
 CALLS = """SELECT ?io ?did ?count ?bytes ?pid ?argv {
@@ -21,7 +21,7 @@ CALLS = """SELECT ?io ?did ?count ?bytes ?pid ?argv {
 
 def of(reader: Reader, nodes: Iterable[Node]) -> list[Messages]:
     """Return the messages of each process of the runs of the framework's tasks among these nodes."""
-    runs = sorted({node["run"] for node in nodes if node.get("kind") in SEALED | POOLED and "run" in node})
+    runs = sorted({node["run"] for node in nodes if node.get("kind") in SEALED and "run" in node})
     if not runs:
         return []
     found: dict[str, Messages] = {}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from provio.ask import fold as folding
 from provio.ask.content import CHANGED, MISSING, UNKNOWN
-from provio.ask.document import EDITED, kept_data, local_name, named_reason
+from provio.ask.document import EDITED, later_tasks, local_name, named_reason
 from provio.base.table import align
 from provio.base.text import plural, printable, shorter_path
 from provio.render import redo as commands
@@ -23,7 +23,7 @@ SHORT = 13  # characters of a run's id, on a terminal
 MOST = 3  # gaps that are printed
 NOTHING = "nothing that is there was made from it"
 NOTHING_RECORDED = "nothing that is there is recorded as made from it, but not everything was recorded"
-KEPT = "provio lineage --forward --via carried"
+KEPT = "lineage --forward --via carried"
 STATES = {CHANGED: "has another content now", UNKNOWN: "may have another content now", MISSING: "is missing"}
 REASONS = {"gone": ("is gone", "are gone"), "overwritten": ("was overwritten since", "were overwritten since")}
 
@@ -68,7 +68,7 @@ def _notes(impact: Impact, folder: str | None, fold: bool, unicode: bool) -> lis
     ]
     if not impact["steps"]:
         notes.insert(0, NOTHING_RECORDED if impact["gaps"] or "kept" in impact else NOTHING)
-    notes += [f"! {kept_data(impact['kept'], 'forward')} ({KEPT})"] if "kept" in impact else []
+    notes += [f"! {later_tasks(impact['kept'])} ({KEPT})"] if "kept" in impact else []
     reasons = [*_other_inputs(impact, folder), *dict.fromkeys(_gaps(impact, folder))]
     notes += [f"! {reason}" for reason in reasons[:MOST]]
     notes += [f"! {plural(len(reasons) - MOST, 'other gap')} (--as json)"] if len(reasons) > MOST else []

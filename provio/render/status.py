@@ -111,7 +111,7 @@ def _last(found: Status, taken: Taken, current: int) -> Iterator[Line]:
             f"provio show {one}" if len(found.gaps) == 1 else "provio query gaps",
         )
     if found.in_memory:
-        yield "memory", plural(found.in_memory, "file"), "kept data not compared: lineage FILE --stale --via carried"
+        yield "memory", plural(found.in_memory, "file"), "kept data not compared (lineage --stale --via carried)"
     going = f", {found.in_progress} in progress" if found.in_progress else ""
     yield "record", f"{plural(len(found.runs), 'run')}, {size(taken.bytes)}, {taken.pending} pending{going}", ""
     if taken.kept:

@@ -13,7 +13,7 @@ from provio.ask.document import (
     RESULT,
     arguments,
     command_line,
-    kept_data,
+    earlier_tasks,
     local_name,
     named_reason,
 )
@@ -32,7 +32,7 @@ MOST_GAPS = 3  # that are printed on a terminal
 MOST_METADATA = 4  # attributes of a file that are printed on a terminal
 IN_EACH_PICTURE = {"width", "height", "Software", "date:create", "date:modify", "date:timestamp"}  # not printed there
 MOST_LINES = 40  # of the source of a Task
-KEPT = "provio lineage --via carried"
+KEPT = "lineage --via carried"
 CUT = {"launched": 2, "run": 2, "note": 3}  # lines of a fact on a terminal: command lines of others, notes
 
 
@@ -84,7 +84,7 @@ def _rows(reason: Reason, folder: str | None, fold: bool) -> list[tuple[str, str
         *_list("read", _files(reason, reason["read"], folder, fold)),
         *_list("carried", _files(reason, reason["carried"], folder, fold)),
         *_list("kept", [_file(node, folder) for node in reason["kept"]]),
-        ("memory", f"{kept_data(reason['inMemory'], 'backward')} ({KEPT})" if "inMemory" in reason else ""),
+        ("memory", f"perhaps data of {earlier_tasks(reason['inMemory'])} ({KEPT})" if "inMemory" in reason else ""),
         ("hidden", plural(reason["hidden"], "system file") if reason["hidden"] else ""),
         *_list("with", [f"{_command(other)}, which wrote a part of it" for other in reason["contributors"]]),
         *_list("launched", _launched(reason)),
