@@ -80,6 +80,7 @@ BY_HAND = {
     "Opening by name": "closes one opening and makes another",
     "Descriptors": "the opening of each descriptor, and the facts of a file at its last close",
     "Restrictions that keep the shim from its files": "only a Gap, if records will be missing from then on",
+    "Messages of the C library": "not at all; with `record.output`, their text is kept",
     "Ways of data that are not followed": "only a Gap, once for each way in each process",
     "Functions of libaio and liburing": "only a Gap, once in each process",
     "Asynchronous": "the submission counted (SubmitRead, SubmitWrite, Fsync); at aio_return a Read or Write",

@@ -4,9 +4,9 @@
 //
 // The size of such a file is the number of all written bytes. Bytes that are not kept are holes: those before the last
 // ones (`tail`), or those after the limit (`all`).
-#include "rows.h"
+#include "output.h"
 
-enum { STEP = 1 << 20, TAIL = 128 << 10, SHORT = 1024, LINE_BUFFERED = 0x200, FALLOCATE_PUNCH_KEEP = 3 };
+enum { STEP = 1 << 20, TAIL = 128 << 10, LINE_BUFFERED = 0x200, FALLOCATE_PUNCH_KEEP = 3 };
 
 static struct facts outputs[2];            // of standard output and error of the run
 static uint64_t limit;                     // bytes; 0: keep only the last ones
@@ -53,19 +53,21 @@ static long output_open(int which) {
     return fd;
 }
 
-// Append two texts. Several processes may do this at once: each appends at the end.
-static void keep_both(int which, const void *data, size_t size, const void *more, size_t added) {
-    size_t whole = size + added;
+// Append the parts of a text, which may be shortened. Several processes may do this at once: each appends at the end.
+void keep_parts(int which, struct iovec *parts, int count) {
+    size_t whole = 0, kept = 0;
+    for (int i = 0; i < count; i++) whole += parts[i].iov_len;
     long fd = whole == 0 ? -1 : output_open(which);
     if (fd < 0) return;
     long found = RAW(lseek, fd, 0, SEEK_END);
     uint64_t end = found < 0 ? 0 : (uint64_t)found, room = limit == 0 ? whole : limit > end ? limit - end : 0;
     if (found >= 0 && size_allowed(end + whole)) {
-        if (room < size) size = room;
-        if (room - size < added) added = room - size;
-        const struct iovec parts[] = {{(void *)data, size}, {(void *)more, added}};
-        if (size + added > 0) RAW(writev, fd, (long)parts, 2);
-        if (size + added < whole) RAW(ftruncate, fd, (long)(end + whole));
+        for (int i = 0; i < count; i++) {
+            if (parts[i].iov_len > room - kept) parts[i].iov_len = room - kept;
+            kept += parts[i].iov_len;
+        }
+        if (kept > 0) RAW(writev, fd, (long)parts, count);
+        if (kept < whole) RAW(ftruncate, fd, (long)(end + whole));
         if (limit == 0 && end / STEP != (end + whole) / STEP && end > TAIL)
             RAW(fallocate, fd, FALLOCATE_PUNCH_KEEP, 0, (long)(end - TAIL));
     }
@@ -73,7 +75,7 @@ static void keep_both(int which, const void *data, size_t size, const void *more
 }
 
 static void keep(int which, const void *data, size_t size) {
-    keep_both(which, data, size, NULL, 0);
+    keep_parts(which, &(struct iovec){(void *)data, size}, 1);
 }
 
 // ---- descriptors
@@ -135,7 +137,7 @@ KEPT_SENT(sendfile64)
 // ---- streams of the C library
 
 // Keep the text that the program put into the buffer of the stream itself, without a call.
-static int begin(FILE *stream) {
+int output_before(FILE *stream) {
     int which = stream_of_file(stream);
     if (which < 0) return which;
     const char *base = write_base(stream), *at = write_at(stream), *from = relaxed(seen[which]);
@@ -145,21 +147,22 @@ static int begin(FILE *stream) {
     return which;
 }
 
-static void end(int which, FILE *stream) {
+void output_after(int which, FILE *stream) {
     atomic_store(&seen[which], write_at(stream));
 }
 
 static size_t written_block(size_t result, const void *data, size_t size, int which, FILE *stream) {
     if (which < 0) return result;
     keep(which, data, result * size);
-    end(which, stream);
+    output_after(which, stream);
     return result;
 }
 
 static int written_line(int result, const char *text, const char *newline, int which, FILE *stream) {
     if (which < 0) return result;
-    if (result >= 0) keep_both(which, text, strlen(text), newline, strlen(newline));
-    end(which, stream);
+    struct iovec parts[] = {{(void *)text, strlen(text)}, {(void *)newline, strlen(newline)}};
+    if (result >= 0) keep_parts(which, parts, 2);
+    output_after(which, stream);
     return result;
 }
 
@@ -171,34 +174,47 @@ static int before_character(int byte, FILE *stream) {
 #else
     bool stays = false;
 #endif
-    return stays || write_at(stream) < write_end(stream) ? -1 : begin(stream);
+    return stays || write_at(stream) < write_end(stream) ? -1 : output_before(stream);
 }
 
 static int written_character(int result, int byte, int which, FILE *stream) {
     if (which < 0) return result;
     char character = (char)byte;
     if (result != EOF) keep(which, &character, 1);
-    end(which, stream);
+    output_after(which, stream);
     return result;
 }
 
-// The text is formatted a second time: a stream without a buffer has no trace of it. vsnprintf(3) does no more than the
-// program's own call, and only this call needs it.
+// A stream without a buffer has no trace of a text: it is formatted a second time. vsnprintf(3) does no more than the
+// program's own call, and only this call needs it. Without memory for a long text, its start remains.
+void output_format(struct formatted *made, const char *format, va_list list) {
+    int size = -1;
+    va_list again;
+    va_copy(again, list);
+    *made = (struct formatted){.text = made->room};
+    if (format_text != NULL) size = format_text(made->room, sizeof made->room, format, list);
+    if (size < 0) made->room[0] = '\0';
+    made->size = size < 0 ? 0 : size < SHORT ? (size_t)size : SHORT - 1;
+    long larger = size < SHORT ? 0 : memory_map((size_t)size + 1, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (larger > 0 || larger < -PAGE) {
+        made->text = (char *)larger;
+        made->size = (size_t)size;
+        format_text(made->text, made->size + 1, format, again);
+    }
+    va_end(again);
+}
+
+void output_formatted(struct formatted *made) {
+    if (made->text != made->room) memory_unmap(made->text, made->size + 1);
+}
+
 static int written_format(int which, int result, const char *format, va_list list) {
-    char room[SHORT];
+    struct formatted made;
     int kept = errno;
-    if (which >= 0 && result > 0 && format_text != NULL) {
-        va_list again;
-        va_copy(again, list);
-        int size = format_text(room, sizeof room, format, list);
-        long larger = size < SHORT ? 0 : memory_map((size_t)size + 1, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (size > 0 && size < SHORT) keep(which, room, (size_t)size);
-        if (size >= SHORT && (larger > 0 || larger < -PAGE)) {
-            format_text((char *)larger, (size_t)size + 1, format, again);
-            keep(which, (char *)larger, (size_t)size);
-            memory_unmap((void *)larger, (size_t)size + 1);
-        }
-        va_end(again);
+    if (which >= 0 && result > 0) {
+        output_format(&made, format, list);
+        keep(which, made.text, made.size);
+        output_formatted(&made);
     }
     errno = kept;
     return result;
@@ -206,17 +222,17 @@ static int written_format(int which, int result, const char *format, va_list lis
 
 #define KEPT_BLOCK(name)                                                                                               \
     static size_t kept_##name(const void *data, size_t size, size_t count, FILE *stream) {                             \
-        int which = begin(stream);                                                                                     \
+        int which = output_before(stream);                                                                             \
         return written_block(real.real_##name(data, size, count, stream), data, size, which, stream);                  \
     }
 #define KEPT_TEXT(name)                                                                                                \
     static int kept_##name(const char *text, FILE *stream) {                                                           \
-        int which = begin(stream);                                                                                     \
+        int which = output_before(stream);                                                                             \
         return written_line(real.real_##name(text, stream), text, "", which, stream);                                  \
     }
 #define KEPT_LINE(name)                                                                                                \
     static int kept_##name(const char *text) {                                                                         \
-        int which = begin(stdout);                                                                                     \
+        int which = output_before(stdout);                                                                             \
         return written_line(real.real_##name(text), text, "\n", which, stdout);                                        \
     }
 #define KEPT_CHARACTER(name)                                                                                           \
@@ -231,23 +247,23 @@ static int written_format(int which, int result, const char *format, va_list lis
     }
 #define KEPT_FLUSH(name)                                                                                               \
     static int kept_##name(FILE *stream) {                                                                             \
-        if (stream == NULL) begin(stdout);                                                                             \
-        int which = begin(stream), result = real.real_##name(stream);                                                  \
-        if (which >= 0) end(which, stream);                                                                            \
+        if (stream == NULL) output_before(stdout);                                                                     \
+        int which = output_before(stream), result = real.real_##name(stream);                                          \
+        if (which >= 0) output_after(which, stream);                                                                   \
         return result;                                                                                                 \
     }
 #define KEPT_CLOSE(name)                                                                                               \
     static int kept_##name(FILE *stream) {                                                                             \
-        begin(stream);                                                                                                 \
+        output_before(stream);                                                                                         \
         return real.real_##name(stream);                                                                               \
     }
 #define KEPT_FORMAT(name, stream, parameters, arguments)                                                               \
     static int kept_##name parameters {                                                                                \
         va_list copy;                                                                                                  \
         va_copy(copy, list);                                                                                           \
-        int which = begin(stream), result = real.real_##name arguments;                                                \
+        int which = output_before(stream), result = real.real_##name arguments;                                        \
         written_format(which, result, format, copy);                                                                   \
-        if (which >= 0) end(which, stream);                                                                            \
+        if (which >= 0) output_after(which, stream);                                                                   \
         va_end(copy);                                                                                                  \
         return result;                                                                                                 \
     }
@@ -295,14 +311,14 @@ KEPT_FORMAT_FD(__vdprintf_chk, (int fd, int level, const char *format, va_list l
 
 // The C library asks for room in the buffer: it is full, or flushed at each line.
 static int kept___overflow(FILE *stream, int byte) {
-    int which = begin(stream), result = real.real___overflow(stream, byte);
-    return byte == EOF ? (which >= 0 ? end(which, stream) : (void)0, result)
+    int which = output_before(stream), result = real.real___overflow(stream, byte);
+    return byte == EOF ? (which >= 0 ? output_after(which, stream) : (void)0, result)
                        : written_character(result, byte, which, stream);
 }
 
 // After the last flush of the program: the C library writes the rest of the buffers.
 void output_end(void) {
-    begin(stdout);
+    output_before(stdout);
 }
 
 // The request: bytes that are kept (0: the last ones), device and inode of standard output and of error, and whether
@@ -359,4 +375,5 @@ void output_begin(void) {
     KEEP(__vfprintf_chk)
     KEEP(vdprintf)
     KEEP(__vdprintf_chk)
+    messages_begin();
 }

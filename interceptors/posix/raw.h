@@ -264,7 +264,9 @@ extern struct tables {
 #define first_descriptors (tables.descriptors)
 void *resolve(int api); // resolve.c
 void resolve_begin(void);
-void *real_named(const char *name);          // for names that are not in the table; NULL: not found
+void *real_named(const char *name); // for names that are not in the table; NULL: not found
+bool real_is_of_libc(const char *name);
+void *variable_named(const char *name);      // NULL: not found
 void *kernel_function(const char *name);     // a function of the vdso; NULL: not found
 int libraries_that_define(const char *name); // how many, without the shim
 bool libc_matches(void);                     // whether the program uses the C library for which the shim was built

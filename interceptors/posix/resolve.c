@@ -114,8 +114,9 @@ static uint32_t hash_of(const char *name) {
 static void *defined(const struct library *library, uint32_t index) {
     enum { HIDDEN = 0x8000 }; // an old version, for old programs
     const ElfW(Sym) *symbol = &library->symbols[index];
-    bool function = ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && symbol->st_shndx != SHN_UNDEF;
-    if (!function || (library->versions != NULL && (library->versions[index] & HIDDEN))) return NULL;
+    int type = ELF64_ST_TYPE(symbol->st_info);
+    bool found = (type == STT_FUNC || type == STT_OBJECT) && symbol->st_shndx != SHN_UNDEF;
+    if (!found || (library->versions != NULL && (library->versions[index] & HIDDEN))) return NULL;
     return (void *)(library->base + symbol->st_value);
 }
 
@@ -223,6 +224,22 @@ void resolve_begin(void) {
 void *real_named(const char *name) {
     resolve_begin();
     return find_name(name);
+}
+
+// Whether the C library defines the function that a program calls by this name, and no library before it.
+bool real_is_of_libc(const char *name) {
+    const struct link_map *own = own_map();
+    for (const struct link_map *map = own == NULL ? NULL : own->l_next; map != NULL; map = map->l_next) {
+        struct library library;
+        if (library_read(&library, map) && library_find(&library, name, hash_of(name)) != NULL)
+            return library_find(&library, "__libc_start_main", hash_of("__libc_start_main")) != NULL;
+    }
+    return false;
+}
+
+// The program may have the C library's variable.
+void *variable_named(const char *name) {
+    return find_from(loaded() == NULL ? NULL : loaded()->r_map, name, hash_of(name));
 }
 
 // The vdso comes before the shim in the list of glibc, and last in that of musl.

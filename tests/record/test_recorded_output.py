@@ -65,6 +65,48 @@ def test_each_way_of_the_c_library(project: Project, built: Path) -> None:
     assert (found["stdout"].text.decode(), found["stderr"].text.decode()) == (done.stdout, done.stderr)
 
 
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [
+        ("", 0), ("err", 3), ("errx", 4), ("assert", -signal.SIGABRT), ("assert_perror", -signal.SIGABRT),
+        ("error", 5), ("error_at_line", 6), ("verr", 7), ("verrx", 8),
+    ],
+)  # fmt: skip
+def test_messages_that_the_c_library_writes_itself(project: Project, built: Path, kind: str, code: int) -> None:
+    """Each byte as without provio, and in the record; the same exit code."""
+    program = [built / "messages", kind]
+    bare = subprocess.run(program, cwd=project.path, capture_output=True, check=False)
+    for how in ("off", "all"):
+        done = recording(project, how).provio("run", "--quiet", "--", *program, code=code, encoding=None)
+        assert (done.stdout, done.stderr) == (bare.stdout, bare.stderr)
+    found = recorded(project)
+    assert (found["stdout"].text, found["stderr"].text) == (bare.stdout, bare.stderr)
+
+
+def test_the_message_of_a_program(project: Project) -> None:
+    done = recording(project).provio("run", "--quiet", "--", "ls", "/does-not-exist", code=2)
+    assert done.stderr.startswith("ls: cannot access '/does-not-exist': ")
+    assert recorded(project)["stderr"].text.decode() == done.stderr
+
+
+def test_another_function_of_the_same_name(project: Project) -> None:
+    """A library's own `error` and `warn`, with other parameters: they are called unchanged, and nothing is kept."""
+    (project.path / "own.c").write_text(
+        "#include <stdio.h>\n"
+        'double error(const char *text, double a, long b) { printf("%s %g %ld\\n", text, a, b); return a * 2; }\n'
+        "int warn(int a, int b, int c, int d, int e, int f, int g) { return a + b + c + d + e + f + g; }\n"
+        'void use(void) { printf("%g\\n", error("own", 1.5, 7)); printf("%d\\n", warn(1, 2, 3, 4, 5, 6, 7)); }\n'
+    )
+    (project.path / "main.c").write_text("void use(void);\nint main(void) { use(); return 0; }\n")
+    compiler = os.environ.get("CC", "cc").split()
+    for command in (["-w", "-shared", "-fPIC", "-o", "libown.so", "own.c"], ["-o", "main", "main.c", "./libown.so"]):
+        subprocess.run([*compiler, "-fno-builtin", *command], cwd=project.path, check=True)
+    for how in ("off", "all"):
+        done = recording(project, how).provio("run", "--quiet", "--", "./main")
+        assert (done.stdout, done.stderr) == ("own 1.5 7\n3\n28\n", "")
+    assert recorded(project)["stdout"].text == b"own 1.5 7\n3\n28\n"
+
+
 def on_terminal(project: Project, *command: str | Path) -> tuple[bytes, int]:
     """Run a command on a terminal; return its output and its exit code."""
     pid, terminal = pty.fork()
