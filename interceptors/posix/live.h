@@ -100,17 +100,22 @@ static inline bool block_store(struct block *block) {
     if (complete) __atomic_store_n(block->start, ' ', __ATOMIC_RELEASE);
     return complete;
 }
-// The space after the text, if no signal handler has reserved the bytes behind it. The newline at its end stays there,
-// between comments, until another text is written over it.
+// The space after the text, if no signal handler has reserved the bytes behind it. Its newline becomes a `#` again:
+// texts that are written from their end to their start must not have one inside.
 static inline void block_give_back(const struct block *block) {
     struct chunk *chunk = block->chunk;
     uint32_t start = (uint32_t)(block->start - chunk->start),
              reserved = start + (uint32_t)(block->text.end + 1 - block->start);
     uint32_t needed = start + (((uint32_t)(block->text.at - block->start) + 1 + 15) & ~15u);
     if (needed >= reserved) return;
+    volatile char *end = chunk->start + reserved - 1;
     *(volatile char *)(chunk->start + needed - 1) = '\n';
-    atomic_compare_exchange_strong_explicit(&chunk->used, &reserved, needed, memory_order_relaxed,
-                                            memory_order_relaxed);
+    if (relaxed(chunk->used) != reserved) return;
+    *end = '#';
+    atomic_signal_fence(memory_order_seq_cst);
+    if (!atomic_compare_exchange_strong_explicit(&chunk->used, &reserved, needed, memory_order_relaxed,
+                                                 memory_order_relaxed))
+        *end = '\n'; // a signal handler was faster
 }
 static inline void block_commit(struct block *block) {
     if (block_store(block)) {
