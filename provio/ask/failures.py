@@ -26,6 +26,8 @@ FOUND_NOTHING = frozenset({"grep", "egrep", "fgrep", "rg", "diff", "cmp", "test"
 SIGPIPE, SIGTERM = "13", "15"
 NOT_SEEN = "its end was not seen"
 
+KINDS = "VALUES ?kind {{ {} }}".format(" ".join(f'"{kind}"' for kind in sorted(SEALED | POOLED)))
+
 
 class Failures:
     """The runs of a store, and the failures among them."""
@@ -60,11 +62,16 @@ class Failures:
     @cached_property
     def done(self) -> set[str]:
         """The tasks of frameworks that ended well in processes that failed later: their files are complete."""
-        kinds = " ".join(f'"{kind}"' for kind in sorted(SEALED | POOLED))
-        query = f"?t provio:partOf ?p ; provio:kind ?kind ; provio:status 'ok' VALUES ?kind {{ {kinds} }}"
+        query = f"?t provio:partOf ?p ; provio:kind ?kind ; provio:status 'ok' {KINDS}"
         processes = [one for one in self.ends if one.endswith("/")]
         found = (self.reader.table(f"SELECT ?t {{ {values} {query} }}") for values in run_uses.values("p", processes))
         return {task for rows in found for (task,) in rows}
+
+    @cached_property
+    def raised(self) -> set[str]:
+        """The tasks of frameworks that ended with an exception: their files may be incomplete."""
+        query = f"SELECT ?t {{ {KINDS} ?t provio:kind ?kind ; provio:status 'error' }}"
+        return {task for (task,) in self.reader.table(query)}
 
     def of(self, run: str, process: str, maker: str) -> str:
         """Return the failure of the process that made a file by the activity `maker`, or of its run, as text; empty if
@@ -76,7 +83,10 @@ class Failures:
 
     def end(self, run: str, process: str, maker: str) -> str:
         """Return how the process that made a file, or its run, failed: `exit 3`; empty if neither did."""
-        if run in self.failed or process not in self.ends or maker.partition("phase/")[0] in self.done:
+        task = maker.partition("phase/")[0]
+        if run not in self.failed and task in self.raised:
+            return "an exception in its task"
+        if run in self.failed or process not in self.ends or task in self.done:
             return self.failed.get(run, "")
         end = self.ends[process]
         return end if is_failure(end, self._program(process)) else ""
@@ -135,7 +145,7 @@ def failed_programs(reader: Reader, processes: Mapping[str, str]) -> dict[str, s
 
 
 def mark(reader: Reader, nodes: Iterable[Node], edges: Iterable[Edge]) -> None:
-    """Add to the files among the nodes of a lineage how the process that made them, or its run, failed (`failed`)."""
+    """Add to the files among the nodes of a lineage how the process, task or run that made them failed (`failed`)."""
     by_iri = {node["iri"]: node for node in nodes}
     made = [
         (by_iri[edge["subject"]], by_iri[edge["object"]])
@@ -143,7 +153,8 @@ def mark(reader: Reader, nodes: Iterable[Node], edges: Iterable[Edge]) -> None:
         if edge["predicate"] == GENERATED and edge["subject"] in by_iri and edge["object"] in by_iri
     ]
     makers = {maker[name] for _, maker in made for name in ("process", "run") if name in maker}
-    if not any(_failed(reader, values) for values in run_uses.values("p", makers)):
+    raised = any(maker.get("status") == "error" for _, maker in made)
+    if not raised and not any(_failed(reader, values) for values in run_uses.values("p", makers)):
         return
     failures = Failures(reader)
     for node, maker in made:

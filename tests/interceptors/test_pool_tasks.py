@@ -396,3 +396,28 @@ def test_odd_names_and_arguments(project: Project) -> None:
     )
     rows = project.answer("query", "tasks", "-p", "run=last", "--as", "csv").splitlines()
     assert [line.split(",")[2] for line in rows if line.startswith(odd)] == ["read", "wrote"]
+
+
+def test_a_file_of_a_call_that_raised_is_failed(project: Project) -> None:
+    """Also if the program handles the exception, and its run succeeds."""
+    program = """
+from concurrent.futures import ProcessPoolExecutor
+
+def write(number):
+    with open(f"part{number}", "w") as file:
+        file.write("x")
+    if number == 1:
+        raise ValueError(number)
+
+if __name__ == "__main__":
+    with ProcessPoolExecutor(2) as pool:
+        for one in [pool.submit(write, number) for number in range(2)]:
+            one.exception()
+"""
+    (project.path / "main.py").write_text(program)
+    project.watch(sys.executable, "main.py")
+    rows = json.loads(project.provio("status", "--as", "json", code=1).stdout)["files"]
+    states = {Path(row["path"]).name: row["state"] for row in rows}
+    assert (states["part0"], states["part1"]) == ("current", "failed")
+    assert "an exception in its task" in project.answer("why", "part1")
+    assert "! " in project.answer("lineage", "part1") and "! " not in project.answer("lineage", "part0")
