@@ -277,9 +277,9 @@ class Store:
         one = things.named(reader, os.fspath(run))
         columns = ("what", "value", "number")
         if one.run:
-            return Rows(columns, run_summary.facts(reader, one.run))
+            return Rows(columns, run_summary.facts(reader, one.run, self._home))
         if one.file is None:
-            return Rows(columns, tasks.facts(reader, one.task))
+            return Rows(columns, tasks.facts(reader, one.task, self._home))
         if is_member(one.file.iri):
             return Rows(columns, things.facts(reader, one.file))
         from provio.ask.why import why

@@ -16,6 +16,7 @@ from provio.ask import key_prefix, notes, processes, run_uses, runs
 from provio.ask.document import command_line, first_line
 from provio.ask.nodes import configuration_summary, configuration_title
 from provio.ask.suggestions import STATED
+from provio.base.errors import NothingKnown
 from provio.base.text import (
     cut_end,
     cut_list,
@@ -32,6 +33,7 @@ from provio.base.text import (
 from provio.base.vocab import RUN_BASE
 from provio.lineage.identity import POOLED, SEALED
 from provio.settings import home as homes
+from provio.settings.home import Home
 from provio.store import Reader
 from provio.trace import output, read, run_source
 
@@ -68,12 +70,13 @@ TITLES = {  # of the column's width
 }  # fmt: skip
 
 
-def facts(reader: Reader, run: str) -> list[tuple[str, str, int | None]]:
+def facts(reader: Reader, run: str, home: Home | None = None) -> list[tuple[str, str, int | None]]:
     """Return the facts of a run by the columns of the table `show`.
 
     These are its own properties, the gaps that its traces state, the number of gaps that a merge concluded, each
     program that failed (`exit 3: COMMAND`) and each process, with their pids, the declarations of programs, and each
-    file that it wrote or read with the number of bytes; system files are omitted.
+    file that it wrote or read with the number of bytes; system files are omitted. `home` has the files of the run;
+    without it, that of the working folder.
     """
     iri = RUN_BASE + run
     stated: dict[str, str] = {}
@@ -110,7 +113,7 @@ def facts(reader: Reader, run: str) -> list[tuple[str, str, int | None]]:
     rows += [("ranks", text, None) for text in _ranks(reader, iri)]
     rows += [("task", text, None) for text in _tasks(reader, iri)]
     rows += [(column, text, None) for column, text in declaration_rows(reader, iri)]
-    rows += _output(run)
+    rows += _output(run, home)
     moved = _files(reader, iri)
     rows += [("wrote", path, count) for path, count in moved["Write"]]
     return rows + [("read", path, count) for path, count in moved["Read"]]
@@ -121,10 +124,13 @@ def _user(reader: Reader, iri: str) -> str | None:
     return next((name for (name,) in reader.table(query)), None)
 
 
-def _output(run: str) -> list[tuple[str, str, int | None]]:
+def _output(run: str, home: Home | None) -> list[tuple[str, str, int | None]]:
     """Return the lines of the recorded standard output and error of a run, each with the number of all bytes."""
-    folder = homes.find().runs / run
     found: list[tuple[str, str, int | None]] = []
+    try:
+        folder = (home or homes.find()).runs / run
+    except NothingKnown:  # a server has the graph, but no files of the run
+        return found
     for one in output.of_run(folder, read.read_head(folder)) if run_source.exists(folder) else ():
         lines = one.text[-output.LAST :].decode("utf-8", "backslashreplace").splitlines()
         found += [(one.stream, line, one.size) for line in lines]

@@ -19,6 +19,7 @@ from provio.base.turtle import literal, segment
 from provio.base.vocab import RUN_BASE
 from provio.interceptors.python.events import GATHERED, digest
 from provio.settings import home as homes
+from provio.settings.home import Home
 from provio.store import Reader
 from provio.trace.clusters import Clusters
 from provio.trace.events import (
@@ -52,10 +53,9 @@ CALLS = """SELECT ?did ?path ?api ?count ?size ?first ?last {{ ?part provio:part
 class _History:
     """The events of one key in the files of its run."""
 
-    def __init__(self, reader: Reader, task: str, key: str) -> None:
+    def __init__(self, reader: Reader, task: str, key: str, home: Home) -> None:
         self.reader, self.task, self.key = reader, task, key
         self.run = task.removeprefix(RUN_BASE).partition("/")[0]
-        home = homes.find()
         self.workers = of_run(home, self.run, whole=False)
         self.cluster = self.workers.cluster(task, "dask")
         self.attempts = self.tasks([key]).get(key, [])
@@ -103,9 +103,9 @@ class _History:
                     yield file, event
 
 
-def facts(reader: Reader, task: str, key: str) -> list[Row]:
+def facts(reader: Reader, task: str, key: str, home: Home | None = None) -> list[Row]:
     """Return the history of a Task of Dask by its key, as rows of the table `show`."""
-    one = _History(reader, task, key)
+    one = _History(reader, task, key, home or homes.find())
     found: list[Row] = [("prefix", key_prefix.prefix(key), None)]
     for part in (_graph, _conditions, _relatives, _attempts, _states, _results, _ending, _calls):
         found += part(one)

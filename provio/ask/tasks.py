@@ -8,6 +8,7 @@ from provio.base.text import cut_end, cut_path, duration, moment, printable
 from provio.base.turtle import literal
 from provio.base.vocab import RUN_BASE
 from provio.lineage.identity import SEALED
+from provio.settings.home import Home
 from provio.store import Reader
 
 FACTS = """SELECT ?label ?name ?kind ?status ?start ?end ?source ?program { <%s> a provio:Task ; provio:name ?name .
@@ -53,7 +54,7 @@ def starting(reader: Reader, text: str) -> list[str]:
     return named(reader, names[0]) if names else []
 
 
-def facts(reader: Reader, task: str) -> list[tuple[str, str, int | None]]:
+def facts(reader: Reader, task: str, home: Home | None = None) -> list[tuple[str, str, int | None]]:
     """Return the facts of a Task by the columns of the table `show`: its name, program, times, declarations, and the
     files that it wrote and read, with the number of bytes."""
     row = next(iter(reader.rows(FACTS % ((task,) * 8))))
@@ -76,7 +77,7 @@ def facts(reader: Reader, task: str) -> list[tuple[str, str, int | None]]:
     if followed:
         from provio.ask import task_provenance
 
-        found += task_provenance.facts(reader, task, row["name"])
+        found += task_provenance.facts(reader, task, row["name"], home)
     return found
 
 

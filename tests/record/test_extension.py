@@ -318,7 +318,7 @@ def test_functions_of_libraries_can_be_pickled(project: Project, notebook: Noteb
         UNLOAD, show,
     )  # fmt: skip
     assert shown.count("new: set()") == 2, shown
-    assert "Imported before this cell: joblib, numpy, sklearn." in " ".join(shown.split()), shown
+    assert "Imported before this cell: joblib, multiprocessing, numpy, sklearn." in " ".join(shown.split()), shown
     assert "<built-in function open> (file, mode='r'" in shown
     assert maker(project, "in") == "[4]"
 
