@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from provio.ask.document import Messages, Node, arguments
 from provio.ask.started_as import name
-from provio.graph.summed_calls import messages_of
+from provio.graph.lines import messages_of
 from provio.lineage.identity import SEALED
 from provio.store import Reader
 

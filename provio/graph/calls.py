@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from provio.base import turtle
-from provio.graph.lines import Graph, path_if_known
-from provio.graph.summed_calls import SIDES, Sum, SummedCalls, counters, is_of_kernel, messages_of
+from provio.graph.lines import Graph, messages_of, path_if_known
+from provio.graph.summed_calls import SIDES, Sum, SummedCalls, counters, is_of_kernel
 from provio.lineage.identity import Identity
 from provio.lineage.model import MESSAGES, Conclusions, Phase, Version
 from provio.settings.record_classes import left_out

@@ -97,6 +97,11 @@ class RunGraph(Graph):
 BUNDLE = "/bundle"  # ending of the name of a run's graph
 
 
+def messages_of(run: str) -> str:
+    """Return the IRI of the Channel of all messages between the processes of a framework, from that of their run."""
+    return f"{run}/messages"
+
+
 def bundle_iri(run_iri: str) -> str:
     """Return the IRI of a run's graph: a prov:Bundle is an entity, so it differs from the IRI of the run, an
     activity."""

@@ -17,11 +17,6 @@ OF_KERNEL = (b"/proc/", b"/sys/")
 SIDES = (("Read", "read"), ("Write", "write"))
 
 
-def messages_of(run: str) -> str:
-    """Return the IRI of the Channel of all messages of a run."""
-    return f"{run}/messages"
-
-
 def is_of_kernel(opening: Opening, version: Version | None) -> bool:
     """Return whether an opening only read a file of the kernel, of which nothing but its reads is stated."""
     if version is None or not version.noise or not (opening.path or b"").startswith(OF_KERNEL):
