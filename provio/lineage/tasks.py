@@ -296,14 +296,16 @@ def _submit(first: Phase, conclusions: Conclusions) -> None:
 def join(conclusions: Conclusions) -> None:
     """Tie the first phase of each Task to the phase in which it started, and the phase in which it ended to its last
     phase."""
+    for strand in conclusions.strands.values():  # before any tie names it
+        phases = conclusions.phases[strand.process.iri]
+        if is_alone(strand, phases):
+            phases[0].iri = strand.process.iri
     for strand in conclusions.strands.values():
         phases = conclusions.phases[strand.process.iri]
         for earlier, later in pairwise(phases):
             later.carried_from = earlier.iri
         if strand.sealed:
             _submit(phases[0], conclusions)
-            if is_alone(strand, phases):
-                phases[0].iri = strand.process.iri
             continue
         phases[0].carried_from = conclusions.phase_at(strand.started_in, strand.submitted).iri
         conclusions.forks[strand.process.iri] = strand.started_in, strand.submitted
