@@ -132,3 +132,8 @@ void provio_deleted(provio_object *file, int function, const char *path, const c
     TEXT_OPTIONAL(&block.text, name, name);
     event_end(&block);
 }
+
+void provio_messages(void) {
+    struct thread *thread = recording_thread();
+    if (thread != NULL) thread->messages = true;
+}

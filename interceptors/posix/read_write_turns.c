@@ -35,7 +35,9 @@ void turn_follow(struct counters *counters) {
 }
 
 static void turn_write(struct thread *thread, struct counters *counters, uint64_t first) {
+    const struct access *access = (const struct access *)(counters - counters->side);
     struct block block;
+    if (thread->messages && access->scope == 0 && is_of_channel(counters)) return;
     if (counters->turns == MOST_TURNS || !block_begin(thread, &block, 160)) return;
     counters->turns++;
     text_access(&block.text, counters);

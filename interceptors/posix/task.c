@@ -55,6 +55,7 @@ static uint32_t number_next(void) {
 void scopes_begin(struct thread *thread, bool made) {
     thread->scope = 0;
     thread->inherited = ENTERED;
+    thread->messages = false;
     memset(thread->scopes, 0, sizeof thread->scopes);
     atomic_store_explicit(&thread->number, number_next(), memory_order_relaxed);
     if (!made) return;

@@ -10,7 +10,7 @@ import sys
 from _thread import _local
 
 from . import recorder, tasks
-from .arguments import describe, function_name
+from .arguments import NOTHING, describe, function_name
 from .encoding import encode
 from .events import key_text
 from .guard import reraise_from_program
@@ -49,17 +49,14 @@ class Running:
         if self.number:
             self.scope = tasks.SCOPE.set(self.number)
 
-    def arguments(self, function: Any, arguments: Any, keywords: Mapping[str, Any]) -> None:
-        """Record the arguments of the call."""
+    def arguments(self, call: Call, replaced: bool) -> None:
+        """Record the arguments of the call; `replaced`: results of other tasks are there instead of references."""
         file = file_of(self.worker)
         if self.number and file is not None:
-            file.arguments(self.number, describe(function, arguments, keywords, self._results()))
+            file.arguments(self.number, describe(*call, self._results() if replaced else NOTHING))
 
     def _results(self) -> dict[int, Any]:
-        """Return the keys of the task's dependencies by the identity of their results, which a worker before 2024.12
-        has put in the place of references."""
-        if not hasattr(sys.modules["distributed.worker"], OLD):
-            return {}
+        """Return the keys of the task's dependencies by the identity of their results."""
         task, data = self.worker.state.tasks.get(self.key), self.worker.data
         data = getattr(data, "fast", data)
         keys = [one.key for one in task.dependencies] if task is not None else ()
@@ -84,12 +81,13 @@ class Running:
         file.object("error", task=self.number, attempt=attempt, **texts)
 
 
-def begun(key: Any, worker: Any, call: Call | None) -> Running | None:
-    """Begin the Task of a call; its function and arguments may be unknown."""
+def begun(key: Any, worker: Any, call: Call | None, old: bool = False) -> Running | None:
+    """Begin the Task of a call; its function and arguments may be unknown. A worker before 2024.12 (`old`) has put
+    results in the place of references."""
     try:
         running = Running(key, worker)
         if call is not None:
-            running.arguments(*call)
+            running.arguments(call, old)
         return running
     except Exception as error:
         reraise_from_program(error)
@@ -120,7 +118,7 @@ def threaded(_: Any, original: Callable[..., Any]) -> Callable[..., Any]:
     def run(*arguments: Any) -> Any:
         state, key = arguments[3:5] if old else arguments[2:4]
         call = arguments[:3] if old else call_of(arguments[0])
-        running, message = begun(key, state.get("worker"), call), None
+        running, message = begun(key, state.get("worker"), call, old), None
         _inside.call = True
         try:
             message = original(*arguments)
@@ -157,7 +155,7 @@ def coroutine(_: Any, original: Callable[..., Any]) -> Callable[..., Any]:
     async def run(*arguments: Any) -> Any:
         worker = sys.modules["distributed.worker"].get_worker()
         key = _key_of_coroutine(arguments[0]) if old else arguments[0].key
-        running, message = begun(key, worker, arguments[:3] if old else call_of(arguments[0])), None
+        running, message = begun(key, worker, arguments[:3] if old else call_of(arguments[0]), old), None
         try:
             message = await original(*arguments)
             return message

@@ -27,12 +27,16 @@ FIRST_CHUNK, LARGEST_CHUNK = 4096, 64 * 1024  # bytes; each chunk is twice as la
 LONGEST_TEXT = 4096  # bytes
 LONGEST_CLOCK = 1 << 32  # microseconds
 LONGEST_WAIT = 1.0  # s
+LEAST_START = 8  # bytes that texts have in common
 MOST_LISTED = 200  # keys in one row
 RING = 1 << 16  # numbers of stimuli
 TEXT, STIMULUS, STATES, TRANSITION, DEPENDENCIES, RESULT, ARGUMENTS, TRANSFER, KEYS, OBJECT, CLOCK = b"NSPTDEAXGJC"
-LEVEL, ORDERED, RESTRICTIONS, SUBMITTED = b"LORU"
+LEVEL, ORDERED, RESTRICTIONS, SUBMITTED, SIMILAR = b"LORUF"
 # The formats of the rows; each starts with its letter. Times are seconds since 1970.
 TEXT_ROW = Struct("<BH")  # bytes of the text that follows; texts are numbered from 0
+SIMILAR_ROW = Struct(
+    "<BHH"
+)  # number of bytes at the start of the last text that start this one, too; of those that follow
 STIMULUS_ROW = Struct("<BId")  # text before its time (2**32 - 1: the last text is the whole stimulus), time
 STATES_ROW = Struct("<BIII")  # texts: state before, state that was recommended, state after
 CLOCK_ROW = Struct("<Bd")  # the time that the times of the following transitions count from
@@ -87,6 +91,7 @@ class EventFile:
         self.states: dict[tuple[str, str, str], int] = {}
         self.stimuli: dict[str, int] = {}
         self.text_count = self.stimulus_count = 0
+        self.start = b""  # of the last text: all but its last part, such as a task's number
         self.clock = 0.0
         self.level = (NAN, NAN)
         self.shared: dict[str, int] = {}  # texts of restrictions, and of places in the program
@@ -98,7 +103,10 @@ class EventFile:
         """Add the change of a task's state; `at` is the time of the framework's own log."""
         if self.waiting:
             self._add_waiting()
-        with self.lock:
+        lock = self.lock.lock  # as `with self.lock`, without its two calls: this is done several times for each task
+        if not lock.acquire(True, LONGEST_WAIT):
+            raise TimeoutError
+        try:
             number = self.texts.get(key)
             if number is None:
                 number = self._text(key)
@@ -112,11 +120,15 @@ class EventFile:
             if not 0 <= since < LONGEST_CLOCK:
                 self._add(CLOCK_ROW.pack(CLOCK, at))
                 self.clock, since = at, 0
-            place = self._place(12)
+            place = self.at
+            if place + 12 > self.end:
+                place = self._place(12)
             if place >= 0:
                 TRANSITION_ROW.pack_into(self.memory, place, 0, states, cause % RING, number, since)
                 self.memory[place] = TRANSITION
                 self.at = place + 12
+        finally:
+            lock.release()
 
     def dependencies(self, key: Any, stimulus: str, keys: Sequence[Any], priority: Any = None) -> None:
         """Add a task of a graph, the tasks whose results it needs, and its priority (three numbers) if it is known;
@@ -231,7 +243,13 @@ class EventFile:
 
     def _unnamed(self, text: str) -> int:
         data = text.encode("utf-8", "backslashreplace")[:LONGEST_TEXT]
-        self._add(TEXT_ROW.pack(TEXT, len(data)) + data)
+        start = self.start
+        if len(start) >= LEAST_START and data.startswith(start):
+            rest = data[len(start) :]
+            self._add(SIMILAR_ROW.pack(SIMILAR, len(start), len(rest)) + rest)
+        else:
+            self._add(TEXT_ROW.pack(TEXT, len(data)) + data)
+            self.start = data[: max(data.rfind(b"-"), data.rfind(b",")) + 1]
         self.text_count += 1
         return self.text_count - 1
 

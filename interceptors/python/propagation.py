@@ -71,7 +71,10 @@ def _asyncio(events: Any) -> None:
     def run_within(self: Any) -> Any:
         context = self._context
         if tasks.SCOPE not in context and not _late_loop:  # of no Task: of a loop's callbacks, these are very many
-            base = _base_of_thread()
+            try:
+                base = _bases.task
+            except AttributeError:
+                base = _bases.task = tasks.now()
             try:
                 return run(self)
             finally:
@@ -85,15 +88,6 @@ def _asyncio(events: Any) -> None:
 
     run_within.provio = True  # type: ignore[attr-defined]
     handle._run = run_within
-
-
-def _base_of_thread() -> int:
-    """Return the Task that a thread's loop was started in."""
-    try:
-        return int(_bases.task)
-    except AttributeError:
-        _bases.task = tasks.now()
-        return int(_bases.task)
 
 
 def _enter_scope(handle: Any) -> int:

@@ -67,6 +67,7 @@ FUNCTIONS: dict[str, Any] = {
     "entity": (_handle, _text, _text, _text),
     "used": (None, _handle, _text),
     "generated": (None, _handle, _text),
+    "messages": (None,),
     "recording": (_int,),
     "now": (_time,),
     "function": (_int, _text, _text),

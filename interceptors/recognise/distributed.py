@@ -74,6 +74,16 @@ def _file_of(log):
     return getattr(log, "file", None)
 
 
+def _on_loop(known):
+    """Record, once, that this thread sends and receives the messages of Dask."""
+    from _provio.python import recorder
+
+    known.append(True)
+    messages = getattr(recorder.recorder(), "messages", None)
+    if messages is not None:
+        messages()
+
+
 def _after(then):
     """Return the `around` of an initialisation after which `then` is called with the object."""
 
@@ -96,9 +106,11 @@ def _scheduler_state(state):
     file = _events().begin()
     if file is None:
         return
-    known, tasks = file.texts, state.tasks
+    known, tasks, loop = file.texts, state.tasks, []
 
     def note(entry):
+        if not loop:
+            _on_loop(loop)
         key, start, finish, _, stimulus, at = entry
         if key not in known or start == "released":
             task = tasks.get(key)
@@ -239,7 +251,7 @@ def _worker_state(state):
     def note(entry):
         if len(entry) == 7:
             if not started:
-                started.append(True)
+                _on_loop(started)
                 file.object("worker", address=str(state.address), threads=state.nthreads)
             key, start, recommended, finish, _, stimulus, at = entry
             file.transition(key, start, recommended, finish, stimulus, at)

@@ -216,6 +216,7 @@ class _Tables:
     def __init__(self, wanted: Container[type]) -> None:
         self.wanted, self.transitions = wanted, Transition in wanted
         self.texts: list[str] = []
+        self.last = b""  # text
         self.states: list[tuple[str, str, str]] = []
         self.stimuli: list[str] = []
         self.clock = 0.0
@@ -231,11 +232,8 @@ class _Tables:
 
     def row(self, row: int, data: bytes, at: int) -> tuple[int, Event | None]:
         """Return the length of another row, and its event; None if it only adds to a table, or is not wanted."""
-        if row == rows.TEXT:
-            _, size = rows.TEXT_ROW.unpack_from(data, at)
-            place = at + rows.TEXT_ROW.size
-            self.texts.append(data[place : place + size].decode("utf-8", "replace"))
-            return rows.TEXT_ROW.size + size, None
+        if row in (rows.TEXT, rows.SIMILAR):
+            return self._text(row, data, at), None
         if row == rows.STIMULUS:
             _, text, moment = rows.STIMULUS_ROW.unpack_from(data, at)
             self.stimuli.append(self.texts[-1] if text == rows.NO_TEXT else f"{self.texts[text]}-{moment!r}")
@@ -312,6 +310,15 @@ class _Tables:
         facts = json.loads(data[place : place + size])
         what, moment = str(facts.pop("what")), _moment(float(facts.pop("at")))
         return rows.OBJECT_ROW.size + size, Fact(what, moment, facts)
+
+    def _text(self, row: int, data: bytes, at: int) -> int:
+        """Add a text; return the length of its row."""
+        form = rows.TEXT_ROW if row == rows.TEXT else rows.SIMILAR_ROW
+        *shared, size = form.unpack_from(data, at)[1:]
+        start = self.last[: shared[0]] if shared else b""
+        self.last = start + data[at + form.size : at + form.size + size]
+        self.texts.append(self.last.decode("utf-8", "replace"))
+        return form.size + int(size)
 
     def _names(self, numbers: tuple[int, ...]) -> tuple[str, ...]:
         return tuple(self.texts[number] for number in numbers)

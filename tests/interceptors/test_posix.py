@@ -429,6 +429,34 @@ for part in (b"1", b"22", b"333"):
     assert found == {"Pipe write": [2, 6], "Pipe read": [2, 6], "FileVersion read": [1, 3, 3, 6]}
 
 
+def test_a_framework_s_messages_have_no_turns(trace: Trace, work: Path) -> None:
+    """Outside of Tasks, on the pipes of the thread that carries them; its Tasks and the other threads have turns."""
+    code = """
+import ctypes, os, threading
+recorder = ctypes.PyDLL(None)
+recorder.provio_task_in.restype = ctypes.c_uint64
+recorder.provio_task_out.argtypes = ctypes.c_uint64, ctypes.c_uint64, ctypes.c_char_p
+def talk():
+    down, up = os.pipe()
+    for _ in range(5):
+        os.write(up, b"x"); os.read(down, 1)
+def carry():
+    recorder.provio_messages()
+    talk()
+    task = recorder.provio_task_in(b"inside", b"dask")
+    talk()
+    recorder.provio_task_out(task, 0, b"ok")
+thread = threading.Thread(target=carry)
+thread.start(); thread.join()
+talk()
+"""
+    trace.run("python3", "-c", code, cwd=work, check=True)
+    facts = trace.facts()
+    with_turns = {facts[iri.rsplit("/", 2)[0]].get("task") for iri in of_class(facts, "Turn")}
+    assert {bool(task) for task in with_turns} == {True, False}
+    assert len(of_class(facts, "Turn")) == 2 * 2 * 4  # two pipes with two sides
+
+
 def test_fork_while_others_write(built: Path, trace: Trace, work: Path) -> None:
     """A fork in one thread while others do I/O does not hang, and no child writes into its parent's file."""
     printed = trace.run(built / "fork_storm", work, "100", check=True).stdout.split()

@@ -27,6 +27,8 @@ def content(tmp_path: Path) -> bytes:
     file.dependencies("c", "update-graph-1.5", ["a"], (0, 1, 2))
     file.restrictions("c", {"retries": 2})
     file.submitted("/main.py:1 main")
+    file.submitted("/main.py:1 main-0")
+    file.submitted("/main.py:1 main-1")
     file.transition("b", "released", "waiting", "waiting", "update-graph-1.5", 2.5)
     file.arguments(1, '["f"]')
     file.result(1, 1, 28, int)
@@ -97,6 +99,26 @@ def test_several_chunks(tmp_path: Path) -> None:
         found, damages = read(Path(file.path.decode()).read_bytes())
         assert len(found) == rounds
         assert damages == []
+
+
+def test_similar_texts(tmp_path: Path) -> None:
+    """Texts that start alike have their start once; each is read as it was written, also where a character is cut."""
+    starts = ["load-0123456789abcdef", "('é-0123456789abcdef', 0", "x", "", "-" * 20, "é" * 3000 + "-" + "ü" * 3000]
+    keys = [f"{start}{end}" for start in starts for end in ("", "-0", "-1", ", 1)", "-é", "-2", "\n")]
+    file = rows.EventFile(bytes(tmp_path))
+    for key in keys * 2:  # the second time, in other texts
+        file.result(1, 1, 28, int)
+        file.submitted(key)
+        file.dependencies(key, "update-graph-1.5", [key + "-9"])
+    content = Path(file.path.decode()).read_bytes()
+    found, damages = read(content)
+    assert damages == []
+    wanted = [key.encode()[: rows.LONGEST_TEXT].decode("utf-8", "replace") for key in keys * 2]
+    assert [one.place for one in found if isinstance(one, events.Submitted)] == wanted
+    assert [one.key for one in found if isinstance(one, events.Dependencies)] == wanted
+    needed = [(key + "-9").encode()[: rows.LONGEST_TEXT].decode("utf-8", "replace") for key in keys * 2]
+    assert [one.keys for one in found if isinstance(one, events.Dependencies)] == [(one,) for one in needed]
+    assert content.count(b"load-0123456789abcdef") < 10
 
 
 def test_random_bytes(content: bytes) -> None:
