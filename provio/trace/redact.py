@@ -153,9 +153,16 @@ def in_script(text: str) -> str:
 
 def named(text: str) -> bool:
     """Return whether a text names a known program."""
-    if not any(name in text for name in PROGRAMS):
+    if not _has_any(PROGRAMS, text):
         return False
     return any(found[0] in PROGRAMS for found in re.finditer(r"(?<![\w.-])[\w-]+", text))
+
+
+def _has_any(parts: Iterable[str], text: str) -> bool:
+    for part in parts:  # noqa: SIM110  # twice as fast as `any`, and done for each text of a run
+        if part in text:
+            return True
+    return False
 
 
 def _hidden(value: str, shape: Shape) -> str:
@@ -227,8 +234,7 @@ class Redaction:
 
     def _may_hold(self, text: str) -> bool:
         """Return whether a text needs a full check."""
-        folded = text.casefold()
-        return bool(self.add) or "@" in text or any(mark in folded for mark in MARKS) or named(text)
+        return bool(self.add) or "@" in text or _has_any(MARKS, text.casefold()) or named(text)
 
     def _argued(self, arguments: Iterator[str]) -> Iterator[str]:
         follows = ""
