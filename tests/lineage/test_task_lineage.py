@@ -9,6 +9,11 @@ from urllib.parse import unquote_to_bytes
 import pytest
 from conftest import Project
 
+from provio.lineage.model import Conclusions, Phase, Strand
+from provio.lineage.task_results import Submission
+from provio.lineage.tasks import join
+from provio.trace.facts import Process
+
 BEGIN = """
 import threading
 from provio.interceptors.python.tasks import task
@@ -405,3 +410,19 @@ with task("copies"):
     (maker,) = [n for n in project.lineage("copy")["nodes"] if n["type"] == "Copy"]
     assert maker["label"] == "copies"
     project.provio("validate")
+
+
+@pytest.mark.parametrize("order", [("outer", "inner"), ("inner", "outer")])
+def test_a_task_is_tied_to_its_submitter_by_its_final_name(order: tuple[str, str]) -> None:
+    """A task that touched no file is one node, in whichever order the processes of the run are."""
+    worker = Process("w/", "host", 1, 1, "0")
+    conclusions = Conclusions({})
+    for number, name in enumerate(order):
+        process = Process(f"{name}/", "host", 1, 1, f"0.{number}", {"image": "task"})
+        conclusions.strands[name] = Strand(process, worker, number, number + 1, worker, number, sealed=True)
+        conclusions.phases[process.iri] = [Phase(f"{name}/phase/0", process, number, number + 1)]
+    outer, inner = (conclusions.strands[name].process for name in ("outer", "inner"))
+    conclusions.submissions[inner.iri] = Submission(outer, 0, by_value=False)
+    join(conclusions)
+    (first,) = conclusions.phases[inner.iri]
+    assert (first.iri, first.launched_by) == (inner.iri, outer.iri)

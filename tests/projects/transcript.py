@@ -50,10 +50,10 @@ _VARYING = [
     (r"^(record .* runs?, )[^,]+,", r"\1SIZE,"),
     (r"^(record .*, )\d+ pending", r"\g<1>0 pending"),  # hashes are merged after the answer, or before it
     (r"^(current +)\d+ files?", r"\1N files"),
-    # Of a pool: which worker ran a call after which others is chance.
-    (r"^(may have used data that |! \d+ later tasks? |memory +(perhaps |\d+ files? )).*\n?", ""),
     (r" +$", ""),
 ]
+# Of pages with the line `Kept data differs.`: which worker ran a call after which others is chance.
+_KEPT = r"^(may have used data that |! \d+ later tasks? |memory +(perhaps |\d+ files? )).*\n?"
 _SIZE = r"\d[\d.,]* (B|kB|MB)"
 PATIENCE = 300  # seconds
 _QUESTION = re.compile(r"provio (?!run |kernel )")
@@ -77,6 +77,8 @@ def needed(page: str) -> list[str]:
 
 def normal(answer: str, page: str) -> str:
     """Return an answer with words for the facts that differ each time; `page` names the files of varying sizes."""
+    if "\nKept data differs.\n" in page:
+        answer = re.sub(_KEPT, "", answer, flags=re.MULTILINE)
     for pattern, word in _VARYING:
         answer = re.sub(pattern, word, answer, flags=re.MULTILINE)
     for name in set(re.findall(r"(\S+?),? +SIZE", page)):
