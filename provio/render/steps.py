@@ -79,9 +79,9 @@ class Steps:
         return self._made[file]
 
     def _by_name(self, activities: list[str]) -> list[list[str]]:
-        """Return the makers of a folder, those of one name together."""
+        """Return the makers of a folder in the order of their starts, those of one name together."""
         found: dict[str, list[str]] = {}
-        for activity in activities:
+        for activity in sorted(activities, key=lambda one: self.lineage.node[one].get("start", "")):
             found.setdefault(self.lineage.node[activity]["label"], []).append(activity)
         return list(found.values())
 
