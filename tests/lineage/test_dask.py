@@ -97,6 +97,15 @@ def test_a_task_takes_at_most_three_lines(recorded: Project) -> None:
         assert not any("socket" in line for line in lines)
 
 
+def test_a_path_names_each_task_once(recorded: Project) -> None:
+    """Its result has no name of its own."""
+    for line in recorded.answer("lineage", "delayed.out", "--paths").splitlines():
+        if " ← " in line:
+            words = line.split(" ← ")
+            assert (words[0], words[-1]) == ("delayed.out", "in-delayed.txt")
+            assert len(words) == len(set(words)) > 4, line
+
+
 def test_the_forward_lineage_leads_to_the_products(recorded: Project) -> None:
     assert "futures.out" in recorded.descendants("in-futures.txt")["data"]
 
