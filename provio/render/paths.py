@@ -79,7 +79,7 @@ def _words(lineage: Lineage, way: list[str], folder: str | None) -> Iterator[str
             continue
         yield from _programs(lineage, run)
         run = []
-        if node and node["type"] != RESULT:  # that of the task beside it, which is named
+        if node and node["type"] != RESULT:  # its task is named
             code = " (code)" if node.get("via") == "code" else ""
             yield shorter_path(node.get("path") or node["label"], folder) + code
 
