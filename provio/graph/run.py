@@ -14,6 +14,7 @@ from provio.graph.declarations import DeclarationGraph
 from provio.graph.lines import OWN, Graph, Pair, RunGraph, bundle_iri, informed, path_if_known
 from provio.graph.members import Hand, MemberGraph
 from provio.graph.ranks import Ranks
+from provio.graph.tasks import TaskGraph
 from provio.lineage.conclusions import conclude_lone
 from provio.lineage.identity import VERSION, Identity, without_task
 from provio.lineage.model import TICK, Code, Conclusions, Phase, Strand, Version
@@ -21,10 +22,9 @@ from provio.settings.home import RUN_ID
 from provio.system import jobs
 from provio.system.statx import Record
 from provio.trace import read as traces
-from provio.trace.decode import path_of
 from provio.trace.facts import Process
 from provio.trace.fast.compact_record import Packed
-from provio.trace.run_facts import Task, Trace
+from provio.trace.run_facts import Trace
 
 CLOCK = ("clockOffset", "clockWithin")
 JOB_FACTS = ("jobId", "jobArrayIndex", "jobNodes", "jobPartition", "jobAccount", "jobResources")
@@ -105,6 +105,7 @@ class _Writer:
         run = trace.run
         self.calls = CallGraph(graph, trace, identity, conclusions)
         self.kept = self.calls.kept
+        self.tasks = TaskGraph(graph, conclusions, self.kept)
         self.user = identity.user(run.get("host", "host"), run.get("user", "user"))
         self.person = None if "user" in self.kept.left_out else f"<{self.user}>"
         self.files: set[str] = set()
@@ -229,8 +230,7 @@ class _Writer:
         self._phases(process, program.iri)
         yield
         for iri, strand in self.strands.get(process.iri, ()):
-            self._task(self.trace.tasks[iri], strand, program.iri)
-            if self.out.phases[strand.process.iri][0].iri != strand.process.iri:
+            if not self.tasks.node(self.trace.tasks[iri], strand, program.iri):
                 self._phases(strand.process, program.iri)
             yield
 
@@ -258,47 +258,6 @@ class _Writer:
             self._phase(phase, program, self.kept.whole(process), noise)
         for phase in self.out.finer.get(process.iri, ()):
             self._phase(phase, program, phase.iri.rpartition("/")[0], noise)
-
-    def _task(self, task: Task, strand: Strand, program: str) -> None:
-        """Write a Task as one activity; its parts state the entities that it used and generated."""
-        record, graph = task.record, self.graph
-        name = path_of(record, "name") or b"task"
-        if self.out.phases[strand.process.iri][0].iri == strand.process.iri:
-            self._lean_task(task, strand, name)
-            return
-        within = task.part_of + "/" if task.part_of in self.out.strands else self.kept.whole(task.process)
-        graph.node(
-            strand.process.iri,
-            "Task",
-            ("partOf", f"<{within}>"),
-            ("rdfs:label", turtle.literal(name.decode("utf-8", "replace"))),
-            path_if_known("name", name),
-            *(path_if_known(word, path_of(record, word)) for word in ("kind", "sourceText")),
-            ("number", turtle.integer(int(record["number"])) if "number" in record else None),
-            ("status", turtle.literal(record["status"]) if "status" in record else None),
-            ("prov:startedAtTime", turtle.instant(task.started)),
-            ("prov:endedAtTime", turtle.instant(max(task.started, strand.ended))),
-            ("prov:wasAssociatedWith", self.kept.program(program)),
-        )
-
-    def _lean_task(self, task: Task, strand: Strand, name: bytes) -> None:
-        """Write a framework's task that touched no file as one node: its process has the program, and a task without a
-        status was successful."""
-        record, (phase,) = task.record, self.out.phases[strand.process.iri]
-        status = record.get("status", "unfinished")
-        self.graph.node(
-            strand.process.iri,
-            "Task",
-            ("partOf", f"<{self.kept.whole(task.process)}>"),
-            path_if_known("name", name),
-            path_if_known("kind", path_of(record, "kind")),
-            ("status", turtle.literal(status) if status != "ok" else None),
-            ("prov:startedAtTime", turtle.instant(task.started)),
-            ("prov:endedAtTime", turtle.instant(max(task.started, strand.ended))),
-            *(("prov:used", f"<{version}>") for version in phase.used),
-            *informed("carriedFrom", phase.carried_from),
-            *informed("launchedBy", phase.launched_by),
-        )
 
     def _program(self, process: Process) -> None:
         graph, program = self.graph, self.out.programs[process.iri]
