@@ -14,7 +14,7 @@ from functools import cache
 
 from provio.ask import run_uses
 from provio.ask.content import CHANGED, MISSING, SAME, UNKNOWN
-from provio.ask.document import ACTIVITIES, EDITED, Gap, Lineage, LineageDocument, Stale, targets
+from provio.ask.document import ACTIVITIES, EDITED, RESULT, Gap, Lineage, LineageDocument, Stale, targets
 from provio.ask.gaps import changed_products, replaced
 from provio.ask.nodes import PHASE
 from provio.ask.paths import Ways, made_from, order
@@ -105,13 +105,13 @@ class Finder:
         found: list[Stale] = []
         files = [iri for iri, node in self.lineage.node.items() if node["type"] == "FileVersion"]
         self.contents.load(files, {path for iri in files for _, path in self.names.known.get(iri, ())})
+        wanted = set(targets(self.lineage.document))
         for product in order(self.ways) if not self.ways.forward else list(reversed(order(self.ways))):
-            if self.lineage.node[product]["type"] in ACTIVITIES:
+            kind = self.lineage.node[product]["type"]
+            if kind in ACTIVITIES or (kind == RESULT and product not in wanted):  # of these there may be very many
                 continue
             reasons = self.why(product)
-            if product in targets(self.lineage.document) or (
-                self.names.is_there(product, self.lineage.node) and not self._is_cache(product)
-            ):
+            if product in wanted or (self.names.is_there(product, self.lineage.node) and not self._is_cache(product)):
                 found += reasons
         return found
 
