@@ -43,8 +43,8 @@ struct provio_member {
 uint64_t provio_hdf5_calls(void);
 int provio_hdf5_inside(void); // whether this thread is inside a call that the C layer records
 
-// Outside of Tasks, the pipes and connections of this thread carry messages of a framework that is followed otherwise:
-// their turns are not recorded.
+// Outside of Tasks, the sockets of this thread carry messages of a framework that is followed otherwise: their turns
+// are not recorded.
 void provio_messages(void);
 
 // Return a number for a function of a layer above whose calls are of a class of the ontology:

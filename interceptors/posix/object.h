@@ -50,7 +50,7 @@ struct object {
     char *path;       // NULL: none
     uint32_t path_length;
     _Atomic bool stream, shared;     // shared: several threads write to the stream
-    _Atomic bool channel;            // a pipe or a connection; read also while another thread closes it
+    _Atomic uint8_t channel;         // PIPE, CONNECTION or 0; read also while another thread closes it
     bool inherited, unlinked, plain; // plain: the path needs no escapes
     union {
         char short_path[128];
@@ -157,9 +157,11 @@ static inline bool object_hold(struct object *object) {
     return false;
 }
 
+enum { PIPE = 1, CONNECTION = 2 };
+
 // Whether turns are recorded for it. An atomic of its own, because it is read when the opening may already be reused.
 static inline void channel_note(struct object *object) {
-    bool channel = S_ISFIFO(object->facts.mode) || S_ISSOCK(object->facts.mode);
+    uint8_t channel = S_ISSOCK(object->facts.mode) ? CONNECTION : S_ISFIFO(object->facts.mode) ? PIPE : 0;
     atomic_store_explicit(&object->channel, channel, memory_order_relaxed);
 }
 

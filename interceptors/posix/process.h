@@ -31,7 +31,7 @@ struct thread {
     int depth;        // > 0: inside the shim: a signal handler must not free or move the data in use
     bool jumped;      // out of a signal handler that had interrupted the shim, perhaps: jumps.c
     bool sweeping;    // the table of its accesses
-    bool messages;    // its pipes and connections carry messages of a framework: layer.h
+    bool messages;    // its sockets carry messages of a framework: layer.h
     uintptr_t outer;  // the stack pointer of the outermost use of the shim
     struct unmade {
         uint32_t number, ordinal; // number + 1; 0: none

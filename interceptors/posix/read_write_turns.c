@@ -15,10 +15,18 @@ void turn_to(enum side side) {
     if ((seen & 1) != (uint64_t)side) atomic_compare_exchange_strong(&turn, &seen, seen + 1);
 }
 
+static const struct access *access_of(const struct counters *counters) {
+    return (const struct access *)(counters - counters->side);
+}
+
 // Whether these are counters of a pipe or a connection.
 bool is_of_channel(const struct counters *counters) {
-    const struct access *access = (const struct access *)(counters - counters->side);
-    return relaxed(access->object->channel);
+    return relaxed(access_of(counters)->object->channel) != 0;
+}
+
+static bool is_message(const struct thread *thread, const struct counters *counters) {
+    const struct access *access = access_of(counters);
+    return thread->messages && access->scope == 0 && relaxed(access->object->channel) == CONNECTION;
 }
 
 static void turn_keep(struct counters *counters) {
@@ -35,10 +43,8 @@ void turn_follow(struct counters *counters) {
 }
 
 static void turn_write(struct thread *thread, struct counters *counters, uint64_t first) {
-    const struct access *access = (const struct access *)(counters - counters->side);
     struct block block;
-    if (thread->messages && access->scope == 0 && is_of_channel(counters)) return;
-    if (counters->turns == MOST_TURNS || !block_begin(thread, &block, 160)) return;
+    if (is_message(thread, counters) || counters->turns == MOST_TURNS || !block_begin(thread, &block, 160)) return;
     counters->turns++;
     text_access(&block.text, counters);
     text_string(&block.text, counters->side == READING ? "/read/" : "/write/");

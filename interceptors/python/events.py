@@ -19,14 +19,14 @@ from .writer.live import Chunk, reason_for
 
 TYPE_CHECKING = False  # `typing` is slow to import
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any
 
 MAGIC = b"provio events 1\n"
 FIRST_CHUNK, LARGEST_CHUNK = 4096, 64 * 1024  # bytes; each chunk is twice as large as the one before it
 LONGEST_TEXT = 4096  # bytes
 LONGEST_CLOCK = 1 << 32  # microseconds
-LONGEST_WAIT = 1.0  # s
+LONGEST_WAIT, SHORT_WAIT = 1.0, 0.01  # s
 LEAST_START = 8  # bytes that texts have in common
 MOST_LISTED = 200  # keys in one row
 RING = 1 << 16  # numbers of stimuli
@@ -34,9 +34,7 @@ TEXT, STIMULUS, STATES, TRANSITION, DEPENDENCIES, RESULT, ARGUMENTS, TRANSFER, K
 LEVEL, ORDERED, RESTRICTIONS, SUBMITTED, SIMILAR = b"LORUF"
 # The formats of the rows; each starts with its letter. Times are seconds since 1970.
 TEXT_ROW = Struct("<BH")  # bytes of the text that follows; texts are numbered from 0
-SIMILAR_ROW = Struct(
-    "<BHH"
-)  # number of bytes at the start of the last text that start this one, too; of those that follow
+SIMILAR_ROW = Struct("<BHH")  # bytes that the last text starts with, too; bytes of the rest, which follows
 STIMULUS_ROW = Struct("<BId")  # text before its time (2**32 - 1: the last text is the whole stimulus), time
 STATES_ROW = Struct("<BIII")  # texts: state before, state that was recommended, state after
 CLOCK_ROW = Struct("<Bd")  # the time that the times of the following transitions count from
@@ -63,13 +61,17 @@ _files: list[EventFile] = []  # of this process
 
 
 class _Lock:
-    """A lock that is not waited for without end: a signal handler may interrupt the thread that holds it."""
+    """A lock that is not waited for without end: a signal handler may interrupt the thread that holds it, or raise in
+    it. `late` is called the first time; later calls wait for a shorter time."""
 
-    def __init__(self) -> None:
-        self.lock = allocate_lock()
+    def __init__(self, late: Callable[[str], None]) -> None:
+        self.lock, self.late, self.longest = allocate_lock(), late, LONGEST_WAIT
 
     def __enter__(self) -> None:
-        if not self.lock.acquire(True, LONGEST_WAIT):
+        if not self.lock.acquire(True, self.longest):
+            if self.longest == LONGEST_WAIT:
+                self.longest = SHORT_WAIT
+                self.late("a signal handler interrupted their recorder")
             raise TimeoutError
 
     def __exit__(self, *_: object) -> None:
@@ -85,7 +87,7 @@ class EventFile:
         self.path, self.size, self.next = b"", 0, FIRST_CHUNK
         self.chunk: Chunk | None = None
         self.at = self.end = 0
-        self.lock = _Lock()
+        self.lock = _Lock(self._gap)
         self.waiting: list[tuple[str, dict[str, Any]]] = []
         self.texts: dict[Any, int] = {}
         self.states: dict[tuple[str, str, str], int] = {}
@@ -104,8 +106,8 @@ class EventFile:
         if self.waiting:
             self._add_waiting()
         lock = self.lock.lock  # as `with self.lock`, without its two calls: this is done several times for each task
-        if not lock.acquire(True, LONGEST_WAIT):
-            raise TimeoutError
+        if not lock.acquire(False):
+            self.lock.__enter__()
         try:
             number = self.texts.get(key)
             if number is None:
@@ -248,8 +250,9 @@ class EventFile:
             rest = data[len(start) :]
             self._add(SIMILAR_ROW.pack(SIMILAR, len(start), len(rest)) + rest)
         else:
+            start = data[: max(data.rfind(b"-"), data.rfind(b",")) + 1]
             self._add(TEXT_ROW.pack(TEXT, len(data)) + data)
-            self.start = data[: max(data.rfind(b"-"), data.rfind(b",")) + 1]
+            self.start = start  # no call after the row: a signal handler may raise in it
         self.text_count += 1
         return self.text_count - 1
 
@@ -305,7 +308,7 @@ class EventFile:
             finally:
                 os.close(fd)
         except (OSError, MemoryError) as error:
-            self.silent = True
+            self.silent, self.end = True, 0  # also shorter rows: they may refer to this one
             self._gap(reason_for(error) if isinstance(error, OSError) else "no memory was left to map the trace")
             return False
         self.memory, self.at, self.end = self.chunk.memory, 0, self.next
@@ -393,7 +396,7 @@ def begin() -> EventFile | None:
 def _forked() -> None:
     """Leave the files of the parent alone in a forked child."""
     for file in _files:
-        file.silent, file.at, file.end, file.lock = True, 0, 0, _Lock()
+        file.silent, file.at, file.end, file.lock = True, 0, 0, _Lock(file._gap)
 
 
 os.register_at_fork(after_in_child=_forked)

@@ -74,11 +74,10 @@ def _file_of(log):
     return getattr(log, "file", None)
 
 
-def _on_loop(known):
-    """Record, once, that this thread sends and receives the messages of Dask."""
+def _on_loop():
+    """Record that this thread sends and receives the messages of Dask."""
     from _provio.python import recorder
 
-    known.append(True)
     messages = getattr(recorder.recorder(), "messages", None)
     if messages is not None:
         messages()
@@ -110,7 +109,8 @@ def _scheduler_state(state):
 
     def note(entry):
         if not loop:
-            _on_loop(loop)
+            loop.append(True)
+            _on_loop()
         key, start, finish, _, stimulus, at = entry
         if key not in known or start == "released":
             task = tasks.get(key)
@@ -251,8 +251,9 @@ def _worker_state(state):
     def note(entry):
         if len(entry) == 7:
             if not started:
-                _on_loop(started)
+                started.append(True)
                 file.object("worker", address=str(state.address), threads=state.nthreads)
+                _on_loop()
             key, start, recommended, finish, _, stimulus, at = entry
             file.transition(key, start, recommended, finish, stimulus, at)
             if finish == "forgotten":

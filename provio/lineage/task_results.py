@@ -29,6 +29,7 @@ NANOSECONDS = 1_000_000_000
 UNKNOWN_GRAPH = "its scheduler was not recorded: which results of other tasks its tasks used is not known"
 UNKNOWN_MAKERS = "received results of tasks that were not recorded: their inputs are not known"
 UNKNOWN_SENDERS = "received data through {places} of Dask: the inputs of these data are not known"
+UNKNOWN_CLIENT = "a client that was not recorded submitted its tasks: the inputs of data from there are not known"
 UNKNOWN_CLUSTER = "its cluster is not known: which results of other tasks its tasks used is not known"
 DATA = frozenset("bytearray bytes memoryview".split())
 ARRAYS = frozenset("numpy pandas pyarrow".split())  # a collection of their objects is data
@@ -119,7 +120,8 @@ def follow(trace: Trace, conclusions: Conclusions) -> None:
     for one, cluster, actor in moved:
         if one.role != GATHERED:
             results.scattered(one, cluster, actor)
-    _follow_graphs(sealed, clusters, results, graphs, conclusions)
+    strange = _follow_graphs(sealed, clusters, results, graphs, conclusions)
+    conclusions.gaps += [(f"{iri}client", iri, UNKNOWN_CLIENT) for iri in sorted(strange)]
     _follow_actors(sealed, clusters, results, conclusions)
     unknown = set()
     for one, cluster, actor in moved:
@@ -138,9 +140,10 @@ def follow(trace: Trace, conclusions: Conclusions) -> None:
 
 def _follow_graphs(
     tasks: Iterable[Task], clusters: Mapping[str, int], results: _Results, graphs: _Graphs, conclusions: Conclusions
-) -> None:
-    """Record which results each Task depends on, and where it was submitted."""
-    by_value = graphs.by_value()
+) -> set[str]:
+    """Record which results each Task depends on, and where it was submitted. Return the processes of Tasks that clients
+    which were not recorded submitted."""
+    by_value, strange = graphs.by_value(), set[str]()
     for task in tasks:
         strand, cluster = conclusions.strands[task.iri].process, clusters[task.iri]
         stated = graphs.of(cluster, task.record.get("name", ""), task.started)
@@ -149,8 +152,11 @@ def _follow_graphs(
         if stated and (cluster, stated.stimulus) in graphs.submitted:
             process, at = graphs.submitted[cluster, stated.stimulus]
             conclusions.submissions[strand.iri] = Submission(process, at, task.iri in by_value)
+        elif stated and (cluster, stated.stimulus) in graphs.of_strangers:
+            strange.add(task.process.iri)
     for process, at in graphs.submitted.values():  # later inputs of the client are no inputs of these tasks
         conclusions.task_starts.setdefault(process.iri, []).append(at)
+    return strange
 
 
 def _follow_actors(
@@ -263,6 +269,7 @@ class _Graphs:
         self.trace, self.images, self.clusters = trace, Images(trace), Clusters(trace.events)
         self.stated: dict[tuple[int, str], list[tuple[int, Dependencies]]] = {}
         self.submitted: dict[tuple[int, str], tuple[Process, int]] = {}
+        self.of_strangers: set[tuple[int, str]] = set()  # graphs of clients that were not recorded
         clients = {
             str(fact.facts.get("id")): process
             for file in trace.events
@@ -274,9 +281,11 @@ class _Graphs:
             self._add(file, cluster)
             for graph in file.facts("graph"):
                 client = clients.get(str(graph.facts.get("client")))
+                name = cluster, str(graph.facts.get("stimulus_id"))
                 if client:
-                    at = int(graph.at * NANOSECONDS)
-                    self.submitted[cluster, str(graph.facts.get("stimulus_id"))] = (client, at)
+                    self.submitted[name] = client, int(graph.at * NANOSECONDS)
+                else:
+                    self.of_strangers.add(name)
         self.places = _places(trace, self.images, self.clusters)
 
     def _add(self, file: EventFile, cluster: int) -> None:

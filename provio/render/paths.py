@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from provio.ask.document import ACTIVITIES, RESULT, Lineage, LineageDocument, named_reason, only_launched
+from provio.ask.document import ACTIVITIES, Lineage, LineageDocument, named_reason, only_launched
 from provio.ask.housekeeping import between
 from provio.base.table import align
 from provio.base.text import plural, printable, shorter_path
@@ -79,7 +79,7 @@ def _words(lineage: Lineage, way: list[str], folder: str | None) -> Iterator[str
             continue
         yield from _programs(lineage, run)
         run = []
-        if node and node["type"] != RESULT:  # its task is named
+        if node and not iri.endswith("/result"):  # that of a task, which is named
             code = " (code)" if node.get("via") == "code" else ""
             yield shorter_path(node.get("path") or node["label"], folder) + code
 

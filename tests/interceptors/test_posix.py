@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 
 import killed_writes
@@ -430,16 +431,18 @@ for part in (b"1", b"22", b"333"):
 
 
 def test_a_framework_s_messages_have_no_turns(trace: Trace, work: Path) -> None:
-    """Outside of Tasks, on the pipes of the thread that carries them; its Tasks and the other threads have turns."""
+    """Outside of Tasks, on the sockets of the thread that carries them; its pipes, its Tasks and the other threads have
+    turns."""
     code = """
-import ctypes, os, threading
+import ctypes, os, socket, threading
 recorder = ctypes.PyDLL(None)
 recorder.provio_task_in.restype = ctypes.c_uint64
 recorder.provio_task_out.argtypes = ctypes.c_uint64, ctypes.c_uint64, ctypes.c_char_p
 def talk():
-    down, up = os.pipe()
-    for _ in range(5):
-        os.write(up, b"x"); os.read(down, 1)
+    pair = socket.socketpair()
+    for down, up in (os.pipe(), [one.detach() for one in pair]):
+        for _ in range(5):
+            os.write(up, b"x"); os.read(down, 1)
 def carry():
     recorder.provio_messages()
     talk()
@@ -452,9 +455,14 @@ talk()
 """
     trace.run("python3", "-c", code, cwd=work, check=True)
     facts = trace.facts()
-    with_turns = {facts[iri.rsplit("/", 2)[0]].get("task") for iri in of_class(facts, "Turn")}
-    assert {bool(task) for task in with_turns} == {True, False}
-    assert len(of_class(facts, "Turn")) == 2 * 2 * 4  # two pipes with two sides
+    turns = Counter[tuple[str, bool]]()
+    for iri in of_class(facts, "Turn"):
+        access = facts[iri.rsplit("/", 2)[0]]
+        turns[facts[access["object"]]["type"], "task" in access] += 1
+    of_pair = 2 * 4  # two ends
+    assert turns == {
+        ("Pipe", False): 2 * of_pair, ("Pipe", True): of_pair, ("Socket", False): of_pair, ("Socket", True): of_pair,
+    }  # fmt: skip
 
 
 def test_fork_while_others_write(built: Path, trace: Trace, work: Path) -> None:

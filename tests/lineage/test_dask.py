@@ -18,6 +18,7 @@ from conftest import ROOT, Project, assert_valid, new_project, provio_command
 from dask_environments import VERSIONS, python_with_dask
 from workers import made_once
 
+from provio.lineage.task_results import UNKNOWN_CLIENT
 from provio.settings.home import Home
 from provio.trace import events
 from provio.trace.events import Arguments, Dependencies, EventFile, Result, Transfer, Transition
@@ -355,6 +356,50 @@ def test_a_scheduler_and_a_worker_with_a_preload(project: Project) -> None:
     assert done.stdout == "3\n", done.stderr
     rows = project.rows('SELECT ?name { ?task provio:kind "dask" ; provio:name ?name }')
     assert [row["name"].partition("-")[0] for row in rows] == ["abs"]
+
+
+CLUSTER = """
+import os, time
+from dask.distributed import LocalCluster
+
+if __name__ == "__main__":
+    with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
+        with open("address.new", "w") as file:
+            file.write(cluster.scheduler_address)
+        os.rename("address.new", "address")
+        while not os.path.exists("done"):
+            time.sleep(0.05)
+"""
+OUTSIDE = """
+import os, time
+from dask.distributed import Client
+
+def save(text):
+    with open("out.txt", "w") as file:
+        file.write(text)
+
+if __name__ == "__main__":
+    while not os.path.exists("address"):
+        time.sleep(0.05)
+    with Client(open("address").read()) as client:
+        client.submit(save, open("in.txt").read()).result()
+    open("done", "w").close()
+"""
+
+
+def test_a_client_that_is_not_recorded(project: Project) -> None:
+    """The files that it read are not known, which a gap states."""
+    python = python_with_dask()
+    (project.path / "cluster.py").write_text(CLUSTER)
+    (project.path / "outside.py").write_text(OUTSIDE)
+    (project.path / "in.txt").write_text("words " * 100)
+    outside = {name: value for name, value in project.env.items() if not name.startswith("PROVIO")}
+    with subprocess.Popen([python, "outside.py"], cwd=project.path, env=outside) as client:
+        project.watch(python, "cluster.py")
+        assert client.wait() == 0
+    document = project.lineage("out.txt")
+    assert "in.txt" not in project.files(document)["data"]
+    assert [gap["reason"] for gap in document["gaps"]] == [UNKNOWN_CLIENT]
 
 
 # ---- secrets

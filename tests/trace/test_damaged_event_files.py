@@ -6,6 +6,8 @@ import json
 import math
 import random
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -140,3 +142,43 @@ def test_a_file_of_another_kind() -> None:
         found, damages = read(data)
         assert found == []
         assert [str(one.path) for one in damages] == [NAME]
+
+
+FULL = """
+import resource, sys
+from provio.interceptors.python.events import EventFile
+resource.setrlimit(resource.RLIMIT_FSIZE, (12288, resource.RLIM_INFINITY))
+file = EventFile(sys.argv[1].encode())
+for number in range(300):
+    file.submitted("a place of forty characters, or a bit more" + chr(65 + number % 26) * (number % 50))
+    file.result(number, 1, 28, int)
+"""
+
+
+def test_nothing_follows_a_row_that_found_no_space(tmp_path: Path) -> None:
+    """A shorter one could still fit, and refer to the text that was lost."""
+    subprocess.run([sys.executable, "-c", FULL, str(tmp_path)], check=True)
+    (gap,) = tmp_path.glob("*.gap")
+    (path,) = tmp_path.glob("*.events")
+    assert "events of tasks: " in str(gap.readlink())
+    found, damages = read(path.read_bytes())
+    assert damages == []
+    assert [type(one) for one in found[:2]] == [events.Submitted, events.Result]
+    assert len(found) < 600
+
+
+def test_a_lock_that_stays_locked(tmp_path: Path) -> None:
+    """An exception of a signal handler may leave it so: one gap states that events are missing."""
+    file = rows.EventFile(bytes(tmp_path))
+    file.lock.lock.acquire()
+    for _ in range(3):
+        with pytest.raises(TimeoutError):
+            file.submitted("place")
+        with pytest.raises(TimeoutError):
+            file.transition("a", "released", "waiting", "waiting", "x-1.5", 2.5)
+    (gap,) = tmp_path.glob("*.gap")
+    assert str(gap.readlink()) == "events of tasks: a signal handler interrupted their recorder"
+    file.lock.lock.release()
+    file.transition("a", "released", "waiting", "waiting", "x-1.5", 2.5)
+    found, damages = read(Path(file.path.decode()).read_bytes())
+    assert (len(found), damages) == (1, [])
