@@ -1,7 +1,9 @@
 # needs: tclsh tcl
 # reads: in
 # writes: out copied
-# tclsh: channels in several encodings, pipelines, an event loop with a timer and a readable pipe, errors.
+# any: copied moved
+# tclsh: channels in several encodings, pipelines, an event loop with a timer and a readable pipe, errors; its copies have
+# times of whole seconds.
 set -u
 umask 022
 seq 1 500 >in
