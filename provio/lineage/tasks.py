@@ -315,3 +315,4 @@ def join(conclusions: Conclusions) -> None:
             joined = moment in conclusions.joins.get(strand.ended_in.iri, ())
             if joined and target.iri != phases[0].carried_from:
                 target.joined[conclusions.phase_at(strand.process, moment).iri] = None
+                target.end = max(target.end, moment)  # the process has no later activity of its own

@@ -426,3 +426,17 @@ def test_a_task_is_tied_to_its_submitter_by_its_final_name(order: tuple[str, str
     join(conclusions)
     (first,) = conclusions.phases[inner.iri]
     assert (first.iri, first.launched_by) == (inner.iri, outer.iri)
+
+
+def test_a_phase_lasts_until_the_end_of_the_tasks_that_end_in_it() -> None:
+    """Also if its process did nothing afterwards: PROV wants it to end after the start of each of them."""
+    main, times = Process("m/", "host", 1, 1, "0"), {"image": "task", "startedNs": "6", "endedNs": "8"}
+    conclusions = Conclusions({})
+    conclusions.phases["m/"] = [Phase("m/phase/0", main, 0, 3), Phase("m/phase/1", main, 3, 5)]
+    process = Process("t/", "host", 1, 1, "0.1", times)
+    conclusions.strands["t"] = Strand(process, main, 6, 8, main, 2)
+    conclusions.phases["t/"] = [Phase("t/phase/0", process, 6, 8)]
+    conclusions.joins["m/"] = [8]
+    join(conclusions)
+    last = conclusions.phases["m/"][1]
+    assert ([*last.joined], last.end) == (["t/phase/0"], 8)
