@@ -110,6 +110,11 @@ class Project:
         """Run a command under provio and return its output."""
         return self.provio("run", "--quiet", "--", *command, code=code).stdout
 
+    def hashed(self, *command: str | bytes, code: int = 0) -> None:
+        """Run a command under provio, and wait for the hashes of its files: they are computed after the run."""
+        self.provio("run", "--hash", "--quiet", "--", *command, code=code)
+        self.provio("merge", "--quiet")
+
     def sh(self, script: str) -> str:
         """Run a bash script that provio does not see."""
         done = subprocess.run(

@@ -40,9 +40,8 @@ def files(project: Project, monkeypatch: pytest.MonkeyPatch) -> Files:
     """Files with recorded hashes, except `plain`, of a second run without them."""
     monkeypatch.chdir(project.path)
     script = "for f in kept touched changed longer gone pipe; do echo $f > $f; done; : > empty"
-    project.provio("run", "--hash", "--quiet", "--", "sh", "-c", script)
+    project.hashed("sh", "-c", script)
     project.provio("run", "--no-hash", "--quiet", "--", "sh", "-c", "echo x > plain")
-    project.provio("merge", "--quiet")
     return Files(project, "kept touched changed longer gone pipe empty plain")
 
 
@@ -113,8 +112,7 @@ def test_two_recorded_versions_are_compared_by_their_hashes(project: Project, mo
     monkeypatch.chdir(project.path)
     versions = []
     for text in ("a", "a", "b"):
-        project.provio("run", "--hash", "--quiet", "--", "sh", "-c", f"rm -f f; echo {text} > f")
-        project.provio("merge", "--quiet")
+        project.hashed("sh", "-c", f"rm -f f; echo {text} > f")
         versions.append(str(current_version(os.fsencode(project.path / "f"))))
     contents = Contents(session.reader(str(project.path)))
     assert contents.versions(versions[0], versions[1]) == SAME_HASH

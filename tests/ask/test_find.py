@@ -36,6 +36,7 @@ def recorded(project: Project) -> Project:
     for lr in ("0.1", "0.2"):
         project.provio("run", "--quiet", "--name", f"train-{lr}", "--", sys.executable, "train.py", lr)
     project.provio("run", "--quiet", "--hash", "--campaign", "Spring", "--", "cp", "raw.csv", "Copied.CSV")
+    project.provio("merge", "--quiet")  # it waits for the hashes
     project.provio("note", "weights-0.2.txt", "chosen for figure 3")
     return project
 
@@ -114,8 +115,7 @@ def test_versions_that_are_not_compared_are_counted(project: Project) -> None:
     digest = hashlib.sha256((project.path / "a").read_bytes()).hexdigest()
     line = "2 versions are not compared by content: no SHA-256 is recorded"
     assert f"has this SHA-256; {line}" in project.provio("find", "--sha256", digest, code=3).stderr
-    project.provio("run", "--quiet", "--hash", "--", "cp", "a", "c")
-    project.provio("merge")  # it waits for the hashes
+    project.hashed("cp", "a", "c")
     done = project.provio("find", "--sha256", digest, "--as", "json")
     assert names(json.loads(done.stdout)) == ["a", "c"]
     line = "1 version is not compared by content"

@@ -248,14 +248,17 @@ def test_content_decides_about_stale_products(project: Project) -> None:
         (project.path / name).write_text(name)
     (project.path / "empty").touch()
 
-    def run(script: str, option: str = "--hash") -> None:
-        project.provio("run", "--quiet", option, "--", "bash", "-c", script)
+    def run(script: str) -> None:
+        project.hashed("bash", "-c", script)
+
+    def unhashed(script: str) -> None:
+        project.provio("run", "--quiet", "--no-hash", "--", "bash", "-c", script)
 
     run("cat same > of-same; cat other > of-other; cat empty > of-empty; cat again > step; cat step > last")
-    run("cat plain > of-plain; cat longer > of-longer", "--no-hash")
+    unhashed("cat plain > of-plain; cat longer > of-longer")
     project.sh("touch same empty plain; echo OTHE > other; echo > longer")
     run("cat same empty; cat again > step")  # the present versions are recorded
-    run("cat other; cat plain longer", "--no-hash")
+    unhashed("cat other; cat plain longer")
     run("cat other")
     lines = project.provio("query", "stale-products", "--as", "csv").stdout.replace(f"{project.path}/", "").splitlines()
     assert [[line.split(",")[column] for column in (0, 1, 4)] for line in lines] == [

@@ -183,9 +183,8 @@ def test_an_unknown_target_is_answered_with_a_suggestion(noted: Project) -> None
 @pytest.mark.integration
 def test_a_copy_that_is_not_recorded_takes_no_note(project: Project) -> None:
     """The message names the file with the same content; lineage states how many others programs made."""
-    project.provio("run", "--quiet", "--hash", "--", "sh", "-c", "seq 99 > a; seq 99 > b; seq 99 > c")
+    project.hashed("sh", "-c", "seq 99 > a; seq 99 > b; seq 99 > c")
     (project.path / "stray.bin").write_bytes((project.path / "a").read_bytes())
-    project.provio("merge")  # it waits for the hashes
     message = project.provio("note", "stray.bin", "mine", code=3).stderr
     assert "stray.bin is not recorded, a has the same content: name that file" in message
     assert project.provio("note", "a", code=3).stdout == ""

@@ -40,13 +40,13 @@ def test_programs_and_modules_are_reasons(project: Project) -> None:
 def test_content_decides(project: Project) -> None:
     """Neither other times, nor a step that made the same content once more, make a product stale."""
     project.sh("echo 1 > a; echo 'sort \"$@\"' > sort.sh")
-    project.provio("run", "--quiet", "--hash", "--", "sh", "sort.sh", "a", "-o", "b")
-    project.provio("run", "--quiet", "--hash", "--", "cp", "b", "c")
+    project.hashed("sh", "sort.sh", "a", "-o", "b")
+    project.hashed("cp", "b", "c")
     project.sh("touch b")
     assert stale(project, "c") == [CURRENT]
     project.sh("echo '# edited' >> sort.sh")
     assert stale(project, "c") == ["stale: b is stale", "b  2 B", "stale: sort.sh (the program) changed AGO"]
-    project.provio("run", "--quiet", "--hash", "--", "sh", "sort.sh", "a", "-o", "b")
+    project.hashed("sh", "sort.sh", "a", "-o", "b")
     assert stale(project, "c") == [CURRENT]
     project.sh("echo 22 > a")
     old = "stale: sort.sh (the program) changed AGO"  # since it made the b that c was made from

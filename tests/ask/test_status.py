@@ -41,10 +41,8 @@ def figure(project: Project) -> Project:
     (project.path / "plot.py").write_text(PLOT, encoding="utf-8")
     project.sh("mkdir raw; echo 1 > raw/S1.csv; echo 2 > raw/S2.csv")
     for number in "12":
-        project.provio(
-            "run", "--hash", "--quiet", "--", "bash", "-c", f"read x < raw/S{number}.csv; echo sum $x > mid{number}.txt"
-        )
-    project.provio("run", "--hash", "--quiet", "--", sys.executable, "plot.py", "fig1.png", "mid1.txt", "mid2.txt")
+        project.hashed("bash", "-c", f"read x < raw/S{number}.csv; echo sum $x > mid{number}.txt")
+    project.hashed(sys.executable, "plot.py", "fig1.png", "mid1.txt", "mid2.txt")
     return project
 
 
@@ -90,8 +88,8 @@ def test_the_root_is_the_reason(figure: Project) -> None:
 def test_a_script_that_starts_the_makers(project: Project) -> None:
     """A script is a reason for the files that its programs made, and for their products, as in `lineage --stale`."""
     project.sh("echo 1 > in; echo 'cat list > seen; cp in out' > make.sh; echo a > list")
-    project.provio("run", "--hash", "--quiet", "--", "sh", "make.sh")
-    project.provio("run", "--hash", "--quiet", "--", "cp", "out", "last")
+    project.hashed("sh", "make.sh")
+    project.hashed("cp", "out", "last")
     assert status(project) == ["current   5 files", "record   2 runs, SIZE, 0 pending"]
     project.sh("echo '#' >> make.sh")
     assert status(project, code=1) == [
@@ -210,8 +208,8 @@ def test_scripts_that_an_engine_copies(project: Project) -> None:
     project.sh("mkdir -p raw out .snakemake/scripts; echo 1 > raw/A; echo 2 > raw/B")
     (project.path / "engine.py").write_text(ENGINE, encoding="utf-8")
     (project.path / "count.py").write_text("import sys\nopen(sys.argv[2], 'w').write(open(sys.argv[1]).read() * 2)\n")
-    project.provio("run", "--hash", "--quiet", "--", sys.executable, "engine.py")
-    project.provio("run", "--hash", "--quiet", "--", "sh", "-c", "cat out/A out/B > joined")
+    project.hashed(sys.executable, "engine.py")
+    project.hashed("sh", "-c", "cat out/A out/B > joined")
     project.sh("echo 11 > raw/A")
     assert status(project, "out", code=1)[:2] == ["stale   out/A   raw/A changed AGO", "current   1 file"]
     branches = [line for line in project.provio("lineage", "joined", "--stale").stdout.splitlines() if "─ " in line]

@@ -98,7 +98,7 @@ def test_all_verbs_agree_about_each_product(project: Project) -> None:
         for verb in ("why", "lineage"):
             assert ("changed since" in project.provio(verb, product).stdout) == (product in edited)
 
-    project.provio("run", "--quiet", "--hash", "--", "cat", "touched", "rewritten", "changed")
+    project.hashed("cat", "touched", "rewritten", "changed")
     project.provio("run", "--quiet", "--no-hash", "--", "cat", "plain")
     found = answer(project, "query", "stale-products")["results"]["bindings"]
     listed = {os.path.basename(row["product"]["value"]): row["content"]["value"] for row in found}
@@ -230,7 +230,7 @@ def test_a_file_that_was_unpacked_from_its_own_archive(project: Project, options
     """It is stale because of the inputs that it was made from first."""
     (project.path / "start").write_text("1\n")
     for script in ("cat start > middle", "cat middle > end", "gzip -n middle", f"gunzip {options} middle.gz"):
-        project.provio("run", "--quiet", "--hash", "--", "sh", "-c", script)
+        project.hashed("sh", "-c", script)
     products = ["middle", "end", *(["middle.gz"] if options else [])]
     assert stale_by(project, *products) == {}
     (project.path / "start").write_text("22\n")
@@ -243,7 +243,7 @@ def test_an_input_that_was_made_again_with_the_same_content(project: Project) ->
     folder = project.path
 
     def make(script: str) -> None:
-        project.provio("run", "--quiet", "--hash", "--", "sh", "-c", script)
+        project.hashed("sh", "-c", script)
 
     def stale() -> list[str]:
         """The stale products; both verbs give the same."""

@@ -34,8 +34,7 @@ TOUCHED = ("touched", "same content, other times or place")
 @pytest.fixture
 def hashed(project: Project) -> Project:
     """A project with the outputs a, b and c, and their hashes."""
-    project.provio("run", "--hash", "--quiet", "--", "bash", "-c", "for f in a b c; do echo $f > $f; done")
-    project.provio("merge", "--quiet")
+    project.hashed("bash", "-c", "for f in a b c; do echo $f > $f; done")
     return project
 
 

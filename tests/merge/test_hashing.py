@@ -184,18 +184,12 @@ def ties(project: Project, word: str) -> set[tuple[str, str]]:
     return {(os.path.basename(row["from"]), os.path.basename(row["to"])) for row in project.rows(TIES % word)}
 
 
-def run_hashed(project: Project, script: str) -> None:
-    """Run a script, and wait for its hashes."""
-    project.provio("run", "--hash", "--quiet", "--", "bash", "-c", script)
-    project.provio("merge", "--quiet")
-
-
 @pytest.mark.slow
 def test_equal_content_is_an_alternate_and_ties_no_lineage(project: Project) -> None:
     """Within a run and between two: equal text from different inputs; empty files are not equal content."""
     project.sh("echo x > in1; sleep 0.02; echo y > in2")
-    run_hashed(project, "wc -l < in1 > a; : > e1")
-    run_hashed(project, "wc -l < in2 > b; wc -l < in1 > c; : > e2")
+    project.hashed("bash", "-c", "wc -l < in1 > a; : > e1")
+    project.hashed("bash", "-c", "wc -l < in2 > b; wc -l < in1 > c; : > e2")
     assert ties(project, "sameContentAs") == {("b", "a"), ("c", "a")}
     assert project.count("?x prov:alternateOf ?y") == 0
     assert (project.data("a"), project.data("b"), project.data("c")) == ({"in1"}, {"in2"}, {"in1"})
@@ -206,9 +200,9 @@ def test_equal_content_is_an_alternate_and_ties_no_lineage(project: Project) -> 
 def test_an_untracked_copy_comes_from_the_one_file_that_has_its_content(project: Project) -> None:
     """A copy made unobserved and read by a later run has the lineage of the original."""
     project.sh(f"echo {LONG} > in")
-    run_hashed(project, "sort in in > out")
+    project.hashed("bash", "-c", "sort in in > out")
     project.sh("cp out copy")
-    run_hashed(project, "cat copy copy > end")
+    project.hashed("bash", "-c", "cat copy copy > end")
     assert ties(project, "contentFrom") == {("copy", "out")}
     assert project.data("end") == {"copy", "out", "in"}
     assert project.data("out") == {"in"}
@@ -220,7 +214,7 @@ def test_an_untracked_copy_comes_from_the_one_file_that_has_its_content(project:
 def test_an_input_never_comes_from_the_copy_that_was_made_of_it(project: Project) -> None:
     """Copies by a program, with and without the original's times: the original is older."""
     project.sh(f"echo {LONG} > in")
-    run_hashed(project, "cat in > out; cp -p in kept; cat in > again")
+    project.hashed("bash", "-c", "cat in > out; cp -p in kept; cat in > again")
     assert ties(project, "contentFrom") == set()
     assert (project.ancestors("in"), project.data("out")) == (
         {"data": set(), "carried": set(), "control": set()},
@@ -231,9 +225,9 @@ def test_an_input_never_comes_from_the_copy_that_was_made_of_it(project: Project
 @pytest.mark.slow
 def test_other_content_with_the_same_times_and_size(project: Project) -> None:
     """It is a gap of its products, as long as both runs are recorded; other permissions are none."""
-    run_hashed(project, "echo one > x; echo one > k")
+    project.hashed("bash", "-c", "echo one > x; echo one > k")
     project.sh("touch -r x time; echo two > x; touch -r time x; chmod 600 k")
-    run_hashed(project, "cat x > y; cat k > z")
+    project.hashed("bash", "-c", "cat x > y; cat k > z")
     reason = "other content had the same time and size: its SHA-256 differs, and the change was not seen"
     assert [gap["reason"] for gap in project.lineage("y")["gaps"]] == [reason]
     assert project.lineage("z")["gaps"] == []
@@ -245,9 +239,9 @@ def test_other_content_with_the_same_times_and_size(project: Project) -> None:
 def test_of_several_origins_none_is_chosen(project: Project) -> None:
     """With two files of the same content before the copy there is a Gap, and no ancestor."""
     project.sh(f"echo {LONG} > in")
-    run_hashed(project, "sort in in > out1; sort in in > out2")
+    project.hashed("bash", "-c", "sort in in > out1; sort in in > out2")
     project.sh("cp out1 copy")
-    run_hashed(project, "cat copy copy > end")
+    project.hashed("bash", "-c", "cat copy copy > end")
     assert ties(project, "contentFrom") == set()
     assert project.data("end") == {"copy"}
     reason = "has the content that 2 recorded files had before it: which it comes from is not known"
@@ -259,9 +253,9 @@ def test_of_several_origins_none_is_chosen(project: Project) -> None:
 def test_the_order_of_merges_changes_nothing_of_equal_content(project: Project) -> None:
     """A store rebuilt from the folders, newest first, has the same content."""
     project.sh(f"echo {LONG} > in")
-    run_hashed(project, "sort in in > out")
+    project.hashed("bash", "-c", "sort in in > out")
     project.sh("cp out copy")
-    run_hashed(project, "cat copy copy > end")
+    project.hashed("bash", "-c", "cat copy copy > end")
     query = "SELECT ?s ?p ?o { GRAPH <https://w3id.org/provio/derived/content> { ?s ?p ?o } } ORDER BY ?s ?p ?o"
     before = project.rows(query)
     project.sh("rm -r .provio/store .provio/snapshots")

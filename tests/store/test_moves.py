@@ -15,17 +15,11 @@ from provio.settings import moves
 from provio.settings.home import Home
 
 
-def hashed(project: Project, script: str) -> None:
-    """Run a script, and merge it with the hashes of its files."""
-    project.provio("run", "--quiet", "--hash", "--", "bash", "-c", script)
-    project.provio("merge", "--quiet")
-
-
 @pytest.fixture
 def recorded(project: Project) -> Project:
     """A project: mean is made from clean, and that from raw; `flag` is a result of two bytes."""
     project.sh("seq 20 > raw")
-    hashed(project, "tail -n 10 raw > clean; sha256sum clean > mean; echo 1 > flag")
+    project.hashed("bash", "-c", "tail -n 10 raw > clean; sha256sum clean > mean; echo 1 > flag")
     return project
 
 
@@ -43,7 +37,7 @@ def test_work_goes_on_in_a_copy(recorded: Project, tmp_path: Path) -> None:
     """Runs of the original and of the copy have one lineage, in any order of merges; a file of the copy that is
     edited is stale there alone."""
     copy = copied(recorded, tmp_path / "a copy\n")
-    hashed(copy, "cat mean flag raw > report")
+    copy.hashed("bash", "-c", "cat mean flag raw > report")
     assert copy.data("flag") == set()  # contents of a few bytes are often equal by chance
     assert copy.data("report") == {"mean", "flag", "clean", "raw"}
     assert copy.descendants("raw")["data"] == {"clean", "mean", "report"}
@@ -80,7 +74,7 @@ def test_a_folder_outside_of_the_project(project: Project, tmp_path: Path) -> No
     old, new = tmp_path / "disk", tmp_path / "other disk"
     old.mkdir()
     (old / "raw").write_text("raw data of an instrument\n")
-    hashed(project, f"cat {old}/raw > copy")
+    project.hashed("bash", "-c", f"cat {old}/raw > copy")
     old.rename(new)
     assert "does not exist: give the place" in project.provio("relocate", str(new), str(old), code=1).stderr
     assert project.provio("relocate", str(tmp_path / "no"), str(new), code=3).stderr.startswith("provio: nothing is")
@@ -95,7 +89,7 @@ def test_a_folder_outside_of_the_project(project: Project, tmp_path: Path) -> No
     assert project.count(f"?p a provio:Process ; provio:argv ?argv FILTER(STRENDS(?argv, 'cat {command}'))") == 1
     old.mkdir()
     (old / "raw").write_text("another file of the same name\n")
-    hashed(project, f"cat {old}/raw > second")
+    project.hashed("bash", "-c", f"cat {old}/raw > second")
     assert (project.data("copy"), project.data("second")) == ({"../other disk/raw"}, {"../disk/raw"})
     project.provio("backup", str(tmp_path / "kept"))
     kept = Project(project.path, {**project.env, "PROVIO_HOME": str(tmp_path / "kept")})
@@ -116,7 +110,7 @@ def test_a_folder_outside_of_the_project(project: Project, tmp_path: Path) -> No
 def test_original_and_copy_in_one_answer(recorded: Project, tmp_path: Path) -> None:
     """Each run counts once; a file from another site is found by its content, whether a run read it or not."""
     copy = copied(recorded, tmp_path / "copy")
-    hashed(copy, "cat mean raw > report")
+    copy.hashed("bash", "-c", "cat mean raw > report")
     copy.env["PROVIO_STORES"] = str(recorded.path)
     assert copy.count("?run a provio:Run") == 2
     assert copy.data("report") == {"mean", "clean", "raw"}
@@ -125,7 +119,7 @@ def test_original_and_copy_in_one_answer(recorded: Project, tmp_path: Path) -> N
     site.provio("init")
     shutil.copy(recorded.path / "clean", site.path / "received")
     shutil.copy(recorded.path / "clean", site.path / "mailed")
-    hashed(site, "sort received > sorted")
+    site.hashed("bash", "-c", "sort received > sorted")
     assert site.data("sorted") == {"received"}
     site.env["PROVIO_STORES"] = str(recorded.path)
     assert site.data("sorted") == {"received", "../project/clean", "../project/raw"}
