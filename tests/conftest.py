@@ -196,7 +196,8 @@ def shim() -> Path:
 
 def quads(home: Home) -> set[str]:
     """All published quads."""
-    return {str(quad) for quad in StoreReader(home).store}
+    reader = StoreReader(home)  # it keeps the snapshot in place
+    return {str(quad) for quad in reader.store}
 
 
 def assert_valid(home: Path) -> None:
@@ -204,10 +205,10 @@ def assert_valid(home: Path) -> None:
     if not (home / "snapshots" / "current").exists():
         return
     try:
-        store = StoreReader(Home(home)).store
+        reader = StoreReader(Home(home))  # it keeps the snapshot in place
     except ProvioError:  # damaged, or of another version, on purpose: it cannot be queried
         return
-    outcome = check("all runs", [Graph(store, union=True)])
+    outcome = check("all runs", [Graph(reader.store, union=True)])
     assert [(found.rule, found.message) for found in outcome.of(VIOLATION)] == []
 
 

@@ -93,7 +93,7 @@ class RemoteWriter(StoreWriter):
 
     def _changes(self) -> dict[str, Change]:
         """Return the statements added and removed since the last publication."""
-        before = StoreReader(self.home).store
+        before = StoreReader(self.home)
         changes: dict[str, Change] = {}
         for name, file in self.changed_lines.items():
             graph, change = ox.NamedNode(name) if name else ox.DefaultGraph(), Change()
@@ -101,7 +101,7 @@ class RemoteWriter(StoreWriter):
             for triple in ox.parse(file, ox.RdfFormat.N_TRIPLES, lenient=True):
                 quad = ox.Quad(triple.subject, triple.predicate, triple.object, graph)
                 is_there = quad in self.store
-                if is_there != (quad in before):
+                if is_there != (quad in before.store):
                     change.add(quad.triple, is_there)
             if change.news or change.losses:
                 changes[name] = change
