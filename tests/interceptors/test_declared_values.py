@@ -23,6 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from provio.interceptors.python import declarations, documents, encoding
+from provio.interceptors.python.guard import guarded
 from provio.interceptors.python.settings import LONGEST, MOST, Flattened
 from provio.trace.redact import without_passwords
 
@@ -150,6 +151,8 @@ def test_endless_values_are_described(monkeypatch: pytest.MonkeyPatch) -> None:
     }  # fmt: skip
     monkeypatch.setattr(f"{Flattened.__module__}.SECONDS", 1)
     monkeypatch.setattr(f"{Flattened.__module__}.time", types.SimpleNamespace(thread_time=ticks(0.0001)))
+    still = types.SimpleNamespace(thread_time=lambda: 0.0, monotonic=lambda: 0.0)
+    monkeypatch.setattr(f"{guarded.__module__}.time", still)  # each step has a limit, too
     endless = Flattened()
     assert sum(1 for _ in endless.settings(EndlessMapping())) == MOST + 1
     assert (endless.complete, endless.omitted) == (False, "settings that took too long to read are")
