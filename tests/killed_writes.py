@@ -38,12 +38,16 @@ BEFORE = 10  # writes
 
 
 def kills(stride: int, run: Callable[[int], int]) -> Iterable[int]:
-    """Run a program that is killed at every STRIDE-th instruction, until it ends first; yield the steps."""
+    """Run a program that is killed at every STRIDE-th instruction, until it ends first, and at each of the last ones,
+    which vary a little; yield the steps."""
     step = 0
     while (code := run(step)) == -signal.SIGKILL:
         yield step
         step += stride
     assert code == 0, code
+    for last in range(max(1, step - 2 * stride), step):
+        if run(last) == -signal.SIGKILL:
+            yield last
 
 
 def states(
