@@ -46,16 +46,13 @@ COPIED = {(name + ".in", name + ".out") for name in "abc"}
 def tasks(project: Project, kind: str) -> list[tuple[str, tuple[str, ...], tuple[str, ...]]]:
     """The name of each Task of a kind, with the files that it read and those that it wrote, sorted."""
     found: dict[tuple[str, str], dict[str, set[str]]] = {}
-    known = {
-        (row["n"], row["b"])
-        for row in project.rows(f'''SELECT ?n ?b {{ ?t a provio:Task ; provio:name ?n ; prov:startedAtTime ?b ;
-            provio:kind "{kind}" }}''')
-    }
-    answer = json.loads(project.answer("query", "tasks", "-p", "run=last", "--as", "json"))
-    for row in answer["results"]["bindings"]:
-        name, began, did, path = (row[word]["value"] for word in ("task", "began", "did", "path"))
-        if Path(path).parent == project.path and Path(path).suffix in (".in", ".out") and (name, began) in known:
-            found.setdefault((name, began), {}).setdefault(did, set()).add(Path(path).name)
+    for row in project.rows(f'''SELECT ?n ?t ?did ?path {{ ?t a provio:Task ; provio:name ?n ; provio:kind "{kind}" .
+            VALUES ?did {{ provio:wasReadBy provio:wasWrittenBy }} ?io provio:partOf/provio:partOf ?t .
+            ?version ?did ?io ; prov:specializationOf ?file . ?file provio:path ?path }}'''):
+        path = Path(row["path"])
+        if path.parent == project.path and path.suffix in (".in", ".out"):
+            did = "read" if row["did"].endswith("wasReadBy") else "wrote"
+            found.setdefault((row["n"], row["t"]), {}).setdefault(did, set()).add(path.name)
     return sorted(
         (name, tuple(sorted(did.get("read", ()))), tuple(sorted(did.get("wrote", ()))))
         for (name, _), did in found.items()
