@@ -35,19 +35,20 @@ COUNTED = counts_instructions()
 NOTHING, MADE, RECORDED = (0, 0), (1, 0), (1, 1)
 ALL = {NOTHING, MADE, RECORDED} if COUNTED else {NOTHING}
 BEFORE = 10  # writes
+ENDS = 4
 
 
 def kills(stride: int, run: Callable[[int], int]) -> Iterable[int]:
-    """Run a program that is killed at every STRIDE-th instruction, until it ends first, and at each of the last ones,
-    which vary a little; yield the steps."""
-    step = 0
-    while (code := run(step)) == -signal.SIGKILL:
-        yield step
+    """Run a program that is killed at every STRIDE-th instruction, until it ends first at ENDS steps in succession;
+    yield the steps. A single run may end first too early: fewer of its instructions were counted."""
+    step = ended = 0
+    while ended < (ENDS if COUNTED else 1):
+        code = run(step)
+        if code == -signal.SIGKILL:
+            yield step
+        assert code in (0, -signal.SIGKILL), code
+        ended = ended + 1 if code == 0 else 0
         step += stride
-    assert code == 0, code
-    for last in range(max(1, step - 2 * stride), step):
-        if run(last) == -signal.SIGKILL:
-            yield last
 
 
 def states(
