@@ -7,13 +7,13 @@ import re
 
 import pytest
 from conftest import Project
-from pyoxigraph import Literal, Store
+from pyoxigraph import Literal, QuerySolutions, RdfFormat, Store
 
 from provio.ask.parameters import TERMS, bound
 from provio.ask.queries import ANY, FOLDER, KINDS, PLACES, filled, named, of_text, questions
 from provio.ask.query import find
 from provio.base.errors import BadQuery
-from provio.base.vocab import XSD
+from provio.base.vocab import PREFIXES, PROLOGUE, XSD
 from provio.render import rows
 from provio.render.queries import page
 
@@ -276,6 +276,23 @@ def test_a_name_that_is_not_utf_8_counts(project: Project, name: str) -> None:
     project.watch("sh", "-c", "head -c 9 /dev/zero > \"$(printf 'odd\\377')\"")
     values = ["-p", "least=1"] if name == "small-io" else []
     assert f"{project.path}/odd%FF" in project.provio("query", name, *values, "--as", "csv").stdout
+
+
+TURTLE = " ".join(f"@prefix {name}: <{iri}> ." for name, iri in PREFIXES.items())
+TASK = """<t{n}/> a provio:Task ; provio:name "fit" ; prov:startedAtTime "2026-11-28T08:54:29.93606Z"^^xsd:dateTime ;
+    provio:partOf <p> . <t{n}/phase/0> provio:partOf <t{n}/> . <w{n}> a provio:Write ; provio:partOf <t{n}/phase/0> .
+    <v{n}> provio:wasWrittenBy <w{n}> ; prov:specializationOf <f> . """
+
+
+def test_tasks_that_start_in_one_microsecond_stay_apart() -> None:
+    """Also with the same name and the same file."""
+    store = Store()
+    text = '<p> a provio:Process ; provio:partOf <r> . <f> a provio:File ; provio:path "/out" . '
+    text += TASK.format(n=1) + TASK.format(n=2)
+    store.load(f"{TURTLE} @base <http://a/> . {text}".encode(), format=RdfFormat.TURTLE)
+    found = store.query(PROLOGUE + find("tasks", []).text)
+    assert isinstance(found, QuerySolutions)
+    assert [(one["task"].value, one["path"].value) for one in found] == [("fit", "/out"), ("fit", "/out")]
 
 
 @pytest.mark.integration
