@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from provio.ask.document import Kept
 from provio.ask.walk import USED, Walk, batches
+from provio.base.text import sortable
 from provio.base.vocab import NS, PROV
 from provio.lineage.identity import POOLED, SEALED, without_task
 from provio.store import Reader
@@ -43,7 +44,8 @@ OWN = f"""SELECT DISTINCT ?process ?phase ?path ?start WHERE {{
 
 
 class Earlier(NamedTuple):
-    """An activity of a worker that read files: its phase, the Task (empty: of the worker itself), and its start."""
+    """An activity of a worker that read files: its phase, the Task (empty: of the worker itself), and its start
+    (`sortable`)."""
 
     phase: str
     task: str
@@ -81,7 +83,7 @@ def of_makers(reader: Reader, makers: Iterable[str]) -> set[str]:
     for batch in batches(tasks if earlier else ()):
         for task, start in reader.table(STARTS % " ".join(f"<{task}>" for task in batch)):
             before = earlier.get(without_task(task), ())
-            found |= {tasks[task] for one in before if one.start < start and one.task != task}
+            found |= {tasks[task] for one in before if one.start < sortable(start) and one.task != task}
     return found
 
 
@@ -111,7 +113,7 @@ def _sealed(walk: Walk, activities: set[str]) -> dict[str, list[tuple[str, str]]
     properties = walk.known.of(wholes)
     for iri in wholes:
         if OF_WORKERS.intersection(properties[iri].get(KIND, ())):
-            start = min(properties[iri].get(START, ("",)))
+            start = min(map(sortable, properties[iri].get(START, ("",))))
             found.setdefault(without_task(iri), {})[iri, start] = None
     return {process: list(tasks) for process, tasks in found.items()}
 
@@ -128,10 +130,10 @@ def _rows(reader: Reader, processes: list[str]) -> Iterator[tuple[str, Earlier]]
     for batch in batches(processes):
         values = " ".join(f"<{iri}>" for iri in batch)
         for process, task, phase, start in reader.table(TASKS % values):
-            yield process, Earlier(phase, task, start)
+            yield process, Earlier(phase, task, sortable(start))
         for process, phase, path, start in reader.table(OWN % values):
             if not path.endswith(CODE):
-                yield process, Earlier(phase, "", start)
+                yield process, Earlier(phase, "", sortable(start))
 
 
 def _later(reader: Reader, walk: Walk, shown: set[str]) -> list[tuple[str, list[tuple[str, str, str]]]]:
@@ -143,7 +145,7 @@ def _later(reader: Reader, walk: Walk, shown: set[str]) -> list[tuple[str, list[
     started = walk.known.of(read)
     first: dict[str, tuple[str, str]] = {}
     for iri in sorted(read):
-        process, start = without_task(iri.partition("phase/")[0]), min(started[iri].get(START, ("",)))
+        process, start = without_task(iri.partition("phase/")[0]), min(map(sortable, started[iri].get(START, ("",))))
         first[process] = min(first.get(process, (start, iri)), (start, iri))
     tasks = {iri.partition("phase/")[0] for iri in shown}
     found: dict[str, list[tuple[str, str, str]]] = {}
@@ -151,6 +153,6 @@ def _later(reader: Reader, walk: Walk, shown: set[str]) -> list[tuple[str, list[
         for process, task, phase, start, kind in reader.table(LATER % " ".join(f"<{iri}>" for iri in batch)):
             # The graph states which data of its process, outside of calls, a call of a pool has.
             followed = kind in POOLED and first[process][1].startswith(process + "phase/")
-            if task not in tasks and start > first[process][0] and not followed:
+            if task not in tasks and sortable(start) > first[process][0] and not followed:
                 found.setdefault(process, []).append((task, phase or task, first[process][1]))
     return list(found.items())

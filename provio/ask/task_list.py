@@ -17,7 +17,7 @@ from provio.ask import key_prefix, runs
 from provio.ask.task_events import TaskEvents, of_run
 from provio.base.errors import NothingKnown
 from provio.base.records import field, plain
-from provio.base.text import seconds
+from provio.base.text import seconds, sortable
 from provio.base.vocab import RUN_BASE
 from provio.graph.lines import bundle_iri
 from provio.lineage.identity import SEALED, VERSION
@@ -163,7 +163,8 @@ def listed(store: Store, home: Home, wanted: Sequence[str], kind: str | None = N
     every = _tasks(reader)
     _add_calls(reader, every)
     found = sorted(
-        (row for row in every.values() if kind is None or row.kind == kind), key=lambda row: (row.start or "", row.iri)
+        (row for row in every.values() if kind is None or row.kind == kind),
+        key=lambda row: (sortable(row.start or ""), row.iri),
     )
     with_events = dict.fromkeys(row.run for row in found if row.kind in SEALED)
     events = {run: of_run(home, run, results) for run in with_events}

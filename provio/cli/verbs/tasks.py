@@ -11,7 +11,7 @@ import click
 from provio.ask import session
 from provio.base import terminal
 from provio.base.errors import NothingKnown
-from provio.base.text import plural
+from provio.base.text import plural, sortable
 from provio.cli.verbs import (
     Between,
     Choice,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MOST = 30  # rows shown on a terminal
 SORTS: dict[str, Callable[[Row], str | float]] = {
-    "start": lambda row: row.start or "",
+    "start": lambda row: sortable(row.start or ""),
     "seconds": lambda row: row.seconds or 0.0,
     "name": lambda row: row.name,
     "kind": lambda row: row.kind or "",
