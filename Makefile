@@ -17,7 +17,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick lint shim shims wheels mutants bench truth instructions vocab transcript screenshots calls clean
+.PHONY: help demo test thorough quick lint shim shims wheels mutants bench truth instructions vocab transcript screenshots calls clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 24
@@ -25,15 +25,16 @@ help:  ## list the targets
 demo: $(VENV)/examples $(SHIM)  ## install, run the example pipeline under provio, print its lineage
 	@examples/dassa/demo.sh
 
-test: $(VENV)/test $(SHIM)  ## install the requirements of the tests, run all tests, and failed ones again
+test: $(VENV)/test $(SHIM)  ## install the requirements of the tests, run the tests, and failed ones again
 	@.ci/needs
-	@.ci/frameworks $(BIN)/python
-	@.ci/dask $(BIN)/python
-	@.ci/snakemake $(BIN)/python
-	$(BIN)/python tests/rerun.py $(SPREAD)
+	@.ci/environments $(BIN)/python
+	$(BIN)/python tests/rerun.py $(SPREAD) -m "$(or $(MARKS),not thorough)"
 
-quick: $(VENV)/test $(SHIM)  ## run all tests except those marked `integration` or `slow`
-	$(BIN)/python -m pytest $(SPREAD) -q -m "not integration and not slow"
+thorough:  ## run the tests that `make test` leaves out: other versions, sizes and programs
+	@$(MAKE) -s test MARKS=thorough
+
+quick: $(VENV)/test $(SHIM)  ## run all tests except those marked `integration`, `slow` or `thorough`
+	$(BIN)/python -m pytest $(SPREAD) -q -m "not integration and not slow and not thorough"
 
 lint: $(VENV)/lint  ## ruff, mypy --strict, clang-format, compiler warnings
 	@.ci/needs >/dev/null
@@ -78,11 +79,12 @@ screenshots: $(VENV)/test $(SHIM)  ## take screenshots of the pages, write docs/
 	@.ci/needs
 	PYTHONPATH=interceptors/posix $(BIN)/python tests/screenshots.py
 
-calls: $(VENV)/test  ## write the pages of calls, queries, words, commands, settings and columns
+calls: $(VENV)/test  ## write the pages of calls, queries, words, commands, settings, columns and the HTTP API
 	$(PYTHON) interceptors/posix/calls.py > docs/calls.md
 	$(PYTHON) -m provio.render.queries > docs/queries.md
 	$(PYTHON) -m provio.render.vocabulary_list > docs/words.md
 	$(PYTHON) -m provio.render.records > docs/output.md
+	$(PYTHON) -m provio.serve.openapi > docs/openapi.json
 	$(PYTHON) -m provio.cli.manual > docs/commands.md
 	$(PYTHON) -m provio.cli.settings_manual > docs/settings.md
 	PYTHONPATH=. $(PYTHON) interceptors/hdf5/hdf5_calls.py > docs/calls-hdf5.md

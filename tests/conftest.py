@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,10 +20,11 @@ from typing import Any
 
 import pytest
 from compiled_cache import copy_made, of_the_shim
-from forked_queries import asked, usual
+from forked_queries import VERBS, asked, usual
 from hypothesis import HealthCheck, settings
 from path_lengths import lengthen, lengthened
 from posix_trace import POSIX, PROGRAMS, Trace
+from redis_servers import redis_server as redis_server
 from sparql_servers import oxigraph as oxigraph
 from sparql_servers import virtuoso as virtuoso
 from sparql_servers import virtuoso_at_work as virtuoso_at_work
@@ -52,6 +54,10 @@ settings.load_profile("provio")
 
 ROOT = Path(__file__).parent.parent
 SHIM = ROOT / "provio" / "libprovio.so"
+# Packages whose tests query the runs that they record: a query merges pending runs first, in its own process. This
+# takes less time than a merge at the end of each run.
+MERGED_WHEN_ASKED = frozenset({"ask", "interceptors", "lineage", "render"})
+FEWER = Path(__file__).with_name("fewer.toml")
 
 
 def provio_command() -> list[str]:
@@ -71,6 +77,11 @@ def _same_content(document: dict[str, Any]) -> set[str]:
     return same
 
 
+def _with_plain_ends(text: str) -> str:
+    """Return a text with the ends of lines that `subprocess` gives."""
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
 @dataclass
 class Project:
     """A folder in which commands run, with and without provio, and are queried."""
@@ -79,28 +90,29 @@ class Project:
     env: dict[str, str]
 
     def provio(self, *arguments: str | bytes, code: int | None = 0, **options: Any) -> subprocess.CompletedProcess[str]:
-        """Call `provio`; fails the test when the exit code is not `code` (None: any)."""
+        """Call `provio`; fails the test when the exit code is not `code` (None: any). In the usual environment, a query
+        runs in a fork of a Python that has loaded provio."""
+        if arguments and arguments[0] in VERBS and not options and usual(self.env):
+            done = asked(arguments, self.path, self.env)
+            done.stdout, done.stderr = map(_with_plain_ends, (done.stdout, done.stderr))
+            return self._checked(done, code)
         options = {"capture_output": True, "timeout": 120, "cwd": self.path, "env": self.env, **options}
         if not options.get("encoding", True):
             del options["encoding"]
         else:
             options.setdefault("text", True)
             options.setdefault("errors", "surrogateescape")
-        done = subprocess.run([*provio_command(), *arguments], **options)
+        return self._checked(subprocess.run([*provio_command(), *arguments], **options), code)
+
+    @staticmethod
+    def _checked(done: subprocess.CompletedProcess[str], code: int | None) -> subprocess.CompletedProcess[str]:
         if code is not None:
-            assert done.returncode == code, (
-                f"provio {arguments} ended with {done.returncode}\n{done.stdout}\n{done.stderr}"
-            )
+            assert done.returncode == code, f"{done.args} ended with {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done
 
     def answer(self, *arguments: str) -> str:
-        """Return the output of a query; in the usual environment it runs in a fork of a Python that has loaded
-        provio."""
-        if not usual(self.env):
-            return self.provio(*arguments).stdout
-        done = asked(arguments, self.path, self.env)
-        assert done.returncode == 0, f"provio {arguments} ended with {done.returncode}\n{done.stdout}\n{done.stderr}"
-        return done.stdout
+        """Return the output of a query."""
+        return self.provio(*arguments).stdout
 
     def run(self, script: str, code: int | None = 0) -> str:
         """Run a bash script under provio and return its output."""
@@ -166,6 +178,25 @@ class Project:
 def pytest_configure(config: pytest.Config) -> None:
     """Give temporary folders 20 lengths, if that is wanted."""
     lengthen(config._tmp_path_factory)  # type: ignore[attr-defined]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark as `thorough` the tests that `fewer.toml` leaves out; before `-m` selects by marks. A test or parameter
+    there that does not exist is an error, if whole files are collected."""
+    table = tomllib.loads(FEWER.read_text(encoding="utf-8"))
+    kept = {function: set(some) for group in table.values() for function, some in group["kept"].items()}
+    seen: dict[str, set[str]] = {}
+    for item in items:
+        function, _, parameters = item.nodeid.partition("[")
+        if function in kept:
+            seen.setdefault(function, set()).add(parameters[:-1])
+            if parameters[:-1] not in kept[function]:
+                item.add_marker("thorough")
+    files = {item.nodeid.partition("::")[0] for item in items}
+    whole = [one for one in kept if one.partition("::")[0] in files and "::" not in " ".join(config.args)]
+    if wrong := [one for one in whole if one not in seen or not kept[one] <= seen[one]]:
+        raise pytest.UsageError(f"{FEWER.name} names tests that do not exist: {', '.join(wrong)}")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -234,11 +265,20 @@ def in_memory() -> Iterator[Path]:
 
 
 @pytest.fixture
-def project(tmp_path: Path, shim: Path) -> Iterator[Project]:
+def project(tmp_path: Path, shim: Path, request: pytest.FixtureRequest) -> Iterator[Project]:
     """Return an empty project folder, and an environment without provio's variables; check its store at the end."""
     project = new_project(tmp_path)
+    if request.path.parent.name in MERGED_WHEN_ASKED:
+        project.env["PROVIO_MERGE"] = "ask"
     yield project
     assert_valid(project.path / ".provio")
+
+
+@pytest.fixture
+def merged_at_once(project: Project) -> None:
+    """The end of each run waits for its merge, in packages where the first query merges: for tests that open the store
+    without a query before."""
+    project.env["PROVIO_MERGE"] = "wait"
 
 
 def new_project(home: Path) -> Project:

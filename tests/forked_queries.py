@@ -11,22 +11,24 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
-# The modules that the two verbs load; others are loaded later.
-LOADED = """
-    provio.cli.main provio.base.terminal provio.ask.session provio.record.options provio.cli.verbs.lineage
-    provio.cli.verbs.query provio.ask.query provio.ask.lineage provio.ask.document provio.ask.nodes
-    provio.ask.checkpoints provio.ask.member_origins provio.ask.target provio.ask.queries provio.ask.parameters
-    provio.merge.archive_runs provio.trace.redact provio.trace.collect provio.trace.facts provio.ask.suggestions
-    provio.store.embedded.reader provio.store.embedded.snapshots provio.render.json provio.render.rows provio.base.text
-    provio.render.dot provio.render.ttl provio.store.sparql ctypes csv glob
-""".split()
+ROOT = Path(__file__).parent.parent
+# The packages that most queries load, and the merge of pending runs before them.
+LOADED = "ask base cli graph lineage merge render settings stats store system trace validate".split()
+# The verbs that only answer.
+VERBS = frozenset(
+    "best campaigns diff export find impact lineage metrics params query runs show stats status tasks validate verify "
+    "view vocab why".split()
+)
 LEFT_OUT = ("PROVIO", "LD_PRELOAD", "XDG_")  # of a project's environment
-# Variables that neither a start of Python nor a module reads when it is loaded; `PROVIO_MERGE` is of runs alone.
-NOT_READ = ("HOME", "PATH", "PYTEST_CURRENT_TEST", "PROVIO_MERGE", "OMPI_", "PRTE_", "SLURM_CONF", "OF_THIS_TEST",
-            "JUPYTER_", "IPYTHONDIR")  # fmt: skip
+# Variables that neither a start of Python nor a module reads when it is loaded.
+NOT_READ = (
+    "HOME", "PATH", "PYTEST_CURRENT_TEST", "PROVIO_MERGE", "PROVIO_HASH", "PROVIO_RECORD_METADATA", "OMPI_", "PRTE_",
+    "SLURM_CONF", "OF_THIS_TEST", "JUPYTER_", "IPYTHONDIR",
+)  # fmt: skip
 _context: ForkServerContext | None = None
 
 
@@ -39,11 +41,11 @@ def usual(env: dict[str, str]) -> bool:
     return left == right
 
 
-def asked(arguments: tuple[str, ...], folder: Path, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+def asked(arguments: Sequence[str | bytes], folder: Path, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
     """Run a verb to its end."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as complaints:
         named = [f"/proc/{os.getpid()}/fd/{file.fileno()}" for file in (out, complaints)]
-        process = _server().Process(target=_verb, args=(arguments, folder, env, *named))
+        process = _server().Process(target=_verb, args=(list(map(os.fsdecode, arguments)), folder, env, *named))
         process.start()
         process.join(120)
         if process.exitcode is None:
@@ -59,11 +61,13 @@ def _server() -> ForkServerContext:
     global _context
     if _context is None:
         _context = multiprocessing.get_context("forkserver")
-        _context.set_forkserver_preload(LOADED)
+        files = [file for package in LOADED for file in (ROOT / "provio" / package).rglob("*.py")]
+        names = [".".join(file.relative_to(ROOT).with_suffix("").parts) for file in files]
+        _context.set_forkserver_preload([name for name in names if not name.endswith("__main__")])
     return _context
 
 
-def _verb(arguments: tuple[str, ...], folder: Path, env: dict[str, str], out: str, complaints: str) -> None:
+def _verb(arguments: list[str], folder: Path, env: dict[str, str], out: str, complaints: str) -> None:
     for number, name in ((1, out), (2, complaints)):
         file = os.open(name, os.O_WRONLY)
         os.dup2(file, number)

@@ -92,6 +92,7 @@ STEPS: list[str | tuple[str, str]] = [
     "The whole record is one folder:",
     "$ rm -r .provio; provio lineage means.csv",
 ]
+SYSTEM = "Debian GNU/Linux 12 (bookworm), Linux 6.18.44-fc-v595, AMD EPYC"
 HEAD = """# The first half hour
 
 This page shows the commands of a new user and their output on a terminal of 80 columns, from the installation on, with
@@ -205,6 +206,7 @@ def _alike(text: str, home: Path) -> str:
     for place, short in enumerate(dict.fromkeys(others), len(ids)):  # a run of which the page has only a part of the id
         text = text.replace(short, f"0193c1f2-4d0{place}")
     text = text.replace(str(home), "/home/ada").replace(os.uname().nodename, "node07")
+    text = re.sub(r"(?m)^( {4}system   ).*(?:\n {13}\S.*)*", rf"\1{SYSTEM}", text)  # one line, or two
     return re.sub(rf"(\bby +|UTC  ){re.escape(user_name())}\b", r"\1ada", text)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, cast, get_args
 
+from provio.api.live import LiveQueries
 from provio.api.rows import Rows, value
 from provio.ask import session
 from provio.base import errors
@@ -43,7 +44,7 @@ def _warn(text: str) -> None:
     warnings.warn(text, ProvioWarning, stacklevel=5)
 
 
-class Store:
+class Store(LiveQueries):
     """The record of one place, as `provio.open()` returns it; a context manager that has nothing to close.
 
     Each query covers everything that was recorded before it: pending runs are merged first, runs in progress are
@@ -80,13 +81,14 @@ class Store:
         flags = {"store": self._url} if self._url else {}
         return load.load(folders, flags)
 
-    def _open(self) -> Open:
+    def _open_both(self) -> tuple[Home, Open]:
         configured = self._settings()
         if self._url and not self._home.path.is_dir():
             from provio.store import open_reader
 
-            return open_reader(self._home, configured)
-        return session.open_store(self._home, configured, _warn, lambda: lambda _: None)
+            return self._home, open_reader(self._home, configured)
+        home, _, store = session.merge_and_open(self._home, configured, _warn, lambda: lambda _: None)
+        return home, store
 
     def __enter__(self) -> Self:
         return self
@@ -213,31 +215,6 @@ class Store:
         noted = {run: "; ".join(one["text"] for one in some) for run, some in notes.of_runs(reader).items()}
         found = ({**row, "notes": noted.get(str(row["run"]))} for row in runs.listing(reader))
         return Rows(RUN_COLUMNS, ([row.get(name) for name in RUN_COLUMNS] for row in found))
-
-    def tasks(
-        self,
-        *run: str,
-        campaign: str | None = None,
-        kind: str | None = None,
-        status: Literal["failed", "ok", "unfinished"] | None = None,
-    ) -> list[dict[str, Any]]:
-        """Return the tasks of these runs, of those of a campaign, or else of the newest run with tasks, oldest first.
-
-        Each is a dictionary with the names of FlowCept: task_id (the name; of a task of Dask its key), activity_id (the
-        prefix of the key), workflow_id (the id of the run), subtype (the kind, as `dask`), status (`ok`, `error`,
-        `unfinished`), started_at and ended_at (seconds since 1970; None: unknown), address (of the worker, or
-        PID@HOST); and seconds, attempt, bytes_read, bytes_written, bytes_result, iri. Raises NothingKnown if there is
-        no such run, or no run has tasks.
-        """
-        from provio.ask import runs, task_list
-
-        reader = self._open()
-        wanted = [session.run_id(reader, name) for name in run] or None
-        if campaign is not None:
-            of_campaign = runs.chosen(reader, campaign, None) or []
-            wanted = [one for one in of_campaign if wanted is None or one in wanted]
-        found = task_list.listed(reader, self._home, task_list.chosen(reader, wanted), kind)
-        return [row.flowcept() for row in found.rows if status is None or task_list.STATUS[status](row)]
 
     def note(self, target: str | os.PathLike[str], text: str) -> None:
         """Add a note to a run, a Task, or the recorded version of a file, looked up as by `provio show`.

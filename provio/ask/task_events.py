@@ -30,7 +30,8 @@ def files_of(
     keep: Callable[[Event], bool] = lambda _: True,
 ) -> list[EventFile]:
     """Return the event files of a run, as `events.read` does; none if the files of the run were removed."""
-    folder = home.runs / run
+    folders = (record / "runs" / run for record in home.records)
+    folder = next(filter(run_source.exists, folders), home.runs / run)
     return events.read(folder, read.read_head(folder), [], wanted, parts, keep) if run_source.exists(folder) else []
 
 

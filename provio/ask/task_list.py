@@ -104,6 +104,12 @@ class Row:
         }  # fmt: skip
 
 
+def cells(row: Row) -> list[str | int | float | None]:
+    """Return the cells of the table `tasks` (docs/output.md)."""
+    facts = (row.name, row.kind, row.worker, row.start, row.seconds, row.status, row.read, row.written)
+    return [*facts, row.attempt, row.prefix, row.result, row.priority, row.restrictions, row.run, row.iri]
+
+
 STATUS: dict[str, Callable[[Row], bool]] = {
     "failed": lambda row: row.failed,
     "ok": lambda row: row.status == OK,

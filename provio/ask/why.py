@@ -26,6 +26,7 @@ NAMES = {name: name for name in (
 ).split()} | {"startedAtTime": "start", "endedAtTime": "end"}  # fmt: skip
 
 
+ENDS = frozenset({"exitCode", "signal"})
 FEW = 3  # attributes that are shown of a file without a maker
 
 
@@ -81,9 +82,7 @@ def why(reader: Reader, target: Target) -> Reason:
     process = _facts(reader, made[2])
     run = _facts(reader, process.pop("partOf"))
     launchers = _launchers(reader, made[1], made[2])
-    if not {"exitCode", "signal"} & process.keys() and all(one.get("pid") == process.get("pid") for one in launchers):
-        # Only provio waited for it: its exit code is that of the run.
-        process |= {name: run[name] for name in ("exitCode", "signal") if name in run}
+    _complete_end(process, run, launchers, run_of(run["iri"]) in reader.in_progress)
     inputs = _inputs(found, made)
     reason = Reason(
         target=target.iri, path=target.path or own.get("path") or own["label"], process=process, run=run,
@@ -112,6 +111,16 @@ def why(reader: Reader, target: Target) -> Reason:
     _agents(reader, reason, made[2])
     _name(reader, reason, made[2])
     return reason
+
+
+def _complete_end(
+    process: dict[str, str], run: dict[str, str], launchers: list[dict[str, str]], in_progress: bool
+) -> None:
+    """Add the exit code of a process for which only provio waited: that of its run. One that may go on has no end."""
+    if not ENDS & process.keys() and all(one.get("pid") == process.get("pid") for one in launchers):
+        process |= {name: run[name] for name in ENDS & run.keys()}
+    if in_progress and not ENDS & process.keys():
+        process.pop("end", None)
 
 
 def metadata_of(reader: Reader, version: str) -> dict[str, str]:

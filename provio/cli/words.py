@@ -29,7 +29,7 @@ GROUPS = {
     ),
     "Ask": ("why", "impact", "verify", "find", "note", "query"),
     "Experiments": ("params", "metrics", "best", "checkpoint"),
-    "Integrate": ("container", "kernel", "batch", "env", "include", "validate", "vocab", "completion", "help"),
+    "Integrate": ("container", "kernel", "mcp", "batch", "env", "include", "validate", "vocab", "completion", "help"),
     "Upkeep": ("init", "config", "doctor", "merge", "rm", "prune", "backup", "relocate"),
 }
 ALIASES = {"log": "runs"}
@@ -48,6 +48,7 @@ SYNONYMS = {
         "rm": "undo delete remove del",
         "prune": "clean gc cleanup",
         "view": "graph draw visualize visualise dag html",
+        "mcp": "agent agents llm ai",
         "serve": "ui gui web server browse explore dashboard",
         "query": "sparql ask sql select",
         "find": "search locate lookup whereis which grep",

@@ -31,11 +31,15 @@ JOB_FACTS = ("jobId", "jobArrayIndex", "jobNodes", "jobPartition", "jobAccount",
 
 
 class Ends:
-    """How the processes of a run ended, as their parents' waits recorded it; each end is of the last image with the
-    pid and tick."""
+    """When and how the processes of a run ended, as their parents' waits recorded it; each end is of the last image
+    with the pid and tick. The command of the run ends with the run."""
 
     def __init__(self, trace: Trace) -> None:
         processes = sorted(trace.processes.values(), key=lambda process: process.started)
+        here = turtle.segment(trace.run.get("host", ""))
+        first = next((one for one in processes if one.host == here and "unattended" not in trace.run), None)
+        self.command = (first.host, first.pid, first.tick) if first else None
+        self.of_run = int(trace.run.get("endedNs", 0))
         self.last_images = {(process.host, process.pid, process.tick): process.iri for process in processes}
         self.ends: dict[tuple[str, int], list[tuple[int, Packed]]] = {}
         for process in processes:
@@ -44,13 +48,17 @@ class Ends:
                     end = event.at + event.number("elapsed"), event.packed
                     self.ends.setdefault((process.host, event.number("childPid")), []).append(end)
 
-    def of(self, process: Process) -> Record:
-        """Return the record of a process's end; empty where there is none. Pids recur: it is the first end after the
-        start of the process."""
-        if self.last_images[process.host, process.pid, process.tick] != process.iri:
-            return {}
-        ends = [end for end in self.ends.get((process.host, process.pid), ()) if end[0] >= process.started]
-        return min(ends, key=lambda end: end[0])[1].record() if ends else {}
+    def of(self, process: Process) -> tuple[int, Record]:
+        """Return when a process ended, in ns, and the record of its end; empty where no wait recorded it. Then the
+        moment is that of its last recorded activity. Pids recur: it is the first end after the start of the process."""
+        image = process.host, process.pid, process.tick
+        if self.last_images[image] != process.iri:
+            return process.ended, {}
+        ends = [end for end in self.ends.get(image[:2], ()) if end[0] >= process.started]
+        if ends:
+            moment, record = min(ends, key=lambda end: end[0])
+            return max(moment, process.ended), record.record()
+        return max(process.ended, self.of_run if image == self.command else 0), {}
 
 
 class Whole:
@@ -236,6 +244,7 @@ class _Writer:
 
     def _image(self, process: Process) -> None:
         record, program = process.record, self.out.programs[process.iri]
+        ended, end = self.whole.ends.of(process)
         self.graph.node(
             process.iri,
             "Process",
@@ -245,8 +254,8 @@ class _Writer:
             *self._texts(record, "argv", "cwd", "cwdEncoded", "host", "jobId", "jobArrayIndex"),
             ("rank", turtle.integer(int(record["rank"])) if "rank" in record else None),
             ("prov:startedAtTime", turtle.instant(process.started)),
-            ("prov:endedAtTime", turtle.instant(process.ended)),
-            *self._end(process),
+            ("prov:endedAtTime", turtle.instant(ended)),
+            *((name, turtle.integer(int(end[name]))) for name in ("exitCode", "signal") if name in end),
             ("prov:wasAssociatedWith", self.kept.program(program.iri)),
         )
 
@@ -273,11 +282,6 @@ class _Writer:
         if program.plan:
             graph.add(association, ("prov:hadPlan", f"<{program.plan.version}>"))
             graph.add(program.plan.version, ("a", f"<{PROV}Plan>"))
-
-    def _end(self, process: Process) -> list[Pair]:
-        """Return the exit code or signal of a process."""
-        record = self.whole.ends.of(process)
-        return [(name, turtle.integer(int(record[name]))) for name in ("exitCode", "signal") if name in record]
 
     def _phase(self, phase: Phase, program: str, whole: str, noise: dict[str, bool]) -> None:
         graph, alone = self.graph, self.kept.only_thread(phase.process)

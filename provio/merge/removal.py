@@ -152,7 +152,7 @@ def clear(home: Home, progress: Callable[[str], None] = lambda _: None) -> None:
     notes.remove_of(home, runs)
     for place, run in enumerate(runs):
         progress(f"deleting files of runs: {place} of {len(runs)}")
-        for note in (home.marks / run, *(home.path / name / run for name in NOTES)):
+        for note in (home.marks / run, home.events / f"{run}.log", *(home.path / name / run for name in NOTES)):
             note.unlink(missing_ok=True)
         _delete(run_source.shared_memory() / run)
         collect.drop(home, run)

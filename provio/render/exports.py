@@ -69,4 +69,5 @@ BY = ox.NamedNode(PROV + "wasAssociatedWith")
 TOGETHER = 500  # nodes of one query
 FORMATS: dict[str, Callable[[Store, str | None], bytes]] = {"nquads": nquads, "trig": trig, "ttl": ttl}
 DASK_MOFKA = "dask-mofka"
-FORMS = (*FORMATS, DASK_MOFKA)
+EVENTS = "events"
+FORMS = (*FORMATS, DASK_MOFKA, EVENTS)

@@ -65,6 +65,25 @@ TABLES = {
         command text its command line
         notes value the notes on it: in JSON objects with `time`, `user` and `text`, else the texts with `; ` between
     """),
+    "campaigns": _table("""
+        campaign text its name
+        runs integer the number of its runs
+        hosts value the hosts of its processes: in JSON a list, else with `, ` between
+        records value the `.provio` folders with its runs, in the same way
+        start time the start of its first run
+        end time the last known end of a run; empty while one is in progress
+        state text `in progress`, `failed` if a run failed, `ended` if the end of one is not known, else `ok`
+        states value the number of its runs by state: in JSON an object, else as in `2 ok, 1 failed`
+        ties value runs that read files of others: in JSON objects of `maker`, `reader` (ids), `files`; else these three
+    """),
+    "files": _table("""
+        path text its path
+        bytes integer its size in this version
+        time time its modification time in this version
+        run text the id of the run that wrote this version; empty if none did
+        read_by text the id of the newest run that read it; empty if none did
+        iri text its IRI in the graph
+    """),
     "find": _table("""
         kind text `file`, `run`, `program` or `task`
         name text the path of a file or program, the id of a run, the name of a task
@@ -297,6 +316,17 @@ def render(
         return "".join("\t".join(_tsv(cell) for cell in row) + "\n" for row in [header, *held])
     right = {column.name for column in columns if column.kind in ("integer", "number")}
     return align(names, [[_text(cell) for cell in row] for row in held], width=width, unicode=unicode, right=right)
+
+
+def header(table: str, form: str) -> str:
+    """Return the first line of a table whose rows come one by one; empty for `json`."""
+    return "" if form == "json" else render(table, [], form)
+
+
+def line(table: str, row: Row, form: str) -> str:
+    """Return one row of such a table, as a line: an object in `json`, else as in the whole table."""
+    whole = render(table, [row], form)
+    return whole[len("[\n ") : -len("\n]\n")] + "\n" if form == "json" else whole.removeprefix(header(table, form))
 
 
 def _text(value: Value) -> str:

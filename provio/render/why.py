@@ -193,7 +193,8 @@ def _note(reason: Reason, note: Note) -> str:
 
 def _when(process: dict[str, str]) -> str:
     start, end = process.get("start", ""), process.get("end", "")
-    return ", ".join(part for part in (moment(start), duration(start, end)) if part) if start else ""
+    took = duration(start, end) if end else "in progress"
+    return ", ".join(part for part in (moment(start), took) if part) if start else ""
 
 
 def _end(process: dict[str, str]) -> str:

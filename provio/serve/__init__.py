@@ -9,4 +9,6 @@ snapshot_holder  holds the served snapshot, and replaces it by a newer one
 oxigraph         Oxigraph's server for that snapshot, as a child process
 worker           provio's own queries, in child processes that can be killed
 explorer         the results of these queries
+agents           `provio mcp`: the server of the Model Context Protocol on standard input and output
+capped           its answers, of a limited size
 """

@@ -25,6 +25,7 @@ class Connections:
     def __init__(self, server: Any, own: bool) -> None:
         self.server, self.each = server, ALL if own else EACH
         self.begun: WeakKeyDictionary[Any, float] = WeakKeyDictionary()  # of incomplete requests
+        self.stalled: WeakKeyDictionary[Any, float] = WeakKeyDictionary()  # the last activity of clients with an answer
         self.usual = server.maintenance, server.handle_accept
         server.maintenance, server.handle_accept = self.check, self.accept
 
@@ -32,9 +33,19 @@ class Connections:
         """Close connections that have been idle or are too slow."""
         self.usual[0](now)
         for channel in self._open():
-            unread = channel.total_outbufs_len and channel.last_activity < now - STALLED
-            if unread or (_waits(channel) and channel.request and self._since(channel) < now - ARRIVED):
+            if self._does_not_read(channel, now) or (
+                _waits(channel) and channel.request and self._since(channel) < now - ARRIVED
+            ):
                 _close(channel)
+
+    def _does_not_read(self, channel: Any, now: float) -> bool:
+        """Return whether a client has read nothing of its answer for too long, also not since an earlier check: an
+        answer that took long may be new."""
+        if not channel.total_outbufs_len or channel.last_activity >= now - STALLED:
+            self.stalled.pop(channel, None)
+            return False
+        before, self.stalled[channel] = self.stalled.get(channel), channel.last_activity
+        return bool(before == channel.last_activity)
 
     def accept(self) -> None:
         """Accept a connection, and close another one if there are too many."""

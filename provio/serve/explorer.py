@@ -59,12 +59,12 @@ class Queries:
             everything=request["everything"],
             inside="#" in target and "/version/" in target,
         )
-        return _cut(lineage(self.store, [find_target(self.store, target)], scope), request["most"])
+        return cut(lineage(self.store, [find_target(self.store, target)], scope), request["most"])
 
     def run(self, request: Request) -> dict[str, Any]:
         """Return a whole run as a lineage document, cut like that of a file."""
         run = self._run(request["run"])
-        document = _cut(whole_run.document(self.store, run, everything=request["everything"]), request["most"])
+        document = cut(whole_run.document(self.store, run, everything=request["everything"]), request["most"])
         return {**document, "title": runs.title(self.store, run)}
 
     def runs(self, request: Request) -> dict[str, Any]:
@@ -153,7 +153,7 @@ class Queries:
         return found
 
 
-def _cut(document: LineageDocument, most: int) -> dict[str, Any]:
+def cut(document: LineageDocument, most: int) -> dict[str, Any]:
     """Return the document with only the nodes nearest to its target, and their edges and gaps."""
     nodes = document["nodes"]
     document.pop("runs", None)  # only for the tree

@@ -19,15 +19,17 @@ from urllib.parse import parse_qsl, quote
 from provio.base.common_names import all_completed
 from provio.base.errors import NothingKnown, ProvioError, TimedOut, TooMuchMemory
 from provio.render.page import lineage
+from provio.serve import api
 from provio.serve.access import Guard
 from provio.serve.endpoint import Endpoint, Refused, Reply
+from provio.serve.event_feed import EventFeed
 from provio.serve.snapshot_holder import Served, SnapshotHolder
 
 LARGEST = 1 << 20  # bytes of a request
 MOST_COLUMNS = 20  # chosen columns of the home
 DEFAULT_NODES, MOST_NODES = 300, 3_000  # nodes of one step
 TEMPLATES = Path(__file__).parent / "templates"
-SCRIPTS = ("explorer.js", "base.js", "search.js", "graph.js", "runs.js", "run.js", "query.js")
+SCRIPTS = ("explorer.js", "base.js", "search.js", "graph.js", "runs.js", "run.js", "query.js", "live.js")
 TYPES = {".js": "text/javascript", ".css": "text/css", ".html": "text/html"}
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
@@ -42,7 +44,7 @@ HEADERS = [
     ("Cache-Control", "no-store"),
 ]
 READS = ("GET", "HEAD")
-POSTED = ("/query", "/login")
+POSTED = ("/query", "/login", *api.POSTED)
 DELAY = 1.0  # seconds before the response to a wrong token
 
 Request = dict[str, Any]
@@ -52,15 +54,16 @@ Start = Callable[[str, list[tuple[str, str]]], object]
 class Front:
     """The application; `seconds` is the time limit of a query, `record` the name of the record on the page."""
 
-    def __init__(self, holder: SnapshotHolder, guard: Guard, seconds: float, record: str) -> None:
+    def __init__(self, holder: SnapshotHolder, guard: Guard, seconds: float, record: str, feed: EventFeed) -> None:
         self.holder, self.guard, self.seconds, self.record = holder, guard, seconds, record
-        self.endpoint = Endpoint(holder, seconds)
+        self.endpoint, self.api = Endpoint(holder, seconds), api.Api(holder, seconds, feed)
 
     def __call__(self, request: Request, start: Start) -> Iterable[bytes]:
         """Respond to one request, according to WSGI."""
         reply = self._reply(request)
         status = HTTPStatus(reply.status)
-        start(f"{status.value} {status.phrase}", [*reply.headers, *HEADERS])
+        own = {name for name, _ in reply.headers}
+        start(f"{status.value} {status.phrase}", [*reply.headers, *(one for one in HEADERS if one[0] not in own)])
         return _none_of(reply.parts) if request["REQUEST_METHOD"] == "HEAD" else reply.parts
 
     def _reply(self, request: Request) -> Reply:
@@ -92,8 +95,8 @@ class Front:
             return self._unauthorized(path, request)
         if path in ("/", "/compare"):
             return _page("explorer.html") if path == "/" else _compare(dict(parse_qsl(request.get("QUERY_STRING", ""))))
-        if path == "/query":
-            return self.endpoint.answer(request, _body(request))
+        if path == "/query" or path.startswith(api.START):
+            return (self.api if path != "/query" else self.endpoint).answer(request, _body(request))
         if path.startswith("/api/"):
             return _json(
                 self._query(path[5:], dict(parse_qsl(request.get("QUERY_STRING", ""), keep_blank_values=True)))
@@ -181,7 +184,8 @@ QUERIES: dict[str, Callable[[dict[str, str]], dict[str, Any]]] = {
 
 def _allowed(request: Request) -> tuple[str, str]:
     """Return the header with the allowed methods of a path, for a request with another one (RFC 9110)."""
-    return "Allow", ", ".join([*READS, *(["POST"] if request.get("PATH_INFO") in POSTED else [])])
+    path = request.get("PATH_INFO", "")
+    return "Allow", ", ".join([*(READS if path not in api.POSTED else ()), *(["POST"] if path in POSTED else [])])
 
 
 def _none_of(parts: Iterable[bytes]) -> list[bytes]:

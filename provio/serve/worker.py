@@ -16,15 +16,20 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import click
 
 from provio.base.errors import NothingKnown, NotYet, ProvioError, TimedOut, TooMuchMemory
 from provio.base.memory_limit import LOOK, used
 
+if TYPE_CHECKING:
+    from provio.settings.schema import Config
+
 ENDED = "the query was ended (no memory left, or nested too deeply): query less data"
 UNREAD = "the record cannot be read: if it still exists, provio merge prints the reason"
 KNOWN: dict[int, type[ProvioError]] = {kind.exit_code: kind for kind in (NothingKnown, NotYet)}
-KINDS = ("found", "lineage", "statistics", "state")
+KINDS = ("found", "lineage", "statistics", "state", "api", "query")
 
 
 class Worker:
@@ -140,7 +145,7 @@ def main() -> None:
 
         user_vocabulary.of(configured)
     reader = open_reader(Home(Path(folder)))
-    execute = _executor(kind, reader, session.query_folders(configured))
+    execute = _executor(kind, reader, configured)
     out.write(b"ready\n")
     out.flush()
     for line in sys.stdin.buffer:
@@ -150,20 +155,23 @@ def main() -> None:
         out.flush()
 
 
-def _executor(kind: str, reader: Any, folders: list[str]) -> Callable[[dict[str, Any]], Any]:
+def _executor(kind: str, reader: Any, settings: Config) -> Callable[[dict[str, Any]], Any]:
     if kind == "found":
         from provio.serve.explorer import Search
 
         return Search(reader).execute
+    from provio.ask import session
+    from provio.serve.api_queries import ApiQueries
     from provio.serve.explorer import Queries
 
-    return Queries(reader, folders).execute
+    api, page = ApiQueries(reader, settings), Queries(reader, session.query_folders(settings))
+    return lambda request: api.execute(request) if "question" in request else page.execute(request)
 
 
 def _execute(execute: Callable[[dict[str, Any]], Any], request: dict[str, Any]) -> dict[str, Any]:
     try:
         return {"answer": execute(request)}
-    except ProvioError as error:
+    except (ProvioError, click.UsageError) as error:
         return {"error": str(error), "code": error.exit_code}
     except (ValueError, OSError, RuntimeError, RecursionError, SyntaxError) as error:
         return {"error": f"the query failed: {error}", "code": 1}

@@ -36,6 +36,7 @@ class Home:
         self.project = path.parent
         self.runs = path / "runs"  # the run folders
         self.notes = path / "notes"  # the notes of users, a file for each
+        self.events = path / "events"  # the events of runs in their order, a file for each
         self.lock = path / "lock"  # a writer of the store keeps this file locked
         self.kept = kept = _server_folder(path, server) if server else path  # the store and its files
         self.store = kept / "store"  # merge writes it
@@ -335,7 +336,7 @@ def is_ours(found: os.stat_result) -> bool:
 
 def open_to_all(home: Path) -> Path | None:
     """Return the folder in a `.provio` (or the `.provio` itself) that any user may write; None if there is none."""
-    for folder in (home, *(home / name for name in ("runs", "store", "snapshots", "hashing", "notes"))):
+    for folder in (home, *(home / name for name in ("runs", "store", "snapshots", "hashing", "notes", "events"))):
         try:
             if folder.stat().st_mode & stat.S_IWOTH:
                 return folder

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import grp
 import os
+import shutil
 
 from provio.base.errors import NotAllowed, ProvioError
 from provio.settings.home import Home, share
@@ -21,6 +22,7 @@ def share_with(home: Home, group: str) -> None:
     Raises NotAllowed if the user does not own it or is not in the group, ProvioError if the group does not exist.
     """
     number = _number(group)
+    shutil.rmtree(home.events, ignore_errors=True)  # a shared record keeps none
     try:
         for path, _, files in os.walk(home.path):
             for entry in (path, *(os.path.join(path, name) for name in files)):

@@ -217,7 +217,7 @@ class Touched:
     """The calls of one kind by one program on one file, and on the objects inside it, in one run."""
 
     def __init__(self) -> None:
-        self.calls = self.bytes = self.time = self.jumped = 0
+        self.calls = self.bytes = self.time = self.longest = self.jumped = 0
         self.sizes = [0] * SIZES
         self.processes: set[str | None] = set()
 
@@ -226,6 +226,7 @@ class Touched:
         self.calls += one.count or 0
         self.bytes += one.bytes or 0
         self.time += one.elapsed or 0
+        self.longest = max(self.longest, one.longest or 0)
         self.jumped += one.jumped
         self.processes.add(one.process)
         if one.sizes:
@@ -234,7 +235,8 @@ class Touched:
     def join(self, other: Touched) -> None:
         """Add the calls of another instance."""
         self.calls, self.bytes = self.calls + other.calls, self.bytes + other.bytes
-        self.time, self.jumped = self.time + other.time, self.jumped + other.jumped
+        self.time, self.longest = self.time + other.time, max(self.longest, other.longest)
+        self.jumped += other.jumped
         self.sizes = [known + more for known, more in zip(self.sizes, other.sizes, strict=True)]
         self.processes |= other.processes
 
@@ -325,7 +327,8 @@ def tiny(_: Recorded, calls: All) -> Iterator[Bottleneck]:
 def unbuffered(_: Recorded, calls: All) -> Iterator[Bottleneck]:
     """Accesses of a few bytes, each with a call of the kernel."""
     for (key, streamed), one in calls.items():
-        served = streamed and one.time < UNBUFFERED * one.moving
+        # without the longest call, in which the system may have run another program
+        served = streamed and one.time - one.longest < UNBUFFERED * one.moving
         if key[3] != POSIX or key[2] not in DOES or one.moving < TINY_CALLS or one.mean > ONE_BY_ONE or served:
             continue
         yield Bottleneck(

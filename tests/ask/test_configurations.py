@@ -267,7 +267,7 @@ def test_parameters_of_the_maker_of_a_file(tmp_path: Path, shim: Path) -> None:
         "params    sampler, version 1: seed 7",
         "          lr 0.1",
         "in        /data",
-        "when      2026-11-20 12:31:40 UTC, 5 ms",
+        "when      2026-11-20 12:31:40 UTC, 6 ms",
         "by        ada on node",
         "run       01a1fe26-0000-7000-8000-000000000001: train.py",
     ]

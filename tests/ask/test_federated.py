@@ -19,7 +19,7 @@ def two(project: Project) -> tuple[Project, Project]:
     found = []
     for name in ("one", "two"):
         (project.path / name).mkdir()
-        found.append(Project(project.path / name, {**project.env}))
+        found.append(Project(project.path / name, {**project.env, "PROVIO_MERGE": "wait"}))
         found[-1].provio("init")
     one, second = found
     one.sh("seq 9 > a")

@@ -17,6 +17,8 @@ from provio.render import json
 from provio.settings.home import Home
 from provio.store.embedded.reader import StoreReader
 
+pytestmark = pytest.mark.usefixtures("merged_at_once")
+
 SCRIPT = """
 ln b two-names; cat a b c,d "$(printf 'e\\351')" f > first; cp f same; cat same first a > second; echo x >> second
 (read line; cat c,d f > third) < a; mv third fourth; cat a fourth second > fifth; sh -c 'cat g' > sixth

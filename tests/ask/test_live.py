@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import random
 import re
@@ -25,6 +26,8 @@ from provio.serve import snapshot_holder
 from provio.settings.home import Home
 from provio.system import statx
 from provio.trace import liveness, run_source
+
+pytestmark = pytest.mark.usefixtures("merged_at_once")
 
 tmp_path = in_memory
 
@@ -109,6 +112,20 @@ def test_it_is_in_answers_and_not_in_the_store(waiting: Project) -> None:
     asked = waiting.provio("lineage", "c")
     assert "in progress" not in asked.stderr and "a" in asked.stdout
     assert overlays(waiting) == set()
+
+
+@pytest.mark.integration
+def test_a_process_that_goes_on_has_no_end(project: Project) -> None:
+    """Its last recorded call is none; an ended process has its own end."""
+    os.mkfifo(project.path / "end")
+    run = start(project, "bash", "-c", "cat end > /dev/null & echo 1 > a; cat a > b; wait")
+    wait_for(project.path / "b", b"1")
+    in_progress, ended = (json.loads(project.provio("why", name, "--as", "json").stdout)["process"] for name in "ab")
+    assert "end" not in in_progress and "end" in ended
+    assert "in progress" in project.provio("why", "a").stdout
+    tell(project.path / "end", "\n")
+    assert run.wait(60) == 0
+    assert json.loads(project.provio("why", "a", "--as", "json").stdout)["process"].keys() >= {"end", "exitCode"}
 
 
 @pytest.mark.integration

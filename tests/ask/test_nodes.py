@@ -14,6 +14,8 @@ from provio.base.vocab import NS, RDF
 from provio.settings.home import Home
 from provio.store.embedded.reader import StoreReader
 
+pytestmark = pytest.mark.usefixtures("merged_at_once")
+
 
 def recorded(project: Project) -> tuple[StoreReader, list[str]]:
     project.sh("echo b > a; ln a other")

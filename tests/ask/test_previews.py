@@ -12,7 +12,7 @@ from conftest import Project
 from provio.ask import previews
 from provio.trace.redact import Redaction
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.usefixtures("merged_at_once")]
 SECRET = "hunter2-correct-horse"
 
 

@@ -719,6 +719,7 @@ class Counting:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("merged_at_once")
 def test_a_log_that_is_rotated_often_is_asked_by_each_name_once(project: Project) -> None:
     """Three names, moved on six times: each name's own questions, not each way's through the moves."""
     for number in range(6):

@@ -180,6 +180,7 @@ def test_a_folder_that_may_not_be_entered(hashed: Project, needs: Callable[..., 
 
 
 @pytest.mark.integration
+@pytest.mark.usefixtures("merged_at_once")
 def test_a_file_system_that_is_not_here_is_neither_same_nor_missing(project: Project, tmp_path: Path) -> None:
     """A run that was recorded on another host: its files are elsewhere, and that is no difference."""
     project.run("echo x > ../x; echo y > ../y; echo z > z")

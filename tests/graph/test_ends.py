@@ -7,6 +7,7 @@ import sys
 import pytest
 from conftest import Project
 
+from provio.base.text import seconds
 from provio.settings.home import Home
 from provio.store.embedded.reader import StoreReader
 
@@ -41,3 +42,14 @@ def test_each_forked_process_has_its_own_end(project: Project) -> None:
     (project.path / "forks.py").write_text(FORKS)
     project.watch(sys.executable, "forks.py")
     assert [end for _, end in ends(project)] == ["0", "1", "2"]
+
+
+def test_a_process_ends_when_its_parent_sees_it_and_the_command_ends_with_the_run(project: Project) -> None:
+    """Their last recorded calls are earlier."""
+    project.watch("sh", "-c", "sh -c 'echo 1 > a; sleep 0.4'; echo 1 > b; sleep 0.4")
+    query = """SELECT ?argv ?start ?end ?ended { ?p a provio:Process ; provio:argv ?argv ; provio:partOf ?run ;
+        prov:startedAtTime ?start ; prov:endedAtTime ?end . ?run prov:endedAtTime ?ended } ORDER BY ?start"""
+    rows = list(StoreReader(Home(project.path / ".provio")).table(query))
+    command, inner = (next(row for row in rows if row[0].startswith(text)) for text in ("sh -c sh", "sh -c echo"))
+    assert command[2] == command[3]
+    assert seconds(inner[1], inner[2]) >= 0.4 <= seconds(inner[2], command[2])

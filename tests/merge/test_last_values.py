@@ -67,10 +67,10 @@ def test_a_run_in_a_run(unmerged: Project) -> None:
     assert rates(unmerged, "params", "lr") == list(RATES)
 
 
-def test_files_with_any_name(unmerged: Project) -> None:
+def test_files_with_any_name(unmerged: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each once, also through a link and in several processes; a file that became a pipe is not waited for."""
     names = [b"params.yaml", b"a \n b/params.yaml", b"\xff/params.yaml", b"pipe/params.yaml", b"link/params.yaml"]
-    os.chdir(unmerged.path)
+    monkeypatch.chdir(unmerged.path)
     for name in names[1:]:
         os.mkdir(os.path.dirname(name))
     for number, name in enumerate(names[:4]):

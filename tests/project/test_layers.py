@@ -9,7 +9,7 @@ PACKAGE = Path(__file__).resolve().parent.parent.parent / "provio"
 
 # The packages in the order of imports, which is nearly the path of the data.
 ORDER = """
-    base system settings trace lineage graph store merge record containers
+    base system settings trace lineage follow exchange graph store merge record containers
     ask stats validate render serve doctor api cli
 """.split()
 

@@ -100,6 +100,11 @@ def test_unbuffered_accesses() -> None:
     assert rules(recorded(replace(found, sizes=sized(999)))) == []
     assert rules(recorded(replace(found, api="fwrite", elapsed=99_999))) == []
     assert rules(recorded(replace(found, api="fwrite", elapsed=100_000))) == ["unbuffered"]
+    interrupted = replace(found, api="fwrite", elapsed=9_099_999, longest=9_000_000)  # another program ran in between
+    assert rules(recorded(interrupted)) == []
+    assert rules(recorded(replace(interrupted, elapsed=9_100_000))) == ["unbuffered"]
+    single = replace(found, api="fwrite", count=1, bytes=16, elapsed=200, longest=200, sizes=sized(1))
+    assert rules(recorded(*[single] * 1001)) == ["unbuffered"]  # each call an activity, as detail `call` records them
     assert rules(recorded(replace(found, api="H5Dwrite"))) == ["tiny accesses"]
 
 

@@ -265,10 +265,15 @@ class OutputFile(click.Path):
 
 
 def stoppable(verb: Callable[..., int]) -> Callable[..., int]:
-    """Add `--timeout` and `--max-memory`, and execute the verb in a process that can be stopped."""
+    """Add `--timeout` and `--max-memory`, and execute the verb in a process that can be stopped, unless it follows
+    runs."""
 
     @wraps(verb)
     def with_limits(timeout: float | None, max_memory: str | None, **options: Any) -> int:
+        if options.get("follow"):
+            if timeout is not None or max_memory is not None:
+                raise click.UsageError("--follow goes on: leave out --timeout and --max-memory")
+            return verb(**options)
         from provio.base import time_limit
         from provio.settings import home as homes
         from provio.settings import load as config_layers
@@ -314,6 +319,12 @@ def memory_option(verb: Callable[..., int]) -> Callable[..., int]:
 def form_option(verb: Verb) -> Verb:
     """Add `--as FORM` of a table: as text, JSON, CSV or TSV."""
     return click.option("--as", "form", cls=Form, type=FORMS, default="table", show_default=True)(verb)
+
+
+def follow_option(verb: Verb) -> Verb:
+    """Add `--follow`: print new rows or answers while runs go on."""
+    text = "Go on, and print new rows or answers: until the named runs have ended, or Ctrl-C."
+    return click.option("--follow", is_flag=True, help=text)(verb)
 
 
 def version_options(verb: Verb) -> Verb:

@@ -1,5 +1,5 @@
-"""`provio export`: prints the graph of a run, of all runs, or of the lineage of files, as RDF; or writes the events of
-a run of Dask as tables."""
+"""`provio export`: prints the graph of a run, of all runs, or of the lineage of files, as RDF; or writes the
+events of a run of Dask as tables, or those of runs as JSON lines or into a Redis Stream."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ import click
 from provio.ask import session
 from provio.base import terminal
 from provio.base.errors import NothingKnown
-from provio.cli.verbs import Form, OutputFile, stoppable, store_option
+from provio.base.text import plural
+from provio.cli.verbs import Form, OutputFile, follow_option, stoppable, store_option
 
 if TYPE_CHECKING:
     from provio.ask.things import Thing
     from provio.store import Store
 
 
-DASK_MOFKA = "dask-mofka"
+DASK_MOFKA, EVENTS = "dask-mofka", "events"
 DASK = 'SELECT ?t { ?t a provio:Task ; provio:kind "dask" } LIMIT 1'
 
 
@@ -44,21 +45,27 @@ class Output(OutputFile):
     default="trig",
     show_default=True,
     is_eager=True,
-    help="trig, nquads or ttl; dask-mofka: tables of the events of a run of Dask.",
+    help="trig, nquads or ttl; events: JSON lines; dask-mofka: tables of the events of a run of Dask.",
 )
+@click.option("--to", metavar="URL", help="With events: add them to this stream, redis://HOST:PORT/DB?stream=NAME.")
+@follow_option
 @click.option("-o", "--output", type=Output(), help="Write to a file; with dask-mofka, to a new folder.")
 @store_option
 @stoppable
-def command(names: tuple[str, ...], form: str, output: str | None) -> int:
+def command(names: tuple[str, ...], form: str, to: str | None, follow: bool, output: str | None) -> int:
     """Print the graph of RUN, of the lineage of files, or of all runs, for other tools.
 
     The lineage has the nodes of `provio lineage FILE --as json`, with all that is recorded about each. A name is first
     looked up as that of a run.
 
+    --as events prints the events of RUNs, or of all runs, in their order; with --follow also those to come. --to adds
+    those that a stream of a Redis server lacks (docs/live.md).
+
     \b
     Example: provio export --as nquads > all.nq
              provio export fig3.h5 --as ttl -o fig3.ttl
              provio export last --as dask-mofka -o tables
+             provio export --as events --follow --to redis://localhost
     """
     from provio.ask.lineage import Scope, lineage
     from provio.ask.target import check_project
@@ -70,6 +77,10 @@ def command(names: tuple[str, ...], form: str, output: str | None) -> int:
 
     if form not in exports.FORMS:
         raise click.BadParameter(f"{form!r} is not allowed{among(form, exports.FORMS)}", param_hint="'--as'")
+    if form == EVENTS:
+        return _events(names, to, follow, output)
+    if to or follow:
+        raise click.UsageError(f"{'--to' if to else '--follow'} is about events: add --as events")
     if form == DASK_MOFKA:
         return _dask_mofka(names, output)
     check_project(names)
@@ -110,6 +121,40 @@ def _found(reader: Store, names: tuple[str, ...]) -> tuple[list[Thing], int]:
     if unknown and not found:
         raise unknown
     return found, unknown.exit_code if unknown else 0
+
+
+def _events(names: tuple[str, ...], to: str | None, follow: bool, output: str | None) -> int:
+    """Print the events of runs as lines of JSON, write them to a file, or add them to a stream."""
+    import json
+
+    from provio.cli import following
+
+    if to and output:
+        raise click.UsageError("--to adds events to a stream: leave out -o")
+    runs = None
+    if names:
+        reader = session.reader(None, notices=False, as_of=False)
+        runs = list(dict.fromkeys(session.run_id(reader, name) for name in names))
+    if to:
+        return _to_redis(to, runs, follow)
+    with following.sink(output) as write:
+        for event in following.of_runs(runs, after=0, follow=follow):
+            if event:
+                write(json.dumps(event) + "\n")
+    return 0
+
+
+def _to_redis(url: str, runs: list[str] | None, follow: bool) -> int:
+    from provio.cli import following
+    from provio.exchange import redis_stream
+
+    address = redis_stream.Address(url)
+    stream = redis_stream.RedisStream(address, terminal.warn, waits=follow)
+    count = redis_stream.export(
+        stream, lambda after: following.of_runs(runs, after, follow), lambda: following.first_of(runs)
+    )
+    terminal.note(f"{address}: {plural(count, 'event')} added to {address.stream}")
+    return 0
 
 
 def _dask_mofka(names: tuple[str, ...], output: str | None) -> int:

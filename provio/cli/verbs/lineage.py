@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +15,7 @@ from provio.cli.verbs import (
     Form,
     code_option,
     fold_option,
+    follow_option,
     level_option,
     stoppable,
     store_option,
@@ -20,11 +23,13 @@ from provio.cli.verbs import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from provio.ask.document import LineageDocument
 
 MOST_PATHS = 100
+PAUSE = 1.0  # seconds between two answers of --follow
+FOLLOWED = ("tree", "table", "json")
 LINEAGE_FORMS = Choice(["tree", "table", "json", "csv", "tsv", "dot", "ttl"])
 
 
@@ -38,6 +43,7 @@ LINEAGE_FORMS = Choice(["tree", "table", "json", "csv", "tsv", "dot", "ttl"])
 @click.option("--paths", "ways", is_flag=True, help="Each path from the file to a source, one per line.")
 @click.option("--most", type=Count(min=1), default=MOST_PATHS, show_default=True, help="At most this many --paths.")
 @click.option("--as", "form", cls=Form, type=LINEAGE_FORMS, default="tree", show_default=True)
+@follow_option
 @fold_option
 @store_option
 @stoppable
@@ -45,6 +51,7 @@ def command(
     paths: tuple[str, ...],
     form: str,
     fold: bool,
+    follow: bool,
     roots: bool,
     stale: bool,
     ways: bool,
@@ -58,6 +65,9 @@ def command(
     The query is about the present content of the file; --at and --run select an earlier version. Several files give one
     result. FILE#/group/dataset selects a dataset inside the file, FILE#/group/dataset@name an attribute.
 
+    --follow prints the answer, then again whenever it has changed: after events about one of its files, and of runs
+    that used one (docs/live.md).
+
     \b
     Example: provio lineage results/fig3.h5
              provio lineage fig3.h5 --at yesterday --until 'raw/*'
@@ -68,6 +78,7 @@ def command(
              provio lineage fig3.h5 --steps process
              provio lineage fig3.h5 --roots --via data
              provio lineage --forward WestSac.h5 --stale
+             provio lineage --forward WestSac.h5 --follow
     """
     if roots + stale + ways > 1:
         raise click.UsageError("--roots, --stale and --paths exclude each other: give one of them")
@@ -77,6 +88,40 @@ def command(
         raise click.UsageError("--paths lead from file to file: omit --steps process")
     if roots and options["forward"]:
         raise click.UsageError("--roots shows the sources of a file: omit --forward")
+    if follow and form not in FOLLOWED:
+        raise click.UsageError("--follow prints answers one after the other: use --as tree, table or json")
+    if follow and (options["at"] or options["run"] or options["between"]):
+        raise click.UsageError(
+            "--at, --run, --between select recorded versions, --follow shows new ones: leave one out"
+        )
+
+    def ask() -> tuple[str | Iterator[str], int, LineageDocument]:
+        own = {**options}
+        return _answered(
+            paths, own, form, fold, roots=roots, stale=stale, ways=ways, most=most, steps=steps, no_code=no_code
+        )
+
+    if follow:
+        return _follow(ask, paths)
+    answer, code, _ = ask()
+    terminal.out(answer)
+    return code
+
+
+def _answered(
+    paths: tuple[str, ...],
+    options: dict[str, Any],
+    form: str,
+    fold: bool,
+    *,
+    roots: bool,
+    stale: bool,
+    ways: bool,
+    most: int,
+    steps: str,
+    no_code: bool,
+) -> tuple[str | Iterator[str], int, LineageDocument]:
+    """Return the answer, its exit code, and its document."""
     from provio.ask.target import Selection, find_targets
 
     which = Selection(*(options.pop(name) for name in ("at", "run", "campaign", "name", "between")))
@@ -96,8 +141,46 @@ def command(
     for text, target in zip(request.texts, request.targets, strict=True):
         if target.changed and form not in ("tree", "json"):
             terminal.warn(f"{text}: {target.changed}")
-    terminal.out(_shown(document, form, fold, plain))
-    return request.unknown.exit_code if request.unknown else 0
+    return _shown(document, form, fold, plain), request.unknown.exit_code if request.unknown else 0, document
+
+
+def _follow(ask: Callable[[], tuple[str | Iterator[str], int, LineageDocument]], paths: tuple[str, ...]) -> int:
+    """Print the answer, and again when it has changed, until Ctrl-C."""
+    from provio.base.errors import NothingKnown
+    from provio.cli import following
+
+    events = following.of_runs(None)
+    next(events)  # events from now on, before the answer
+    printed, code, document = _text(ask())
+    terminal.out(printed)
+    named = {os.path.realpath(path.partition("#")[0]) for path in paths}
+    files, runs, is_due, earliest = named | _paths(document), set[str](), False, 0.0
+    for event in events:
+        if event:
+            data = event["data"]
+            if event["type"] == "file" and data["path"] in files:
+                runs.add(event["run"])
+            is_due |= event["run"] in runs and event["type"] in ("file", "run")
+        elif is_due and time.monotonic() >= earliest:
+            is_due, earliest = False, time.monotonic() + PAUSE
+            try:
+                found, code, document = _text(ask())
+            except NothingKnown as error:
+                terminal.warn(str(error))
+                continue
+            files |= _paths(document)
+            if found != printed:
+                terminal.out("\n" + found)
+                printed = found
+    return code
+
+
+def _text(answer: tuple[str | Iterator[str], int, LineageDocument]) -> tuple[str, int, LineageDocument]:
+    return "".join(answer[0]), answer[1], answer[2]
+
+
+def _paths(document: LineageDocument) -> set[str]:
+    return {node["path"] for node in document["nodes"] if "path" in node}
 
 
 def _shown(document: LineageDocument, form: str, fold: bool, plain: bool) -> str | Iterator[str]:

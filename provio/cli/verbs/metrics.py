@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from math import isfinite
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from provio.cli.verbs import (
     Count,
     Verb,
     chosen_runs,
+    follow_option,
     form_option,
     run_names,
     runs_options,
@@ -32,7 +32,6 @@ MOST = 100  # runs on a terminal
 LIMIT = 20  # rows of configurations
 TIME = 2  # its column
 SHOWN = 13  # characters of a run's id
-PAUSE = 1.0  # seconds between two looks of --follow
 SORTS: dict[str, Callable[[Last], Any]] = {
     "metric": lambda one: one.name, "step": lambda one: (one.step is not None, one.step or 0),
     "time": lambda one: one.order, "count": lambda one: one.count,
@@ -52,7 +51,7 @@ def best_options(verb: Verb) -> Verb:
 @click.command("metrics", short_help="List the last values of metrics, or the best of one.")
 @click.option("--best", metavar="METRIC", help="List configurations by the best value of this metric.")
 @best_options
-@click.option("--follow", is_flag=True, help="Go on while runs are in progress, and print each changed value.")
+@follow_option
 @click.option("--sort", type=Choice([*SORTS, "value"]), help="Sort by this column, the largest value last.")
 @click.option("--limit", type=Count(min=0), help="At most this many rows; 0: all [default: 20 with --best; 100 runs].")
 @form_option
@@ -77,6 +76,8 @@ def command(
     best, unless a word of the name is one of a loss, an error or a cost: loss, error, rmse, chi2, misfit, residual,
     nll, aic, cost, time, perplexity … A line states which.
 
+    --follow prints the last values, then each new one, until no chosen run is in progress (docs/live.md).
+
     \b
     Example: provio metrics last
              provio metrics --best accuracy --campaign topreco
@@ -93,7 +94,7 @@ def command(
     store = session.reader(None)
     ids = chosen_runs(store, names, **chosen)
     if follow:
-        return _follow(lambda: session.reader(None, notices=False, as_of=False), ids)
+        return _follow(store, ids)
     from provio.ask import run_metrics, runs
 
     found = run_metrics.of_runs(store, ids)
@@ -166,33 +167,46 @@ def _table_of_one(found: list[Last], form: str, enough: int) -> None:
     terminal.out(table.align(header, cells, width=terminal.width(), unicode=terminal.unicode(), right=right))
 
 
-def _follow(opened: Callable[[], Any], ids: list[str] | None) -> int:
-    """Print each new last value of the chosen runs until none of them is in progress; the order is that of time."""
-    from provio.ask import run_metrics
+def _follow(store: Any, ids: list[str] | None) -> int:
+    """Print the last values of the chosen runs, then each new one until none of them is in progress; the order is that
+    of time."""
+    from datetime import datetime
+
+    from provio.ask import run_metrics, unknown_values
+    from provio.cli import following
+    from provio.trace.run_facts import METRICS
+
+    in_progress = following.here(store.in_progress if ids is None else store.in_progress.intersection(ids))
+    found: list[Last] = []
+    try:
+        found = run_metrics.of_runs(store, ids)
+    except NothingKnown:
+        if not in_progress:
+            raise
+    for one in sorted(found, key=lambda one: one.order):
+        _print_value(one.at, one.run, one.name, one.value, one.step)
+    printed = {(one.run, one.name): (datetime.fromisoformat(one.at), *one.order[1:]) for one in found}
+    runs = {one.run for one in found}
+    for event in following.of_runs(in_progress) if in_progress else ():
+        if event and event["type"] == "metric":
+            run, subject, data = event["run"], event["subject"], event["data"]
+            last = printed.get((run, data["name"]))
+            if last is None or (datetime.fromisoformat(event["time"]), len(subject), subject) > last:
+                _print_value(event["time"], run, data["name"], data["value"], data["step"])
+            runs.add(run)
+    if in_progress:
+        store = session.reader(None, notices=False, as_of=False)
+    if left_out := unknown_values.line(store, METRICS, ids, runs):
+        terminal.note(left_out)
+    return 0
+
+
+def _print_value(at: str, run: str, name: str, value: Any, step: int | None) -> None:
     from provio.ask.comparison import text
     from provio.base.text import moment, printable
 
-    printed: dict[tuple[str, str], tuple[Any, ...]] = {}
-    while True:
-        store = opened()
-        in_progress = store.in_progress if ids is None else store.in_progress.intersection(ids)
-        found: list[Last] = []
-        try:
-            found = run_metrics.of_runs(store, ids)
-        except NothingKnown:
-            if not in_progress:
-                raise
-        for one in sorted(found, key=lambda one: one.order):
-            if printed.get((one.run, one.name)) != one.order:
-                printed[one.run, one.name] = one.order
-                step = "" if one.step is None else f"  step {one.step}"
-                line = f"{moment(one.at)}  {one.run[:SHOWN]}  {one.name} = {text(one.value)}{step}"
-                terminal.out(printable(line, terminal.unicode()) + "\n")
-        if not in_progress:
-            if left_out := run_metrics.left_out(store, ids, found):
-                terminal.note(left_out)
-            return 0
-        time.sleep(PAUSE)
+    line = f"{moment(at)}  {run[:SHOWN]}  {name} = {text(value)}{'' if step is None else f'  step {step}'}"
+    terminal.out(printable(line, terminal.unicode()) + "\n")
 
 
 # Configurations by the best value of a metric: the answer of `metrics --best` and of `best`.

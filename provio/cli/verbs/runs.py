@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,11 +10,13 @@ import click
 from provio.ask import session
 from provio.base import terminal
 from provio.base.text import plural
-from provio.cli.verbs import Between, Choice, Count, form_option, runs_options, stoppable, store_option
+from provio.cli.verbs import Between, Choice, Count, follow_option, form_option, runs_options, stoppable, store_option
 from provio.trace import run_source
 
 if TYPE_CHECKING:
     from provio.ask.document import Note
+    from provio.cli.following import Event
+    from provio.settings.home import Home
 
 MOST = 100  # runs shown on a terminal
 LEAST = 20  # columns of a command that stay
@@ -26,10 +28,15 @@ STATUS: dict[str, Callable[[Row], bool]] = {
     "failed": lambda row: str(row["end"]).startswith(("signal ", "exit ")) and row["end"] != "exit 0",
     "running": lambda row: row["end"] == "in progress",
 }
+SHOWN = 13  # characters of a run's id in a row of --follow
 TITLES = {"size": "record", "files": "in files"}  # not those that a run wrote
 
 
 @click.command("runs", short_help="List the recorded runs.")
+@click.option(
+    "--by", type=Choice(["campaign"]), help="List campaigns: their runs, hosts, state, and files between runs."
+)
+@follow_option
 @form_option
 @click.option("--limit", type=Count(min=1), help="Only the last rows [default: 100 on a terminal, otherwise all].")
 @click.option("--sort", type=Choice(COLUMNS), help="Sort by this column, the largest value last [default: start].")
@@ -39,6 +46,8 @@ TITLES = {"size": "record", "files": "in files"}  # not those that a run wrote
 @store_option
 @stoppable
 def command(
+    by: str | None,
+    follow: bool,
     form: str,
     limit: int | None,
     sort: str | None,
@@ -54,11 +63,23 @@ def command(
     run is packed. On a terminal, the line below the table is the disk usage of the whole record: runs, store,
     additional files of snapshots, others.
 
+    --by campaign lists the campaigns instead. --follow prints a row when a run starts, and one when it ends, of all
+    runs from now on, until Ctrl-C; --as json an object per line (docs/live.md).
+
     \b
     Example: provio runs --campaign das-2026 --as csv > runs.csv
              provio runs --status failed --between yesterday now
              provio runs --sort seconds --limit 10
+             provio runs --by campaign
+             provio runs --follow --status failed
     """
+    if follow:
+        from provio.cli import following
+
+        following.refuse(by=by, sort=sort, limit=limit, note=note)
+        return _follow(following.events((), campaign, name, between), status, form)
+    if by:
+        return _campaigns(campaign, form, sort=sort, limit=limit, note=note, status=status, name=name, between=between)
     import textwrap
 
     from provio.ask import disk_usage, notes, runs
@@ -93,6 +114,101 @@ def command(
     if homes.find().words_left.exists():
         terminal.note(f"{homes.LEFT_WORDS}: provio merge removes them")
     return 0
+
+
+def _follow(events: Iterable[Event | None], status: str | None, form: str) -> int:
+    """Print a row when a run starts and when it ends."""
+    from provio.ask import session
+    from provio.base.text import span
+    from provio.cli import following
+
+    layout = following.Layout(
+        (0, "run", SHOWN, lambda run: run[:SHOWN]),
+        (1, "start (UTC)", 19, lambda text: text[:19].replace("T", " ")),
+        (2, "seconds", -8, span),
+        (3, "end", 11, str),
+        (4, "name", 6, str),
+        (8, "command", 1, str),
+    )
+    home, _ = session.project(None)
+    following.show_rows("runs", _rows_of(events, status, home), form, layout)
+    return 0
+
+
+def _rows_of(events: Iterable[Event | None], status: str | None, home: Home) -> Iterator[list[Any]]:
+    """Yield the cells of the table `runs` for each start and end of a run."""
+    from provio.base.text import seconds
+    from provio.base.turtle import instant_text
+    from provio.trace.read import read_head
+
+    for event in events:
+        if event is None or event["type"] != "run":
+            continue
+        run, data = event["run"], event["data"]
+        extent: tuple[int | None, int | None] = (None, None)
+        row: Row = {"end": "in progress", "start": event["time"], "seconds": None}
+        if data["state"] == "ended":
+            head = read_head(home.runs / run)
+            start, end = instant_text(int(head.get("startedNs", 0))), "ended" if "endedNs" in head else "not seen"
+            row = {"end": data["end"] or end, "start": start, "seconds": seconds(start, event["time"])}
+            extent = _extent(run) or extent
+        if status is None or STATUS[status](row):
+            facts = (run, row["start"], row["seconds"], row["end"], data["name"], data["campaign"])
+            yield [*facts, *extent, data["command"], None]
+
+
+def _campaigns(campaign: str | None, form: str, **refused: object) -> int:
+    """Print the campaigns; raises UsageError for an option that selects or sorts runs."""
+    from provio.ask import campaigns
+    from provio.base.errors import NothingKnown
+    from provio.render import records
+    from provio.settings import home as homes
+
+    for option, value in refused.items():
+        if value is not None:
+            raise click.UsageError(f"--{option} is about single runs, and --by campaign lists campaigns: leave one out")
+    found = campaigns.listed(session.reader(None), homes.find(), campaign)
+    if not found:
+        which = "no run has a campaign" if campaign is None else f"no run has the campaign {campaign!r}"
+        raise NothingKnown(f"{which}: provio run --campaign NAME gives a run one")
+    rows = [campaigns.cells(one) for one in found]
+    if form == "table":
+        terminal.out(_table_of_campaigns(rows))
+    else:
+        shown = rows if form == "json" else [[_flat(cell) for cell in row] for row in rows]
+        terminal.out(records.render("campaigns", shown, form))
+    return 0
+
+
+def _flat(cell: Any) -> Any:
+    """Return a list or an object as a text."""
+    if isinstance(cell, dict):
+        return ", ".join(f"{count} {state}" for state, count in cell.items())
+    if isinstance(cell, list):
+        ties = [f"{one['maker']} {one['reader']} {one['files']}" if isinstance(one, dict) else one for one in cell]
+        return ", ".join(ties)
+    return cell
+
+
+def _table_of_campaigns(rows: list[list[Any]]) -> str:
+    """Return campaigns as a table: `runs` with the numbers by state, `ties` as the number of files between runs."""
+    from provio.base import table
+    from provio.base.text import moment
+
+    lines = [
+        [name, _counted(runs, states), moment(start)[:16] if start else "", moment(end)[:16] if end else "", state,
+         ", ".join(hosts), str(sum(tie["files"] for tie in ties) or "")]
+        for name, runs, hosts, _, start, end, state, states, ties in rows
+    ]  # fmt: skip
+    header = ["campaign", "runs", "start (UTC)", "end (UTC)", "state", "hosts", "files between"]
+    header, lines = table.filled(header, lines, {"campaign"})
+    fold = frozenset({"campaign", "hosts"})
+    width = terminal.width()
+    return table.align(header, lines, width=width, unicode=terminal.unicode(), right={"files between"}, fold=fold)
+
+
+def _counted(runs: int, states: dict[str, int]) -> str:
+    return f"{runs}: {_flat(states)}" if len(states) > 1 else str(runs)
 
 
 def _sorted(rows: list[Row], sort: str | None) -> list[Row]:

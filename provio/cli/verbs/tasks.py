@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -17,6 +17,7 @@ from provio.cli.verbs import (
     Choice,
     Count,
     chosen_runs,
+    follow_option,
     form_option,
     run_names,
     runs_options,
@@ -26,6 +27,7 @@ from provio.cli.verbs import (
 
 if TYPE_CHECKING:
     from provio.ask.task_list import Group, Row
+    from provio.cli.following import Event
 
 MOST = 30  # rows shown on a terminal
 SORTS: dict[str, Callable[[Row], str | float]] = {
@@ -50,6 +52,8 @@ GROUP_SORTS: dict[str, Callable[[Group], str | float]] = {
     "bytes_transferred": lambda one: one.transferred,
     "failed": lambda one: one.failed,
 }
+SHOWN = 13  # characters of a run's id in a row of --follow
+REFRESH = 1.0  # seconds between two states of the screen
 STATUS = ("failed", "ok", "unfinished")
 
 
@@ -64,6 +68,7 @@ STATUS = ("failed", "ok", "unfinished")
     help="Sort by this column, the largest value last [default: start; with --by seconds].",
 )
 @click.option("--limit", type=Count(min=1), help=f"Only the last rows [default: {MOST} on a terminal, otherwise all].")
+@follow_option
 @form_option
 @runs_options
 @run_names
@@ -76,6 +81,7 @@ def command(
     status: str | None,
     sort: str | None,
     limit: int | None,
+    follow: bool,
     form: str,
     campaign: str | None,
     name: str | None,
@@ -88,12 +94,21 @@ def command(
     all RUNs; --by worker by the worker that ran them, or the process. Reads and writes of files by a task include those
     of tasks inside it, as its duration does. docs/output.md describes the columns.
 
+    --follow shows the tasks in progress and the slowest ones on a terminal. Elsewhere, and with --status, it prints a
+    row for each task when it ends; --as json an object per line (docs/live.md). Without RUN it follows all runs.
+
     \b
     Example: provio tasks
              provio tasks last --by prefix
              provio tasks --campaign das-2026 --status failed
              provio tasks --kind dask --sort seconds --limit 10
+             provio tasks --follow
     """
+    if follow:
+        from provio.cli import following
+
+        following.refuse(by=by, sort=sort, limit=limit)
+        return _follow(following.events(names, campaign, name, between), kind, status, form)
     from provio.ask import task_list
     from provio.settings import home as homes
 
@@ -121,8 +136,73 @@ def command(
     rows = [row for row in found.rows if status is None or task_list.STATUS[status](row)]
     if sort:
         rows.sort(key=SORTS[sort])
-    _print([_cells(row) for row in rows[-most:] if most] if most else [_cells(row) for row in rows], "tasks", form)
+    _print([task_list.cells(row) for row in (rows[-most:] if most else rows)], "tasks", form)
     _note(len(rows), most, "other task" if sort else "older task")
+    return 0
+
+
+def _follow(events: Iterator[Event | None], kind: str | None, status: str | None, form: str) -> int:
+    """Print the tasks of runs that go on: on a terminal as a screen, else a row for each that has ended."""
+    from provio.cli import following
+
+    if form == "table" and status is None and following.has_screen():
+        return _show_screen(events, kind)
+    layout = following.Layout(
+        (3, "start (UTC)", 19, lambda text: text[:19].replace("T", " ")),
+        (4, "time", -8, lambda seconds: _shown("seconds", seconds, True)),
+        (5, "status", 6, str),
+        (6, "read", -8, lambda count: _shown("bytes_read", count, True)),
+        (7, "written", -8, lambda count: _shown("bytes_written", count, True)),
+        (13, "run", SHOWN, lambda run: run[:SHOWN]),
+        (0, "name", 1, str),
+    )
+    following.show_rows("tasks", _ended(events, kind, status), form, layout)
+    return 0
+
+
+def _ended(events: Iterable[Event | None], kind: str | None, status: str | None) -> Iterator[list[Cell]]:
+    """Yield the cells of the table `tasks` for each task of a kind that ended so, as far as events have them."""
+    from provio.ask.key_prefix import prefix
+    from provio.ask.task_list import FAILED
+    from provio.follow.task_rows import TaskRows
+    from provio.lineage.identity import SEALED
+
+    tasks = TaskRows()
+    for event in events:
+        for one in tasks.add(event) if event else ():
+            if kind in (None, one.kind) and status in (None, "failed" if one.status in FAILED else one.status):
+                group = prefix(one.name) if one.kind in SEALED else one.name
+                facts = (one.name, one.kind, one.worker, one.start, one.seconds, one.status, one.read, one.written)
+                yield [*facts, None, group, None, None, None, one.run, one.iri]
+
+
+def _show_screen(events: Iterable[Event | None], kind: str | None) -> int:
+    """Show the tasks of runs on a terminal, about once a second, and at the end."""
+    import shutil
+    import time
+
+    from provio.cli.following import Screen
+    from provio.follow.task_rows import TaskRows
+    from provio.render.task_screen import TaskScreen
+
+    terminal.out("")
+    tasks, content, screen, due, is_first = TaskRows(), TaskScreen(), Screen(), time.monotonic() + REFRESH, True
+
+    def show() -> None:
+        columns, rows = shutil.get_terminal_size()
+        screen.show(content.lines(time.time(), columns - 1, rows - 1, terminal.unicode()))
+
+    for event in events:
+        ended = tasks.add(event) if event else ()
+        if event and (kind is None or event["type"] != "task" or event["data"]["kind"] == kind):
+            content.add(event)
+        for one in ended:
+            if kind in (None, one.kind):
+                content.end(one)
+        if time.monotonic() >= due or (event is None and is_first):
+            show()
+            due, is_first = time.monotonic() + REFRESH, False
+    show()
     return 0
 
 
@@ -132,12 +212,6 @@ def _note(count: int, most: int | None, what: str) -> None:
 
 
 Cell = str | int | float | None
-
-
-def _cells(row: Row) -> list[Cell]:
-    """Return the cells of the table `tasks`."""
-    facts = (row.name, row.kind, row.worker, row.start, row.seconds, row.status, row.read, row.written)
-    return [*facts, row.attempt, row.prefix, row.result, row.priority, row.restrictions, row.run, row.iri]
 
 
 def _group_cells(groups: Sequence[Group]) -> list[list[Cell]]:

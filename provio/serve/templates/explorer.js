@@ -7,6 +7,7 @@ import { file, run } from "./graph.js";
 import { program, runs } from "./runs.js";
 import { compare, sums } from "./run.js";
 import "./search.js";
+import "./live.js";
 
 const dark = () => (document.documentElement.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
 function theme(name) {

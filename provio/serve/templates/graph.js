@@ -57,6 +57,26 @@ export async function file(iri) {
   note(back.more + on.more);
 }
 
+/* Add what was recorded since the graph was drawn; nodes that are drawn keep their places and states. */
+export async function updateFile(iri) {
+  const found = await Promise.all([walked(iri, "backward"), walked(iri, "forward")]);
+  grown(...found);
+}
+
+export async function updateRun(id) {
+  grown(await fetched("run", { run: id }));
+}
+
+function grown(...documents) {
+  if (!current.handle) return;
+  hidden = 0;
+  for (const one of documents) {
+    current.handle.add(one);
+    summary(one);
+  }
+  note(documents.reduce((sum, one) => sum + one.more, 0));
+}
+
 export async function run(id) {
   const answer = await fetched("run", { run: id });
   drawn(answer, answer.title, [make("button", { type: "button", onclick: () => { location.hash = to("sums", id); } }, "Statistics")]);

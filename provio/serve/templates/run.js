@@ -2,8 +2,9 @@
 import { within, make, text, link, to, fetched, failed, whole, bytes, binary, seconds, moment, table, heading, number, rounded, show } from "./base.js";
 import { look } from "./search.js";
 
-export async function sums(id) {
+export async function sums(id, again = false) { // again: replace everything at once
   const answer = await fetched("statistics", { run: id, part: "facts" });
+  const early = again ? await fetched("statistics", { run: id, part: "figures" }) : null;
   show("sums");
   const name = answer.facts.find(([what]) => what === "name");
   within("sums", "h1").replaceChildren(text(`Run ${name ? name[1] : answer.run}`));
@@ -18,6 +19,7 @@ export async function sums(id) {
     const files = [...answer.files[what]].sort((one, other) => other[2] - one[2]);
     if (files.length) parts.push(heading(title), scrolled([["Bytes", "number"], ["File"]], files.map(([, path, size]) => [bytes(size), make("a", { href: "#", onclick: (event) => { event.preventDefault(); look(path).catch(failed); } }, text(path))])));
   }
+  if (early) return within("sums", ".parts").replaceChildren(...parts, ...figures(early));
   const waiting = make("p", { class: "facts" }, "reading the calls of this run …");
   within("sums", ".parts").replaceChildren(...parts, waiting);
   waiting.replaceWith(...figures(await fetched("statistics", { run: id, part: "figures" })));

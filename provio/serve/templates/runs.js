@@ -5,10 +5,12 @@ const COLUMNS = [["Started (UTC)", "short"], ["Took", "number"], ["Ended", "shor
 const row = (one) => [link(to("run", one.run), text(moment(one.start).slice(0, 19) || one.run)), seconds(one.seconds), one.end, [one.name, one.campaign].filter(Boolean).join(" · "),
   make("span", {}, make("span", { class: "above" }, text([one.name, one.campaign].filter(Boolean).join(" · "))), link(to("run", one.run), text(one.command)))];
 
+const count = (answer) => { within("list", ".facts").textContent = `${whole.format(answer.count)} run${answer.count === 1 ? "" : "s"}`; };
+
 function listed(title, answer, more) {
   show("list");
   within("list", "h1").replaceChildren(text(title));
-  within("list", ".facts").textContent = `${whole.format(answer.count)} run${answer.count === 1 ? "" : "s"}`;
+  count(answer);
   within("list", ".scroll").replaceChildren(table(COLUMNS, answer.runs.map(row)));
   within("list", ".more").hidden = !more || answer.runs.length >= answer.count;
   within("list", ".doing").replaceChildren();
@@ -33,6 +35,12 @@ export async function runs() {
   await tabled().catch((error) => { if (error.name !== "AbortError") say(`metrics and parameters are not shown: ${message(error)}`); });
 }
 
+export async function updateRuns() {
+  if (!within("list", ".scroll tbody tr")) return runs();
+  state().catch(() => {});
+  await tabled();
+}
+
 async function state() {
   const answer = await fetched("state");
   const order = ["stale", "changed", "failed", "missing", "unsure", "unknown"];
@@ -47,6 +55,7 @@ async function tabled() {
   const wanted = (skip) => fetched("table", { sort: home.sort, descending: home.descending ? 1 : 0, skip,
     ...Object.fromEntries((home.chosen || []).map((key) => [`c.${key}`, ""])) });
   const answer = await wanted(0);
+  count(answer);
   within("list", ".unknown").textContent = answer.unknown.join(" · ");
   within("list", ".unknown").hidden = !answer.unknown.length;
   home.chosen = answer.chosen;

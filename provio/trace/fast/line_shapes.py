@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from typing import Protocol
 
 from provio.base.records import plain
 from provio.base.vocab import NS, PROV, XSD, vocabulary
@@ -55,10 +56,20 @@ class Unknown(Exception):
     """A line that has no known form."""
 
 
+class Unfolding(Protocol):
+    """Turns short records into others, as `Openings` does."""
+
+    def plain(self, iri: str, record: Record) -> Iterator[tuple[str, Record]]:
+        """Yield the records for one that was read; raises Malformed."""
+
+    def end(self) -> Iterator[tuple[str, Record]]:
+        """Yield the records that are left at the end of the file."""
+
+
 class Place:
     """A place in a file: the number of the line, and the prefixes and the base that are declared there."""
 
-    def __init__(self) -> None:
+    def __init__(self, openings: Unfolding | None = None) -> None:
         self.number = 0
         self.prefixes: dict[str, str] = {}
         self.usual: set[str] = set()  # those that are declared as in PREFIXES
@@ -66,7 +77,7 @@ class Place:
         self.in_lines = False  # whether a line was found that starts as those of the shim
         self.above = ""
         self._base = ""
-        self._openings = Openings()
+        self._openings = openings or Openings()
 
     @property
     def base(self) -> str:
@@ -140,26 +151,31 @@ def read(parts: Iterable[bytes], found: MutableMapping[str, Record], other: Othe
     `other`; raises Unknown if there is none."""
     place = Place()
     for text in _texts(parts, other is not None):
-        place.in_lines = place.in_lines or IN_LINES.search(text) is not None
-        returns = "\r" in text  # it ends a comment, too
-        for padded in text.split("\n"):
-            place.number += 1
-            line = padded.lstrip(" ")
-            if not line or (line[0] == "#" and not (returns and "\r" in line)):
-                continue
-            try:
-                if len(line) > LONGEST:
-                    raise Unknown
-                if line[0] == "@":
-                    line = _declarations(line, place)
-                line = line.rstrip("# ")
-                if line:
-                    _read(line, place, found)
-            except Unknown:
-                if other is None:
-                    raise
-                other(place, padded, found)
+        read_lines(text, place, found, other)
     place.end(found)
+
+
+def read_lines(text: str, place: Place, found: MutableMapping[str, Record], other: Other | None) -> None:
+    """Add the records of whole lines of a file, which follow `place`, to `found`; as `read`."""
+    place.in_lines = place.in_lines or IN_LINES.search(text) is not None
+    returns = "\r" in text  # it ends a comment, too
+    for padded in text.split("\n"):
+        place.number += 1
+        line = padded.lstrip(" ")
+        if not line or (line[0] == "#" and not (returns and "\r" in line)):
+            continue
+        try:
+            if len(line) > LONGEST:
+                raise Unknown
+            if line[0] == "@":
+                line = _declarations(line, place)
+            line = line.rstrip("# ")
+            if line:
+                _read(line, place, found)
+        except Unknown:
+            if other is None:
+                raise
+            other(place, padded, found)
 
 
 def _texts(parts: Iterable[bytes], any_bytes: bool) -> Iterator[str]:
