@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 Event = dict[str, Any]
 Cell = Any
+PATIENCE = 60  # seconds for which another process is awaited that keeps the events of a run
 
 
 def refuse(**options: object) -> None:
@@ -66,7 +67,7 @@ def of_runs(runs: Sequence[str] | None, after: int | None = None, follow: bool =
     from provio.follow.stream import PAUSE, Stream
 
     home, settings = session.project(None)
-    begun = instant_text(time.time_ns())
+    begun, latest = instant_text(time.time_ns()), time.time_ns() + PATIENCE * 1_000_000_000
     stream = Stream(home, settings, _with_files(home, runs), after)
     if runs is None and after:  # runs of which no events are kept yet have theirs after those that are
         kept = set(stream.journal.runs())
@@ -84,7 +85,14 @@ def of_runs(runs: Sequence[str] | None, after: int | None = None, follow: bool =
             if stream.runs is not None and not stream.open:
                 return
             if not (follow or is_more):
-                return
+                if not stream.is_behind():
+                    return
+                if time.time_ns() > latest:
+                    terminal.warn(
+                        f"another process keeps the events of runs, and has not kept the last ones for {PATIENCE} s: "
+                        "they are left out"
+                    )
+                    return
             _pause(0 if is_more else PAUSE)
     finally:
         stream.close()

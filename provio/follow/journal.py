@@ -86,6 +86,10 @@ class Journal:
                 del self.logs[run]
         return has_more
 
+    def kept_by_others(self) -> list[str]:
+        """Return the watched runs whose events another process keeps."""
+        return [run for run, log in self.logs.items() if log.fd < 0]
+
     def _append(self, log: _RunLog) -> None:
         """Add the taken events to a file, with the next numbers: all or, for example without space, none (OSError)."""
         with self.home.closed():

@@ -14,6 +14,8 @@ from provio.trace import liveness, run_source
 from provio.trace.read import read_head
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from provio.settings.schema import Config
 
 PAUSE = 0.2  # seconds between two looks
@@ -49,10 +51,13 @@ class Stream:
         """Watch the runs in progress, and those that started or changed since an event."""
         self._seen = set(_names(self.home))
         pending = run_source.pending(self.home, settings.conclusions)
-        runs = {folder.name for folder in pending if liveness.seems_in_progress(folder, read_head(folder))}
+        runs = {folder.name for folder in pending if self._in_progress(folder)}
         if after is not None:
             runs |= {run for run in self._seen if self._changed_since(run, after)}
         self.journal.watch(sorted(runs))
+
+    def _in_progress(self, folder: Path) -> bool:
+        return liveness.seems_in_progress(folder, read_head(folder))
 
     def _changed_since(self, run: str, number: int) -> bool:
         """Return whether a run may have events after a number: the end of a run changes its files."""
@@ -85,6 +90,11 @@ class Stream:
             if event["type"] == "run" and event["data"]["state"] == "ended":
                 self.open.discard(event["run"])
             yield event
+
+    def is_behind(self) -> bool:
+        """Return whether a run has ended, and another process has still to keep its last events."""
+        behind = [run for run in self.journal.kept_by_others() if not self.journal.has_end(run, self.cursor.after)]
+        return any(not self._in_progress(self.home.runs / run) for run in behind)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Yield the events of given runs until all have ended; of all runs, without an end."""

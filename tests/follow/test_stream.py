@@ -132,6 +132,24 @@ def test_live_events_are_the_later_ones(project: Project) -> None:
     assert live == events(home, live[0]["run"])
 
 
+def test_the_end_that_another_process_has_still_to_keep(project: Project) -> None:
+    """A reader can tell that a run has ended, and its last events are missing."""
+    with started(project) as running:
+        wait_for(project.path / "a0", b"a0")
+        home, run = home_of(project)
+        keeper, reader = Stream(home, Config(), [run]), Stream(home, Config(), [run])
+        first = [*keeper.new(), *keeper.new()]
+        assert not reader.is_behind()
+    found = list(reader.new())
+    assert found[: len(first)] == first
+    assert reader.is_behind() and reader.open
+    last = list(keeper)
+    assert [*found, *reader.new()] == [*first, *last]
+    assert not reader.is_behind() and not reader.open
+    for stream in (keeper, reader):
+        stream.close()
+
+
 def test_kills_lose_and_double_nothing(project: Project) -> None:
     """A reader that is killed again and again, and comes back with the number of its last event, has all, once."""
     running, home = started(project), Home(project.path / ".provio")
