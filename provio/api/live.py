@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, cast
 
+from provio.api.connection import Connection
 from provio.ask import session
 from provio.base.errors import ConfigError, NothingKnown
 
 if TYPE_CHECKING:
     from provio.ask.campaigns import Campaign
     from provio.follow.stream import Stream
-    from provio.settings.home import Home
-    from provio.settings.schema import Config
-    from provio.store import Store as Open
 
 
 class Event(TypedDict):
@@ -57,23 +54,8 @@ class Events(Iterator[Event]):
         self._stream.close()
 
 
-class LiveQueries(ABC):
+class LiveQueries(Connection):
     """The part of `Store` that has tasks, campaigns and events."""
-
-    _home: Home
-    _url: str
-
-    def _open(self) -> Open:
-        return self._open_both()[1]
-
-    @abstractmethod
-    def _open_both(self) -> tuple[Home, Open]:
-        """Merge pending runs; return the `.provio` that is queried (of several records, their common one) and its
-        store."""
-
-    @abstractmethod
-    def _settings(self) -> Config:
-        """Return the settings that hold for the record."""
 
     def tasks(
         self,

@@ -1,34 +1,24 @@
-"""Access to one record: a path or a server's URL in, query results out."""
+"""The open record: questions of the verbs as methods, query results out."""
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
-import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from datetime import datetime
-from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, cast, get_args
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from provio.api.live import LiveQueries
-from provio.api.rows import Rows, value
+from provio.api.rows import Rows
+from provio.api.sparql import SparqlQueries, as_text
 from provio.ask import session
-from provio.base import errors
 from provio.base.common_names import all_completed
-from provio.base.errors import BadQuery, ConfigError, NothingKnown, ProvioError, TimedOut
-from provio.settings import home as homes
+from provio.base.errors import BadQuery
 
 if TYPE_CHECKING:
     from provio.api.lineage import Lineage
     from provio.ask.impact import Impact
-    from provio.settings.home import Home
-    from provio.settings.schema import Config
     from provio.stats import Figures
-    from provio.store import Answer, Reader
+    from provio.store import Reader
     from provio.store import Store as Open
 
 Via = Literal["data", "carried", "control"]
@@ -36,133 +26,13 @@ Level = Literal["folder", "file", "dataset"]
 RUN_COLUMNS = ("run", "start", "seconds", "end", "name", "campaign", "size", "files", "command", "notes")
 
 
-class ProvioWarning(UserWarning):
-    """Something is missing from an answer; the message gives the reason."""
-
-
-def _warn(text: str) -> None:
-    warnings.warn(text, ProvioWarning, stacklevel=5)
-
-
-class Store(LiveQueries):
+class Store(SparqlQueries, LiveQueries):
     """The record of one place, as `provio.open()` returns it; a context manager that has nothing to close.
 
     Each query covers everything that was recorded before it: pending runs are merged first, runs in progress are
     included in their current state. Other processes may write at the same time. `timeout` is in seconds; None means
     no limit.
     """
-
-    def __init__(self, path: str | os.PathLike[str] | None = None, *, timeout: float | None = None) -> None:
-        self.timeout = timeout
-        self._url = ""
-        if isinstance(path, str) and path.startswith(("http://", "https://")):
-            self._url, path = _checked(path), None
-        place = None if path is None else Path(path).absolute()
-        if place is not None and place.name == homes.NAME:
-            place = place.parent
-        self._place = place
-        self._home = self._found()
-
-    def _found(self) -> Home:
-        if self._url and not homes.recording().path.is_dir():
-            return homes.recording()
-        if self._place is None:
-            return homes.find()
-        nearest = homes.above(self._place)
-        if nearest is None and not os.environ.get("PROVIO_HOME"):
-            advice = "provio.open() without a path uses that of the current folder"
-            raise NothingKnown(f"no .provio in {self._place} or above: {advice}")
-        return nearest or homes.find(self._place)
-
-    def _settings(self) -> Config:
-        from provio.settings import load
-
-        folders = [self._home.project] if self._place else homes.project_folders()
-        flags = {"store": self._url} if self._url else {}
-        return load.load(folders, flags)
-
-    def _open_both(self) -> tuple[Home, Open]:
-        configured = self._settings()
-        if self._url and not self._home.path.is_dir():
-            from provio.store import open_reader
-
-            return self._home, open_reader(self._home, configured)
-        home, _, store = session.merge_and_open(self._home, configured, _warn, lambda: lambda _: None)
-        return home, store
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        return None
-
-    def __repr__(self) -> str:
-        return f"<provio record {self._url or self._home.path}>"
-
-    @property
-    def path(self) -> Path:
-        """Return the path of the open `.provio` folder."""
-        return self._home.path
-
-    def query(self, question: str, /, *, timeout: float | None = None, **parameters: object) -> Rows:
-        """Run a SELECT: SPARQL text, or the name of a stored query (`provio query --list`) with its parameters by
-        name.
-
-        Returns a sequence of rows. Values are `IRI` (a str), str, int, float, Decimal, bool, datetime in UTC, or None
-        for an unbound variable; sizes are in bytes, durations in nanoseconds. Raises BadQuery if the query is not a
-        SELECT, has a syntax error or a wrong parameter; NothingKnown if a file or run is not recorded; TimedOut.
-        """
-        import pyoxigraph as ox
-
-        seconds = self.timeout if timeout is None else timeout
-        values = {name: _text(one) for name, one in parameters.items()}
-        with _answering():
-            if seconds is None:
-                answer = self._answer(question, values)
-            else:
-                given = [part for name, one in values.items() for part in ("-p", f"{name}={one}")]
-                output = self._in_child(["query", "--as", "json", *given, "--", question], seconds)
-                answer = cast("Answer", ox.parse_query_results(output, format=ox.QueryResultsFormat.JSON))
-            if not isinstance(answer, ox.QuerySolutions):
-                method = "ask()" if isinstance(answer, ox.QueryBoolean) else "construct()"
-                raise BadQuery(f"the query is not a SELECT, and has no rows: use {method}")
-            names = [variable.value for variable in answer.variables]
-            return Rows(names, ([value(solution[name]) for name in names] for solution in answer))
-
-    def ask(self, question: str, /) -> bool:
-        """Run an ASK and return whether its pattern has a match. Raises BadQuery for any other query form."""
-        import pyoxigraph as ox
-
-        with _answering():
-            answer = self._answer(question, {})
-            if not isinstance(answer, ox.QueryBoolean):
-                raise BadQuery("the query is not an ASK: use query() or construct()")
-            return bool(answer)
-
-    def construct(self, question: str, /) -> Any:
-        """Run a CONSTRUCT or DESCRIBE and return an `rdflib.Graph`. Raises BadQuery for any other query form."""
-        import pyoxigraph as ox
-
-        with _answering():
-            answer = self._answer(question, {})
-            if not isinstance(answer, ox.QueryTriples):
-                raise BadQuery("the query is not a CONSTRUCT: use query() or ask()")
-            return _rdflib(ox.serialize(answer, format=ox.RdfFormat.N_TRIPLES) or b"", "nt")
-
-    def _answer(self, question: str, values: dict[str, str]) -> Answer:
-        from provio.ask import parameters, query
-
-        chosen = query.find(question, session.query_folders(self._settings()))
-        store = self._open()
-        bound = parameters.bound(chosen, values, store)
-        for note in bound.notes:
-            _warn(note)
-        return query.answer(store, chosen, bound.text, values, self._home)
-
-    def _in_child(self, arguments: list[str], seconds: float) -> bytes:
-        return query_in_child(str(self._home.path), self._url, arguments, seconds)
 
     def lineage(
         self,
@@ -413,19 +283,6 @@ class Store(LiveQueries):
         seen: Reader = Confined(reader, graphs) if graphs else reader
         return stats.figures(seen, home=self._home)
 
-    def graph(self, run: str | None = None) -> Any:
-        """Return the graph of a run as an `rdflib.Graph`, or all graphs as an `rdflib.Dataset` that names each."""
-        import pyoxigraph as ox
-
-        from provio.base.vocab import RUN_BASE
-        from provio.graph.lines import bundle_iri
-
-        reader = self._open()
-        if run is None:
-            return _rdflib(reader.dataset(None, ox.RdfFormat.N_QUADS), "nquads")
-        graph = bundle_iri(RUN_BASE + session.run_id(reader, run))
-        return _rdflib(reader.triples(graph, ox.RdfFormat.N_TRIPLES), "nt")
-
     def merge(self) -> int:
         """Merge the pending runs, as every query does first; return the number of runs that are known afterwards."""
         from provio.ask import runs
@@ -438,23 +295,6 @@ def _ids(reader: Open, names: Iterable[str]) -> list[str] | None:
     return list(dict.fromkeys(session.run_id(reader, name) for name in names)) or None
 
 
-@contextmanager
-def _answering() -> Iterator[None]:
-    from provio.ask import query
-
-    with query.reading():
-        yield
-
-
-def _checked(url: str) -> str:
-    from provio.settings.types import SERVER
-
-    try:
-        return str(SERVER.check(url))
-    except ValueError as error:
-        raise ConfigError(f"the store {error}") from None
-
-
 def _check(via: object, level: object, depth: object) -> None:
     """Raise BadQuery for an invalid option value of a lineage query."""
     for name, given, allowed in (("via", via, (None, *get_args(Via))), ("level", level, (None, *get_args(Level)))):
@@ -464,45 +304,6 @@ def _check(via: object, level: object, depth: object) -> None:
         raise BadQuery(f"depth: {depth!r} is not allowed (allowed: a number of steps from 1 on, or None)")
 
 
-def _text(given: object) -> str:
-    """Return the value of a parameter in the form that the command line takes."""
-    if isinstance(given, bool):
-        return "true" if given else "false"
-    return given.isoformat() if isinstance(given, datetime) else str(given)
-
-
 def _given(values: Mapping[str, object] | None) -> tuple[str, ...]:
     """Return names and values in the form that the command line takes; a value of None means any value."""
-    return tuple(name if value is None else f"{name}={_text(value)}" for name, value in (values or {}).items())
-
-
-def _rdflib(document: bytes, form: str) -> Any:
-    import rdflib
-
-    graph = rdflib.Dataset() if form == "nquads" else rdflib.Graph()
-    graph.parse(data=document, format=form)
-    return graph
-
-
-# Queries with a time limit: a separate process runs the command and is stopped at the limit.
-
-
-PROGRAM = "from provio.cli.main import main; main()"
-
-
-def query_in_child(home: str, store: str, arguments: list[str], seconds: float) -> bytes:
-    """Run a command of provio on a `.provio` folder and a server ("" for none); return its standard output.
-
-    The time limit is in seconds. Raises TimedOut, or the error that the command reported.
-    """
-    environment = os.environ | {"PROVIO_HOME": home} | ({"PROVIO_STORE": store} if store else {})
-    command = [sys.executable, "-c", PROGRAM, arguments[0], f"--timeout={seconds:g}", *arguments[1:]]
-    done = subprocess.run(command, capture_output=True, env=environment, check=False, stdin=subprocess.DEVNULL)
-    if done.returncode == 0:
-        return done.stdout
-    if done.returncode == TimedOut.exit_code:
-        raise TimedOut(seconds)
-    lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
-    kind = errors.NothingKnown if done.returncode == errors.NothingKnown.exit_code else errors.BadQuery
-    message = lines[-1].removeprefix("provio: ") if lines else ""
-    raise (kind(message) if message else ProvioError(f"provio {arguments[0]} ended with {done.returncode}"))
+    return tuple(name if value is None else f"{name}={as_text(value)}" for name, value in (values or {}).items())

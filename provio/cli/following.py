@@ -47,7 +47,7 @@ def events(
     Raises UsageError for `between`, which selects among recorded runs, NothingKnown for a run that is not recorded.
     """
     from provio.ask import session
-    from provio.cli.verbs import chosen_runs
+    from provio.cli.options import chosen_runs
 
     if between:
         raise click.UsageError("--between selects among recorded runs, and --follow new ones: name RUNs instead")

@@ -12,6 +12,7 @@ from conftest import Project, provio_command
 
 from provio.ask import queries
 from provio.cli import verbs, words
+from provio.cli.option_types import Form
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -141,7 +142,7 @@ def test_forms_have_aliases_that_help_does_not_list(project: Project) -> None:
         for command in _with_inner(verbs.load(name)):
             for option in command.params:
                 if "--as" in option.opts:
-                    assert isinstance(option, verbs.Form), name
+                    assert isinstance(option, Form), name
 
 
 def _with_inner(command: click.Command) -> list[click.Command]:

@@ -8,7 +8,7 @@ import re
 import click
 
 from provio.base import terminal
-from provio.cli.verbs import Choice, Count
+from provio.cli.option_types import Choice, Count
 
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 OPTIONS = {"modules": "module"}  # parameters whose name differs from the option

@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from provio.cli.verbs import Count, form_option, runs_options, stoppable, store_option
+from provio.cli.option_types import Count
+from provio.cli.options import form_option, runs_options, stoppable, store_option
 from provio.cli.verbs.metrics import best_options, best_values
 
 

@@ -13,7 +13,8 @@ from provio.ask.comparison import Value, text
 from provio.base import terminal
 from provio.base.errors import ProvioError
 from provio.base.text import plural
-from provio.cli.verbs import Between, form_option, runs_options, stoppable, store_option
+from provio.base.times import Between
+from provio.cli.options import form_option, runs_options, stoppable, store_option
 from provio.settings import load
 from provio.trace.redact import Redaction
 

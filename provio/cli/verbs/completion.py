@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from provio.base import terminal
-from provio.cli.verbs import Choice
+from provio.cli.option_types import Choice
 
 
 @click.command("completion", short_help="Set up completion by the Tab key.")

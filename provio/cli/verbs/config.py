@@ -13,7 +13,8 @@ import click
 
 from provio.base import terminal
 from provio.base.errors import ConfigError
-from provio.cli.verbs import Choice, Form, form_option
+from provio.cli.option_types import Choice, Form
+from provio.cli.options import form_option
 from provio.settings import edit, load
 from provio.settings import home as homes
 

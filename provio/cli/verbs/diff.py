@@ -6,7 +6,7 @@ import click
 
 from provio.ask import session
 from provio.base import terminal
-from provio.cli.verbs import form_option, stoppable, store_option
+from provio.cli.options import form_option, stoppable, store_option
 
 
 @click.command("diff", short_help="Compare the configurations of two runs.")

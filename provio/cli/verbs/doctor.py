@@ -11,7 +11,7 @@ import click
 
 from provio.base import terminal
 from provio.base.text import plural
-from provio.cli.verbs import form_option
+from provio.cli.options import form_option
 
 if TYPE_CHECKING:
     from provio.doctor import Finding

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from provio.base import terminal
-from provio.cli.verbs import Choice
+from provio.cli.option_types import Choice
 
 
 @click.command("env", short_help="Record a shell from now on.")

@@ -13,7 +13,8 @@ from provio.ask import session
 from provio.base import terminal
 from provio.base.errors import NothingKnown
 from provio.base.text import plural
-from provio.cli.verbs import Form, OutputFile, follow_option, stoppable, store_option
+from provio.cli.option_types import Form, OutputFile
+from provio.cli.options import follow_option, stoppable, store_option
 
 if TYPE_CHECKING:
     from provio.ask.things import Thing

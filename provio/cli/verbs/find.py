@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from provio.base import terminal
-from provio.cli.verbs import Count, form_option, runs_options, stoppable, store_option
+from provio.cli.option_types import Count
+from provio.cli.options import form_option, runs_options, stoppable, store_option
 
 
 @click.command("find", short_help="Find files, runs, programs and tasks.")

@@ -7,15 +7,8 @@ from typing import Any
 import click
 
 from provio.base import terminal
-from provio.cli.verbs import (
-    Choice,
-    code_option,
-    fold_option,
-    form_option,
-    runs_options,
-    stoppable,
-    store_option,
-)
+from provio.cli.option_types import Choice
+from provio.cli.options import code_option, fold_option, form_option, runs_options, stoppable, store_option
 
 
 @click.command("impact", short_help="Which files must be re-created after a change?")

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from provio.base import terminal
-from provio.cli.verbs import (
-    Choice,
-    Count,
-    Form,
+from provio.cli.option_types import Choice, Count, Form
+from provio.cli.options import (
     code_option,
     fold_option,
     follow_option,

@@ -9,7 +9,9 @@ import click
 
 from provio.base import terminal
 from provio.base.errors import ProvioError
-from provio.cli.verbs import Seconds, memory_option, serve
+from provio.cli.option_types import Seconds
+from provio.cli.options import memory_option
+from provio.cli.verbs import serve
 
 if TYPE_CHECKING:
     from provio.serve.snapshot_holder import SnapshotHolder

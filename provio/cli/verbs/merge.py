@@ -10,7 +10,7 @@ from provio.ask import session
 from provio.base import terminal
 from provio.base.errors import ProvioError
 from provio.base.text import plural
-from provio.cli.verbs import store_option
+from provio.cli.options import store_option
 
 if TYPE_CHECKING:
     from provio.settings.home import Home

@@ -11,9 +11,8 @@ import click
 from provio.ask import session
 from provio.base import terminal
 from provio.base.errors import NothingKnown
-from provio.cli.verbs import (
-    Choice,
-    Count,
+from provio.cli.option_types import Choice, Count
+from provio.cli.options import (
     Verb,
     chosen_runs,
     follow_option,

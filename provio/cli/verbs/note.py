@@ -11,7 +11,8 @@ import click
 from provio.ask import session
 from provio.base import terminal
 from provio.base.errors import NothingKnown
-from provio.cli.verbs import Count, form_option, store_option
+from provio.cli.option_types import Count
+from provio.cli.options import form_option, store_option
 
 if TYPE_CHECKING:
     from provio.ask.document import Note

@@ -8,15 +8,8 @@ import click
 
 from provio.ask import session
 from provio.base import terminal
-from provio.cli.verbs import (
-    Count,
-    chosen_runs,
-    form_option,
-    run_names,
-    runs_options,
-    stoppable,
-    store_option,
-)
+from provio.cli.option_types import Count
+from provio.cli.options import chosen_runs, form_option, run_names, runs_options, stoppable, store_option
 
 if TYPE_CHECKING:
     from provio.ask.run_parameters import Row, Table

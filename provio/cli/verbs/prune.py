@@ -11,7 +11,8 @@ import click
 from provio.ask import session
 from provio.base import terminal
 from provio.base.text import plural, size
-from provio.cli.verbs import WORDS_LEFT, Time, fast_option, lost_option
+from provio.cli.option_types import Time
+from provio.cli.options import WORDS_LEFT, fast_option, lost_option
 
 if TYPE_CHECKING:
     from pathlib import Path

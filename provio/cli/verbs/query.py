@@ -13,7 +13,9 @@ import click
 from provio.ask import session
 from provio.base import terminal
 from provio.base.errors import BadQuery
-from provio.cli.verbs import FORMS, Between, Form, runs_options, stoppable, store_option
+from provio.base.times import Between
+from provio.cli.option_types import FORMS, Form
+from provio.cli.options import runs_options, stoppable, store_option
 
 if TYPE_CHECKING:
     from provio.ask.queries import Question

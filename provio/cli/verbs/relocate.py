@@ -12,7 +12,7 @@ from provio.base import terminal
 from provio.base.errors import NotAllowed, NothingKnown, ProvioError
 from provio.base.records import replace
 from provio.base.text import plural
-from provio.cli.verbs import store_option
+from provio.cli.options import store_option
 
 if TYPE_CHECKING:
     from provio.settings.home import Home

@@ -10,7 +10,7 @@ from provio.ask import session
 from provio.base import terminal
 from provio.base.errors import NothingKnown, ProvioError
 from provio.base.text import plural, size
-from provio.cli.verbs import WORDS_LEFT, fast_option, lost_option, store_option
+from provio.cli.options import WORDS_LEFT, fast_option, lost_option, store_option
 from provio.cli.verbs.prune import Before, remove_old
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from provio.cli.verbs import Choice
+from provio.cli.option_types import Choice
 from provio.record.options import CLASSES, OPTIONS, WRITTEN, Call, Option
 from provio.settings.record_classes import SEE
 

@@ -10,7 +10,9 @@ import click
 from provio.ask import session
 from provio.base import terminal
 from provio.base.text import plural
-from provio.cli.verbs import Between, Choice, Count, follow_option, form_option, runs_options, stoppable, store_option
+from provio.base.times import Between
+from provio.cli.option_types import Choice, Count
+from provio.cli.options import follow_option, form_option, runs_options, stoppable, store_option
 from provio.trace import run_source
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from provio.ask import session
 from provio.base import terminal
 from provio.base.errors import ProvioError
 from provio.base.records import replace
-from provio.cli.verbs import Seconds, memory_option
+from provio.cli.option_types import Seconds
+from provio.cli.options import memory_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable

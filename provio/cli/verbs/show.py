@@ -9,7 +9,8 @@ import click
 from provio.ask import run_summary, session, tasks, things
 from provio.ask.nodes import is_member
 from provio.base import terminal
-from provio.cli.verbs import TEXT_FORMS, Form, OutputFile, fold_option, stoppable, store_option
+from provio.cli.option_types import TEXT_FORMS, Form, OutputFile
+from provio.cli.options import fold_option, stoppable, store_option
 
 
 @click.command("show", short_help="Show one run, task, file or dataset.")

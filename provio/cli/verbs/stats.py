@@ -10,16 +10,9 @@ import click
 from provio.ask import session
 from provio.base import terminal
 from provio.base.errors import NothingKnown
-from provio.cli.verbs import (
-    Between,
-    Choice,
-    Count,
-    OutputFile,
-    form_option,
-    runs_options,
-    stoppable,
-    store_option,
-)
+from provio.base.times import Between
+from provio.cli.option_types import Choice, Count, OutputFile
+from provio.cli.options import form_option, runs_options, stoppable, store_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

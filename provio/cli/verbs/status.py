@@ -8,7 +8,7 @@ import click
 
 from provio.base import terminal
 from provio.base.errors import NothingKnown, NotYet
-from provio.cli.verbs import form_option, stoppable, store_option
+from provio.cli.options import form_option, stoppable, store_option
 
 
 @click.command("status", short_help="Which files are stale, changed, failed or missing?")

@@ -12,18 +12,9 @@ from provio.ask import session
 from provio.base import terminal
 from provio.base.errors import NothingKnown
 from provio.base.text import plural, sortable
-from provio.cli.verbs import (
-    Between,
-    Choice,
-    Count,
-    chosen_runs,
-    follow_option,
-    form_option,
-    run_names,
-    runs_options,
-    stoppable,
-    store_option,
-)
+from provio.base.times import Between
+from provio.cli.option_types import Choice, Count
+from provio.cli.options import chosen_runs, follow_option, form_option, run_names, runs_options, stoppable, store_option
 
 if TYPE_CHECKING:
     from provio.ask.task_list import Group, Row

@@ -10,7 +10,8 @@ import click
 
 from provio.ask import session
 from provio.base import terminal
-from provio.cli.verbs import Choice, Form, stoppable, store_option
+from provio.cli.option_types import Choice, Form
+from provio.cli.options import stoppable, store_option
 
 if TYPE_CHECKING:
     from provio.validate.check import Outcome

@@ -13,7 +13,7 @@ import click
 from provio.ask import session
 from provio.base import terminal
 from provio.base.errors import NothingKnown, NotYet
-from provio.cli.verbs import form_option, stoppable, store_option
+from provio.cli.options import form_option, stoppable, store_option
 
 if TYPE_CHECKING:
     from provio.ask.content import Progress

@@ -13,7 +13,8 @@ from provio.ask import session
 from provio.base import terminal
 from provio.base.errors import NothingKnown
 from provio.base.text import plural
-from provio.cli.verbs import Choice, Count, OutputFile, stoppable, store_option, walk_options
+from provio.cli.option_types import Choice, Count, OutputFile
+from provio.cli.options import stoppable, store_option, walk_options
 
 if TYPE_CHECKING:
     from provio.ask.document import LineageDocument

@@ -8,7 +8,8 @@ import click
 
 from provio.ask import session
 from provio.base import terminal
-from provio.cli.verbs import Choice, form_option
+from provio.cli.option_types import Choice
+from provio.cli.options import form_option
 
 if TYPE_CHECKING:
     from provio.render.vocabulary_list import Known

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from provio.base import terminal
-from provio.cli.verbs import TEXT_FORMS, Form, fold_option, runs_options, stoppable, store_option, version_options
+from provio.cli.option_types import TEXT_FORMS, Form
+from provio.cli.options import fold_option, runs_options, stoppable, store_option, version_options
 
 if TYPE_CHECKING:
     from provio.ask.why import Reason
