@@ -135,6 +135,12 @@ def started(folder: Path) -> Iterator[Browser]:
     session.driver.quit()
 
 
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """One session for the tests of a module."""
+    yield from started(tmp_path_factory.mktemp("browser"))
+
+
 def pixels(picture: bytes) -> Counter[str]:
     """How often each colour (`#rrggbb`) is in a PNG of 8-bit RGB or RGBA without interlacing (PNG, W3C 2003)."""
     place, packed = 8, b""

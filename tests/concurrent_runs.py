@@ -69,6 +69,40 @@ def tell(fifo: Path, text: str) -> None:
         file.write(text)
 
 
+@contextmanager
+def going_on(project: Project, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """A verb that goes on, with pipes; it is killed if the block fails."""
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(
+        [*provio_command(), *arguments],
+        cwd=project.path,
+        env=project.env,
+        stdin=pipe,
+        stdout=pipe,
+        stderr=pipe,
+        text=True,
+    )
+    try:
+        yield process
+        process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def line_of(process: subprocess.Popen[str]) -> str:
+    """The next line that it prints."""
+    assert process.stdout
+    return process.stdout.readline().rstrip("\n")
+
+
+def go_on(process: subprocess.Popen[str]) -> None:
+    """Send a program the line for which it waits."""
+    assert process.stdin
+    process.stdin.write("\n")
+    process.stdin.flush()
+
+
 def growing(project: Project, mode: str) -> subprocess.Popen[bytes]:
     """Start a program that writes x from a, and later from b; return when the first part is written."""
     (project.path / "growing.py").write_text(GROWING.format(mode=mode))

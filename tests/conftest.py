@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browsers import browser as browser
 from compiled_cache import copy_made, of_the_shim
 from forked_queries import VERBS, asked, usual
 from hypothesis import HealthCheck, settings

@@ -6,13 +6,11 @@ import csv
 import io
 import json
 import signal
-import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from concurrent_runs import go_on, going_on, line_of
 from conftest import Project, new_project
 from synthetic_traces import Run
 from terminals import on_a_terminal
@@ -206,40 +204,13 @@ for step in range(3):
 """
 
 
-@contextmanager
-def started(project: Project, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """A verb that goes on, with pipes; it is killed if the block fails."""
-    command = [sys.executable, "-m", "provio", *arguments]
-    pipe = subprocess.PIPE
-    process = subprocess.Popen(
-        command, cwd=project.path, env=project.env, stdin=pipe, stdout=pipe, stderr=pipe, text=True
-    )
-    try:
-        yield process
-        process.communicate(timeout=60)
-    finally:
-        process.kill()
-        process.communicate()
-
-
-def line_of(process: subprocess.Popen[str]) -> str:
-    assert process.stdout
-    return process.stdout.readline().rstrip("\n")
-
-
-def go_on(process: subprocess.Popen[str]) -> None:
-    assert process.stdin
-    process.stdin.write("\n")
-    process.stdin.flush()
-
-
 @pytest.mark.integration
 def test_values_of_a_run_in_progress(project: Project) -> None:
     """`--follow` prints each change, and ends with the run."""
     (project.path / "train.py").write_text(FOLLOWED)
-    with started(project, "run", "--", sys.executable, "train.py") as training:
+    with going_on(project, "run", "--", sys.executable, "train.py") as training:
         assert line_of(training) == "0"
-        with started(project, "metrics", "--follow") as following:
+        with going_on(project, "metrics", "--follow") as following:
             for step, value in enumerate(("1.5", "0.75", "0.5")):
                 assert line_of(following).endswith(f"  loss = {value}  step {step}")
                 go_on(training)
@@ -249,9 +220,9 @@ def test_values_of_a_run_in_progress(project: Project) -> None:
 @pytest.mark.integration
 def test_following_ends_at_an_interrupt(project: Project) -> None:
     (project.path / "train.py").write_text(FOLLOWED)
-    with started(project, "run", "--", sys.executable, "train.py") as training:
+    with going_on(project, "run", "--", sys.executable, "train.py") as training:
         assert line_of(training) == "0"
-        with started(project, "metrics", "--follow") as following:
+        with going_on(project, "metrics", "--follow") as following:
             assert line_of(following).endswith("  loss = 1.5  step 0")
             following.send_signal(signal.SIGINT)
             _, errors = following.communicate(timeout=60)

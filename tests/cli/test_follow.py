@@ -13,12 +13,12 @@ import termios
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pexpect
 import pytest
+from concurrent_runs import go_on, going_on, line_of
 from conftest import Project, provio_command
 from terminals import on_a_terminal
 
@@ -44,38 +44,6 @@ for name in ("load", "bad \\x1b[31m\\nname", "left"):
 """
 
 
-@contextmanager
-def started(project: Project, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """A verb that goes on, with pipes; it is killed if the block fails."""
-    pipe = subprocess.PIPE
-    process = subprocess.Popen(
-        [*provio_command(), *arguments],
-        cwd=project.path,
-        env=project.env,
-        stdin=pipe,
-        stdout=pipe,
-        stderr=pipe,
-        text=True,
-    )
-    try:
-        yield process
-        process.communicate(timeout=60)
-    finally:
-        process.kill()
-        process.communicate()
-
-
-def line_of(process: subprocess.Popen[str]) -> str:
-    assert process.stdout
-    return process.stdout.readline().rstrip("\n")
-
-
-def go_on(process: subprocess.Popen[str]) -> None:
-    assert process.stdin
-    process.stdin.write("\n")
-    process.stdin.flush()
-
-
 def interrupt(process: subprocess.Popen[str]) -> str:
     """End a follower as Ctrl-C does; return the rest of its output."""
     process.send_signal(signal.SIGINT)
@@ -88,14 +56,14 @@ def interrupt(process: subprocess.Popen[str]) -> str:
 def steps(project: Project, *options: str) -> Iterator[subprocess.Popen[str]]:
     """The program with tasks, in its first task."""
     (project.path / "steps.py").write_text(STEPS)
-    with started(project, "run", "--quiet", *options, "--", sys.executable, "steps.py") as running:
+    with going_on(project, "run", "--quiet", *options, "--", sys.executable, "steps.py") as running:
         assert line_of(running) == "loa"
         yield running
 
 
 def test_a_row_when_a_task_ends(project: Project) -> None:
     """At once, with its reads and writes; one that its process left is unfinished. The follower ends with the run."""
-    with steps(project) as running, started(project, "tasks", "last", "--follow", "--as", "json") as following:
+    with steps(project) as running, going_on(project, "tasks", "last", "--follow", "--as", "json") as following:
         rows = []
         for _ in range(3):
             go_on(running)
@@ -128,12 +96,12 @@ def test_forms_and_selections(project: Project) -> None:
 
 def test_new_runs_of_a_campaign(project: Project) -> None:
     """Without RUN all runs from now on; runs of other campaigns are left out."""
-    with started(project, "run", "--quiet", "--", "true"):
+    with going_on(project, "run", "--quiet", "--", "true"):
         pass
     with (
-        started(project, "tasks", "--follow", "--campaign", "c", "--as", "csv") as tasks,
-        started(project, "runs", "--follow", "--as", "csv", "--campaign", "c") as runs,
-        started(project, "runs", "--follow", "--as", "json", "--status", "failed") as failed,
+        going_on(project, "tasks", "--follow", "--campaign", "c", "--as", "csv") as tasks,
+        going_on(project, "runs", "--follow", "--as", "csv", "--campaign", "c") as runs,
+        going_on(project, "runs", "--follow", "--as", "json", "--status", "failed") as failed,
     ):
         assert line_of(tasks).startswith("name,kind") and line_of(runs).startswith("run,start")
         with steps(project, "--campaign", "c", "--name", "mine") as running:
@@ -145,13 +113,17 @@ def test_new_runs_of_a_campaign(project: Project) -> None:
             go_on(running)
         assert line_of(runs).split(",")[3:6] == ["exit 3", "mine", "c"]
         assert json.loads(line_of(failed))["end"] == "exit 3"
-        assert interrupt(runs) == interrupt(failed) == ""
-        assert [row[0][:4] for row in csv.reader(StringIO(interrupt(tasks)))] == ["bad ", "left"]
+        rest = [line_of(tasks)]
+        while not rest[-1].startswith("left,"):
+            assert tasks.poll() is None
+            rest.append(line_of(tasks))
+        assert [row[0][:4] for row in csv.reader(rest)] == ["bad ", "left"]
+        assert interrupt(tasks) == interrupt(runs) == interrupt(failed) == ""
 
 
 def test_a_closed_pipe_ends_a_follower(project: Project) -> None:
     project.provio("run", "--quiet", "--", "true")
-    with started(project, "runs", "--follow") as following:
+    with going_on(project, "runs", "--follow") as following:
         assert line_of(following).startswith("run ")
         assert following.stdout and following.stderr
         following.stdout.close()
@@ -165,7 +137,7 @@ def test_followers_of_a_shared_record_leave_nothing(project: Project, tmp_path: 
     project.env["TMPDIR"] = str(tmp_path / "temporary")
     (tmp_path / "temporary").mkdir()
     for number in (signal.SIGTERM, signal.SIGINT):
-        with started(project, "runs", "--follow") as following:
+        with going_on(project, "runs", "--follow") as following:
             assert line_of(following).startswith("run ")
             project.provio("run", "--quiet", "--", "true")
             assert "in progress" in line_of(following)
@@ -179,7 +151,7 @@ def test_followers_of_a_shared_record_leave_nothing(project: Project, tmp_path: 
 def test_lineage_is_printed_again_when_it_changes(project: Project) -> None:
     (project.path / "in.txt").write_text("1\n")
     project.provio("run", "--quiet", "--", "cp", "in.txt", "a.txt")
-    with started(project, "lineage", "in.txt", "--forward", "--follow") as following:
+    with going_on(project, "lineage", "in.txt", "--forward", "--follow") as following:
         assert line_of(following).startswith("in.txt")
         project.provio("run", "--quiet", "--", "cp", "a.txt", "b.txt")
         project.provio("run", "--quiet", "--", "cp", "b.txt", "c.txt")

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import browsers
 import pytest
 from browsers import Browser
 from conftest import ROOT, Project, assert_valid, new_project
@@ -116,11 +114,6 @@ def test_messages_of_the_framework_are_counted(recorded: Project) -> None:
     assert plain[-1].startswith(f"{total} messages of the framework hidden, ")
     assert [line.split(":")[0] for line in every[-3:]] == ["framework"] * 3
     assert "(messages)" in recorded.answer("stats", "predict", "--by", "file")
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    yield from browsers.started(tmp_path_factory.mktemp("browser"))
 
 
 def test_the_page_draws_all_tasks(recorded: Project, browser: Browser) -> None:

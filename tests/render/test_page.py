@@ -21,11 +21,6 @@ ITEMS = "given.handle.items()"
 FILL = {"file": "#e3eefb", "process": "#fdeccf", "program": "#ece4f9", "target": "#2b6cb0"}
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    yield from browsers.started(tmp_path_factory.mktemp("browser"))
-
-
 @pytest.fixture(autouse=True)
 def silent(browser: Browser) -> Iterator[None]:
     """During each test the console stays empty, and the page makes no network request."""

@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import browsers
 import documents
 import pytest
 from browsers import Browser
@@ -21,11 +20,6 @@ ITEMS = "given.handle.items()"
 CHOSEN = next(node for node in documents.chain_document()["nodes"] if node["label"] == "decimate.h5")
 PAPER, SCREEN = {"e3eefb", "fdeccf"}, {"0c1117", "12171f", "14273c"}  # of a file and a process; in the dark
 SPARQL = "[...document.querySelectorAll('.details button.copy')].find((one) => one.textContent === 'Copy SPARQL')"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    yield from browsers.started(tmp_path_factory.mktemp("browser"))
 
 
 @pytest.fixture

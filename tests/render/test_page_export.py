@@ -6,10 +6,8 @@ import base64
 import struct
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
 from pathlib import Path
 
-import browsers
 import documents
 import pytest
 from browsers import Browser, pixels
@@ -21,11 +19,6 @@ pytestmark = pytest.mark.integration
 SVG = "{http://www.w3.org/2000/svg}"
 RUNS = {documents.RUN + str(n): {"title": title, "start": "2026-11-20T08:00:00Z"} for n, title in
         ((1, "first <run>"), (2, "second & last"))}  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    yield from browsers.started(tmp_path_factory.mktemp("browser"))
 
 
 def saved(browser: Browser, form: str, folder: Path) -> Path:

@@ -4,9 +4,7 @@ short and distinct."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
-import browsers
 import documents
 import pytest
 from browsers import Browser
@@ -15,11 +13,6 @@ from provio.render.page import render
 
 pytestmark = pytest.mark.integration
 ITEMS = "given.handle.items()"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    yield from browsers.started(tmp_path_factory.mktemp("browser"))
 
 
 def drawn(browser: Browser) -> dict[str, int]:

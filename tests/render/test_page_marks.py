@@ -8,7 +8,6 @@ import struct
 import zlib
 from collections.abc import Iterator
 
-import browsers
 import documents
 import pytest
 from browsers import Browser
@@ -20,11 +19,6 @@ pytestmark = pytest.mark.integration
 ITEMS = "given.handle.items()"
 PANEL = "document.querySelector('.details').innerText"
 LEGEND = "document.querySelector('.legend').innerText"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    yield from browsers.started(tmp_path_factory.mktemp("browser"))
 
 
 @pytest.fixture(autouse=True)

@@ -22,11 +22,6 @@ HEADER = "document.querySelector('header').innerText"
 ON_CLICK = ["on a click: came from", "on a click: went into"]
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    yield from browsers.started(tmp_path_factory.mktemp("browser"))
-
-
 @pytest.fixture(autouse=True)
 def silent(browser: Browser) -> Iterator[None]:
     browser.window()

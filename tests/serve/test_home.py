@@ -55,11 +55,6 @@ def site(recorded: Project) -> Iterator[Site]:
         yield started
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    yield from browsers.started(tmp_path_factory.mktemp("browser"))
-
-
 def test_the_table_of_runs(site: Site) -> None:
     """A page of 50, sorted by any column, numbers by value; at first the columns of two metrics and two parameters."""
     answer = site.api("table")

@@ -6,7 +6,6 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-import browsers
 import pytest
 from browsers import Browser
 from conftest import Project, new_project, provio_command
@@ -31,11 +30,6 @@ def recorded(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Project:
 def site(recorded: Project) -> Iterator[Site]:
     with serving(recorded) as started:
         yield started
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    yield from browsers.started(tmp_path_factory.mktemp("browser"))
 
 
 def test_a_run_grows_on_its_page_and_in_the_list(recorded: Project, site: Site, browser: Browser) -> None:
