@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from typing import BinaryIO
 
 from provio.base import time_limit
 from provio.base.errors import ProvioError
@@ -131,9 +131,17 @@ def _shown(text: str) -> str:
 
 def write(output: str, data: bytes) -> None:
     """Write a file that the caller named."""
+    with written(output) as file:
+        file.write(data)
+
+
+@contextlib.contextmanager
+def written(output: str) -> Iterator[BinaryIO]:
+    """Open a file that the caller named, to write it; raises ProvioError if it cannot be written."""
     time_limit.may_print()
     try:
-        Path(output).write_bytes(data)
+        with open(output, "wb") as file:
+            yield file
     except OSError as error:
         folder = os.path.dirname(output)
         if folder and not os.path.exists(folder):

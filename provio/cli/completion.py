@@ -104,9 +104,9 @@ def _parameters(context: click.Context, _param: click.Parameter, incomplete: str
 
 
 def _forms(_context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    from provio.render import exports
+    from provio.cli.verbs import export
 
-    return _matching(map(CompletionItem, exports.FORMS), incomplete)
+    return _matching(map(CompletionItem, export.forms()), incomplete)
 
 
 def _verbs(context: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -15,7 +15,7 @@ import pytest
 from conftest import Project
 
 from provio.base import turtle
-from provio.render.exports import FORMATS
+from provio.exchange import formats
 from provio.trace.redact import REDACTED, Redaction
 from provio.trace.secret_forms import ASSIGNMENTS, SURE, TOKENS, Form
 
@@ -304,7 +304,7 @@ def test_the_files_of_provio_run_have_no_secret(recorded: Project) -> None:
 @pytest.mark.integration
 def test_no_answer_holds_a_secret(recorded: Project) -> None:
     """The command lines of processes are redacted by the merge."""
-    exports = [["export", "--as", form] for form in FORMATS]
+    exports = [["export", "--as", form] for form in formats.names() if not formats.load(form).FOLDER]
     questions = [["runs"], ["show", "last"], ["lineage", "out", "--all"], ["why", "made"], ["lineage", "made", "--all"]]
     questions += [["runs", "--as", "json"], ["show", "last", "--as", "json"], ["query", "SELECT * { ?s ?p ?o }"]]
     for question in [*exports, *questions]:

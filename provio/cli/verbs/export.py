@@ -4,13 +4,14 @@ events of a run of Dask as tables, or those of runs as JSON lines or into a Redi
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from provio.ask import session
-from provio.base import terminal
+from provio.base import terminal, time_limit
 from provio.base.errors import NothingKnown
 from provio.base.text import plural
 from provio.cli.option_types import Form, OutputFile
@@ -18,6 +19,8 @@ from provio.cli.options import follow_option, stoppable, store_option
 
 if TYPE_CHECKING:
     from provio.ask.things import Thing
+    from provio.exchange.formats import Format
+    from provio.exchange.subject import Subject
     from provio.store import Store
 
 
@@ -25,12 +28,26 @@ DASK_MOFKA, EVENTS = "dask-mofka", "events"
 DASK = 'SELECT ?t { ?t a provio:Task ; provio:kind "dask" } LIMIT 1'
 
 
+def forms() -> list[str]:
+    """Return the names of all forms."""
+    from provio.exchange import formats
+
+    return [*formats.names(), DASK_MOFKA, EVENTS]
+
+
+def is_folder(form: str) -> bool:
+    """Return whether a form is written as a folder."""
+    from provio.exchange import formats
+
+    return form == DASK_MOFKA or (form in formats.names() and formats.load(form).FOLDER)
+
+
 class Output(OutputFile):
     """The name of a file to write; of a new folder, if the form has several files."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the name; reject a folder that exists."""
-        if ctx is None or ctx.params.get("form") != DASK_MOFKA or not value:
+        if ctx is None or not is_folder(ctx.params.get("form", "")) or not value:
             return super().convert(value, param, ctx)
         if os.path.lexists(value):
             self.fail(f"{value} exists: name a folder that does not exist yet", param, ctx)
@@ -68,16 +85,14 @@ def command(names: tuple[str, ...], form: str, to: str | None, follow: bool, out
              provio export last --as dask-mofka -o tables
              provio export --as events --follow --to redis://localhost
     """
-    from provio.ask.lineage import Scope, lineage
     from provio.ask.target import check_project
-    from provio.base.turtle import inert
-    from provio.base.vocab import RUN_BASE
-    from provio.graph.lines import bundle_iri
-    from provio.render import exports
+    from provio.exchange import formats
+    from provio.exchange.subject import Subject
+    from provio.settings import home as homes
     from provio.settings.types import among
 
-    if form not in exports.FORMS:
-        raise click.BadParameter(f"{form!r} is not allowed{among(form, exports.FORMS)}", param_hint="'--as'")
+    if form not in forms():
+        raise click.BadParameter(f"{form!r} is not allowed{among(form, forms())}", param_hint="'--as'")
     if form == EVENTS:
         return _events(names, to, follow, output)
     if to or follow:
@@ -85,18 +100,34 @@ def command(names: tuple[str, ...], form: str, to: str | None, follow: bool, out
     if form == DASK_MOFKA:
         return _dask_mofka(names, output)
     check_project(names)
-    reader = session.reader(next((name for name in names if "/" in name), None))
+    place = next((name for name in names if "/" in name), None)
+    reader = session.reader(place)
     found, code = _found(reader, names)
-    if found and found[0].file:
-        targets = [one.file for one in found if one.file]
-        data = exports.lineage(reader, lineage(reader, targets, Scope()), form)
-    else:
-        data = exports.FORMATS[form](reader, bundle_iri(RUN_BASE + found[0].run) if found else None)
-    if output:
-        terminal.write(output, inert(data))
-    else:
-        terminal.out(inert(data))
+    subject = Subject(
+        reader,
+        homes.find(Path(place).parent) if place else homes.find(),
+        runs=tuple(one.run for one in found if one.run),
+        files=tuple(one.file for one in found if one.file),
+    )
+    _write(formats.load(form), subject, output)
     return code
+
+
+def _write(form: Format, subject: Subject, output: str | None) -> None:
+    """Write an export to a file, to a new folder, or to the standard output."""
+    if form.FOLDER:
+        if output is None:
+            raise click.UsageError("this form writes several files: name a new folder with -o")
+        time_limit.may_print()
+        form.write(subject, Path(output))
+    elif output:
+        with terminal.written(output) as file:
+            form.write(subject, file)
+    else:
+        time_limit.may_print()
+        sys.stdout.flush()
+        form.write(subject, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
 
 
 def _found(reader: Store, names: tuple[str, ...]) -> tuple[list[Thing], int]:
@@ -161,7 +192,6 @@ def _to_redis(url: str, runs: list[str] | None, follow: bool) -> int:
 def _dask_mofka(names: tuple[str, ...], output: str | None) -> int:
     """Write the events of one run of Dask into a new folder; raises NothingKnown if there is none."""
     from provio.ask import task_list
-    from provio.base import time_limit
     from provio.render import dask_mofka
     from provio.settings import home as homes
     from provio.trace import events, read, run_source

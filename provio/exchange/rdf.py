@@ -1,40 +1,40 @@
-"""RDF documents for `provio export`: of one run, of all runs, or of the lineage of files. In: a store. Out: bytes."""
+"""RDF documents: of one run, of all runs, or of the lineage of files. In: a subject of an export. Out: a document."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, BinaryIO
 
 import pyoxigraph as ox
 from pyoxigraph import RdfFormat
 
 from provio.ask.document import LineageDocument
 from provio.base.algorithms import batched
-from provio.base.vocab import PREFIXES, PROV, RDF
+from provio.base.turtle import inert
+from provio.base.vocab import PREFIXES, PROV, RDF, RUN_BASE
+from provio.graph.lines import bundle_iri
 from provio.store import Store, implied
 
-
-def nquads(store: Store, graph: str | None) -> bytes:
-    """Return N-Quads; each run is a named graph."""
-    return store.dataset(graph, RdfFormat.N_QUADS)
+if TYPE_CHECKING:
+    from provio.exchange.subject import Subject
 
 
-def trig(store: Store, graph: str | None) -> bytes:
-    """Return TriG; each run is a named graph."""
-    return store.dataset(graph, RdfFormat.TRIG)
+def write(subject: Subject, output: BinaryIO, form: RdfFormat) -> None:
+    """Write runs, each as a named graph if the form has named graphs, or the lineage of files."""
+    if subject.files:
+        data = lineage(subject.reader, subject.document, form)
+    else:
+        graph = bundle_iri(RUN_BASE + subject.runs[0]) if subject.runs else None
+        reader = subject.reader
+        data = reader.dataset(graph, form) if form.supports_datasets else reader.triples(graph, form)
+    output.write(inert(data))
 
 
-def ttl(store: Store, graph: str | None) -> bytes:
-    """Return Turtle: the union of the graphs, because a Turtle document has no named graphs."""
-    return store.triples(graph, RdfFormat.TURTLE)
-
-
-def lineage(store: Store, document: LineageDocument, form: str) -> bytes:
-    """Return the statements of the record about the nodes of a lineage, their files, processes and runs, and its edges,
-    in a form of `FORMATS`. They are in the default graph, as they may come from several runs. Statements about other
-    nodes are omitted."""
-    found = {"nquads": RdfFormat.N_QUADS, "trig": RdfFormat.TRIG, "ttl": RdfFormat.TURTLE}[form]
+def lineage(store: Store, document: LineageDocument, form: RdfFormat) -> bytes:
+    """Return the statements of the record about the nodes of a lineage, their files, processes and runs, and its edges.
+    They are in the default graph, as they may come from several runs. Statements about other nodes are omitted."""
     statements = dict.fromkeys(quad.triple for quad in implied.quads(_stated(store, document)))
-    return ox.serialize(statements, format=found, prefixes={**PREFIXES}) or b""
+    return ox.serialize(statements, format=form, prefixes={**PREFIXES}) or b""
 
 
 def _stated(store: Store, document: LineageDocument) -> Iterator[ox.Quad]:
@@ -67,7 +67,3 @@ def _about(store: Store, nodes: Iterable[str]) -> Iterator[ox.Triple]:
 NAMED = ox.NamedNode(PROV + "specializationOf")
 BY = ox.NamedNode(PROV + "wasAssociatedWith")
 TOGETHER = 500  # nodes of one query
-FORMATS: dict[str, Callable[[Store, str | None], bytes]] = {"nquads": nquads, "trig": trig, "ttl": ttl}
-DASK_MOFKA = "dask-mofka"
-EVENTS = "events"
-FORMS = (*FORMATS, DASK_MOFKA, EVENTS)

@@ -1,0 +1,18 @@
+"""Turtle; the union of the graphs of runs."""
+
+from __future__ import annotations
+
+from typing import BinaryIO
+
+from pyoxigraph import RdfFormat
+
+from provio.exchange import rdf
+from provio.exchange.subject import Subject
+
+SUMMARY = "RDF: Turtle; the union of the graphs of runs"
+FOLDER = False
+
+
+def write(subject: Subject, output: BinaryIO) -> None:
+    """Write the document."""
+    rdf.write(subject, output, RdfFormat.TURTLE)

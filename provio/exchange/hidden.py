@@ -1,0 +1,14 @@
+"""Values that an export replaces because their owner does not publish them (`--redact user,host,path,argv`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+KINDS = ("user", "host", "path", "argv")
+
+
+@dataclass(frozen=True)
+class Hidden:
+    """The kinds of values to replace."""
+
+    kinds: frozenset[str] = frozenset()
