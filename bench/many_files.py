@@ -55,7 +55,7 @@ def measured(
 
 
 # Else a process goes on after a merge.
-OFF = {"PROVIO_HASH": "off", "PROVIO_RECORD_METADATA": "false"}
+OFF = {"PROVIO_HASH": "off", "PROVIO_RECORD_METADATA": "false", "PROVIO_RECORD_PACKAGES": "false"}
 
 
 class Project:

@@ -287,7 +287,12 @@ def new_project(home: Path) -> Project:
     folder = home / "project"
     (folder / ".provio").mkdir(parents=True, exist_ok=True)
     env = {name: value for name, value in os.environ.items() if not name.startswith(("PROVIO", "LD_PRELOAD", "XDG_"))}
-    quiet = {"PROVIO_MERGE": "wait", "PROVIO_HASH": "off", "PROVIO_RECORD_METADATA": "false"}
+    quiet = {
+        "PROVIO_MERGE": "wait",
+        "PROVIO_HASH": "off",
+        "PROVIO_RECORD_METADATA": "false",
+        "PROVIO_RECORD_PACKAGES": "false",
+    }
     return Project(folder, {**env, "HOME": str(home), **quiet})
 
 

@@ -103,7 +103,7 @@ def facts(reader: Reader, run: str, home: Home | None = None) -> list[tuple[str,
     }
     rows: list[tuple[str, str, int | None]] = [(column, value, None) for column, value in known.items() if value]
     rows += [("note", notes.line(note), None) for note in notes.of(reader, [iri])]
-    rows += [("job", text, None) for text in _jobs(reader, iri)]
+    rows += [("job", text, None) for text in jobs(reader, iri)]
     stated_gaps, concluded = gaps(reader, run)
     rows += [("gap", reason, None) for reason in stated_gaps]
     rows += [("concluded", f"{plural(concluded, 'gap')}: provio query gaps {run}", None)] * bool(concluded)
@@ -239,7 +239,7 @@ def gaps(reader: Reader, run: str) -> tuple[list[str], int]:
     return [stated[gap] for gap in sorted(stated)], count
 
 
-def _jobs(reader: Reader, iri: str) -> list[str]:
+def jobs(reader: Reader, iri: str) -> list[str]:
     """Return each batch job of a run: its number and index, hosts, partition, account and resources."""
     words = ("Id", "ArrayIndex", "Nodes", "Partition", "Account", "Resources")
     each = " ".join(f"OPTIONAL {{ ?j provio:job{word} ?{word} }}" for word in words)

@@ -20,11 +20,12 @@ from provio.lineage.identity import VERSION, Identity, without_task
 from provio.lineage.model import TICK, Code, Conclusions, Phase, Strand, Version
 from provio.settings.home import RUN_ID
 from provio.system import jobs
+from provio.system.packages import of_purl
 from provio.system.statx import Record
 from provio.trace import read as traces
 from provio.trace.facts import Process
 from provio.trace.fast.compact_record import Packed
-from provio.trace.run_facts import Trace
+from provio.trace.run_facts import Membership, Trace
 
 CLOCK = ("clockOffset", "clockWithin")
 JOB_FACTS = ("jobId", "jobArrayIndex", "jobNodes", "jobPartition", "jobAccount", "jobResources")
@@ -117,6 +118,7 @@ class _Writer:
         self.user = identity.user(run.get("host", "host"), run.get("user", "user"))
         self.person = None if "user" in self.kept.left_out else f"<{self.user}>"
         self.files: set[str] = set()
+        self.packages: set[str] = set()
         self.image = f"<{identity.image(trace.image)}>" if trace.image else None
         self.strands: dict[str, list[tuple[str, Strand]]] = {}
         for iri, strand in conclusions.strands.items():
@@ -344,6 +346,7 @@ class _Writer:
             ("sha256", turtle.literal(version.sha256) if version.sha256 else None),
             *(("metadata", turtle.literal(f"{name}={text}")) for name, text in version.metadata.items()),
             ("format", turtle.literal("HDF5") if version.iri in self.out.known else None),
+            *(self._member(version.member) if version.member else ()),
             ("prov:wasGeneratedBy", f"<{version.generated_by}>" if version.generated_by else None),
             ("madeIn", self._made_in(version.iri)),
             ("prov:wasAttributedTo", self.kept.program(version.attributed_to) if version.attributed_to else None),
@@ -359,6 +362,22 @@ class _Writer:
             graph.add(version.iri, ("without", f"<{removed}>"))
         for file, path in names.items():
             self._file(file, path)
+
+    def _member(self, member: Membership) -> Iterator[Pair]:
+        """Yield the properties of a version that is a part of a package; describe each package once."""
+        if member.build_id:
+            yield "buildId", turtle.literal(member.build_id)
+        if member.purl and member.purl not in self.packages:
+            try:
+                package = of_purl(member.purl)
+            except ValueError:  # no text of provio
+                return
+            self.packages.add(member.purl)
+            version = turtle.literal(package.version)
+            about = ("name", turtle.literal(package.name)), ("packageVersion", version)
+            self.graph.node(package.purl, "Package", *about, ("kind", turtle.literal(package.kind)))
+        if member.purl:
+            yield "inPackage", f"<{member.purl}>"
 
     def _writer_start(self, version: Version) -> int | None:
         """Return the earliest moment at which a writer in the run may have started to make a version; None without a

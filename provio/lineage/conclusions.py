@@ -160,8 +160,8 @@ def conclude_lone(part: Trace, others: dict[str, bool], identity: Identity, whol
 
 
 def hashed(trace: Trace, conclusions: Conclusions) -> None:
-    """Set the SHA-256 of the versions for which it was computed after the run, and the metadata that was read; add a
-    gap where a SHA-256 could not be computed."""
+    """Set the SHA-256 of the versions for which it was computed after the run, the metadata that was read, and the
+    packages; add a gap where a SHA-256 could not be computed."""
     if conclusions.contents:
         conclusions.contents.read_versions(trace, conclusions)
     for version in conclusions.described() if trace.hashes else ():
@@ -173,3 +173,6 @@ def hashed(trace: Trace, conclusions: Conclusions) -> None:
     for version in conclusions.described() if trace.contents else ():
         content = trace.contents.get(version.facts.key) if version.until == FOREVER else None
         version.metadata = content.metadata if content else version.metadata
+    for version in conclusions.described() if trace.packages else ():
+        if version.until == FOREVER:
+            version.member = trace.packages.get(version.facts.key)

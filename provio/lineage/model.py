@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from provio.lineage.task_results import Result, Submission
     from provio.lineage.unwatched import Held
     from provio.trace.fast.lone_files import Moments
-    from provio.trace.run_facts import Trace
+    from provio.trace.run_facts import Membership, Trace
 
 # The kernel sets file times from a clock that may lag behind ours by one tick (1 to 10 ms, more under load).
 TICK = 20_000_000
@@ -175,6 +175,7 @@ class Version:
     maker: tuple[Process, int] | None = None  # the process that generated it, and when
     host: str = ""
     begun: int = FOREVER
+    member: Membership | None = None  # the package that it belongs to
 
     def name(self, file: str, path: bytes, moment: int) -> None:
         """Record a name (File IRI, path) that the version had at a moment."""

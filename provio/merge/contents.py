@@ -22,11 +22,13 @@ from provio.merge.hasher import HASHES, Hasher
 from provio.merge.values import ValueReader
 from provio.settings.home import Home
 from provio.settings.schema import Config
-from provio.system import content, statx
-from provio.trace import content_requests, environment, redact
+from provio.system import content, packages, statx
+from provio.system.elf import build_id
+from provio.trace import content_requests, environment, package_files, redact
 from provio.trace.content_requests import ALL, OFF, Request
 from provio.trace.contents import CONTENTS, Key, extended
-from provio.trace.run_facts import KEPT, METADATA, PARAMETERS, Content, Hash, Trace
+from provio.trace.package_files import PACKAGES
+from provio.trace.run_facts import KEPT, METADATA, PARAMETERS, Content, Hash, Membership, Trace
 from provio.trace.run_source import folders_of, put
 
 KEEPING = 5.0  # seconds, unless all files are to be hashed
@@ -47,6 +49,7 @@ class ContentReader:
         self.reader = metadata.Reader(everything=request.hashes == ALL)
         self.keeper = kept.Keeper(home, file.name)
         self.seconds, self.unkept = KEEPING, 0  # left for keeping inputs; those not kept because of this limit
+        self.new_packages: dict[Key, Membership] = {}
         self.gaps: list[tuple[str, str, str]] = []
         self.left = False  # whether there is more to read, which the next full pass does
 
@@ -82,6 +85,33 @@ class ContentReader:
             if metadata.is_candidate(version, self.host):
                 self.left |= not self.is_full
                 self._read_metadata(version, known or Content(), trace)
+        self._find_packages(trace, conclusions)
+
+    def _find_packages(self, trace: Trace, conclusions: Conclusions) -> None:
+        """Add the packages of the files that the run did not make, and the build ids of programs and libraries."""
+        if not self.request.packages:
+            return
+        code = {one.version for program in conclusions.programs.values() for one in program.code}
+        wanted: dict[bytes, Version] = {}
+        for version in conclusions.described():
+            path = version.last_name
+            if version.maker or version.host not in ("", self.host) or version.until != FOREVER or not path:
+                continue
+            is_other = version.iri in code or version.noise or packages.may_be_installed(path)
+            if is_other and version.facts.key not in trace.packages:
+                wanted[path] = version
+        if wanted:
+            self.left |= not self.is_full
+        if not wanted or not self.is_full:
+            return
+        there = [path for path, version in wanted.items() if _is_there(path, version)]
+        found = packages.INSTALLED.of(there)
+        for path in there:
+            is_code = wanted[path].iri in code or b".so" in path.rpartition(b"/")[2]
+            member = Membership(found[path].purl if path in found else "", build_id(path) if is_code else "")
+            if member.purl or member.build_id:
+                key = wanted[path].facts.key
+                trace.packages[key] = self.new_packages[key] = member
 
     def _keep(self, trace: Trace, conclusions: Conclusions) -> None:
         """Keep the contents of inputs and scripts."""
@@ -134,16 +164,20 @@ class ContentReader:
     def finish(self, trace: Trace) -> None:
         """Write the contents into the run; remove the request if it is completed."""
         place = next((place for place in folders_of(trace.folder, trace.run) if place.name == self.host), None)
-        if place and (self.new or self.gaps):
-            with contextlib.suppress(OSError):  # a full disk: the request stays
+        with contextlib.suppress(OSError):  # a full disk: the request stays
+            if place and (self.new or self.gaps):
                 self._write(place, trace)
+            if place and self.new_packages:
+                self._write_packages(place, trace)
         if self.request.keep and self.is_full:
             with contextlib.suppress(OSError):
                 self.keeper.finish()
         if self.hasher:
             self.hasher.finish(trace)
         self.reader.close()
-        if (self.is_full or (self.request.hashes == OFF and not self.left)) and not (self.new or self.gaps):
+        if (self.is_full or (self.request.hashes == OFF and not self.left)) and not (
+            self.new or self.gaps or self.new_packages
+        ):
             self.file.unlink(missing_ok=True)
 
     def _write(self, place: Path, trace: Trace) -> None:
@@ -152,6 +186,12 @@ class ContentReader:
         put(place / CONTENTS, text)
         trace.digests.replace((self.host, CONTENTS), text.encode())
         self.new, self.gaps = {}, []
+
+    def _write_packages(self, place: Path, trace: Trace) -> None:
+        text = package_files.extended(place, f"{trace.iri}/{self.host}", self.new_packages)
+        put(place / PACKAGES, text)
+        trace.digests.replace((self.host, PACKAGES), text.encode())
+        self.new_packages = {}
 
     def _read(self, version: Version, role: str, values: ValueReader, trace: Trace) -> None:
         """Add the values of one version, or the reason why there are none, to the trace."""
@@ -184,6 +224,14 @@ class ContentReader:
                 return os.fsdecode(path.rpartition(b"/")[2]), data
             reason = "it was changed before it was read"
         raise content.Unread(reason)
+
+
+def _is_there(path: bytes, version: Version) -> bool:
+    """Return whether a path leads to a version now."""
+    try:
+        return statx.facts(path).key == version.facts.key
+    except OSError:
+        return False
 
 
 def reader_of(

@@ -52,10 +52,12 @@ def run_command(call: Call) -> int:
         if recording:
             from provio.record.waiter.start import become_waiter
 
+            _capture_machine(recording)
             become_waiter(recording, signals, pid, *_waiter_arguments(recording, call, settings, folders))
 
     end = run.watch(arguments, recording, say, lasts)
     if recording:
+        _capture_machine(recording)
         from provio.record.waiter.start import PYTHON, become_waiter_at_end
 
         arguments_of_waiter = _waiter_arguments(recording, call, settings, folders)
@@ -65,8 +67,16 @@ def run_command(call: Call) -> int:
     return run.end_as(end)
 
 
+def _capture_machine(recording: Recording) -> None:
+    """Write the facts of this machine into a run."""
+    from provio.record import machine_facts  # the command has started, or has ended: nothing waits for this import
+
+    machine_facts.capture_of(recording)
+
+
 def finish(recording: Recording, end: End, call: Call, settings: Config) -> None:
     """Finish the run of a command that ended, and have it merged."""
+    _capture_machine(recording)
     _finish(recording, end, call, settings, lambda: write_run(recording, end))
 
 

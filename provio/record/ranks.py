@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote_to_bytes
 
 from provio.base import terminal, turtle
 from provio.base.errors import CannotRecord, ProvioError
@@ -23,6 +24,7 @@ from provio.interceptors.python.shared_tables import LAUNCHERS, STEPS
 from provio.record import driver, implicit_run, not_started, run
 from provio.settings import home as homes
 from provio.settings import load
+from provio.settings.home import Home
 from provio.system import node_local, proc, ranks
 from provio.system.ranks import Contradiction, Shared
 from provio.trace import content_requests, environment, failed_start, run_source
@@ -30,7 +32,6 @@ from provio.trace.recording import SHIM, Recording, host_folder, write_run
 
 if TYPE_CHECKING:
     from provio.record.options import Call
-    from provio.settings.home import Home
     from provio.settings.schema import Config
 
 
@@ -60,6 +61,8 @@ def _start_rank(call: Call) -> int | None:
         if ranks.of(os.environ) is None and not os.environ.get("PROVIO_RUN"):
             return None
         changes = {} if _inside() else _joined(call)
+        if changes:
+            _capture_machine(changes[b"PROVIO_TRACE"])
         return None if changes is None else _become(call.command, changes)
     except Contradiction as error:
         if _is_first_to_report():
@@ -68,6 +71,15 @@ def _start_rank(call: Call) -> int | None:
         if call.strict:
             raise CannotRecord(str(error)) from error
     return None
+
+
+def _capture_machine(parameters: bytes) -> None:
+    """Write the facts of this machine into the run of these parameters of the shim, for the first rank of a host."""
+    from provio.record import machine_facts
+
+    _, detail, _, _, _, home, place = (unquote_to_bytes(field) for field in parameters.split(b";")[:7])
+    if b"-environment" not in detail.split(b","):
+        machine_facts.capture(Home(Path(os.fsdecode(home))), Path(os.fsdecode(place)))
 
 
 def _is_first_to_report() -> bool:

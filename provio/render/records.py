@@ -268,6 +268,21 @@ TABLES = {
         checkpoint value the value in force for the checkpoint; empty if there is none
         configuration value the value in the file; empty if there is none
     """),
+    "packages": _table("""
+        type text its manager as in a package URL: `deb`, `rpm`, `pypi`, `conda` …; `none` of a folder without a package
+        name text its name; of software without a package the folder
+        version text its version, as its manager writes it
+        origin text its distribution, channel or repository
+        opened integer the number of its files that were opened
+        purl text its package URL
+        files value these files: in JSON objects with `path` and `buildId`, else the paths with `, ` between
+        present boolean whether the package of a file was not looked up after the run, but now: the file is unchanged
+    """),
+    "show --environment": _table("""
+        layer text `hardware`, `system`, `job` or `application`
+        name text the fact, such as `processor`; of another host that differs also `of HOST`
+        value text the value; empty if it is not available
+    """),
     "diff": _table("""
         configuration text the name of the configuration
         key text the dotted name of a setting that differs

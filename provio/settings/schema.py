@@ -114,6 +114,12 @@ class Config:
         "whether scalar attributes in data files (HDF5, netCDF, Zarr, FITS, images) are read after a run "
         "(docs/settings-howto.md)",
     )
+    record_packages: bool = _row(
+        "record.packages",
+        BOOLEAN,
+        True,
+        "whether the packages to which the files of a run belong are looked up after it (docs/packages.md)",
+    )
     record_keep: str = _row(
         "record.keep",
         KEPT,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import struct
@@ -64,3 +65,31 @@ def is_hdf5(path: bytes) -> bool:
                 return True
             place = max(512, place * 2)
     return False
+
+
+PT_NOTE, GNU_BUILD_ID = 4, 3
+LONGEST_NOTES = 1 << 16  # bytes
+
+
+def build_id(path: bytes) -> str:
+    """Return the build id of a 64-bit little-endian ELF file in hexadecimal digits; empty if it has none."""
+    with contextlib.suppress(OSError, struct.error), open(path, "rb") as file:
+        data = file.read(64)
+        if data[:6] != b"\x7fELF\x02\x01":
+            return ""
+        offset, size, count = struct.unpack_from("<Q", data, 32)[0], *struct.unpack_from("<HH", data, 54)
+        file.seek(offset)
+        headers = file.read(size * count)
+        for number in range(count):
+            kind, _, at, _, _, length = struct.unpack_from("<IIQQQQ", headers, size * number)
+            if kind == PT_NOTE:
+                file.seek(at)
+                notes = file.read(min(length, LONGEST_NOTES))
+                place = 0
+                while place + 12 <= len(notes):
+                    name, body, note = struct.unpack_from("<III", notes, place)
+                    start = place + 12 + (name + 3 & ~3)
+                    if note == GNU_BUILD_ID and notes[place + 12 : place + 12 + name] == b"GNU\0":
+                        return notes[start : start + body].hex()
+                    place = start + (body + 3 & ~3)
+    return ""

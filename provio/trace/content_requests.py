@@ -23,8 +23,8 @@ LONGEST = 1 << 20  # bytes of the first line
 @frozen
 class Request:
     """The contents to read: SHA-256 (`all`, `auto` or `off`), the values of files with the base names `parameters` and
-    `metrics` (globs) up to `limit` bytes (0: any size), the `metadata` of data files; inputs up to `keep` bytes are
-    kept."""
+    `metrics` (globs) up to `limit` bytes (0: any size), the `metadata` of data files, the `packages` of
+    files; inputs up to `keep` bytes are kept."""
 
     hashes: str = AUTO
     parameters: tuple[str, ...] = ()
@@ -32,6 +32,7 @@ class Request:
     limit: int = 0
     metadata: bool = False
     keep: int = 0
+    packages: bool = False
 
     @property
     def wants_values(self) -> bool:
@@ -41,7 +42,8 @@ class Request:
 
 def is_full(settings: Config) -> bool:
     """Return whether more is requested than the values of files, which each merge reads."""
-    return settings.hash != OFF or settings.record_metadata or bool(number_of_bytes(settings.record_keep))
+    kept = bool(number_of_bytes(settings.record_keep))
+    return settings.hash != OFF or settings.record_metadata or settings.record_packages or kept
 
 
 def request(home: Home, run_id: str, settings: Config) -> None:
@@ -53,7 +55,7 @@ def request(home: Home, run_id: str, settings: Config) -> None:
     words = [settings.hash, f"limit={number_of_bytes(settings.record_values_limit)}"]
     words += [f"{name}={quote(glob)}" for name, globs in (("p", parameters), ("m", metrics)) for glob in globs]
     words += [f"keep={kept}"] * bool(kept)
-    words += ["metadata"] * settings.record_metadata
+    words += ["metadata"] * settings.record_metadata + ["packages"] * settings.record_packages
     with home.closed():
         (home.path / FOLDER).mkdir(exist_ok=True)
         with open(place(home, run_id), "a", encoding="ascii") as file:
@@ -90,13 +92,14 @@ def read(request: Path) -> Request | None:
         sizes.get("limit", 0),
         "metadata" in words,
         sizes.get("keep", 0),
+        "packages" in words,
     )
 
 
 def more_than_values(home: Home) -> bool:
     """Return whether a pending request is for more than the values of files, which each merge reads."""
     found = (read(place(home, run)) for run in requested(home))
-    return any(one and (one.hashes != OFF or one.metadata or one.keep) for one in found)
+    return any(one and (one.hashes != OFF or one.metadata or one.keep or one.packages) for one in found)
 
 
 def is_limited(home: Home, run_id: str) -> bool:

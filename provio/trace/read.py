@@ -19,7 +19,7 @@ from provio.base.text import plural
 from provio.base.vocab import RUN_BASE
 from provio.system import jobs
 from provio.system.statx import Facts, Record
-from provio.trace import contents, hosts, run_source
+from provio.trace import contents, hosts, package_files, run_source
 from provio.trace.assemble import Details, Members, adopt, assemble, attach, attach_details
 from provio.trace.contents import CONTENTS
 from provio.trace.decode import path_of
@@ -27,6 +27,7 @@ from provio.trace.digests import Digests
 from provio.trace.facts import Opening, Process
 from provio.trace.fast.compact_record import Loose, Packed
 from provio.trace.mount_names import MountTables
+from provio.trace.package_files import PACKAGES
 from provio.trace.processes import add_lost_processes as add_lost_processes  # noqa: PLC0414
 from provio.trace.processes import damage_gaps as damage_gaps  # noqa: PLC0414
 from provio.trace.processes import date_lost_processes, file_gap, gap, process_at
@@ -112,6 +113,9 @@ def records_of(trace: Trace, file: RunFile, content: Content | None = None) -> R
     return admitted(records, f"{trace.iri}/{file.host}/", file.path, trace.damages)
 
 
+READ_AFTER = {CONTENTS: contents.add, PACKAGES: package_files.add}
+
+
 def read_files(
     trace: Trace, files: Iterable[RunFile], after: Mapping[str, Mapping[str, Packed]] = NOTHING,
     mounts: MountTables | None = None, hold: type[Packed] = Packed,
@@ -134,8 +138,8 @@ def read_files(
         records = _read_file(trace, file, declarations)
         if hosts.takes(trace.hosts, file.name, file.host, records) or jobs.takes(trace.jobs, file.name, records):
             pass
-        elif file.name == CONTENTS:
-            contents.add(trace, records)
+        elif file.name in READ_AFTER:
+            READ_AFTER[file.name](trace, records)
         elif file.name in AFTER:
             settled.update(records)
         elif not tables.takes(records, file.name, f"{trace.iri}/{file.host}/"):

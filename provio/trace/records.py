@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
 STRING = pyoxigraph.NamedNode(XSD + "string")
 Records = dict[str, Record]
-AFTER = ("settled.ttl", "hashes.ttl", "contents.ttl")  # files that are written after the run
+AFTER = ("settled.ttl", "hashes.ttl", "contents.ttl", "packages.ttl")  # files that are written after the run
 TRIALS = 4  # attempts to find the end of the good part of a damaged file
 FEW = 500  # files, for which the Turtle parser takes less time than to learn the shapes of lines
 _parsed = count()

@@ -27,6 +27,7 @@ from provio.trace.run_source import (
     HEAD,
     LARGE,
     LIST,
+    MACHINE_FACTS,
     OUTPUT_ENDING,
     SHELL_ENDING,
     TERMINAL_ENDING,
@@ -75,7 +76,8 @@ class Archive:
     def files(self, record: Record) -> Iterator[RunFile]:  # noqa: ARG002 (an archive is complete)
         """Yield the thread files and gaps of each host, by name."""
         for member in self._members():
-            if member.name.endswith((EVENTS_ENDING, CALLS_ENDING, OUTPUT_ENDING)):  # these are the last members
+            # These are the last members.
+            if member.name.endswith((EVENTS_ENDING, CALLS_ENDING, OUTPUT_ENDING)) or member.name in MACHINE_FACTS:
                 return
             # An archive by tar(1) may contain the lists that are used only at the end of the run.
             if (member.host or member.name != HEAD) and member.name not in (UNCLOSED, VALUE_FILES):
@@ -96,6 +98,10 @@ class Archive:
     def outputs(self, record: Record) -> Iterator[RunFile]:  # noqa: ARG002
         """Yield the files with the standard output and error of the run."""
         return (member for member in self._members() if member.name.endswith(OUTPUT_ENDING))
+
+    def machine_facts(self, record: Record) -> Iterator[RunFile]:  # noqa: ARG002
+        """Yield the files with the facts of the machines and of the batch job."""
+        return (member for member in self._members() if member.name in MACHINE_FACTS)
 
     def changed(self) -> int:
         """Return the time of its last change."""
@@ -245,7 +251,8 @@ def sync(folder: Path) -> None:
 
 
 def _members(files: Folder, record: Record) -> Iterator[RunFile]:
-    return chain([files.head()], files.files(record), files.events(record), files.calls(record), files.outputs(record))
+    last = (files.events, files.calls, files.outputs, files.machine_facts)
+    return chain([files.head()], files.files(record), *(kind(record) for kind in last))
 
 
 def _check(files: Folder, record: Record) -> None:

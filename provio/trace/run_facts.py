@@ -104,6 +104,14 @@ class Content:
     complete: bool = True
 
 
+@frozen
+class Membership:
+    """The package to which a version of a file belongs (its purl, or empty), and the build id of an ELF file."""
+
+    purl: str = ""
+    build_id: str = ""
+
+
 @plain()
 class Trace:
     """The facts of one run."""
@@ -120,6 +128,7 @@ class Trace:
     unwatched: list[Unwatched] = field(default_factory=list)
     hashes: dict[tuple[str, int, int, int, int], Hash] = field(default_factory=dict)
     contents: dict[tuple[str, int, int, int, int], Content] = field(default_factory=dict)
+    packages: dict[tuple[str, int, int, int, int], Membership] = field(default_factory=dict)
     tasks: dict[str, Task] = field(default_factory=dict)
     events: list[EventFile] = field(default_factory=list)  # of parallel frameworks
     declarations: Declarations = field(default_factory=Declarations)

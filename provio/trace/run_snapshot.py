@@ -79,6 +79,10 @@ class Snapshot:
         """Yield the files with the output of the run, which are not in the snapshot."""
         return self._source.outputs(record)
 
+    def machine_facts(self, record: Record) -> Iterator[RunFile]:
+        """Yield the files with the facts of machines, which are not in the snapshot."""
+        return self._source.machine_facts(record)
+
     def changed(self) -> int:
         """Return the last change of the source."""
         return self._source.changed()

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 CALLS_ENDING = ".calls.ttl"
 EVENTS_ENDING = ".events"
 GAP_ENDING = ".gap"
+MACHINE, JOB = MACHINE_FACTS = ("machine.json", "job.txt")  # of a host (`provio.record.machine_facts`)
 OUTPUT_ENDING = ".output"  # the standard output and error of a run
 SHELL_ENDING = ".session"  # the identity of a shell that is recorded from some point on
 HEAD = "run.ttl"
@@ -94,6 +95,9 @@ class RunFiles(Protocol):
 
     def outputs(self, record: Record) -> Iterator[RunFile]:
         """Yield the files with the standard output and error of the run, in the same order."""
+
+    def machine_facts(self, record: Record) -> Iterator[RunFile]:
+        """Yield the files with the facts of the machines and of the batch job, in the same order."""
 
     def changed(self) -> int:
         """Return the time of the last change (ns since 1970), by the files' times."""
@@ -222,6 +226,11 @@ class Folder:
         """Yield the files with the standard output and error of the run."""
         for place in sorted(folders_of(self.folder, record)):
             yield from (_file(place, entry) for entry in _entries(place) if _is_output(entry))
+
+    def machine_facts(self, record: Record) -> Iterator[RunFile]:
+        """Yield the files with the facts of the machines and of the batch job."""
+        for place in sorted(folders_of(self.folder, record)):
+            yield from (_file(place, entry) for entry in _entries(place) if entry.name in MACHINE_FACTS)
 
     def changed(self) -> int:
         """Return when anything in the run folder, or in shared memory, last changed."""

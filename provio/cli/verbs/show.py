@@ -12,6 +12,8 @@ from provio.base import terminal
 from provio.cli.option_types import TEXT_FORMS, Form, OutputFile
 from provio.cli.options import fold_option, stoppable, store_option
 
+INDENT = 22  # columns before a value of the environment
+
 
 @click.command("show", short_help="Show one run, task, file or dataset.")
 @click.argument("what", metavar="RUN|TASK|FILE[#/DATASET]")
@@ -20,11 +22,14 @@ from provio.cli.options import fold_option, stoppable, store_option
 @click.option("--file", "kind", flag_value="file", help="It is a file.")
 @click.option("--as", "form", cls=Form, type=TEXT_FORMS, default="text", show_default=True)
 @click.option("--content", "run", metavar="RUN", help="Print the kept content of FILE as RUN used it (record.keep).")
+@click.option("--environment", is_flag=True, help="Show the hardware, the system, the job and the software of RUN.")
 @click.option("-o", "--output", type=OutputFile(), help="Write the content to a file.")
 @fold_option
 @store_option
 @stoppable
-def command(what: str, kind: things.Kind | None, form: str, run: str | None, output: str | None, fold: bool) -> int:
+def command(
+    what: str, kind: things.Kind | None, form: str, run: str | None, environment: bool, output: str | None, fold: bool
+) -> int:
     """Show one thing: a run (its programs, the files that it read and wrote), a task, a file (as provio why), or a
     dataset, attribute or group inside a file. A task of Dask is shown with its graph, the tasks before and after it,
     attempts, states, result, transfers, arguments, error and I/O.
@@ -37,12 +42,15 @@ def command(what: str, kind: things.Kind | None, form: str, run: str | None, out
              provio show results/fig3.h5
              provio show xcorr.h5#/stack
              provio show "('load-7', 0)"
+             provio show last --environment
              provio show params.yaml --content last~1 -o old.yaml
     """
     if run is not None and form != "text":
         raise click.UsageError("--content and --as: the content is printed as it is; give one of them")
     if run is not None:
         return _content(what, run, output)
+    if environment:
+        return _environment(what, form)
     if output is not None:
         raise click.UsageError("-o belongs to --content")
     from provio.ask.why import why
@@ -73,6 +81,29 @@ def command(what: str, kind: things.Kind | None, form: str, run: str | None, out
             else _rows(things.facts(reader, one.file), form)
         )
     terminal.out(page)
+    return 0
+
+
+def _environment(name: str, form: str) -> int:
+    """Show the environment of a run in layers."""
+    from provio.ask import environment
+    from provio.base.text import folded, printable
+    from provio.settings import home as homes
+
+    reader = session.reader(None)
+    facts = environment.of_run(reader, homes.find(), session.run_id(reader, name))
+    if form != "text":
+        from provio.render import records
+
+        terminal.out(records.render("show --environment", facts, form))
+        return 0
+    lines, last, room = list[str](), "", (terminal.width() or 1_000_000) - INDENT
+    for layer, key, value in facts:
+        lines += [layer] if layer != last else []
+        text = folded(printable("not available" if value is None else value, terminal.unicode()), max(room, INDENT))
+        lines += [f"  {printable(key):{INDENT - 3}} {text[0]}", *(" " * INDENT + line for line in text[1:])]
+        last = layer
+    terminal.out("".join(line + "\n" for line in lines))
     return 0
 
 

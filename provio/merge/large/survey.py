@@ -26,9 +26,8 @@ from provio.settings.types import Interpreter
 from provio.system import jobs
 from provio.system.node_local import MARK
 from provio.system.statx import Facts
-from provio.trace import contents, environment, hosts, liveness, post_run
+from provio.trace import environment, hosts, liveness, post_run
 from provio.trace import read as traces
-from provio.trace.contents import CONTENTS
 from provio.trace.declarations import Declarations, Use
 from provio.trace.digests import Changed, Digests
 from provio.trace.facts import Opening, Process
@@ -163,8 +162,8 @@ class _Surveyor:
             records, file.name, f"{self.whole.iri}/{file.host}/"
         ):
             return
-        if file.name == CONTENTS:
-            contents.add(self.whole, records)
+        if file.name in traces.READ_AFTER:
+            traces.READ_AFTER[file.name](self.whole, records)
             return
         for iri, record in records.items():
             if "inode" in record and ("sha256" in record or "reason" in record):
