@@ -26,7 +26,8 @@ VERBS = frozenset(
 LEFT_OUT = ("PROVIO", "LD_PRELOAD", "XDG_")  # of a project's environment
 # Variables that neither a start of Python nor a module reads when it is loaded.
 NOT_READ = (
-    "HOME", "PATH", "PYTEST_CURRENT_TEST", "PROVIO_MERGE", "PROVIO_HASH", "PROVIO_RECORD_METADATA", "PROVIO_RECORD_PACKAGES", "OMPI_", "PRTE_",
+    "HOME", "PATH", "PYTEST_CURRENT_TEST", "PROVIO_MERGE", "PROVIO_HASH", "PROVIO_RECORD_METADATA",
+    "PROVIO_RECORD_PACKAGES", "OMPI_", "PRTE_",
     "SLURM_CONF", "OF_THIS_TEST", "JUPYTER_", "IPYTHONDIR",
 )  # fmt: skip
 _context: ForkServerContext | None = None

@@ -56,8 +56,7 @@ class Package:
     @property
     def purl(self) -> str:
         """The package URL (ECMA-427): `pkg:deb/debian/libc6@2.36-9?arch=amd64`."""
-        name = re.sub(r"[-_.]+", "-", self.name).lower() if self.kind == "pypi" else self.name
-        parts = [self.kind, *([self.origin] if self.origin else []), name]
+        parts = [self.kind, *([self.origin] if self.origin else []), self.name]
         text = "pkg:" + "/".join(quote(part, safe=".-_~") for part in parts)
         text += f"@{quote(self.version, safe='.-_~')}" if self.version else ""
         return text + "".join(
@@ -279,7 +278,8 @@ def _dist_info_files(site: bytes) -> Iterator[tuple[Package, list[bytes]]]:
         with contextlib.suppress(OSError, UnicodeDecodeError, csv.Error):
             head = message_from_bytes((folder / "METADATA").read_bytes().split(b"\n\n")[0])
             name, _, version = folder.name.removesuffix(".dist-info").rpartition("-")
-            package = Package("pypi", str(head.get("Name") or name), str(head.get("Version") or version))
+            name = re.sub(r"[-_.]+", "-", str(head.get("Name") or name)).lower()  # as PEP 503 normalizes it
+            package = Package("pypi", name, str(head.get("Version") or version))
             with (folder / "RECORD").open(encoding="utf-8", newline="") as lines:
                 yield package, [os.fsencode(row[0]) for row in csv.reader(lines) if row]
 

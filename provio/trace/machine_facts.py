@@ -1,4 +1,4 @@
-"""The facts of the machines of a run and of its job of Slurm, which a run contains beside its Turtle files.
+"""The facts of the machines of a run and of its job of Slurm, which a run contains next to its Turtle files.
 
 In: a run folder. Out: the facts by host, and those of the job.
 """

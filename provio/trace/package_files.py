@@ -40,7 +40,7 @@ def extended(place: Path, host: str, found: Mapping[Key, Membership]) -> str:
 
 
 def add(trace: Trace, records: dict[str, Record]) -> None:
-    """Add the packages in the records of a file to a trace; what cannot be read is left out."""
+    """Add the packages in the records of a file to a trace; damaged parts are left out."""
     for record in records.values():
         for word in record.get("value", "").split(" ") if record.get("a") == "Package" else ():
             device, *numbers, build_id = word.split("/")

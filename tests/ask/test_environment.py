@@ -3,12 +3,14 @@
 import json
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
-from conftest import Project
+from conftest import Project, provio_command
 
 from provio.system import machine
+from provio.trace.run_source import MACHINE
 
 
 def facts(project: Project, run: str = "last") -> dict[tuple[str, str], str | None]:
@@ -17,7 +19,7 @@ def facts(project: Project, run: str = "last") -> dict[tuple[str, str], str | No
     return {(row["layer"], row["name"]): row["value"] for row in found}
 
 
-def said_by(*command: str) -> str:
+def output_of(*command: str) -> str:
     """The output of a program of the system."""
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
 
@@ -28,12 +30,13 @@ def test_the_facts_agree_with_the_system(project: Project) -> None:
                "git -c user.name=a -c user.email=a@b commit -qm first && echo 'a: 2' > own.yaml")  # fmt: skip
     project.run("cat own.yaml > out")
     found = facts(project)
-    assert str(found["system", "kernel"]).split() == said_by("uname", "-srm").split()
-    assert found["system", "C library"] == said_by("getconf", "GNU_LIBC_VERSION")
-    assert str(found["hardware", "cores"]).split(" ")[0] == said_by("nproc", "--all")
+    assert str(found["system", "kernel"]).split() == output_of("uname", "-srm").split()
+    assert found["system", "C library"] == output_of("getconf", "GNU_LIBC_VERSION")
+    assert str(found["hardware", "cores"]).split(" ")[0] == output_of("nproc", "--all")
     assert found["hardware", "hosts"] == os.uname().nodename
     assert str(project.path / "own.yaml") in str(found["application", "configuration files"])
-    assert found["application", "git commit"] == f"{said_by('git', '-C', str(project.path), 'rev-parse', 'HEAD')} with uncommitted changes"
+    commit = output_of("git", "-C", str(project.path), "rev-parse", "HEAD")
+    assert found["application", "git commit"] == f"{commit} with uncommitted changes"
     if not Path("/proc/driver/nvidia/version").exists():
         assert found["hardware", "GPU driver"] is None
         assert "GPU driver          not available" in project.answer("show", "last", "--environment")
@@ -50,41 +53,30 @@ def test_a_run_without_its_environment_has_no_facts(project: Project) -> None:
     project.provio("run", "--quiet", "--no-record", "environment", "--", "true")
     found = facts(project)
     assert found["hardware", "machine"] is None
-    assert not list((project.path / ".provio/runs").rglob(machine_file()))
-
-
-def machine_file() -> str:
-    """The name of the file with the facts."""
-    from provio.trace.run_source import MACHINE
-
-    return MACHINE
+    assert not list((project.path / ".provio/runs").rglob(MACHINE))
 
 
 def test_a_damaged_file_of_facts_counts_as_none(project: Project) -> None:
     project.run("echo 1 > out")
-    for file in (project.path / ".provio/runs").rglob(machine_file()):
+    for file in (project.path / ".provio/runs").rglob(MACHINE):
         file.write_text("{")
     assert facts(project)["hardware", "machine"] is None
 
 
 def test_a_run_in_progress_has_its_facts(project: Project) -> None:
-    """A command that lasts is seen with its machine before it ends."""
-    script = "echo 1 > out; while [ ! -e end ]; do sleep 0.1; done"
-    from concurrent_runs import until
-
-    process = subprocess.Popen([*command(), "run", "--quiet", "--", "bash", "-c", script], cwd=project.path, env=project.env)
+    """The machine of a command is known before the command ends."""
+    script = "while [ ! -e end ]; do sleep 0.1; done"
+    command = [*provio_command(), "run", "--quiet", "--", "bash", "-c", script]
+    process = subprocess.Popen(command, cwd=project.path, env=project.env)
     try:
-        until(lambda: list((project.path / ".provio/runs").rglob(machine_file())))
+        for _ in range(600):
+            if found := list((project.path / ".provio/runs").rglob(MACHINE)):
+                break
+            time.sleep(0.1)
+        assert found
     finally:
         (project.path / "end").touch()
         assert process.wait(120) == 0
-
-
-def command() -> list[str]:
-    """The command line that starts provio."""
-    from conftest import provio_command
-
-    return provio_command()
 
 
 def test_each_source_of_facts_stands_alone(monkeypatch: pytest.MonkeyPatch) -> None:

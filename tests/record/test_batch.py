@@ -300,6 +300,20 @@ def test_two_steps_of_a_real_job(project: Project, slurm: dict[str, str]) -> Non
 
 
 @pytest.mark.slow
+def test_the_environment_has_the_facts_of_a_real_job(project: Project, slurm: dict[str, str]) -> None:
+    """scontrol states the script, the output file, the hosts and the time in the queue."""
+    submit(project, slurm, "#!/bin/bash\nprovio run -- sleep 1\n")
+    found = {
+        row["name"]: row["value"]
+        for row in json.loads(project.answer("show", "last", "--environment", "--as", "json"))
+        if row["layer"] == "job"
+    }
+    assert found["script"] == str(project.path / "job.sh")
+    assert found["output"].startswith(str(project.path / "job-"))
+    assert found["allocated hosts"] == HOST
+    assert re.fullmatch(r"\d+ s", found["in the queue"])
+
+
 def test_an_array_of_four(project: Project, slurm: dict[str, str]) -> None:
     (project.path / "in").write_text("1")
     text = project.provio(

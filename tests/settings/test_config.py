@@ -51,6 +51,7 @@ DEFAULTS = {
     "record_metric_files": tuple(f"{n}.{e}" for n in "metrics scores results".split() for e in ENDINGS),
     "record_values_limit": "64 kB",
     "record_metadata": True,
+    "record_packages": True,
     "record_keep": "0",
     "record_output": "off",
     "record_output_limit": "100 MB",
