@@ -105,7 +105,7 @@ class Users:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.env = {"PATH": os.environ["PATH"], "HOME": str(folder), "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
-        self.env["PROVIO_MERGE"] = "wait"
+        self.env |= {"PROVIO_MERGE": "wait", "PROVIO_RECORD_PACKAGES": "false"}
 
     def provio(self, user: int, *arguments: str, code: int = 0) -> subprocess.CompletedProcess[str]:
         groups = f"--groups={GROUP}" if user != EVE else "--clear-groups"
