@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from provio.base.records import frozen
+from provio.settings.description import IDENTIFIERS, LICENCES, LINES, PEOPLE
 from provio.settings.record_classes import RECORD
 from provio.settings.types import (
     ACCOUNTS,
@@ -255,6 +256,17 @@ class Config:
         MappingProxyType({}),
         "your user name and password for a server",
         secret=True,
+    )
+    project_title: str = _row("project.title", TEXT, "", "the title of the project, for exports (docs/export.md)")
+    project_description: str = _row("project.description", TEXT, "", "a sentence about the project, for exports")
+    project_creators: Mapping[str, str] = _row(
+        "project.creators", PEOPLE, MappingProxyType({}), "the people who made the results, each with an ORCID or not"
+    )
+    project_licence: str = _row("project.licence", LICENCES, "", "the licence of the results")
+    project_publisher: str = _row("project.publisher", TEXT, "", "the organization that publishes the results")
+    project_funding: tuple[str, ...] = _row("project.funding", LINES, (), "the grants that paid for the results")
+    project_identifiers: tuple[str, ...] = _row(
+        "project.identifiers", IDENTIFIERS, (), "persistent identifiers of the results: checked for their form"
     )
     conclusions: str = ""
     sources: Mapping[str, str] = MappingProxyType({})

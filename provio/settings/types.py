@@ -134,13 +134,13 @@ def _number(text: str) -> object:
 
 
 def _text(value: object) -> str:
-    if isinstance(value, str) and _is_line(value):
+    if isinstance(value, str) and is_line(value):
         return value
     raise _wrong(value, "a text of one line")
 
 
 def _place(value: object) -> str:
-    if value == "" or (isinstance(value, str) and _is_line(value) and value[0] in "/~$"):
+    if value == "" or (isinstance(value, str) and is_line(value) and value[0] in "/~$"):
         return str(value)
     raise _wrong(value, "an absolute path, or one that starts with ~ or a variable such as $TMPDIR")
 
@@ -166,7 +166,8 @@ def is_path(text: str) -> bool:
     return bool(text) and "\0" not in text
 
 
-def _is_line(text: str) -> bool:
+def is_line(text: str) -> bool:
+    """Return whether a text is one line that is not empty."""
     return bool(text.strip()) and text.isprintable()
 
 
@@ -196,7 +197,7 @@ def _domains(value: object) -> Mapping[str, str]:
         path = os.path.expanduser(folder)
         if not path.startswith("/") or not is_path(path):
             raise ValueError(f"{folder!r} is not allowed (allowed: an absolute path, or one that starts with ~)")
-        if not isinstance(name, str) or not _is_line(name):
+        if not isinstance(name, str) or not is_line(name):
             raise ValueError(f"{folder}: {_wrong(name, 'a name, the same on every host')}")
         found[os.path.normpath(path)] = name.strip()
     return MappingProxyType(found)
@@ -269,7 +270,7 @@ FILES = Kind(
 )
 NAMES = Kind(
     "a list of names or globs (in a variable with `,` between)",
-    texts("a list of names or globs", _is_line, str.strip),
+    texts("a list of names or globs", is_line, str.strip),
     _split(","),
 )
 DOMAINS = Kind("a table of folders and names of the storage below them", _domains, toml, both, True)

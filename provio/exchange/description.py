@@ -1,0 +1,45 @@
+"""The description of a project for those who receive its results: title, creators, licence, funding, identifiers.
+
+Nothing in it is invented: a fact that its owner did not state is empty.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from provio.settings.home import Home
+
+
+@dataclass(frozen=True)
+class Description:
+    """The statements of a project's owner. `creators` are pairs of a name and an ORCID, which may be empty; `publisher`
+    and `affiliation` (of the creators) are pairs of the name and the URL of an organization; `licence` is a URL, an
+    SPDX identifier or a text."""
+
+    title: str = ""
+    description: str = ""
+    licence: str = ""
+    creators: tuple[tuple[str, str], ...] = ()
+    affiliation: tuple[str, str] | None = None
+    publisher: tuple[str, str] | None = None
+    funding: tuple[str, ...] = ()
+    identifiers: tuple[str, ...] = ()
+
+
+def of(home: Home) -> Description:
+    """Return the description in the settings of the project of a record; its title is at least the folder's name."""
+    from provio.settings import home as homes
+    from provio.settings import load
+
+    found = load.load(homes.project_folders(home.project), forgive=lambda _: None, shown=True)
+    return Description(
+        title=found.project_title or home.project.name,
+        description=found.project_description,
+        licence=found.project_licence,
+        creators=tuple(found.project_creators.items()),
+        publisher=(found.project_publisher, "") if found.project_publisher else None,
+        funding=found.project_funding,
+        identifiers=found.project_identifiers,
+    )
