@@ -76,11 +76,10 @@ class Archive:
     def files(self, record: Record) -> Iterator[RunFile]:  # noqa: ARG002 (an archive is complete)
         """Yield the thread files and gaps of each host, by name."""
         for member in self._members():
-            # These are the last members.
-            if member.name.endswith((EVENTS_ENDING, CALLS_ENDING, OUTPUT_ENDING)) or member.name in MACHINE_FACTS:
+            if member.name.endswith((EVENTS_ENDING, CALLS_ENDING, OUTPUT_ENDING)):  # these are the last members
                 return
-            # An archive by tar(1) may contain the lists that are used only at the end of the run.
-            if (member.host or member.name != HEAD) and member.name not in (UNCLOSED, VALUE_FILES):
+            # An archive by tar(1) may contain the lists that are used only at the end of the run, at any place.
+            if (member.host or member.name != HEAD) and member.name not in (UNCLOSED, VALUE_FILES, *MACHINE_FACTS):
                 yield member
 
     def named(self, place: Path, name: str) -> RunFile:

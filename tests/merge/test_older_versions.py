@@ -51,7 +51,7 @@ def older(
     needs("git", "cc")
 
     def of(commit: str) -> Callable[..., tuple[int, str]]:
-        unknown = "PROVIO_MERGE", "PROVIO_RECORD_METADATA"
+        unknown = "PROVIO_MERGE", "PROVIO_RECORD_METADATA", "PROVIO_RECORD_PACKAGES"
         env = {name: value for name, value in project.env.items() if name not in unknown}
         env |= {"PYTHONPATH": str(unpacked(commit, tmp_path / "older")), "PYTHONDONTWRITEBYTECODE": "1"}
 
