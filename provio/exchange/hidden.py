@@ -12,3 +12,11 @@ class Hidden:
     """The kinds of values to replace."""
 
     kinds: frozenset[str] = frozenset()
+
+    def text(self, kind: str, value: str) -> str:  # noqa: ARG002
+        """Return the value of a kind as the export states it."""
+        return value
+
+    def iri(self, iri: str) -> str:
+        """Return an IRI as the export states it."""
+        return iri
