@@ -103,7 +103,7 @@ class Actions:
     def _action(self, run: RunFacts, entity: Entity, facts: Mapping[str, str]) -> str:
         """Write an action with its times and its end, and return its id."""
         if run.as_of and ENDED not in facts:
-            entity["description"] += f"; in progress, as of {run.as_of}"
+            entity["description"] += f"; {run.as_of}"
         entity |= {"startTime": moment(facts.get(STARTED, "")), "endTime": moment(facts.get(ENDED, ""))} | ended(facts)
         self.mentions.append(self.graph.add(entity))
         return self.mentions[-1]

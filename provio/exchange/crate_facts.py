@@ -13,6 +13,7 @@ from provio.ask import processes, run_summary, run_uses
 from provio.ask.document import EDITED, arguments
 from provio.ask.redo import typed
 from provio.base.vocab import RUN_BASE, local_name
+from provio.lineage.identity import SEALED
 from provio.store import Reader
 
 PROCESS = re.compile(re.escape(RUN_BASE) + r"[^/]+/[^/]+/[^/]+/")
@@ -52,7 +53,8 @@ class Step:
 @dataclass
 class RunFacts:
     """A run. `people` are its users (IRI, name), `environment` its variables (IRI, name, value); `deleted` are versions
-    that it removed; `gaps` are the reasons of the parts that were not observed; `as_of` is set while it goes on."""
+    that it removed; `gaps` are the reasons of the parts that were not observed; `as_of` states the time of
+    the answer while it goes on."""
 
     iri: str
     facts: dict[str, str]
@@ -146,6 +148,8 @@ class _Steps:
         for iri in facts:
             if iri in shown or iri in self.steps or TASK.fullmatch(iri):
                 self._step(iri).facts = facts[iri]
+            if facts[iri].get("kind") in SEALED and ENDED in facts[iri]:  # the graph omits the status of a success
+                facts[iri].setdefault("status", "ok")
         plans = f"SELECT ?s ?v {{ {ours} ?s prov:qualifiedAssociation ?q . ?q prov:hadPlan ?v }}"
         programs = {row[0]: row[1] for row in self.reader.table(plans)}
         self.steps = {iri: one for iri, one in self.steps.items() if self._counts(iri, shown)}

@@ -65,7 +65,7 @@ def _run(number: int, run: RunFacts, files: Files, places: Mapping[str, str], hi
     yield f"### {number}. {facts.get('name') or 'Run ' + run.iri.rpartition('/')[2]}\n"
     yield f"    {hide.text('argv', run.command)}\n"
     if start:
-        took = f", {duration(start, end)}" if end else f"; in progress, as of {run.as_of}" if run.as_of else ""
+        took = f", {duration(start, end)}" if end else f"; {run.as_of}" if run.as_of else ""
         yield f"- when: {moment(start)}{took}"
     if run.people:
         yield f"- by: {', '.join(hide.text('user', name) for _, name in run.people)}"

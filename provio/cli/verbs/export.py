@@ -133,7 +133,7 @@ def command(
     check_project(names)
     place = next((name for name in names if "/" in name), None)
     reader = session.reader(place)
-    found, code = _found(reader, names)
+    found, code = _found(reader, names, is_folder(form))
     subject = Subject(
         reader,
         homes.find(Path(place).parent) if place else homes.find(),
@@ -166,12 +166,13 @@ def _write(form: Format, subject: Subject, output: str | None) -> None:
         sys.stdout.buffer.flush()
 
 
-def _found(reader: Store, names: tuple[str, ...]) -> tuple[list[Thing], int]:
-    """Return one run, or the files that are known, and the exit code; raises NothingKnown if none is known, UsageError
-    for a Task and for a run among several names."""
+def _found(reader: Store, names: tuple[str, ...], several: bool) -> tuple[list[Thing], int]:
+    """Return one run (or `several`), or the files that are known, and the exit code; raises NothingKnown if none is
+    known, UsageError for a Task, and for a run among several names or among files."""
     from provio.ask import things
 
-    found, unknown = [], None
+    found: list[Thing] = []
+    unknown, run = None, ""
     for name in names:
         try:
             one = things.named(reader, name)
@@ -183,9 +184,10 @@ def _found(reader: Store, names: tuple[str, ...]) -> tuple[list[Thing], int]:
             continue
         if one.task:
             raise click.UsageError(f"{name} is a task: export its run, or files")
-        if one.run and len(names) > 1:
-            raise click.UsageError(f"{name} is a run: export it alone, or only files")
+        run = name if one.run else run
         found.append(one)
+        if run and len(names) > 1 and not (several and all(other.run for other in found)):
+            raise click.UsageError(f"{run} is a run: export it alone, or only files")
     if unknown and not found:
         raise unknown
     return found, unknown.exit_code if unknown else 0

@@ -27,7 +27,8 @@ def write(subject: Subject, output: Path) -> None:
         graph = folder / GRAPH
         graph.parent.mkdir()
         with graph.open("wb") as file:
-            rdf.write(subject, file, RdfFormat.TRIG)
+            for one in [replace(subject, runs=(run,)) for run in subject.runs] or [subject]:
+                rdf.write(one, file, RdfFormat.TRIG)
         ro_crate.fill(subject, folder, description.of(subject.home), [_entity(graph), _sums()])
         lines = [f"{_sha256(path)}  {_name(path, folder)}\n" for path in sorted(folder.rglob("*")) if path.is_file()]
         (folder / SUMS).write_text("".join(lines), encoding="utf-8", errors="surrogateescape")

@@ -108,5 +108,5 @@ def summary(runs: list[RunFacts], subject: Subject) -> str:
     if reasons := list(dict.fromkeys(reason for run in runs for reason in run.gaps)):
         sentences.append(f"Not everything was observed: {'; '.join(reasons)}.")
     if times := [run.as_of for run in runs if run.as_of]:
-        sentences.append(f"A run is in progress: the record is as of {times[0]}.")
+        sentences.append(f"The record is {times[0]}.")
     return " ".join(sentences)
