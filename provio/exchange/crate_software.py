@@ -51,7 +51,7 @@ class Software:
         path = name(self._path(step.program)) if step.program else words
         shown = self.hide.text("path", path)
         return self.graph.add({
-            "@id": f"{program}#engine",
+            "@id": _part(program, "engine"),
             "@type": "SoftwareApplication",
             "name": shown.rpartition("/")[2] or shown or "a program without a name",
             "url": program,
@@ -95,7 +95,7 @@ class Software:
         title = key_prefix.prefix(title) if step.facts.get("kind") in SEALED else title
         key = hashlib.sha256(f"{title}\n{program}".encode("utf-8", "surrogateescape")).hexdigest()[:24]
         return self.graph.add({
-            "@id": f"{program}#task-{key}",
+            "@id": _part(program, f"task-{key}"),
             "@type": "SoftwareApplication",
             "name": title,
             "description": f"a task ({step.facts.get('kind', 'named by its program')})",
@@ -121,3 +121,8 @@ class Software:
             "sha256": facts.get("digest", "").removeprefix("sha256:"),
             "identifier": self.hide.iri(iri),
         })  # fmt: skip
+
+
+def _part(program: str, name: str) -> str:
+    """Return an id below that of a program; an IRI has one fragment at most."""
+    return f"{program}-{name}" if "#" in program else f"{program}#{name}"

@@ -247,6 +247,20 @@ def test_tasks_and_parameters(tmp_path: Path) -> None:
     assert [sorted(one) for one in metrics] == [["0.25", "0.5", "0.5"], ["0.25", "0.5", "0.75"]]
 
 
+@pytest.mark.parametrize("name", ["inside", "training", "notebook"])
+def test_the_parts_of_files_and_of_programs(tmp_path: Path, name: str) -> None:
+    """Objects in files, Tasks, parameters and metrics are valid, too; an id has at most one fragment."""
+    project = story(tmp_path, name)
+    options = ("--anyway", "--level", "dataset", "--steps", "task")
+    project.provio("export", "--as", "ro-crate", *options, "-o", "crate")
+    crate = project.path / "crate"
+    found = [one for one in findings(crate, PROFILES[2]) if one not in OF_A_FILE]
+    assert [one for one in found if not any(word in one for word in NOT_STATED)] == []
+    assert [key for key in entities(crate) if key.count("#") > 1] == []
+    parts = {one["name"] for one in of_type(crate, "CreativeWork") if "isPartOf" in one}
+    assert bool(parts) == (name == "inside")
+
+
 def test_the_lineage_of_a_file(project: Project) -> None:
     """The crate of a file has the actions of its lineage, and no others."""
     project.sh("echo 1 > a; echo 2 > x")

@@ -123,7 +123,9 @@ def command(
     from provio.settings.types import among
 
     if form not in forms():
-        raise click.BadParameter(f"{form!r} is not allowed{among(form, forms())}", param_hint="'--as'")
+        raise click.BadParameter(
+            f"{form!r} is not allowed{among(form, forms(), 'provio export --help lists')}", param_hint="'--as'"
+        )
     if form == EVENTS:
         return _events(names, to, follow, output)
     if to or follow:
