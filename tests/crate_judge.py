@@ -30,6 +30,11 @@ TERMS = (
     "sha256 sha512 environment registry tag containerImage resourceUsage"
 ).split()
 PROFILES = ("process-run-crate", "workflow-run-crate", "provenance-run-crate")
+# The workflow is a file of the crate, and the validator refuses one with an absolute IRI that it cannot download.
+OF_A_FILE = [
+    f"RECOMMENDED: The SoftwareApplication id SHOULD be an absolute URI ({kind})"
+    for kind in ("http://schema.org/SoftwareSourceCode", "https://bioschemas.org/ComputationalWorkflow")
+]
 
 
 @cache

@@ -118,4 +118,4 @@ def test_a_question(graph: ox.Store, question: str) -> None:
     workflow = "<http://crate.example/> s:mainEntity ?workflow ."
     rows = graph.query(f"{PREFIXES} SELECT DISTINCT {variables} {{ {workflow} {pattern} }}")
     assert isinstance(rows, ox.QuerySolutions)
-    assert {tuple(row[name].value for name in names) for row in rows} == answer  # type: ignore[union-attr]
+    assert {tuple(row[name].value for name in names) for row in rows} == answer

@@ -10,8 +10,7 @@ from collections.abc import Callable
 import pyoxigraph as ox
 import pytest
 from conftest import Project, provio_command
-from crate_judge import findings
-from test_ro_crate import OF_A_FILE
+from crate_judge import OF_A_FILE, findings
 
 pytestmark = pytest.mark.integration
 

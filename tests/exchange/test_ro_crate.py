@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 from conftest import Project, assert_valid, new_project
-from crate_judge import PROFILES, findings
+from crate_judge import OF_A_FILE, PROFILES, findings
 from rocrate.rocrate import ROCrate
 from synthetic_records import STORIES
 
+from provio.exchange import crate_root
 from provio.exchange.description import Description
 from provio.exchange.formats import ro_crate
 from provio.exchange.subject import Subject
@@ -40,11 +41,6 @@ cat sorted.txt caf*.txt | gzip -n > out.gz
 ls nothing 2> /dev/null
 exit 0
 """
-# The workflow is a file of the crate, and the validator refuses one with an absolute IRI that it cannot download.
-OF_A_FILE = [
-    f"RECOMMENDED: The SoftwareApplication id SHOULD be an absolute URI ({kind})"
-    for kind in ("http://schema.org/SoftwareSourceCode", "https://bioschemas.org/ComputationalWorkflow")
-]
 NOT_UTF_8 = "caf%E9.txt is not available"  # the validator decodes each name as UTF-8
 NOT_STATED = ("publisher", "affiliation")  # facts that only the owner of a project knows
 
@@ -88,7 +84,7 @@ def stated(project: Project, folder: Path, **options: Any) -> Path:
 @pytest.mark.parametrize("number", range(3))
 def test_it_is_valid(sorting: Project, tmp_path: Path, number: int) -> None:
     """The validator finds nothing in a crate whose owner described it, in its profile and in those that it includes."""
-    profile = ro_crate.crate_root.PROFILES[number]
+    profile = crate_root.PROFILES[number]
     crate = stated(sorting, tmp_path / "crate", profile=profile, with_data=True)
     for name in PROFILES[: number + 1]:
         assert findings(crate, name) == (OF_A_FILE if number else [])
@@ -241,8 +237,7 @@ def test_tasks_and_parameters(tmp_path: Path) -> None:
         "Text",
     }
     metrics = [
-        [known[iri].get("value") for iri in ids(one["result"]) if known[iri]["@type"] == "PropertyValue"]
-        for one in fits
+        [known[iri]["value"] for iri in ids(one["result"]) if known[iri]["@type"] == "PropertyValue"] for one in fits
     ]
     assert [sorted(one) for one in metrics] == [["0.25", "0.5", "0.5"], ["0.25", "0.5", "0.75"]]
 
