@@ -225,18 +225,25 @@ def gaps(reader: Reader, run: str) -> tuple[list[str], int]:
     """Return the reasons of the gaps that the traces of a run state, in the order of their IRIs, and the number of the
     gaps that a merge concluded about its processes and about the versions that it knows; `provio query gaps RUN`
     lists all of them."""
+    stated, concluded = gap_reasons(reader, run)
+    return stated, len(concluded)
+
+
+def gap_reasons(reader: Reader, run: str) -> tuple[list[str], list[str]]:
+    """Return the reasons of the gaps that the traces of a run state, and of those that a merge concluded, each in the
+    order of their IRIs."""
     query = "SELECT DISTINCT ?gap ?about ?reason { ?gap a provio:Gap ; provio:about ?about ; provio:reason ?reason }"
-    stated, others = {}, {}
+    stated, others, reasons = {}, {}, {}
     for row in reader.rows(query):
         if row["gap"].startswith(f"{RUN_BASE}{run}/") and re.search(STATED, row["gap"]):
             stated[row["gap"]] = row["reason"]
         elif run_uses.run_of(row["gap"]) in ("", run):
-            others[row["gap"]] = row["about"]
+            others[row["gap"]], reasons[row["gap"]] = row["about"], row["reason"]
     own = {about for about in others.values() if (about + "/").startswith(f"{RUN_BASE}{run}/")}
     known = run_uses.runs(reader, set(others.values()) - own) if others else {}
     own |= {about for about, runs in known.items() if run in runs}
-    count = sum(about in own or run_uses.run_of(gap) == run for gap, about in others.items())
-    return [stated[gap] for gap in sorted(stated)], count
+    concluded = sorted(gap for gap, about in others.items() if about in own or run_uses.run_of(gap) == run)
+    return [stated[gap] for gap in sorted(stated)], [reasons[gap] for gap in concluded]
 
 
 def jobs(reader: Reader, iri: str) -> list[str]:

@@ -39,7 +39,14 @@ def of(home: Home) -> Description:
         description=found.project_description,
         licence=found.project_licence,
         creators=tuple(found.project_creators.items()),
-        publisher=(found.project_publisher, "") if found.project_publisher else None,
+        affiliation=_organization(found.project_affiliation),
+        publisher=_organization(found.project_publisher),
         funding=found.project_funding,
         identifiers=found.project_identifiers,
     )
+
+
+def _organization(text: str) -> tuple[str, str] | None:
+    """Return the name and the URL of `NAME <URL>`; the URL may be absent."""
+    name, _, url = text.partition("<")
+    return (name.strip(), url.strip(" >")) if text else None

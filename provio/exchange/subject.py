@@ -22,7 +22,8 @@ class Subject:
 
     `level` is the granularity of things (`file`, `dataset`, `folder`), `steps` that of activities (`process`, `task`,
     `io`). `hide` replaces values that the user does not publish (`--redact`). `with_data` copies the files' contents,
-    too; `anyway` writes also a record with gaps, where a format refuses it.
+    too; `anyway` writes also a record with gaps, where a format refuses it. `profile` is that of a crate (`process`,
+    `workflow` or `provenance`).
     """
 
     reader: Store
@@ -34,6 +35,7 @@ class Subject:
     hide: Hidden = field(default_factory=Hidden)
     with_data: bool = False
     anyway: bool = False
+    profile: str = "provenance"
 
     @cached_property
     def document(self) -> LineageDocument:

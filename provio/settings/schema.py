@@ -263,7 +263,12 @@ class Config:
         "project.creators", PEOPLE, MappingProxyType({}), "the people who made the results, each with an ORCID or not"
     )
     project_licence: str = _row("project.licence", LICENCES, "", "the licence of the results")
-    project_publisher: str = _row("project.publisher", TEXT, "", "the organization that publishes the results")
+    project_affiliation: str = _row(
+        "project.affiliation", TEXT, "", "the organization of the creators: its name, and its URL in angle brackets"
+    )
+    project_publisher: str = _row(
+        "project.publisher", TEXT, "", "the organization that publishes the results, in the same form"
+    )
     project_funding: tuple[str, ...] = _row("project.funding", LINES, (), "the grants that paid for the results")
     project_identifiers: tuple[str, ...] = _row(
         "project.identifiers", IDENTIFIERS, (), "persistent identifiers of the results: checked for their form"

@@ -36,7 +36,7 @@ WRONG = [
     ("export firts", 3, "did you mean 'first'?"),
     ("stats nobody", 3, "provio runs lists them"),
     ("show 0", 3, "give more of the id"),
-    ("export --as xml", 2, "nquads"),
+    ("export --as xml", 2, "provio export --help"),
     ("view out.txt -o /nowhere/p.html", 1, "there is no folder /nowhere"),
     ("view out.txt -o data", 2, "is a folder"),
     ("view nothing-like-it -o p.html", 3, "there is no such file"),

@@ -14,7 +14,7 @@ from provio.ask import session
 from provio.base import terminal, time_limit
 from provio.base.errors import NothingKnown
 from provio.base.text import plural
-from provio.cli.option_types import Form, OutputFile
+from provio.cli.option_types import Choice, Form, OutputFile
 from provio.cli.options import follow_option, stoppable, store_option
 
 if TYPE_CHECKING:
@@ -63,14 +63,41 @@ class Output(OutputFile):
     default="trig",
     show_default=True,
     is_eager=True,
-    help="trig, nquads or ttl; events: JSON lines; dask-mofka: tables of the events of a run of Dask.",
+    help="trig, nquads or ttl; ro-crate or deposit: a folder to hand on; events: JSON lines; dask-mofka: tables of the "
+    "events of a run of Dask.",
 )
 @click.option("--to", metavar="URL", help="With events: add them to this stream, redis://HOST:PORT/DB?stream=NAME.")
 @follow_option
-@click.option("-o", "--output", type=Output(), help="Write to a file; with dask-mofka, to a new folder.")
+@click.option(
+    "-o", "--output", type=Output(), help="Write to a file; with ro-crate, deposit and dask-mofka, to a new folder."
+)
+@click.option("--with-data", is_flag=True, help="With ro-crate: copy the files, too.")
+@click.option(
+    "--level", type=Choice(["file", "dataset"]), default="file", help="Describe files, or also objects in them."
+)
+@click.option("--steps", type=Choice(["process", "task"]), default="process", help="Describe processes, or also tasks.")
+@click.option(
+    "--profile",
+    type=Choice(["process", "workflow", "provenance"]),
+    default="provenance",
+    show_default=True,
+    help="The profile of an RO-Crate.",
+)
+@click.option("--anyway", is_flag=True, help="With ro-crate: also a record with gaps, or without some of the data.")
 @store_option
 @stoppable
-def command(names: tuple[str, ...], form: str, to: str | None, follow: bool, output: str | None) -> int:
+def command(
+    names: tuple[str, ...],
+    form: str,
+    to: str | None,
+    follow: bool,
+    output: str | None,
+    with_data: bool,
+    level: str,
+    steps: str,
+    profile: str,
+    anyway: bool,
+) -> int:
     """Print the graph of RUN, of the lineage of files, or of all runs, for other tools.
 
     The lineage has the nodes of `provio lineage FILE --as json`, with all that is recorded about each. A name is first
@@ -79,9 +106,13 @@ def command(names: tuple[str, ...], form: str, to: str | None, follow: bool, out
     --as events prints the events of RUNs, or of all runs, in their order; with --follow also those to come. --to adds
     those that a stream of a Redis server lacks (docs/live.md).
 
+    --as ro-crate writes a folder that describes the files and how they were made; --as deposit adds the files and all
+    that is recorded (docs/crate.md).
+
     \b
     Example: provio export --as nquads > all.nq
              provio export fig3.h5 --as ttl -o fig3.ttl
+             provio export last --as ro-crate --with-data -o crate
              provio export last --as dask-mofka -o tables
              provio export --as events --follow --to redis://localhost
     """
@@ -92,7 +123,9 @@ def command(names: tuple[str, ...], form: str, to: str | None, follow: bool, out
     from provio.settings.types import among
 
     if form not in forms():
-        raise click.BadParameter(f"{form!r} is not allowed{among(form, forms())}", param_hint="'--as'")
+        raise click.BadParameter(
+            f"{form!r} is not allowed{among(form, forms(), 'provio export --help lists')}", param_hint="'--as'"
+        )
     if form == EVENTS:
         return _events(names, to, follow, output)
     if to or follow:
@@ -102,12 +135,17 @@ def command(names: tuple[str, ...], form: str, to: str | None, follow: bool, out
     check_project(names)
     place = next((name for name in names if "/" in name), None)
     reader = session.reader(place)
-    found, code = _found(reader, names)
+    found, code = _found(reader, names, is_folder(form))
     subject = Subject(
         reader,
         homes.find(Path(place).parent) if place else homes.find(),
         runs=tuple(one.run for one in found if one.run),
         files=tuple(one.file for one in found if one.file),
+        level=level,
+        steps=steps,
+        with_data=with_data,
+        anyway=anyway,
+        profile=profile,
     )
     _write(formats.load(form), subject, output)
     return code
@@ -130,12 +168,13 @@ def _write(form: Format, subject: Subject, output: str | None) -> None:
         sys.stdout.buffer.flush()
 
 
-def _found(reader: Store, names: tuple[str, ...]) -> tuple[list[Thing], int]:
-    """Return one run, or the files that are known, and the exit code; raises NothingKnown if none is known, UsageError
-    for a Task and for a run among several names."""
+def _found(reader: Store, names: tuple[str, ...], several: bool) -> tuple[list[Thing], int]:
+    """Return one run (or `several`), or the files that are known, and the exit code; raises NothingKnown if none is
+    known, UsageError for a Task, and for a run among several names or among files."""
     from provio.ask import things
 
-    found, unknown = [], None
+    found: list[Thing] = []
+    unknown, run = None, ""
     for name in names:
         try:
             one = things.named(reader, name)
@@ -147,9 +186,10 @@ def _found(reader: Store, names: tuple[str, ...]) -> tuple[list[Thing], int]:
             continue
         if one.task:
             raise click.UsageError(f"{name} is a task: export its run, or files")
-        if one.run and len(names) > 1:
-            raise click.UsageError(f"{name} is a run: export it alone, or only files")
+        run = name if one.run else run
         found.append(one)
+        if run and len(names) > 1 and not (several and all(other.run for other in found)):
+            raise click.UsageError(f"{run} is a run: export it alone, or only files")
     if unknown and not found:
         raise unknown
     return found, unknown.exit_code if unknown else 0
