@@ -27,7 +27,7 @@ GROUPS = {
         "serve",
         "export",
     ),
-    "Ask": ("why", "impact", "verify", "find", "note", "query"),
+    "Ask": ("why", "impact", "rerun", "verify", "find", "note", "query"),
     "Experiments": ("params", "metrics", "best", "checkpoint"),
     "Integrate": ("container", "kernel", "mcp", "batch", "env", "include", "validate", "vocab", "completion", "help"),
     "Upkeep": ("init", "config", "doctor", "merge", "rm", "prune", "backup", "relocate"),

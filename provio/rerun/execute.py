@@ -86,7 +86,7 @@ class Rerun:
             self._copy(old, new)
 
     def _links(self, step: Step) -> None:
-        """Make the symbolic links again that are beside the inputs, or in the folder of the command, and lead to an
+        """Make the symbolic links again that are next to the inputs, or in the folder of the command, and lead to an
         input."""
         paths = {use.path for use in step.inputs if self.plan.inside(use.path)}
         above = {folder for path in paths for folder in _above(path, self.plan.root)} | paths

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from provio.ask.content import CHANGED, MISSING, NOT_COMPARED, SAME, UNKNOWN, Contents, Progress
+from provio.ask.content import CHANGED, MISSING, NOT_COMPARED, UNKNOWN, Contents, Progress
 from provio.merge import kept
 from provio.rerun.files import Use
 from provio.rerun.plan import Plan
@@ -59,13 +59,11 @@ class Inputs:
     def _compared(self, use: Use) -> Input:
         path = os.fsencode(use.path)
         found = self.contents.file(use.version, path, read=use.kind == "input")
-        if found.state in (CHANGED, MISSING):
-            digests = self.contents.digests(use.version)
-            there = next((one for one in sorted(digests) if kept.is_kept(self.home, one)), "")
-            return Input(use, KEPT, found.reason, there) if there else Input(use, found.state, found.reason)
-        if found.state == SAME and use.kind == "input" and not self.contents.digests(use.version):
-            same = self.contents.current(path) == use.version and not use.version.endswith(".0")
-            return (
-                Input(use, UNKNOWN, "no SHA-256 is recorded; size, times and inode agree") if same else Input(use, SAME)
-            )
-        return Input(use, found.state, found.reason)
+        state = found.state
+        if state == UNKNOWN and not found.unread and self.contents.current(path) != use.version:
+            state = CHANGED  # as far as size, times and inode show
+        if state not in (CHANGED, MISSING):
+            return Input(use, state, found.reason)
+        digests = self.contents.digests(use.version)
+        there = next((one for one in sorted(digests) if kept.is_kept(self.home, one)), "")
+        return Input(use, KEPT if there else state, found.reason, there)

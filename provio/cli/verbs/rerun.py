@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from provio.base import terminal
-from provio.cli.option_types import Choice
+from provio.cli.option_types import Choice, Form
 from provio.cli.options import store_option
 
 KINDS = ("inputs", "environment", "commands", "differs", "missing", "new", "not-compared")
@@ -27,7 +27,7 @@ USUAL = ("inputs", "commands", "differs", "missing")
     show_default=True,
     help="The kinds of differences with exit code 1.",
 )
-@click.option("--as", "form", type=Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--as", "form", cls=Form, type=Choice(["text", "json"]), default="text", show_default=True)
 @store_option
 def command(
     names: tuple[str, ...], folder: str | None, dry_run: bool, only_stale: bool, maps: tuple[str, ...],
