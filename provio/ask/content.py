@@ -106,7 +106,7 @@ class Contents:
     def versions(self, old: str, new: str) -> Compared:
         """Compare two recorded versions."""
         self.load([old, new])
-        return self._decide(old, new) or Compared(UNKNOWN, _without_hash(self._digests(old) and self._digests(new)))
+        return self._decide(old, new) or Compared(UNKNOWN, _without_hash(self.digests(old) and self.digests(new)))
 
     def file(self, version: str, path: bytes, *, read: bool = False) -> Compared:
         """Compare a recorded version with the file that is at a path now. Its content is read only if the sizes are
@@ -115,7 +115,7 @@ class Contents:
         if now is None or (now != version and not os.path.isfile(path)):
             return Compared(CHANGED, NOT_REGULAR) if now else Compared(MISSING, "no file is there")
         self.load([version, now])
-        decided, recorded = self._decide(version, now), self._digests(version)
+        decided, recorded = self._decide(version, now), self.digests(version)
         reads = read and _size(now) != "0" and (recorded or now == version)
         if decided and not (reads and decided.state == SAME):
             return decided
@@ -130,7 +130,7 @@ class Contents:
 
     def _decide(self, old: str, new: str) -> Compared | None:
         """Return the result that the record alone gives; None if it gives none."""
-        first, second = self._digests(old), self._digests(new)
+        first, second = self.digests(old), self.digests(new)
         several = len(first) > 1 or len(second) > 1
         if old == new:
             return Compared(UNKNOWN, _without_hash(first)) if several else Compared(SAME, "same version")
@@ -144,9 +144,10 @@ class Contents:
             return _by_hash(first, second)
         return Compared(SAME, "only its times were set") if new in self.keys(old) else None
 
-    def _digests(self, version: str) -> set[str]:
+    def digests(self, version: str) -> set[str]:
         """Return the recorded hashes of a version: its own, or those of another key of the same content."""
-        return self._hashes[version] or set().union(*(self._hashes[one] for one in self.keys(version)))
+        same = self.keys(version)
+        return self._hashes[version] or set().union(*(self._hashes[one] for one in same))
 
     def _present(self, path: bytes, now: str, again: bool) -> str:
         """Return the hash of a present file; raises Unread."""

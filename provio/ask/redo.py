@@ -78,6 +78,17 @@ def commands(reader: Reader, steps: Sequence[Step]) -> list[Redo]:
     return [_redo(key, units[key], facts, needed) for key in ordered]
 
 
+def of_run(reader: Reader, run: str, steps: Sequence[Step]) -> list[Redo]:
+    """Return the command of a run (an IRI), with the products of these steps; of a session, the commands that made
+    them."""
+    facts = _Facts(reader, {run})
+    if facts.is_session(run):
+        return commands(reader, steps)
+    unit = _Unit(products={step["path"]: step["state"] for step in steps})
+    unit.failed = next((step["failed"] for step in steps if "failed" in step), "")
+    return [_redo((run, ""), unit, facts, set())]
+
+
 def _redo(key: tuple[str, str], unit: _Unit, facts: _Facts, needed: set[str]) -> Redo:
     run, process = key
     known, step = facts.of.get(run, {}), unit.step
@@ -169,7 +180,7 @@ class _Facts:
     def units(self, steps: Sequence[Step]) -> dict[str, tuple[str, str]]:
         """Return for each product the run to repeat, and the process if that is one command of a session."""
         runs = {step["product"]: self.outermost(step.get("run", "")) for step in steps}
-        sessions = {run for run in runs.values() if self._is_session(run)}
+        sessions = {run for run in runs.values() if self.is_session(run)}
         inside = {step["process"] for step in steps if runs[step["product"]] in sessions and "process" in step}
         top = self._typed(inside)
         return {
@@ -178,7 +189,8 @@ class _Facts:
             for run in (runs[step["product"]],)
         }
 
-    def _is_session(self, run: str) -> bool:
+    def is_session(self, run: str) -> bool:
+        """Return whether a run is a session that its user typed commands into."""
         facts = self.of[run]
         words = arguments(facts.get("commandLine", ""))
         return is_session(words) and "<" not in arguments(facts.get("redirections", ""))
@@ -187,7 +199,7 @@ class _Facts:
         """Return the run that the user started, which may have started this one; a session does not count."""
         seen = {run}
         while (parent := self.of[run].get("partOf", "")) in self.of and parent not in seen:
-            if not parent.startswith(RUN_BASE) or not self.of[parent].get("commandLine") or self._is_session(parent):
+            if not parent.startswith(RUN_BASE) or not self.of[parent].get("commandLine") or self.is_session(parent):
                 break
             run = parent
             seen.add(run)

@@ -22,6 +22,7 @@ GROUPS = {
         "runs",
         "tasks",
         "diff",
+        "rerun",
         "stats",
         "view",
         "serve",

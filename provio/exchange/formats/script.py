@@ -1,0 +1,22 @@
+"""A POSIX shell script that runs the commands again, in order, in the folder of the script's caller."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from typing import BinaryIO
+
+from provio.exchange import workflow
+from provio.exchange.subject import Subject
+
+SUMMARY = "a shell script of the commands"
+FOLDER = False
+
+
+def write(subject: Subject, output: BinaryIO) -> None:
+    """Write the script."""
+    output.write(b"#!/bin/sh\n# Commands that provio recorded. Start this in a folder with their inputs.\nset -eu\n")
+    for job in workflow.jobs(subject):
+        folders = [shlex.quote(one) for one in job.folders if one != "."]
+        made = f"mkdir -p -- {' '.join(folders)}\n" if folders else ""
+        output.write(os.fsencode(f"\n{made}(\n{job.line}\n)\n"))

@@ -1,0 +1,59 @@
+"""The comparison of a rerun with the record. In: a plan and its new folder. Out: the verdict of each file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from provio.ask.content import Contents
+from provio.ask.redo import is_cache
+from provio.rerun.places import Places
+from provio.rerun.plan import Plan
+from provio.settings import home as homes
+from provio.system.content import Unread, sha256
+
+IDENTICAL, DIFFERS, MISSING, NEW, NOT_COMPARED = "identical", "differs", "missing", "new", "not compared"
+
+
+class Result(NamedTuple):
+    """A file by its recorded path (a new one by its path in the folder), its verdict, and the reason of `not
+    compared`."""
+
+    path: str
+    verdict: str
+    reason: str = ""
+
+
+def results(plan: Plan, contents: Contents, places: Places, folder: str, staged: set[str]) -> Iterator[Result]:
+    """Yield the verdict of each product, then the files that the record does not contain."""
+    expected = set()
+    for path, version in sorted(plan.products.items()):
+        new = places.moved(path)
+        if new is None:
+            continue
+        expected.add(new)
+        yield _compared(path, version, new, contents)
+    for base, names, files in os.walk(folder):
+        names[:] = sorted(name for name in names if os.path.join(base, name) != os.path.join(folder, homes.NAME))
+        for name in sorted(files):
+            path = os.path.join(base, name)
+            if path not in expected and path not in staged and not is_cache(path):
+                yield Result(path, NEW)
+
+
+def _compared(path: str, version: str, new: str, contents: Contents) -> Result:
+    if not os.path.exists(new):
+        return Result(path, MISSING)
+    try:
+        recorded, now = contents.digests(version), ""
+        if not recorded and contents.current(os.fsencode(path)) == version:
+            recorded = {sha256(os.fsencode(path))[0]}
+        if not recorded and version.endswith(".0"):
+            return Result(path, DIFFERS if os.path.getsize(new) else IDENTICAL)
+        if len(recorded) != 1:
+            return Result(path, NOT_COMPARED, "no SHA-256 is recorded, and the file has changed since")
+        now = sha256(os.fsencode(new))[0]
+    except (Unread, OSError) as error:
+        return Result(path, NOT_COMPARED, str(error))
+    return Result(path, IDENTICAL if now in recorded else DIFFERS)
