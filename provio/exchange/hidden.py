@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pyoxigraph as ox
 
 KINDS = ("user", "host", "path", "argv")
 
@@ -12,3 +17,7 @@ class Hidden:
     """The kinds of values to replace."""
 
     kinds: frozenset[str] = frozenset()
+
+    def quads(self, found: Iterator[ox.Quad]) -> Iterator[ox.Quad]:
+        """Yield the quads without hidden values."""
+        return found
