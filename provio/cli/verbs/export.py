@@ -63,14 +63,18 @@ class Output(OutputFile):
     default="trig",
     show_default=True,
     is_eager=True,
-    help="trig, nquads or ttl; events: JSON lines; dask-mofka: tables of the events of a run of Dask.",
+    help="RDF: trig, nquads, ttl; W3C PROV: prov-json, prov-n, prov-jsonld; events: JSON lines; dask-mofka: tables of "
+    "the events of a run of Dask.",
 )
 @click.option("--to", metavar="URL", help="With events: add them to this stream, redis://HOST:PORT/DB?stream=NAME.")
 @follow_option
+@click.option("--redact", metavar="KINDS", help="Replace names by pseudonyms: user, host, path, argv, with commas.")
 @click.option("-o", "--output", type=Output(), help="Write to a file; with dask-mofka, to a new folder.")
 @store_option
 @stoppable
-def command(names: tuple[str, ...], form: str, to: str | None, follow: bool, output: str | None) -> int:
+def command(
+    names: tuple[str, ...], form: str, to: str | None, follow: bool, redact: str | None, output: str | None
+) -> int:
     """Print the graph of RUN, of the lineage of files, or of all runs, for other tools.
 
     The lineage has the nodes of `provio lineage FILE --as json`, with all that is recorded about each. A name is first
@@ -82,17 +86,20 @@ def command(names: tuple[str, ...], form: str, to: str | None, follow: bool, out
     \b
     Example: provio export --as nquads > all.nq
              provio export fig3.h5 --as ttl -o fig3.ttl
+             provio export last --as prov-json -o run.json
              provio export last --as dask-mofka -o tables
              provio export --as events --follow --to redis://localhost
     """
     from provio.ask.target import check_project
     from provio.exchange import formats
+    from provio.exchange.hidden import Hidden
     from provio.exchange.subject import Subject
     from provio.settings import home as homes
     from provio.settings.types import among
 
     if form not in forms():
         raise click.BadParameter(f"{form!r} is not allowed{among(form, forms())}", param_hint="'--as'")
+    hidden = _kinds(redact, form)
     if form == EVENTS:
         return _events(names, to, follow, output)
     if to or follow:
@@ -103,14 +110,29 @@ def command(names: tuple[str, ...], form: str, to: str | None, follow: bool, out
     place = next((name for name in names if "/" in name), None)
     reader = session.reader(place)
     found, code = _found(reader, names)
+    home = homes.find(Path(place).parent) if place else homes.find()
     subject = Subject(
         reader,
-        homes.find(Path(place).parent) if place else homes.find(),
+        home,
         runs=tuple(one.run for one in found if one.run),
         files=tuple(one.file for one in found if one.file),
+        hide=Hidden(hidden, reader, tuple(os.fsdecode(folder) for folder in home.projects)),
     )
     _write(formats.load(form), subject, output)
     return code
+
+
+def _kinds(redact: str | None, form: str) -> frozenset[str]:
+    """Return the kinds of values to replace; raises UsageError for a form that cannot replace them."""
+    from provio.exchange.hidden import KINDS
+    from provio.settings.types import among
+
+    kinds = frozenset(redact.split(",") if redact else ())
+    if kinds and form in (DASK_MOFKA, EVENTS):
+        raise click.UsageError(f"--as {form} writes recorded events as they are: omit --redact, or use another form")
+    for kind in sorted(kinds - {*KINDS}):
+        raise click.BadParameter(f"{kind!r} is not allowed{among(kind, KINDS)}", param_hint="'--redact'")
+    return kinds
 
 
 def _write(form: Format, subject: Subject, output: str | None) -> None:
