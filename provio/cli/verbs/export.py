@@ -63,8 +63,8 @@ class Output(OutputFile):
     default="trig",
     show_default=True,
     is_eager=True,
-    help="RDF: trig, nquads, ttl; W3C PROV: prov-json, prov-n, prov-jsonld; dot, mermaid: diagrams; events: JSON lines; "
-    "dask-mofka: tables of the events of a run of Dask.",
+    help="RDF: trig, nquads, ttl; W3C PROV: prov-json, prov-n, prov-jsonld; dot, mermaid: diagrams; events: JSON "
+    "lines; dask-mofka: tables of the events of a run of Dask.",
 )
 @click.option("--to", metavar="URL", help="With events: add them to this stream, redis://HOST:PORT/DB?stream=NAME.")
 @follow_option
