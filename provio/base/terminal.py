@@ -7,8 +7,10 @@ sequences. No other module prints.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
+import stat
 import sys
 import threading
 import time
@@ -137,16 +139,44 @@ def write(output: str, data: bytes) -> None:
 
 @contextlib.contextmanager
 def written(output: str) -> Iterator[BinaryIO]:
-    """Open a file that the caller named, to write it; raises ProvioError if it cannot be written."""
+    """Open a file that the caller named, to write it; raises ProvioError if it cannot be written.
+
+    The content goes to a new file next to it, which takes its place at the end: after an error, and after a kill, a
+    file of this name is complete. A pipe or device is written directly.
+    """
     time_limit.may_print()
     try:
-        with open(output, "wb") as file:
+        with _replacing(output) as file:
             yield file
     except OSError as error:
         folder = os.path.dirname(output)
         if folder and not os.path.exists(folder):
             raise ProvioError(f"cannot write {output}: there is no folder {folder}: create it") from error
         raise ProvioError(f"cannot write {output} ({error.strerror}): name another file with -o") from error
+
+
+@contextlib.contextmanager
+def _replacing(output: str) -> Iterator[BinaryIO]:
+    target = os.path.realpath(output)
+    exists = os.path.lexists(target)
+    in_place = exists and not (os.path.isfile(target) and os.access(os.path.dirname(target), os.W_OK))
+    if in_place or os.path.abspath(output).startswith("/dev/"):
+        with open(output, "wb") as file:
+            yield file
+        return
+    if exists and not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    new = f"{target}.{os.getpid()}.part"
+    try:
+        with open(new, "wb") as file:
+            if exists:
+                os.fchmod(file.fileno(), stat.S_IMODE(os.stat(target).st_mode))
+            yield file
+        os.replace(new, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(new)
+        raise
 
 
 def progress() -> Callable[[str], None]:

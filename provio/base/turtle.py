@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import IO
 from urllib.parse import quote, quote_from_bytes
 
 from provio.base.records import pattern
@@ -15,6 +16,7 @@ _SPECIAL = pattern(r'[\x00-\x1f"\\\x7f\ud800-\udfff\ufffe\uffff]')
 _OBEYED = pattern(
     rb"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|\xc2[\x80-\x9f]|\xd8\x9c|\xe2\x80[\x8b\x8e\x8f\xa8-\xae]|\xe2\x81[\xa0-\xaf]|\xef\xbb\xbf"
 )
+_CONTROLS = bytes({*range(0x20), 0x7F} - set(b"\t\n\r"))  # those of `_OBEYED` in ASCII
 _PLAIN_PATH = pattern(rb"[A-Za-z0-9/\-._~!$&'()*+,;=:@]*")
 _PLAIN_SEGMENT = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t", '"': '\\"', "\\": "\\\\"}
@@ -37,7 +39,34 @@ def literal(text: str) -> str:
 def inert(document: bytes) -> bytes:
     """Return a Turtle, TriG or N-Quads document with the characters escaped that a terminal would interpret or that
     change the direction of writing. Its meaning is unchanged."""
+    if document.isascii() and len(document.translate(None, _CONTROLS)) == len(document):
+        return document  # the usual case, ten times as fast as the pattern
     return _OBEYED.sub(lambda match: b"\\u%04X" % ord(match[0].decode()), document)
+
+
+class InertOutput:
+    """A binary file for a serializer: passes complete lines on to `output`, each made inert."""
+
+    def __init__(self, output: IO[bytes]) -> None:
+        self._output, self._rest = output, b""
+
+    def write(self, data: bytes) -> int:
+        """Write the lines that are complete now."""
+        end = data.rfind(b"\n") + 1
+        if end:
+            self._output.write(inert(self._rest + data[:end]))
+            self._rest = data[end:]
+        else:
+            self._rest += data
+        return len(data)
+
+    def flush(self) -> None:
+        """Do nothing: the last line may be incomplete."""
+
+    def end(self) -> None:
+        """Write the last line, if it has no end."""
+        self._output.write(inert(self._rest))
+        self._rest = b""
 
 
 def integer(number: int) -> str:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, BinaryIO
+from typing import IO, TYPE_CHECKING, BinaryIO, cast
 
 import pyoxigraph as ox
 from pyoxigraph import RdfFormat
 
 from provio.ask.document import LineageDocument
 from provio.base.algorithms import batched
-from provio.base.turtle import inert
+from provio.base.turtle import InertOutput
 from provio.base.vocab import PREFIXES, PROV, RDF, RUN_BASE
 from provio.graph.lines import bundle_iri
 from provio.store import Store, implied
@@ -21,23 +21,42 @@ if TYPE_CHECKING:
 
 def write(subject: Subject, output: BinaryIO, form: RdfFormat) -> None:
     """Write runs, each as a named graph if the form has named graphs, or the lineage of files."""
+    found = quads(subject)
+    statements = found if form.supports_datasets and not subject.files else unique(quad.triple for quad in found)
+    lines = InertOutput(output)
+    ox.serialize(statements, cast("IO[bytes]", lines), format=form, prefixes=dict(PREFIXES))
+    lines.end()
+
+
+def quads(subject: Subject) -> Iterator[ox.Quad]:
+    """Yield the statements of an export, with those that they imply, and without the values that it hides; one may be
+    there several times. The lineage of files is in the default graph, as it may come from several runs."""
     if subject.files:
-        data = lineage(subject.reader, subject.document, form)
+        found = implied.quads(_stated(subject.reader, subject.document))
     else:
-        graph = bundle_iri(RUN_BASE + subject.runs[0]) if subject.runs else None
-        reader = subject.reader
-        data = reader.dataset(graph, form) if form.supports_datasets else reader.triples(graph, form)
-    output.write(inert(data))
+        found = subject.reader.exported(graph_of(subject))
+    return subject.hide.quads(found)
 
 
-def lineage(store: Store, document: LineageDocument, form: RdfFormat) -> bytes:
-    """Return the statements of the record about the nodes of a lineage, their files, processes and runs, and its edges.
-    They are in the default graph, as they may come from several runs. Statements about other nodes are omitted."""
-    statements = dict.fromkeys(quad.triple for quad in implied.quads(_stated(store, document)))
-    return ox.serialize(statements, format=form, prefixes={**PREFIXES}) or b""
+def graph_of(subject: Subject) -> str | None:
+    """Return the name of the graph of an export's run; None for all runs."""
+    return bundle_iri(RUN_BASE + subject.runs[0]) if subject.runs else None
+
+
+def unique(triples: Iterable[ox.Triple]) -> Iterator[ox.Triple]:
+    """Yield each triple once. Only a hash of each is kept, a fifth of the memory of the triples: two of ten million
+    different triples have the same one with a probability of 1 : 300 000."""
+    seen: set[int] = set()
+    for triple in triples:
+        known = hash(triple)
+        if known not in seen:
+            seen.add(known)
+            yield triple
 
 
 def _stated(store: Store, document: LineageDocument) -> Iterator[ox.Quad]:
+    """Yield the statements about the nodes of a lineage, their files, processes and runs, and its edges; those about
+    other nodes are omitted."""
     nodes = {node["iri"] for node in document["nodes"]} | {gap["iri"] for gap in document["gaps"]}
     nodes |= {iri for node in document["nodes"] for iri in (node.get("process"), node.get("run")) if iri}
     notes = {note["iri"] for note in document.get("notes", ())}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Subject:
-    """The content of an export, and the options of formats. Without `runs` and `files`: all runs.
+    """The content of an export, and its options. Without `runs` and `files`: all runs.
 
     `level` is the granularity of things (`file`, `dataset`, `folder`), `steps` that of activities (`process`, `task`,
     `io`). `hide` replaces values that the user does not publish (`--redact`). `with_data` copies the files' contents,

@@ -8,7 +8,8 @@ from documents import RUN, document, edge, file, phase, program
 
 from provio.ask.document import Edge, LineageDocument, Node
 from provio.ask.works import drawn, without_forks
-from provio.render import dot, paths, tree
+from provio.exchange import dot_text as dot
+from provio.render import paths, tree
 
 START, END = "2026-11-20T08:00:00.000000Z", "2026-11-20T08:00:01.000000Z"
 RUN_IRI = RUN.removesuffix("/node07/")

@@ -14,8 +14,9 @@ from pyoxigraph import BlankNode, Literal, NamedNode, QueryResultsFormat, Store,
 from provio.ask.document import Lineage, arguments, command_line, flow
 from provio.ask.merged_tasks import merged
 from provio.base import text
-from provio.render import dot, rows, table, tree
+from provio.exchange import dot_text as dot
 from provio.render import json as document_json
+from provio.render import rows, table, tree
 
 CHAIN = """\
 xcorr.h5  812.0 kB

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,27 +64,21 @@ class Output(OutputFile):
     default="trig",
     show_default=True,
     is_eager=True,
-    help="trig, nquads or ttl; ro-crate or deposit: a folder to hand on; events: JSON lines; dask-mofka: tables of the "
-    "events of a run of Dask.",
+    help="The form: one of those below.",
 )
 @click.option("--to", metavar="URL", help="With events: add them to this stream, redis://HOST:PORT/DB?stream=NAME.")
 @follow_option
 @click.option(
     "-o", "--output", type=Output(), help="Write to a file; with ro-crate, deposit and dask-mofka, to a new folder."
 )
+@click.option("--redact", metavar="KINDS", help="Replace names by pseudonyms: user, host, path, argv, with commas.")
 @click.option("--with-data", is_flag=True, help="With ro-crate: copy the files, too.")
+@click.option("--level", type=Choice(["file", "dataset"]), help="Describe files [default], or also objects in them.")
+@click.option("--steps", type=Choice(["process", "task"]), help="Describe processes [default], or also tasks.")
 @click.option(
-    "--level", type=Choice(["file", "dataset"]), default="file", help="Describe files, or also objects in them."
+    "--profile", type=Choice(["process", "workflow", "provenance"]), help="The profile of a crate [default: provenance]."
 )
-@click.option("--steps", type=Choice(["process", "task"]), default="process", help="Describe processes, or also tasks.")
-@click.option(
-    "--profile",
-    type=Choice(["process", "workflow", "provenance"]),
-    default="provenance",
-    show_default=True,
-    help="The profile of an RO-Crate.",
-)
-@click.option("--anyway", is_flag=True, help="With ro-crate: also a record with gaps, or without some of the data.")
+@click.option("--anyway", is_flag=True, help="Also a record with gaps, or without some of the data.")
 @store_option
 @stoppable
 def command(
@@ -92,11 +87,8 @@ def command(
     to: str | None,
     follow: bool,
     output: str | None,
-    with_data: bool,
-    level: str,
-    steps: str,
-    profile: str,
-    anyway: bool,
+    redact: str | None,
+    **options: str | bool | None,
 ) -> int:
     """Print the graph of RUN, of the lineage of files, or of all runs, for other tools.
 
@@ -106,18 +98,26 @@ def command(
     --as events prints the events of RUNs, or of all runs, in their order; with --follow also those to come. --to adds
     those that a stream of a Redis server lacks (docs/live.md).
 
-    --as ro-crate writes a folder that describes the files and how they were made; --as deposit adds the files and all
-    that is recorded (docs/crate.md).
+    \b
+    trig, nquads, ttl              RDF: all that is recorded
+    prov-json, prov-n, prov-jsonld W3C PROV
+    ro-crate, deposit              a folder to hand on (docs/crate.md)
+    script, make, snakemake, dvc   the commands, to run them again
+    datacite                       the description of the project
+    dot, mermaid                   a diagram
+    events, dask-mofka             events of runs; those of Dask as tables
 
     \b
     Example: provio export --as nquads > all.nq
              provio export fig3.h5 --as ttl -o fig3.ttl
              provio export last --as ro-crate --with-data -o crate
+             provio export last --as prov-json -o run.json
              provio export last --as dask-mofka -o tables
              provio export --as events --follow --to redis://localhost
     """
     from provio.ask.target import check_project
     from provio.exchange import formats
+    from provio.exchange.hidden import Hidden
     from provio.exchange.subject import Subject
     from provio.settings import home as homes
     from provio.settings.types import among
@@ -126,6 +126,7 @@ def command(
         raise click.BadParameter(
             f"{form!r} is not allowed{among(form, forms(), 'provio export --help lists')}", param_hint="'--as'"
         )
+    hidden, chosen = _kinds(redact, form), _options(options, form)
     if form == EVENTS:
         return _events(names, to, follow, output)
     if to or follow:
@@ -136,19 +137,41 @@ def command(
     place = next((name for name in names if "/" in name), None)
     reader = session.reader(place)
     found, code = _found(reader, names, is_folder(form))
+    home = homes.find(Path(place).parent) if place else homes.find()
     subject = Subject(
         reader,
-        homes.find(Path(place).parent) if place else homes.find(),
+        home,
         runs=tuple(one.run for one in found if one.run),
         files=tuple(one.file for one in found if one.file),
-        level=level,
-        steps=steps,
-        with_data=with_data,
-        anyway=anyway,
-        profile=profile,
+        **chosen,
+        hide=Hidden(hidden, reader, tuple(os.fsdecode(folder) for folder in home.projects)),
     )
     _write(formats.load(form), subject, output)
     return code
+
+
+def _options(options: Mapping[str, str | bool | None], form: str) -> dict[str, Any]:
+    """Return the options that were given; raises UsageError for one that the form does not have."""
+    from provio.exchange import formats
+
+    given = {name: value for name, value in options.items() if value}
+    known = getattr(formats.load(form), "OPTIONS", ()) if form in formats.names() else ()
+    for name in given.keys() - set(known):
+        raise click.UsageError(f"--as {form} has no --{name.replace('_', '-')}: omit it")
+    return given
+
+
+def _kinds(redact: str | None, form: str) -> frozenset[str]:
+    """Return the kinds of values to replace; raises UsageError for a form that cannot replace them."""
+    from provio.exchange.hidden import KINDS
+    from provio.settings.types import among
+
+    kinds = frozenset(redact.split(",") if redact else ())
+    if kinds and form in (DASK_MOFKA, EVENTS):
+        raise click.UsageError(f"--as {form} writes recorded events as they are: omit --redact, or use another form")
+    for kind in sorted(kinds - {*KINDS}):
+        raise click.BadParameter(f"{kind!r} is not allowed{among(kind, KINDS)}", param_hint="'--redact'")
+    return kinds
 
 
 def _write(form: Format, subject: Subject, output: str | None) -> None:

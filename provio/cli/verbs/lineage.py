@@ -201,7 +201,8 @@ def _shown(document: LineageDocument, form: str, fold: bool, plain: bool) -> str
         from provio.render import records, table
 
         return records.render("lineage", table.cells(document), form)
-    from provio.render import dot, json, ttl
+    from provio.exchange import dot_text as dot
+    from provio.render import json, ttl
 
     if form == "json":
         return json.pieces(document)

@@ -1,7 +1,8 @@
 """The formats of `provio export`: one module for each, found by its name (`prov_json.py` is `--as prov-json`).
 
 A module has `SUMMARY` (one line for the list of formats), `FOLDER` (whether it writes a new folder instead of one
-file), and `write(subject, output)`, where `output` is an open binary file, or the path of the folder.
+file), and `write(subject, output)`, where `output` is an open binary file, or the path of the folder. `OPTIONS` are
+the members of the subject that it uses, if a user may choose them (`with_data` is the option `--with-data`).
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from provio.exchange.subject import Subject
 
 SUMMARY = "a folder to hand on: RO-Crate with the files, RDF, README, checksums"
 FOLDER = True
+OPTIONS = ("level", "steps", "profile", "anyway")
 GRAPH, SUMS = "graph/runs.trig", "SHA256SUMS"
 BLOCK = 1 << 20
 

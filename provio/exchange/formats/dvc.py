@@ -12,6 +12,7 @@ from provio.exchange.workflow import Job
 
 SUMMARY = "a dvc.yaml, a stage for each command"
 FOLDER = False
+OPTIONS = ("anyway",)
 FORBIDDEN = r"\$\{"
 
 

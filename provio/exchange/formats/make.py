@@ -12,6 +12,7 @@ from provio.exchange.workflow import Job
 
 SUMMARY = "a Makefile, a rule for each command"
 FOLDER = False
+OPTIONS = ("anyway",)
 FORBIDDEN = r"^-|[\s:#%=;|*?\[\]~\\&()$'\"<>!`{},^]"  # no quotes make these safe
 
 

@@ -18,6 +18,7 @@ from provio.exchange.subject import Subject
 
 SUMMARY = "RO-Crate: the files, and the Workflow Run Crate of what made them"
 FOLDER = True
+OPTIONS = ("with_data", "level", "steps", "profile", "anyway")
 SHOWN = 3  # gaps in a message
 
 

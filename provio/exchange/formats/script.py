@@ -11,6 +11,7 @@ from provio.exchange.subject import Subject
 
 SUMMARY = "a shell script of the commands"
 FOLDER = False
+OPTIONS = ("anyway",)
 
 
 def write(subject: Subject, output: BinaryIO) -> None:

@@ -11,6 +11,7 @@ from provio.exchange.workflow import Job
 
 SUMMARY = "a Snakefile, a rule for each command"
 FOLDER = False
+OPTIONS = ("anyway",)
 FORBIDDEN = r"[{}*?\n]"
 
 

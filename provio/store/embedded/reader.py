@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import cached_property, partial
 from itertools import chain
 from operator import methodcaller
-from typing import TYPE_CHECKING, cast
+from typing import IO, TYPE_CHECKING, cast
 
 import pyoxigraph as ox
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 GRAPH = pattern(r"(?i)\bgraph\b")
 BUNDLE = ox.NamedNode(PROV + "Bundle")
+CLASSES = ox.NamedNode(implied.CLASSES)
 PIECE = 1 << 20  # characters of an answer that are split into rows at once
 
 
@@ -148,13 +149,27 @@ class OneGraphStore:
                 ):
                     next(self.store.quads_for_pattern(*place), None)
 
+    def exported(self, graph: str | None) -> Iterator[ox.Quad]:
+        """Yield the quads of one run and its notes, or of all graphs with the index, and those that they imply."""
+        return implied.quads(self._all_quads(graph))
+
+    def dump(self, graph: str | None, output: IO[bytes]) -> None:
+        """Write the statements of one run and its notes, or of all graphs with the index, as N-Triples."""
+        if graph is not None:
+            triples = (quad.triple for quad in self._all_quads(graph))
+            ox.serialize(triples, output, format=ox.RdfFormat.N_TRIPLES)
+            return
+        for name in (ox.DefaultGraph(), *self.store.named_graphs()):
+            if name != CLASSES:
+                self.store.dump(output, ox.RdfFormat.N_TRIPLES, from_graph=name)
+
     def dataset(self, graph: str | None, form: ox.RdfFormat) -> bytes:
         """Return the graphs of one run and its notes, or all graphs with the index, as a document of quads."""
-        return ox.serialize(implied.quads(self._all_quads(graph)), format=form, prefixes=PREFIXES) or b""
+        return ox.serialize(self.exported(graph), format=form, prefixes=PREFIXES) or b""
 
     def triples(self, graph: str | None, form: ox.RdfFormat) -> bytes:
         """Return the graphs of one run and its notes, or the union of all, as a document of triples."""
-        union = dict.fromkeys(quad.triple for quad in implied.quads(self._all_quads(graph)))
+        union = dict.fromkeys(quad.triple for quad in self.exported(graph))
         return ox.serialize(union, format=form, prefixes=PREFIXES) or b""
 
     def _all_quads(self, graph: str | None) -> Iterator[ox.Quad]:

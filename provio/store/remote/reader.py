@@ -176,6 +176,14 @@ class RemoteReader:
         """Return all quads, or those of one graph and of the implied classes, copied to this machine."""
         return self.local_store.quads(graph)
 
+    def exported(self, graph: str | None) -> Iterator[ox.Quad]:
+        """Yield the quads of `dataset`."""
+        return self.local_store.exported(graph)
+
+    def dump(self, graph: str | None, output: IO[bytes]) -> None:
+        """Write the statements of one named graph, or of all graphs, as N-Triples."""
+        self.local_store.dump(graph, output)
+
     def dataset(self, graph: str | None, form: ox.RdfFormat) -> bytes:
         """Return one named graph, or all graphs with the index, as a document of quads."""
         return self.local_store.dataset(graph, form)

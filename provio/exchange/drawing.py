@@ -1,0 +1,33 @@
+"""The lineage or the run of an export as a document for a diagram: without housekeeping and hidden values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provio.base.errors import ProvioError
+
+if TYPE_CHECKING:
+    from provio.ask.document import LineageDocument, Node
+    from provio.exchange.hidden import Hidden
+    from provio.exchange.subject import Subject
+
+
+def document(subject: Subject) -> LineageDocument:
+    """Return the document to draw; raises ProvioError for all runs at once."""
+    from provio.ask.works import drawn
+
+    if not subject.files and not subject.runs:
+        raise ProvioError("a diagram of all runs would have too many nodes: name a RUN, or files")
+    found = drawn(subject.document)
+    return {**found, "nodes": [_shown(node, subject.hide) for node in found["nodes"]]}
+
+
+def _shown(node: Node, hide: Hidden) -> Node:
+    from provio.ask.document import ACTIVITIES
+
+    shown: Node = {**node, "label": hide.text("label", node["label"])}
+    if "argv" in hide.kinds and node["type"] in ACTIVITIES:
+        shown["label"] = shown["label"].split(" ")[0]
+    if "path" in node:
+        shown["path"] = hide.text("path", node["path"])
+    return shown

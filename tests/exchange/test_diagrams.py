@@ -1,0 +1,35 @@
+"""Diagrams: `--as dot` and `--as mermaid` of a run and of files."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from conftest import Project
+
+
+@pytest.mark.integration
+def test_diagrams(project: Project) -> None:
+    """Both forms have the same nodes and arrows; no name ends its label; hidden folders and arguments are absent."""
+    project.sh("""echo 1 > 'a"]b;#.txt'""")
+    project.watch("sort", "-o", "out", 'a"]b;#.txt')
+    for names in (["last"], ["out"]):
+        dot = project.provio("export", *names, "--as", "dot").stdout
+        mermaid = project.provio("export", *names, "--as", "mermaid").stdout
+        lines = mermaid.splitlines()
+        assert lines[0] == "flowchart LR"
+        assert '["a#34;#93;b#59;#35;.txt"]' in mermaid
+        nodes = [line for line in lines[1:] if re.fullmatch(r'  n\d+(\[|\(\[|\{\{|>)"[^"]*"(\]|\]\)|\}\})', line)]
+        arrows = [line for line in lines[1:] if re.fullmatch(r"  n\d+ (-->|-\. \w+ \.->) n\d+", line)]
+        assert len(nodes) + len(arrows) == len(lines) - 1
+        assert len(nodes) == dot.count("shape=")
+        assert len(arrows) == dot.count(" -> ")
+        assert len(arrows) >= 2
+    hidden = project.provio("export", "last", "--as", "dot", "--redact", "path,argv").stdout
+    assert str(project.path) not in hidden
+
+
+def test_all_runs_are_refused(project: Project) -> None:
+    """A diagram of all runs is refused, with a remedy."""
+    project.run("echo 1 > x")
+    assert "name a RUN, or files" in project.provio("export", "--as", "mermaid", code=None).stderr

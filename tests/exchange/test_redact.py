@@ -1,0 +1,104 @@
+"""`export --redact`: none of the planted values is in an export of any form, and the graph stays connected."""
+
+from __future__ import annotations
+
+import io
+from urllib.parse import quote
+
+import pyoxigraph as ox
+import pytest
+from conftest import Project
+from synthetic_traces import File, Run
+
+from provio.exchange import formats
+from provio.exchange.hidden import Hidden
+from provio.exchange.subject import Subject
+from provio.merge.runs import merge
+from provio.settings.home import Home, make
+from provio.store import open_reader
+
+PLANTED = {
+    "user": ["zoe.q"], "host": ["node"], "path": ["/secret place/deep", "/planted/folder"],
+    "argv": ["plantedword", "other=value"],
+}  # fmt: skip
+FORMS = ("trig", "nquads", "ttl", "prov-json", "prov-n", "prov-jsonld")
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """A record with a run of a user that reads and writes files of several folders."""
+    found = Home(tmp_path_factory.mktemp("redact") / ".provio")
+    make(found)
+    run = Run(found, 1, "tool plantedword other=value", user="zoe.q", exitCode=0)
+    process = run.process("tool", "plantedword", "other=value", "/home/zoe.q/x")
+    process.plain(File("/secret place/deep/in.csv", 11)).read().close()
+    process.plain(File("/planted/folder/more.csv", 12)).read().close()
+    process.plain(File("/data/sub/out.csv", 13), "w").write().close()
+    run.write()
+    assert merge(found).damages == []
+    return found
+
+
+def exported(home: Home, form: str, *kinds: str) -> bytes:
+    reader, output = open_reader(home), io.BytesIO()
+    hide = Hidden(frozenset(kinds), reader, ("/data",))
+    formats.load(form).write(Subject(reader, home, hide=hide), output)
+    return output.getvalue()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_no_planted_value_is_left(home: Home, form: str) -> None:
+    """The values are in the export, and none is left if its kind is hidden, percent-encoded ones included."""
+    plain, hidden = exported(home, form), exported(home, form, *PLANTED)
+    for kind, values in PLANTED.items():
+        alone = exported(home, form, kind)
+        for value in values:
+            word = value.encode() if kind != "host" else b"/node/"
+            assert word in plain
+            for data in (alone, hidden):
+                assert word not in data
+                assert quote(value).encode() not in data or kind == "host"
+    assert b"sub/out.csv" in hidden
+    assert b"in.csv" in hidden
+
+
+def test_the_graph_is_the_same(home: Home) -> None:
+    """Equal values have equal pseudonyms: the export has as many statements, nodes and properties as before."""
+    shapes = []
+    for kinds in ((), tuple(PLANTED)):
+        quads = list(ox.parse(exported(home, "nquads", *kinds), ox.RdfFormat.N_QUADS))
+        nodes = {q.subject.value for q in quads}
+        linked = sum(isinstance(q.object, ox.NamedNode) and q.object.value in nodes for q in quads)
+        shapes.append((len(quads), len(nodes), linked, sorted(q.predicate.value for q in quads)))
+    assert shapes[0] == shapes[1]
+
+
+def test_texts() -> None:
+    """Each kind of text: a path outside the project keeps its file name, a home folder hides its user."""
+    hide = Hidden(frozenset({"path"}), None, ("/work/p",))
+    assert hide.text("path", "/work/p/a b/c") == "/project/a b/c"
+    outside = hide.text("path", "/else where/d")
+    assert outside == hide.text("path", "/else where/d")
+    assert (outside.startswith("/folder-"), outside.endswith("/d"), "else" in outside) == (True, True, False)
+    assert hide.text("reason", "cannot read /x/y/z: no") == f"cannot read {hide.text('path', '/x/y/z')}: no"
+    assert "secret" not in hide.text("value", "PATH=/secret/a:/secret/b file:///secret/c")
+    assert hide.iri("file://d/work/p/a%FF") == "file://d/project/a%FF"
+    user = Hidden(frozenset({"user"}))
+    assert "ada" not in user.text("cwd", "/home/ada/x") + user.iri("file://d/home/ada/x") + user.text("uid", "1000")
+    assert Hidden().text("path", "/a/b") == "/a/b"
+
+
+def test_wrong_kinds(project: Project) -> None:
+    """An unknown kind, and a form that cannot hide anything, are refused with a remedy."""
+    assert "is not allowed" in project.provio("export", "--redact", "users", code=2).stderr
+    refused = project.provio("export", "--as", "events", "--redact", "user", code=2).stderr
+    assert "omit --redact" in refused
+
+
+@pytest.mark.integration
+def test_the_verb_hides(project: Project) -> None:
+    """The option reaches each form: below the project only the folders above it are hidden."""
+    project.run("mkdir -p a; echo 1 > a/b")
+    shown = project.provio("export", "last", "--redact", "path,argv", "--as", "prov-n").stdout
+    assert str(project.path) not in shown
+    assert "/project/a/b" in shown
