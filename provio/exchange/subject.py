@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Subject:
-    """What a format writes, and how. Without `runs` and `files`: all runs.
+    """The part of the record that a format writes, and its options. Without `runs` and `files`: all runs.
 
     `level` is the granularity of things (`file`, `dataset`, `folder`), `steps` that of activities (`process`, `task`,
     `io`). `hide` replaces values that the user does not publish (`--redact`). `with_data` copies the files' contents,
