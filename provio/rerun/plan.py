@@ -3,7 +3,6 @@ the reason why they cannot run again."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
 
 from provio.ask.document import EDITED, Gap
@@ -86,6 +85,7 @@ def _planned(reader: Store, found: Found, root: str) -> Plan:
     made, products, replaced = set[str](), dict[str, str](), list[str]()
     same = finder.names.alternates
     for step in steps:
+        _leave_out_streams(step, root)
         made |= step.files.made
         step.inputs = [use for use in step.files.uses if not made & same.get(use.version, {use.version})]
         replaced += [path for path in step.files.products if path in products]
@@ -111,7 +111,14 @@ def _check(reader: Store, command: Command) -> None:
         )
 
 
+def _leave_out_streams(step: Step, root: str) -> None:
+    """Leave out the files outside the project to which the output of a command went: it is printed instead."""
+    inside = root.rstrip("/") + "/"
+    paths = {path for sign, path in step.command.streams if sign in STREAMS and not path.startswith(inside)}
+    step.files.uses = [use for use in step.files.uses if use.path not in paths]
+    step.files.products = {path: version for path, version in step.files.products.items() if path not in paths}
+
+
 def outside(plan: Plan) -> list[str]:
-    """Return the products outside the project, without files of redirections, which are not repeated there."""
-    streams = {os.path.realpath(path) for step in plan.steps for sign, path in step.command.streams if sign in STREAMS}
-    return sorted(path for path in plan.products if not plan.inside(path) and os.path.realpath(path) not in streams)
+    """Return the products outside the project."""
+    return sorted(path for path in plan.products if not plan.inside(path))

@@ -193,3 +193,15 @@ def test_a_changed_package(project: Project, tmp_path: Path) -> None:
     assert f"package {folder}: 1 file changed or missing" in message
     assert lines[0] == "identical     o"
     assert rerun(project, "last", "--in", str(tmp_path / "b"), "--fail-on", "environment", code=1)[0] == []
+
+
+def test_output_to_a_log_outside_the_project(project: Project, tmp_path: Path) -> None:
+    """A log outside, to which output was appended, is neither an input nor a product."""
+    log = tmp_path / "log"
+    log.write_text("earlier\n")
+    project.sh("echo 1 > in")
+    record(project, f": sh -c 'cat in; cp in out' >> {log}\necho more >> {log}")
+    lines, message = rerun(project, "last", "--in", str(tmp_path / "a"))
+    assert lines == ["identical     out", f"1 command, 1 identical: {tmp_path / 'a'}"]
+    assert f"is printed here: {log} is outside the project" in message
+    assert log.read_text() == "earlier\n1\nmore\n"

@@ -76,7 +76,9 @@ class Output(OutputFile):
 @click.option("--level", type=Choice(["file", "dataset"]), help="Describe files [default], or also objects in them.")
 @click.option("--steps", type=Choice(["process", "task"]), help="Describe processes [default], or also tasks.")
 @click.option(
-    "--profile", type=Choice(["process", "workflow", "provenance"]), help="The profile of a crate [default: provenance]."
+    "--profile",
+    type=Choice(["process", "workflow", "provenance"]),
+    help="That of a crate [default: provenance].",
 )
 @click.option("--anyway", is_flag=True, help="Also a record with gaps, or without some of the data.")
 @store_option
