@@ -201,6 +201,8 @@ BY_NAME: dict[str, Completer] = {
     "new": _files,
     "old": _files,
     "files": _files,
+    "folder": _files,
+    "maps": _files,
     "form": _forms,
     "key": _keys,
     "kind": _kinds,

@@ -23,7 +23,7 @@ SHELLS = {
 }
 FREE = set(
     "account age array at attributes before best bind depth display_name metric modules most note output packages "
-    "prefix python setting settings sha256 shared sort source store target partition text time_limit timeout to until "
+    "prefix python redact setting settings sha256 shared sort source store target partition text time_limit timeout to until "
     "max_memory value".split()
 )
 

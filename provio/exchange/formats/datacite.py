@@ -20,7 +20,7 @@ LICENCES = "https://spdx.org/licenses/"
 
 
 def write(subject: Subject, output: BinaryIO) -> None:
-    """Write the document; facts that nobody stated are left out, or are the standard value for it."""
+    """Write the document; facts that are not stated are left out, or are the standard value for it."""
     document = _document(subject, description.of(subject.home))
     output.write(json.dumps(document, indent=2, ensure_ascii=True).encode() + b"\n")
 
