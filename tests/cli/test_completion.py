@@ -23,8 +23,8 @@ SHELLS = {
 }
 FREE = set(
     "account age array at attributes before best bind depth display_name metric modules most note output packages "
-    "prefix python redact setting settings sha256 shared sort source store target partition text time_limit timeout to until "
-    "max_memory value".split()
+    "prefix python redact setting settings sha256 shared sort source store target partition text time_limit timeout to "
+    "until max_memory value".split()
 )
 
 
