@@ -210,6 +210,12 @@ TABLES = {
     """,
         "an object with `files` (the rows), `counts`, `gaps` (ids of runs) and `record`",
     ),
+    "status --fair": _table("""
+        fact text a fact about the results
+        met text `yes`, `no`, or `partly` of a share
+        metric text the metric of FAIRsFAIR (version 0.5) that it answers
+        value text the value that shows it
+    """),
     "doctor": _table("""
         level text `ok`, `note` or `problem`
         about text the subject of the check

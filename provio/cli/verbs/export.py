@@ -106,6 +106,7 @@ def command(
     ro-crate, deposit              a folder to hand on (docs/crate.md)
     script, make, snakemake, dvc   the commands, to run them again
     datacite                       the description of the project
+    wfformat                       an instance of WfCommons
     dot, mermaid                   a diagram
     events, dask-mofka             events of runs; those of Dask as tables
 

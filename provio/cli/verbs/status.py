@@ -16,11 +16,12 @@ from provio.cli.options import form_option, stoppable, store_option
 @click.option(
     "--no-fold", is_flag=True, help="List every file: do not combine many files of a folder, nor leave out any."
 )
+@click.option("--fair", is_flag=True, help="Print facts about findable, accessible, interoperable, reusable results.")
 @click.option("--quiet", "-q", is_flag=True, help="Print nothing: only the exit code answers.")
 @form_option
 @store_option
 @stoppable
-def command(files: tuple[str, ...], no_fold: bool, quiet: bool, form: str) -> int:
+def command(files: tuple[str, ...], no_fold: bool, fair: bool, quiet: bool, form: str) -> int:
     """List the files of a project that are not current: stale, edited, or made by a command that failed.
 
     Without arguments, these are all recorded files below the project's folder. Exit code 0 if all are current, 1 if one
@@ -33,10 +34,16 @@ def command(files: tuple[str, ...], no_fold: bool, quiet: bool, form: str) -> in
     unsure   other times, and the content could not be compared
     missing  not there (exit code 1 only for a named file)
 
+    With --fair, print facts about the files and their lineage, or about all runs: identifier, licence, creators, known
+    producers and packages, hashes, gaps; each with the FsF metric that it answers (docs/export.md). Exit code 0.
+
     \b
     Example: provio status
              provio status fig1.png raw/
+             provio status fig1.png --fair
     """
+    if fair:
+        return _fair(files, form)
     from provio.ask import disk_usage, session
     from provio.ask.status import NOT_CURRENT, place_of, status
     from provio.render import status as report
@@ -62,3 +69,27 @@ def command(files: tuple[str, ...], no_fold: bool, quiet: bool, form: str) -> in
     if states <= {"unknown"}:
         return NotYet.exit_code if reader.as_of else NothingKnown.exit_code
     return 1 if states & NOT_CURRENT or (place.named and "missing" in states) else 0
+
+
+def _fair(files: tuple[str, ...], form: str) -> int:
+    """Print the facts about FAIR results."""
+    from provio.ask import session
+    from provio.ask.target import Selection, find_targets
+    from provio.base.table import align
+    from provio.exchange import fair
+    from provio.exchange.subject import Subject
+    from provio.render import records
+    from provio.settings import home as homes
+
+    home = homes.find(Path(files[0]).parent if files else None)
+    request = find_targets(files, Selection()) if files else None
+    reader = request.reader if request else session.reader(None)
+    subject = Subject(reader, home, files=tuple(request.targets) if request else ())  # type: ignore[arg-type]
+    met = {True: "yes", False: "no", None: "partly"}
+    rows = [(one.name, met[one.is_met], one.metric, one.value) for one in fair.facts(subject)]
+    if form != "table":
+        terminal.out(records.render("status --fair", rows, form))
+        return 0
+    names = ("fact", "met", "FsF metric", "value")
+    terminal.out(align(names, rows, width=terminal.width(), unicode=terminal.unicode(), fold={"value", "fact"}))
+    return 0
