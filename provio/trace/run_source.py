@@ -35,6 +35,7 @@ SHELL_ENDING = ".session"  # the identity of a shell that is recorded from some 
 HEAD = "run.ttl"
 UNCLOSED = "unclosed"  # the list of open files that the processes of a run keep, used only at the end of the run
 VALUE_FILES = "value-files"  # the names of files with parameters or metrics, used only at the end of the run
+UNREAD = (UNCLOSED, VALUE_FILES, *MACHINE_FACTS, MACHINE + ".new")  # files on which no merge depends
 TERMINAL_ENDING = ".terminal"  # the marks of terminals that a process of the run opened, used only during the run
 RULES = 26  # increased when the same trace files give another graph: older merged runs are then merged again
 LIST = "threads"  # the list of the thread files of a host
@@ -242,7 +243,7 @@ class Folder:
         count, changed = 1, os.lstat(self.head().path).st_mtime_ns
         for place in folders_of(self.folder, record):
             for entry in os.scandir(place):
-                if entry.name not in (UNCLOSED, VALUE_FILES) and not entry.name.endswith(CALLS_ENDING):
+                if entry.name not in UNREAD and not entry.name.endswith(CALLS_ENDING):
                     count, changed = count + 1, changed + _changes_of(entry)
         return f"{count} {changed}"
 
