@@ -9,6 +9,8 @@ from __future__ import annotations
 import unicodedata
 from datetime import datetime
 
+from provio.base.sizes import size as size  # noqa: PLC0414
+
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 # Cc, Cf: control and format characters; Cs: lone surrogates; Co, Cn: no agreed glyph; Zl, Zp: line ends.
 _HIDDEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
@@ -173,18 +175,6 @@ def span(took: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
     return f"{whole // 3600} h {whole % 3600 // 60} min"
-
-
-def size(count: int) -> str:
-    """Format a number of bytes in decimal units: `812 B`, `52.4 MB`."""
-    if count < 1000:
-        return f"{count} B"
-    value = float(count)
-    for unit in ("kB", "MB", "GB", "TB", "PB"):
-        value /= 1000
-        if value < 999.95 or unit == "PB":
-            break
-    return f"{value:.1f} {unit}"
 
 
 def plural(count: int, one: str, many: str = "") -> str:

@@ -9,11 +9,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import subprocess
 from pathlib import Path
 
 from provio.settings.home import Home
-from provio.system import child, machine
+from provio.system import machine
 from provio.trace.recording import Recording, host_folder
 from provio.trace.run_source import JOB, MACHINE
 
@@ -44,6 +43,10 @@ def _ask_slurm(place: Path) -> None:
     job = os.environ.get("SLURM_JOB_ID", "")
     if not job.isdigit():
         return
+    import subprocess  # slow to import, and rarely needed
+
+    from provio.system import child
+
     nowhere = subprocess.DEVNULL
     with contextlib.suppress(OSError), open(place / JOB, "xb") as output:
         subprocess.Popen(

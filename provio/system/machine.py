@@ -11,12 +11,11 @@ import glob
 import os
 import re
 import resource
-import shutil
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from provio.base.text import size
+from provio.base.sizes import size
 from provio.system.statx import read_text
 
 Facts = dict[str, str | None]
@@ -158,10 +157,16 @@ def _libc() -> str:
 def _compilers() -> str:
     found = {}
     for name in COMPILERS:
-        if path := shutil.which(name):
+        if path := _found(name):
             real = os.path.realpath(path)
             found[name] = real if os.path.basename(real) != name else path
     return ", ".join(f"{name} ({path})" for name, path in found.items())
+
+
+def _found(name: str) -> str:
+    """Return the path of a program on `PATH`; empty if there is none. `shutil` is slow to import."""
+    paths = (os.path.join(folder, name) for folder in os.environ.get("PATH", os.defpath).split(":") if folder)
+    return next((path for path in paths if os.access(path, os.X_OK) and os.path.isfile(path)), "")
 
 
 def _file_systems() -> str:
