@@ -1,6 +1,6 @@
 """Runs as a workflow instance of WfCommons (WfFormat 1.6): tasks, files, dependencies, and their execution.
 
-A task is a process, or with `--steps task` a Task of a framework, whatever workflow manager started it. Its parents are
+A task is a process, or with `--steps task` a Task of a framework; no workflow manager is needed. Its parents are
 the tasks that made its input files. Facts that are not recorded are left out.
 """
 
