@@ -78,6 +78,14 @@ DEFAULTS = {
     "store": "",
     "servers": {},
     "credentials": {},
+    "project_title": "",
+    "project_description": "",
+    "project_creators": {},
+    "project_licence": "",
+    "project_affiliation": "",
+    "project_publisher": "",
+    "project_funding": (),
+    "project_identifiers": (),
 }
 
 
