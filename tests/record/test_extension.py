@@ -10,7 +10,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -171,7 +171,7 @@ def test_the_files_are_those_that_strace_sees(project: Project, notebook: Notebo
     )
     seen: set[tuple[str, bool]] = set()
     loaded = False
-    for line in (project.path.parent / "calls").read_text().splitlines():
+    for line in joined((project.path.parent / "calls").read_text().splitlines()):
         loaded = loaded or "/.provio/runs/" in line
         found = re.search(r"open(?:at)?\(.*, (O_[A-Z_|]+).* = \d+<([^>]*)>$", line)
         if loaded and found and Path(found[2]).parent == project.path and Path(found[2]).is_file():
@@ -183,6 +183,18 @@ def test_the_files_are_those_that_strace_sees(project: Project, notebook: Notebo
     assert recorded >= {(name, written) for name, written in seen if written or (name, True) not in seen}
     assert {name for name, _ in recorded} == {name for name, _ in seen}
     assert "in1" not in {name for name, _ in recorded}
+
+
+def joined(lines: list[str]) -> Iterator[str]:
+    """The lines of strace; a call that another thread's call interrupted is one line, at its end."""
+    started: dict[str, str] = {}
+    for line in lines:
+        thread = line.partition(" ")[0]
+        if line.endswith(" <unfinished ...>"):
+            started[thread] = line.removesuffix(" <unfinished ...>")
+        else:
+            end = re.sub(r"^\d+ +<\.\.\. \w+ resumed>", "", line)
+            yield line if end == line else started.pop(thread, "") + end
 
 
 @pytest.mark.slow

@@ -17,7 +17,7 @@ from provio.exchange.subject import Subject
 SUMMARY = "a folder to hand on: RO-Crate with the files, RDF, README, checksums"
 FOLDER = True
 OPTIONS = ("level", "steps", "profile", "anyway")
-GRAPH, SUMS = "graph/runs.trig", "SHA256SUMS"
+RECORD, SUMS = "graph/runs.trig", "SHA256SUMS"
 BLOCK = 1 << 20
 
 
@@ -25,7 +25,7 @@ def write(subject: Subject, output: Path) -> None:
     """Write the new folder. Its files are always part of it."""
     subject = replace(subject, with_data=True)
     with new_folder.made(output) as folder:
-        graph = folder / GRAPH
+        graph = folder / RECORD
         graph.parent.mkdir()
         with graph.open("wb") as file:
             for one in [replace(subject, runs=(run,)) for run in subject.runs] or [subject]:
@@ -37,7 +37,7 @@ def write(subject: Subject, output: Path) -> None:
 
 def _entity(graph: Path) -> Entity:
     return {
-        "@id": GRAPH,
+        "@id": RECORD,
         "@type": "File",
         "name": "the record as RDF",
         "description": "the complete record of the runs as W3C PROV in TriG",
