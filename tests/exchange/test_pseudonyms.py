@@ -75,14 +75,14 @@ def test_the_graph_is_the_same(home: Home) -> None:
 
 def test_texts() -> None:
     """Each kind of text: a path outside the project keeps its file name, a home folder hides its user."""
-    hide = Hidden(frozenset({"path"}), None, ("/work/p",))
-    assert hide.text("path", "/work/p/a b/c") == "/project/a b/c"
+    hide = Hidden(frozenset({"path"}), None, ("/data/p",))
+    assert hide.text("path", "/data/p/a b/c") == "/project/a b/c"
     outside = hide.text("path", "/else where/d")
     assert outside == hide.text("path", "/else where/d")
     assert (outside.startswith("/folder-"), outside.endswith("/d"), "else" in outside) == (True, True, False)
     assert hide.text("reason", "cannot read /x/y/z: no") == f"cannot read {hide.text('path', '/x/y/z')}: no"
     assert "secret" not in hide.text("value", "PATH=/secret/a:/secret/b file:///secret/c")
-    assert hide.iri("file://d/work/p/a%FF") == "file://d/project/a%FF"
+    assert hide.iri("file://d/data/p/a%FF") == "file://d/project/a%FF"
     user = Hidden(frozenset({"user"}))
     assert "ada" not in user.text("cwd", "/home/ada/x") + user.iri("file://d/home/ada/x") + user.text("uid", "1000")
     assert Hidden().text("path", "/a/b") == "/a/b"
