@@ -368,10 +368,7 @@ class _Writer:
         if member.build_id:
             yield "buildId", turtle.literal(member.build_id)
         if member.purl and member.purl not in self.packages:
-            try:
-                package = of_purl(member.purl)
-            except ValueError:  # no text of provio
-                return
+            package = of_purl(member.purl)
             self.packages.add(member.purl)
             version = turtle.literal(package.version)
             about = ("name", turtle.literal(package.name)), ("packageVersion", version)

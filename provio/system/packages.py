@@ -60,7 +60,7 @@ class Package:
         text = "pkg:" + "/".join(quote(part, safe=".-_~") for part in parts)
         text += f"@{quote(self.version, safe='.-_~')}" if self.version else ""
         return text + "".join(
-            f"{'&' if place else '?'}{key}={quote(value, safe='.-_~')}"
+            f"{'&' if place else '?'}{quote(key, safe='.-_~')}={quote(value, safe='.-_~')}"
             for place, (key, value) in enumerate(sorted(self.qualifiers))
         )
 
@@ -74,7 +74,7 @@ def of_purl(text: str) -> Package:
     if scheme != "pkg" or len(parts) not in (2, 3) or not all(parts):
         raise ValueError(f"{text!r} is no package URL")
     pairs = (pair.partition("=") for pair in query.split("&") if pair)
-    qualifiers = tuple((key, unquote(value)) for key, _, value in pairs)
+    qualifiers = tuple((unquote(key), unquote(value)) for key, _, value in pairs)
     return Package(parts[0], parts[-1], unquote(version), parts[1] if len(parts) == 3 else "", qualifiers)
 
 

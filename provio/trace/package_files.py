@@ -12,6 +12,7 @@ from pathlib import Path
 from provio.base import turtle
 from provio.base.algorithms import batched
 from provio.base.vocab import NS
+from provio.system.packages import of_purl
 from provio.system.statx import Record
 from provio.trace.run_facts import Membership, Trace
 
@@ -42,8 +43,12 @@ def extended(place: Path, host: str, found: Mapping[Key, Membership]) -> str:
 def add(trace: Trace, records: dict[str, Record]) -> None:
     """Add the packages in the records of a file to a trace; damaged parts are left out."""
     for record in records.values():
+        try:
+            purl = of_purl(record["name"]).purl if record.get("name") else ""
+        except ValueError:
+            continue
         for word in record.get("value", "").split(" ") if record.get("a") == "Package" else ():
             device, *numbers, build_id = word.split("/")
             if len(numbers) == 4 and all(number.lstrip("-").isdigit() for number in numbers):
                 inode, birth, mtime, size = map(int, numbers)
-                trace.packages[device, inode, birth, mtime, size] = Membership(record.get("name", ""), build_id)
+                trace.packages[device, inode, birth, mtime, size] = Membership(purl, build_id)

@@ -6,8 +6,10 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from conftest import Project, new_project
@@ -16,6 +18,8 @@ from cyclonedx.validation.json import JsonStrictValidator
 
 from provio.system.elf import build_id
 from provio.system.packages import Installed, Package, of_purl
+from provio.trace import package_files
+from provio.trace.run_facts import Trace
 
 SCRIPT = "import numpy\nprint(numpy.arange(int(open('count').read())).sum(), file=open('sum', 'w'))\n"
 
@@ -36,9 +40,9 @@ def rows(project: Project, *arguments: str) -> dict[str, dict[str, Any]]:
     return {f"{row['type']} {row['name']}": row for row in found}
 
 
-@pytest.mark.skipif(not shutil.which("dpkg-query"), reason="no dpkg")
-def test_a_program_of_debian_is_that_which_dpkg_names(used: Project) -> None:
+def test_a_program_of_debian_is_that_which_dpkg_names(used: Project, needs: Callable[..., None]) -> None:
     """dpkg is the judge of package, version and architecture, readelf of the build id."""
+    needs("dpkg-query", "readelf")
     own = subprocess.run(["dpkg", "-S", "/usr/bin/sort"], capture_output=True, text=True, check=True, timeout=60)
     name = own.stdout.partition(":")[0]
     form = "-f=${Version} ${Architecture}"
@@ -158,6 +162,18 @@ def test_damaged_records_of_managers_are_no_packages(tmp_path: Path) -> None:
 def test_another_text_is_no_package_url(text: str) -> None:
     with pytest.raises(ValueError, match="no package URL"):
         of_purl(text)
+
+
+def test_a_hostile_name_in_a_trace_is_no_iri() -> None:
+    """It is encoded, or left out: it can neither end the IRI of a package nor add a statement."""
+    trace = SimpleNamespace(packages={})
+    key = "8:1/1/2/3/4/"
+    for number, name in enumerate(("pkg:a/b> <urn:c> <urn:d@1", "pkg:a/b@1?x>y=<z>", "no package", "pkg:a\n/b")):
+        package_files.add(cast(Trace, trace), {"urn:n": {"a": "Package", "name": name, "value": f"{number}:{key}"}})
+    purls = [member.purl for member in trace.packages.values()]
+    assert len(purls) == 3
+    assert not any(re.search(r"[<>\s]", purl) for purl in purls)
+    assert all(of_purl(purl).purl == purl for purl in purls)
 
 
 def test_a_package_url_keeps_every_name() -> None:
