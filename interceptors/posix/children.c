@@ -29,6 +29,7 @@ static void resolve_for_children(void) {
 static pid_t watched_fork(int api, pid_t (*real)(void), struct thread *thread) {
     uint64_t started = thread == NULL ? 0 : now(thread);
     if (thread != NULL) resolve_for_children();
+    if (unlikely(relaxed(loaded_pending))) loaded_note(thread); // the child may not read the loader's list
     child_begin();
     return forked(api, real(), thread, started);
 }

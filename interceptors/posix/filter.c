@@ -14,6 +14,7 @@ static void word_read(const char *word, size_t length) {
                                        "configuration", "metric",  "checkpoint", "entity"};
     if (is_word(word, length, "stat")) settings.stat = true;
     if (is_word(word, length, "list")) settings.list = true;
+    if (is_word(word, length, "libraries")) settings.libraries = true;
     for (unsigned i = 0; *word == '-' && i < sizeof classes / sizeof *classes; i++)
         if (is_word(word + 1, length - 1, classes[i])) settings.off |= 1u << i;
 }

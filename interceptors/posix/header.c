@@ -8,10 +8,10 @@
 // a file next to the thread files. A table that could not be read or written is named nevertheless, so that merge knows
 // that it is missing.
 
-struct mounts {
+static struct mounts {
     uint64_t space, hash; // mount namespace and hash of its mount table; 0: unknown
     bool other;           // not the namespace of `provio run`
-};
+} own_mounts; // of this process, once its header is written
 enum { MOUNTS_ROOM = 64 };
 
 enum { LARGEST_TABLE = 1 << 20 };
@@ -40,10 +40,10 @@ static void text_table_name(struct text *text, const struct mounts *mounts) {
     text_number(text, mounts->hash);
 }
 
-static void text_mounts(struct text *text, const struct mounts *mounts) {
-    if (mounts == NULL || !mounts->other) return;
+void text_mounts(struct text *text) {
+    if (!own_mounts.other) return;
     TEXT(text, " ; " TERM_mounts " \"");
-    text_table_name(text, mounts);
+    text_table_name(text, &own_mounts);
     TEXT(text, "\"");
 }
 
@@ -189,13 +189,13 @@ static void program_look(char *room, size_t most) {
     atomic_store(&program.path, path);
 }
 
-void text_place(struct text *text, bool own, const char *cwd, size_t cwd_size, const struct mounts *mounts) {
+void text_place(struct text *text, bool own, const char *cwd, size_t cwd_size) {
     if (own && program.length > 0 && !filtered(CLASS_PROGRAM)) {
         TEXT_NAME(text, executable, program.path, program.length);
         if (program.facts.mode != 0 && !filtered(CLASS_FILE)) text_facts(text, &program.facts);
     }
     if (cwd_size > 0 && !filtered(CLASS_PROCESS)) TEXT_NAME(text, cwd, cwd, cwd_size);
-    text_mounts(text, mounts);
+    if (own) text_mounts(text);
     TEXT(text, " .");
 }
 
@@ -209,7 +209,7 @@ size_t process_room(void) {
 }
 
 static void header_write(struct live *live, struct thread *thread, const char *cwd, size_t cwd_size,
-                         const struct mounts *mounts, size_t room) {
+                         size_t room) {
     struct block block;
     if (!reserve(thread, live, &block, room)) return;
     TEXT(&block.text, PREFIXES);
@@ -218,7 +218,7 @@ static void header_write(struct live *live, struct thread *thread, const char *c
     if (live->ordinal == 0) {
         text_process(&block.text, process.forked ? "fork" : "exec", process.pid, process.tick, process.parent,
                      process.started);
-        text_place(&block.text, true, cwd, cwd_size, mounts);
+        text_place(&block.text, true, cwd, cwd_size);
         text_conflicting_ranks(&block.text);
     }
     block_commit(&block);
@@ -229,7 +229,7 @@ long header_gain(struct live *live, struct thread *thread, int fd, char *room, c
     if (live->ordinal > 0) {
         size_t size = PREFIX_ROOM + base_room() + THREAD_ROOM;
         long gained = chunk_gain(live, fd, size);
-        if (gained == 0) header_write(live, thread, "", 0, NULL, size);
+        if (gained == 0) header_write(live, thread, "", 0, size);
         return gained;
     }
     program_look(room, (size_t)(end - room));
@@ -237,10 +237,9 @@ long header_gain(struct live *live, struct thread *thread, int fd, char *room, c
     cwd_size = cwd_size > 0 && room[0] == '/' ? cwd_size - 1 : 0;
     size_t size = PREFIX_ROOM + base_room() + THREAD_ROOM + process_room() + name_room(program.path, program.length) +
                   name_room(room, (size_t)cwd_size);
-    struct mounts mounts;
-    mounts_look(&mounts);
+    mounts_look(&own_mounts);
     job_note();
     long gained = chunk_gain(live, fd, size);
-    if (gained == 0) header_write(live, thread, room, (size_t)cwd_size, &mounts, size);
+    if (gained == 0) header_write(live, thread, room, (size_t)cwd_size, size);
     return gained;
 }

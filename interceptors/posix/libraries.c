@@ -96,10 +96,12 @@ void *provio_dlopen(const char *path, int flags) {
     if (unlikely(flags & RTLD_DEEPBIND) && path != NULL && !(flags & RTLD_NOLOAD))
         report_once(&reported, API_dlopen, deep, path);
     if (path != NULL) library_loads(path);
+    loaded_changed();
     return REAL(dlopen)(path, flags);
 }
 
 int provio_dlclose(void *handle) {
+    if (unlikely(relaxed(loaded_pending)) && watching()) loaded_note(thread_self());
     int result = REAL(dlclose)(handle);
     int error = errno;
     callers_unloaded();

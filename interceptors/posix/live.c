@@ -271,7 +271,7 @@ static void borrow(struct thread *thread) {
     text_base(&block.text, pid, tick, -1, 0);
     text_thread(&block.text, (int)pid, thread->epoch);
     text_process(&block.text, "fork", pid, tick, parent, now(thread));
-    text_place(&block.text, false, "", 0, NULL);
+    text_place(&block.text, false, "", 0);
     block_commit(&block);
 }
 

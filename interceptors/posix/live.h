@@ -144,7 +144,6 @@ void live_lost(void);
 int base_ordinal(const struct thread *thread);
 bool live_ready(struct thread *thread);
 
-struct mounts;
 
 enum {
     FIRST_CHUNK = 4096,
@@ -234,7 +233,8 @@ size_t process_room(void);
 void text_base(struct text *text, uint32_t pid, uint64_t tick, int64_t number, int ordinal);
 void text_thread(struct text *text, int tid, uint64_t epoch);
 void text_process(struct text *text, const char *image, uint32_t pid, uint64_t tick, uint32_t parent, uint64_t started);
-void text_place(struct text *text, bool own, const char *cwd, size_t cwd_size, const struct mounts *mounts);
+void text_place(struct text *text, bool own, const char *cwd, size_t cwd_size);
+void text_mounts(struct text *text); // if they are not those of the run
 long header_gain(struct live *live, struct thread *thread, int fd, char *room, const char *end);
 
 // One instruction, without a lock: only this thread and its signal handlers reserve here.

@@ -389,6 +389,7 @@ static struct object *object_opened(int api, int fd, int dirfd, const char *path
     struct facts facts;
     if (unlikely(relaxed(python_pending))) python_request();
     if (unlikely(relaxed(libraries_pending))) libraries_look(API_dlopen);
+    if (unlikely(relaxed(loaded_pending)) && (flags & O_ACCMODE) != O_RDONLY) loaded_note(thread);
     const char *kind = statx_facts(fd, "", AT_EMPTY_PATH, &facts) ? kind_of(facts.mode) : TERM_File;
     bool terminal = kind == NULL && facts.terminal != 0; // a connection: its name is not recorded
     if (unlikely(settings.limited) && !terminal && (path != NULL || dirfd != -1) &&

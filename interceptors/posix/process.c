@@ -160,6 +160,7 @@ static void begin(int count, char **arguments, char **environment) {
     process.started = wall_clock();
     python_detect();
     if (settings.output) output_begin();
+    if (settings.libraries) loaded_changed();
     atomic_store(&process.alive, (uint32_t)settings.detail + 1);
 }
 
@@ -190,6 +191,7 @@ bool wake(void) {
     maps_after_fork();
     tasks_after_fork();
     declarations_after_fork();
+    loaded_after_fork();
     atomic_store(&process.alive, (uint32_t)settings.detail + 1);
     return true;
 }
@@ -309,6 +311,7 @@ __attribute__((destructor)) static void last_flush(void) {
     if (watching()) put_count(STANDARD_OUTPUT);
     if (settings.output) output_end();
     if (relaxed(libraries_pending)) libraries_look(API_dlopen);
+    if (unlikely(relaxed(loaded_pending)) && relaxed(process.number) != 0) loaded_note(thread_self());
     lives_write();
 }
 

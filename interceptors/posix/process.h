@@ -110,6 +110,7 @@ extern struct settings {
     bool watched, time_stamp_counter, stat, list; // stat, list: classes that are recorded only on request
     bool limited;                                 // some paths are filtered out
     bool values;                                  // some names are those of files with parameters or metrics
+    bool libraries;                               // the loaded libraries are recorded
     bool output;                                  // standard output and error are kept
     bool wipes;                                   // the kernel wipes the page of the process in each child
     uint32_t off;                                 // a bit for each class that is filtered out
@@ -159,6 +160,10 @@ extern THREAD_LOCAL enum { NOT_MUTED, SHARED_STORAGE, OWN_STORAGE } muted;
 extern _Atomic bool python_pending;    // a Python without a started layer
 extern _Atomic bool libraries_pending; // unfollowed.c: dlopen loaded a library that the shim may not see into
 void libraries_look(int api);
+extern _Atomic bool loaded_pending; // loaded.c: there is a loaded library that this process did not note
+void loaded_note(struct thread *thread);
+void loaded_changed(void);
+void loaded_after_fork(void);
 extern _Atomic int shared_maps;
 void shared_maps_inherited(void);
 void memory_opened(int api, const char *path, size_t length, int flags);

@@ -32,7 +32,7 @@ _PLACES = tuple(map(re.compile, (
 )))  # fmt: skip
 _FOLDERS = 4  # of them: those of packages; the others are of single libraries
 _PYTHON = re.compile(r".*/lib/python(?P<version>\d+\.\d+)/")  # its standard library
-TIES = "prov:used|provio:usedAsNoise|provio:ran|provio:ranAsNoise"
+TIES = "prov:used|provio:usedAsNoise|provio:ran|provio:ranAsNoise|provio:loaded/prov:hadMember"
 _FIRST = re.compile(r"/__init__\.[^/]*$")  # of a Python package: each program that imports it uses it
 _RUN = f'BIND(STRBEFORE(STRAFTER(STR(?a), "{RUN_BASE}"), "/") AS ?run)'
 _MODULE = re.compile(r"(?:^|[:\s])(?P<name>[^:/\s]+)/(?P<version>[^:\s]+)")

@@ -232,7 +232,7 @@ def follow(
             count = len(walk.edges)
             found, entities = ways.from_entities(frontier)
             if code and forward:
-                found |= _onward(reader, walk, frontier, RAN)
+                found |= _onward(reader, walk, frontier, RAN) | _libraries(reader, walk, frontier)
             activities |= found
             direct |= entities
             same = _same_content(islice(reversed(walk.edges), len(walk.edges) - count)) & entities
@@ -243,7 +243,7 @@ def follow(
 
             activities |= _informers(reader, walk, kept_memory.tie(reader, walk))
         if code and not forward:
-            direct |= _code(reader, walk, sorted(activities))
+            direct |= _code(reader, walk, sorted(activities)) | _libraries(reader, walk, sorted(activities))
         frontier = _new(walk, direct | ways.to_entities(activities), walk.level, ends, everything)
     for activity, leaves in walk.leaves.items():
         for iri in walk.entities.keys() & leaves.keys():  # another path leads to it, too
@@ -396,6 +396,21 @@ def _code(reader: Reader, walk: Walk, activities: list[str]) -> set[str]:
             for subject, object_ in _pairs(reader, batch, word):
                 walk.edges[subject, RAN, object_] = None
                 found.add(object_)
+    return found
+
+
+def _libraries(reader: Reader, walk: Walk, nodes: list[str]) -> set[str]:
+    """Add the edges between activities and the shared libraries that they had loaded, as to code that ran, and return
+    the other ends. From activities only those libraries that a recorded run made: the others are of the system."""
+    near, far, of_interest = ("o", "s", "") if walk.forward else ("s", "o", "?o prov:wasGeneratedBy ?maker")
+    found = set()
+    for batch in batches(nodes):
+        values = " ".join(f"<{iri}>" for iri in batch)
+        query = f"""SELECT DISTINCT ?s ?o {{ VALUES ?{near} {{ {values} }}
+            ?s provio:loaded/prov:hadMember ?o . {of_interest} }}"""
+        rows = list(reader.table(query))
+        walk.edges.update(((subject, RAN, object_), None) for subject, object_ in rows)
+        found |= {row["so".index(far)] for row in rows}
     return found
 
 

@@ -197,6 +197,9 @@ class _Writer:
             graph.add(self.trace.iri, ("prov:used", f"<{iri}>"))
         for job in self._jobs():
             self._job(f"{self.trace.iri}/job/{turtle.segment(jobs.key(job))}", job)
+        for libraries, loaded in self.trace.libraries.items():
+            members = (("prov:hadMember", f"<{self.identity.version(one.facts)}>") for one in loaded)
+            graph.node(libraries, "Libraries", *members)
         for host, record in self.trace.hosts.items():
             self._host(f"{self.trace.iri}/{host}/host", unquote(host), record)
         yield
@@ -287,6 +290,9 @@ class _Writer:
 
     def _phase(self, phase: Phase, program: str, whole: str, noise: dict[str, bool]) -> None:
         graph, alone = self.graph, self.kept.only_thread(phase.process)
+        code, libraries = (
+            (self.out.programs[phase.process.iri].code, phase.process.libraries) if self._is_first(phase) else ((), ())
+        )
         rank = self.acting.get(without_task(phase.process.iri)) if self.acting else None
         graph.node(
             phase.iri,
@@ -299,10 +305,8 @@ class _Writer:
             ("prov:wasAssociatedWith", f"<{rank}>" if rank else None),
             *((self._use(version, noise), f"<{version}>") for version in phase.used),
             ("prov:used", self.image if phase.process.iri in self.trace.contained else None),
-            *(
-                ("ranAsNoise" if self._is_noise(code.version) else "ran", f"<{code.version}>")
-                for code in self._code(phase)
-            ),
+            *(("ranAsNoise" if self._is_noise(one.version) else "ran", f"<{one.version}>") for one in code),
+            *(("loaded", f"<{loaded}>") for loaded in libraries),
         )
         if phase.continued and phase.carried_from:
             graph.add(phase.iri, ("continuedFrom", f"<{phase.carried_from}>"))
@@ -323,12 +327,11 @@ class _Writer:
         version = self.out.versions.get(iri)
         return version is not None and version.noise
 
-    def _code(self, phase: Phase) -> tuple[Code, ...]:
-        """Return the code that a phase states: only the first phase of a process states it, as the others carry it
+    def _is_first(self, phase: Phase) -> bool:
+        """Return whether a phase is the first of its process: only that one states the code, as the others carry it
         on."""
         phases = self.out.phases[phase.process.iri], self.out.finer.get(phase.process.iri, (None,))
-        first = phase.process.image != "task" and any(phase is known[0] for known in phases)
-        return self.out.programs[phase.process.iri].code if first else ()
+        return phase.process.image != "task" and any(phase is known[0] for known in phases)
 
     def _versions(self) -> Iterator[None]:
         for version in (*self.out.described(), *self.out.contributions):

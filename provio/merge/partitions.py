@@ -24,7 +24,7 @@ from provio.base.errors import Busy, NotAllowed
 from provio.graph.lines import bundle_iri
 from provio.graph.relocated import Renamed, relocated
 from provio.graph.run import Whole, ties, triples
-from provio.lineage import shared_inodes
+from provio.lineage import shared_inodes, shared_libraries
 from provio.lineage.conclusions import Conclusions, Known, conclude, hashed
 from provio.lineage.identity import Identity, without_task
 from provio.lineage.model import MemberVersion, Version, inode_hash
@@ -156,6 +156,7 @@ class _RunGraph:
         yield ties(self._ties())
         for member in self.common.members.values():
             member.noise = member.noise and self.common.versions[member.file].noise
+        shared_libraries.add(whole, self.identity, self.common)
         hashed(whole, self.common)
         if self.partitions.contents:
             self.common.gaps += self.partitions.contents.limits_reached(whole)

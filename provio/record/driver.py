@@ -249,6 +249,7 @@ def prepared(arguments: list[bytes], settings: Config, home: Home | None = None,
     redaction = Redaction(settings.redact_add, settings.redact_keep)
     names = settings.name or None, detailed, settings.campaign or None
     recording = prepare(arguments, *names, redaction, settings.hdf5, settings.domains, home, settings.recognise, shared)
+    recording.libraries = settings.record_packages and not detailed.leaves_out("program")
     if not shared:
         recording.output = output.request(settings)
         recording.value_files = tuple(dict.fromkeys((*settings.record_parameter_files, *settings.record_metric_files)))

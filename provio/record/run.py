@@ -141,7 +141,7 @@ def trace_variable(recording: Recording) -> bytes:
     host = turtle.segment(environment.host())
     fields = [
         FORMAT_VERSION,
-        str(recording.detail),
+        f"{recording.detail},libraries" if recording.libraries else str(recording.detail),
         clock,
         recording.run_id,
         host,

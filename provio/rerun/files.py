@@ -21,6 +21,7 @@ from provio.store import Reader
 Kind = Literal["input", "code", "system"]
 TIES: dict[str, Kind] = {  # the strongest last
     "provio:usedAsNoise": "system",
+    "provio:loaded/prov:hadMember": "code",
     "provio:ranAsNoise": "code",
     "prov:used": "input",
     "provio:ran": "input",

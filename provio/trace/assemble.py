@@ -133,16 +133,8 @@ def assemble(trace: Trace, records: Records, members: Members, declarations: Dec
     later: dict[str, Packed] = {}
     for iri, record in records.items():
         kind = record.get("a") or _kind_without_class(record)
-        if kind == "Process":
-            process = process_at(trace, iri)
-            if process:
-                process.record.update(record)
-        elif kind == "Thread":
-            process = process_at(trace, parent_of(iri))
-            if process:
-                process.threads.append(Thread(iri, process, int(record.get("tid", 0)), int(record.get("epochNs", 0))))
-        elif kind == "Task":
-            _task(trace, iri, record)
+        if kind in PARTS:
+            PARTS[kind](trace, iri, record)
         elif kind in OPENED and "openedNs" in record:
             _open(trace, iri, record, members)
             if "closedNs" in record or "closedMtimeNs" in record:
@@ -156,6 +148,28 @@ def _task(trace: Trace, iri: str, record: Record) -> None:
     process = process_at(trace, parent_of(iri))
     if process and TASK.search(iri):
         trace.tasks[iri] = Task(iri, process, record)
+
+
+def _process(trace: Trace, iri: str, record: Record) -> None:
+    process = process_at(trace, iri)
+    if process:
+        process.record.update(record)
+
+
+def _thread(trace: Trace, iri: str, record: Record) -> None:
+    process = process_at(trace, parent_of(iri))
+    if process:
+        process.threads.append(Thread(iri, process, int(record.get("tid", 0)), int(record.get("epochNs", 0))))
+
+
+def _libraries(trace: Trace, iri: str, _record: Record) -> None:
+    own, _, number = iri.rpartition("libraries/")
+    process = process_at(trace, own)
+    if process:
+        process.libraries.append(f"{trace.iri}/{process.host}/libraries/{number}")
+
+
+PARTS = {"Process": _process, "Thread": _thread, "Task": _task, "Libraries": _libraries}
 
 
 def _kind_without_class(record: Record) -> str:

@@ -368,6 +368,7 @@ class Process:
     containers: list[Opening] = field(default_factory=list)  # openings by a library that knows the file's objects
     within: list[Event] = field(default_factory=list)  # events of names in such files
     summed: list[Access] = field(default_factory=list)  # calls counted once for all objects of such a file
+    libraries: list[str] = field(default_factory=list)  # the sets of shared libraries that it had, by their IRIs
     last_declared: dict[str, int] = field(default_factory=dict)  # the time of the last declaration in each Task
     # Computed once:
     _arguments: list[bytes] | None = None

@@ -17,6 +17,7 @@ from provio.system.statx import Record
 PATHS = ("path", "from", "to", "executable", "cwd")
 UNKNOWN = "its mounts are not known: files that it read and wrote may have other names outside"
 DELETED = b"//deleted"  # ending of the root of a mount that was deleted
+LIBRARIES = "0.shared-libraries."  # of the names of files with loaded libraries: they sort after those with mounts
 PREFIX = "0.mounts."  # of the names of files with mount tables: they sort before thread files
 CACHED = 4096  # folders with a known name outside
 
@@ -35,8 +36,13 @@ class MountTables:
         whether the file had tables."""
         if name.startswith(PREFIX):
             self._add(records)
-        else:
+        elif not name.startswith(LIBRARIES):
             self._translate(records, name, host)
+        else:
+            for record in records.values():
+                table = self.tables.get(f"{host}mounts/{record.get('mounts', '')}")
+                if table and ("path" in record or "pathEncoded" in record):
+                    _renamed(record, "path", table)
         return name.startswith(PREFIX)
 
     def _add(self, records: dict[str, Record]) -> None:

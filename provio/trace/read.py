@@ -19,14 +19,14 @@ from provio.base.text import plural
 from provio.base.vocab import RUN_BASE
 from provio.system import jobs
 from provio.system.statx import Facts, Record
-from provio.trace import contents, hosts, package_files, run_source
+from provio.trace import contents, hosts, package_files, run_source, shared_libraries
 from provio.trace.assemble import Details, Members, adopt, assemble, attach, attach_details
 from provio.trace.contents import CONTENTS
 from provio.trace.decode import path_of
 from provio.trace.digests import Digests
 from provio.trace.facts import Opening, Process
 from provio.trace.fast.compact_record import Loose, Packed
-from provio.trace.mount_names import MountTables
+from provio.trace.mount_names import LIBRARIES, MountTables
 from provio.trace.package_files import PACKAGES
 from provio.trace.processes import add_lost_processes as add_lost_processes  # noqa: PLC0414
 from provio.trace.processes import damage_gaps as damage_gaps  # noqa: PLC0414
@@ -116,6 +116,18 @@ def records_of(trace: Trace, file: RunFile, content: Content | None = None) -> R
 READ_AFTER = {CONTENTS: contents.add, PACKAGES: package_files.add}
 
 
+def takes(trace: Trace, file: RunFile, records: Records, tables: MountTables) -> bool:
+    """Add the records of a file that belongs to no single process to a trace; return whether it is such a file. The
+    paths in any other file are translated."""
+    if hosts.takes(trace.hosts, file.name, file.host, records) or jobs.takes(trace.jobs, file.name, records):
+        return True
+    is_table = tables.takes(records, file.name, f"{trace.iri}/{file.host}/")
+    add = shared_libraries.add if file.name.startswith(LIBRARIES) else READ_AFTER.get(file.name)
+    if add:
+        add(trace, records)
+    return is_table or add is not None
+
+
 def read_files(
     trace: Trace, files: Iterable[RunFile], after: Mapping[str, Mapping[str, Packed]] = NOTHING,
     mounts: MountTables | None = None, hold: type[Packed] = Packed,
@@ -136,13 +148,11 @@ def read_files(
             file_gap(trace, file, file.gap)
             continue
         records = _read_file(trace, file, declarations)
-        if hosts.takes(trace.hosts, file.name, file.host, records) or jobs.takes(trace.jobs, file.name, records):
+        if takes(trace, file, records, tables):
             pass
-        elif file.name in READ_AFTER:
-            READ_AFTER[file.name](trace, records)
         elif file.name in AFTER:
             settled.update(records)
-        elif not tables.takes(records, file.name, f"{trace.iri}/{file.host}/"):
+        else:
             late.append(assemble(trace, records, members, declarations))
     late.extend(assemble(trace, records, members, declarations) for records in _not_lone(trace))
     if mounts is None:

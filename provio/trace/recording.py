@@ -74,6 +74,7 @@ class Recording:
     hdf5: str = "auto"
     recognise: str = "on"
     output: str = ""  # the request for the shim to keep standard output and error; empty: none
+    libraries: bool = False  # whether the shim lists the shared libraries of each process
     value_files: tuple[str, ...] = ()  # globs of the names of files with parameters or metrics
 
     @property

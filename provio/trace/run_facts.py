@@ -21,6 +21,7 @@ from provio.trace.facts import Opening, Process
 if TYPE_CHECKING:
     from provio.trace.events import EventFile
     from provio.trace.fast.lone_files import Lone
+    from provio.trace.shared_libraries import Library
     from provio.trace.thread_files import Completeness
 
 
@@ -129,6 +130,7 @@ class Trace:
     hashes: dict[tuple[str, int, int, int, int], Hash] = field(default_factory=dict)
     contents: dict[tuple[str, int, int, int, int], Content] = field(default_factory=dict)
     packages: dict[tuple[str, int, int, int, int], Membership] = field(default_factory=dict)
+    libraries: dict[str, list[Library]] = field(default_factory=dict)  # by the IRI of their set
     tasks: dict[str, Task] = field(default_factory=dict)
     events: list[EventFile] = field(default_factory=list)  # of parallel frameworks
     declarations: Declarations = field(default_factory=Declarations)

@@ -32,7 +32,7 @@ from provio.trace.declarations import Declarations, Use
 from provio.trace.digests import Changed, Digests
 from provio.trace.facts import Opening, Process
 from provio.trace.fast.compact_record import Loose, Packed
-from provio.trace.mount_names import PREFIX, MountTables
+from provio.trace.mount_names import LIBRARIES, PREFIX, MountTables
 from provio.trace.run_facts import Hash, Task, Trace, Unwatched
 from provio.trace.run_source import LIST, RunFile, RunFiles
 
@@ -148,22 +148,14 @@ class _Surveyor:
     @staticmethod
     def is_shared(file: RunFile) -> bool:
         """Return whether a file belongs to no single process."""
-        return file.name in (*traces.AFTER, MARK, LIST) or file.name.startswith((PREFIX, jobs.PREFIX))
+        return file.name in (*traces.AFTER, MARK, LIST) or file.name.startswith((PREFIX, LIBRARIES, jobs.PREFIX))
 
     def read_shared(self, file: RunFile) -> None:
         """Read a file that belongs to no single process: mounts, jobs, facts recorded after the run."""
         if not self.is_shared(file):
             return
         records = traces.records_of(self.whole, file)
-        if file.name == MARK:
-            hosts.takes(self.whole.hosts, file.name, file.host, records)
-            return
-        if jobs.takes(self.whole.jobs, file.name, records) or self.survey.tables.takes(
-            records, file.name, f"{self.whole.iri}/{file.host}/"
-        ):
-            return
-        if file.name in traces.READ_AFTER:
-            traces.READ_AFTER[file.name](self.whole, records)
+        if traces.takes(self.whole, file, records, self.survey.tables):
             return
         for iri, record in records.items():
             if "inode" in record and ("sha256" in record or "reason" in record):

@@ -1,0 +1,155 @@
+// The shared libraries that the loader mapped into this process, for the packages that a run used. In: the loader's
+// list. Out: a set of files, described once in a run next to the thread files, and its hash in a thread file.
+//
+// They are noted when the process first opens a file for writing, or forks, after it loaded a library, and when it ends.
+#include "event.h"
+
+#include <link.h>
+
+enum { NAMES_ROOM = 256 << 10, SETS = 16 };
+
+EARLY _Atomic bool loaded_pending;          // noted sets lack a library, or this process did not write them
+static _Atomic bool list_changed = true;    // the loader's list has changed since it was read
+static _Atomic unsigned set_count, written; // of these sets, and how many this process wrote to its thread files
+static uint64_t sets[SETS];
+
+struct names {
+    char *start, *at, *end;
+};
+
+static int name_add(struct dl_phdr_info *info, size_t size, void *data) {
+    struct names *names = data;
+    size_t length = info->dlpi_name == NULL ? 0 : strlen(info->dlpi_name) + 1;
+    (void)size;
+    bool file = length > 1 && strchr(info->dlpi_name, '/') != NULL; // not the program, nor the kernel's own library
+    if (file && length < PATH_ROOM / 2 && names->at + length < names->end) {
+        memcpy(names->at, info->dlpi_name, length);
+        names->at += length;
+    }
+    return 0;
+}
+
+// Without the shim itself. The list ends with an empty name.
+static void names_filter(struct names *names) {
+    char *room = pool_take(&scratches), *to = names->start;
+    size_t own = room == NULL ? 0 : package_folder(room);
+    for (const char *at = names->start, *next; at < names->at; at = next) {
+        next = at + strlen(at) + 1;
+        if (own > 0 && strncmp(at, room, own) == 0) continue;
+        memmove(to, at, (size_t)(next - at));
+        to += next - at;
+    }
+    *to = '\0';
+    names->at = to;
+    if (room != NULL) pool_give(&scratches, room);
+}
+
+static uint64_t hash_add(uint64_t hash, const void *bytes, size_t size) { // FNV-1a
+    for (size_t i = 0; i < size; i++) hash = (hash ^ ((const unsigned char *)bytes)[i]) * 0x100000001b3u;
+    return hash;
+}
+
+static uint64_t set_hash(const struct names *names) {
+    uint64_t hash = 0xcbf29ce484222325u;
+    struct facts facts;
+    for (const char *at = names->start; *at != '\0'; at += strlen(at) + 1) {
+        hash = hash_add(hash, at, strlen(at) + 1);
+        if (!statx_facts(AT_FDCWD, at, 0, &facts)) continue;
+        uint64_t version[] = {(uint64_t)facts.device_major << 32 | facts.device_minor, facts.inode, facts.modified};
+        hash = hash_add(hash, version, sizeof version);
+    }
+    return hash == 0 ? 1 : hash;
+}
+
+// A library under its real name: the loader's name may be a symbolic link, or relative.
+static void text_library(struct text *text, const char *name, const char *set, unsigned number, char *room) {
+    struct facts facts;
+    long fd = RAW(openat, AT_FDCWD, (long)name, O_PATH | O_CLOEXEC);
+    if (fd < 0) return;
+    size_t length = path_of_fd((int)fd, room, NULL);
+    bool wanted = length > 0 && !(settings.limited && path_filtered(room, length));
+    if (wanted && statx_facts((int)fd, "", AT_EMPTY_PATH, &facts)) {
+        TEXT(text, "<https://w3id.org/provio/run/");
+        text_string(text, settings.run);
+        TEXT(text, "/");
+        text_string(text, settings.host);
+        TEXT(text, "/libraries/");
+        text_string(text, set);
+        TEXT(text, "/");
+        text_number(text, number);
+        TEXT(text, "> a " TERM_FileVersion);
+        TEXT_NAME(text, path, room, length);
+        text_facts(text, &facts);
+        text_mounts(text);
+        TEXT(text, " .\n");
+    }
+    RAW(close, fd);
+}
+
+static void set_describe(const struct names *names, uint64_t hash) {
+    char set[24];
+    struct text key = {set, set + sizeof set - 1};
+    text_number(&key, hash);
+    *key.at = '\0';
+    unsigned count = 0, number = 0;
+    for (const char *at = names->start; *at != '\0'; at += strlen(at) + 1) count++;
+    size_t each = 1024 + strlen(settings.run) + strlen(settings.host) + FACTS_ROOM;
+    struct side_file file;
+    char *room = pool_take(&scratches);
+    if (room != NULL && side_file_begin(&file, "/0.shared-libraries.", set, 128 + count * each)) {
+        TEXT(&file.text, "@prefix : <https://w3id.org/provio/ns#> .\n");
+        for (const char *at = names->start; *at != '\0'; at += strlen(at) + 1)
+            text_library(&file.text, at, set, number++, room);
+        side_file_end(&file);
+    }
+    if (room != NULL) pool_give(&scratches, room);
+}
+
+static void list_read(void) {
+    atomic_store(&list_changed, false);
+    long start = loader_ready() ? memory_map(NAMES_ROOM, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) : -1;
+    if (start < 0 && start > -PAGE) return;
+    struct names names = {(char *)start, (char *)start, (char *)start + NAMES_ROOM - 1};
+    loader.dl_iterate_phdr(name_add, &names); // files are opened only after it released its lock
+    names_filter(&names);
+    uint64_t hash = set_hash(&names);
+    unsigned count = relaxed(set_count), known = 0;
+    while (known < count && sets[known] != hash) known++;
+    if (known == count && count < SETS && names.at > names.start) {
+        set_describe(&names, hash);
+        sets[count] = hash;
+        atomic_store(&set_count, count + 1);
+    }
+    memory_unmap((void *)start, NAMES_ROOM);
+}
+
+// ` <../libraries/4711> a :Libraries .`
+static bool set_write(struct thread *thread, uint64_t hash) {
+    struct block block;
+    if (!block_begin(thread, &block, 64)) return false;
+    TEXT(&block.text, " <../libraries/");
+    text_number(&block.text, hash);
+    TEXT(&block.text, "> a " TERM_Libraries);
+    event_end(&block);
+    return true;
+}
+
+__attribute__((cold, noinline)) void loaded_note(struct thread *thread) {
+    if (thread == NULL || lender != NULL || !live_ready(thread) || !atomic_exchange(&loaded_pending, false)) return;
+    int error = errno;
+    if (relaxed(list_changed)) list_read();
+    for (unsigned at = relaxed(written); at < relaxed(set_count) && set_write(thread, sets[at]); at++)
+        atomic_store(&written, at + 1);
+    errno = error;
+}
+
+void loaded_changed(void) {
+    atomic_store(&list_changed, true);
+    atomic_store(&loaded_pending, settings.libraries);
+}
+
+// The child has the sets of its parent, and its own thread files.
+void loaded_after_fork(void) {
+    atomic_store(&written, 0);
+    atomic_store(&loaded_pending, settings.libraries);
+}
