@@ -11,7 +11,7 @@
 static struct mounts {
     uint64_t space, hash; // mount namespace and hash of its mount table; 0: unknown
     bool other;           // not the namespace of `provio run`
-} own_mounts; // of this process, once its header is written
+} own_mounts;             // of this process, once its header is written
 enum { MOUNTS_ROOM = 64 };
 
 enum { LARGEST_TABLE = 1 << 20 };
@@ -208,8 +208,7 @@ size_t process_room(void) {
            name_room(settings.host, strlen(settings.host)) + arguments_room();
 }
 
-static void header_write(struct live *live, struct thread *thread, const char *cwd, size_t cwd_size,
-                         size_t room) {
+static void header_write(struct live *live, struct thread *thread, const char *cwd, size_t cwd_size, size_t room) {
     struct block block;
     if (!reserve(thread, live, &block, room)) return;
     TEXT(&block.text, PREFIXES);

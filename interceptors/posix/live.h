@@ -144,7 +144,6 @@ void live_lost(void);
 int base_ordinal(const struct thread *thread);
 bool live_ready(struct thread *thread);
 
-
 enum {
     FIRST_CHUNK = 4096,
     KEPT_BACK = 256, // reserved for a Gap at the end of each chunk

@@ -1,7 +1,8 @@
 // The shared libraries that the loader mapped into this process, for the packages that a run used. In: the loader's
 // list. Out: a set of files, described once in a run next to the thread files, and its hash in a thread file.
 //
-// They are noted when the process first opens a file for writing, or forks, after it loaded a library, and when it ends.
+// They are noted when the process first opens a file for writing, or forks, after it loaded a library, and when it
+// ends.
 #include "event.h"
 
 #include <link.h>

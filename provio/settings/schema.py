@@ -119,7 +119,8 @@ class Config:
         "record.packages",
         BOOLEAN,
         True,
-        "whether the packages to which the files of a run belong are looked up after it (docs/packages.md)",
+        "whether loaded libraries are recorded, and the packages of the files of a run looked up after it "
+        "(docs/packages.md)",
     )
     record_keep: str = _row(
         "record.keep",
