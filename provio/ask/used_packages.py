@@ -1,9 +1,10 @@
-"""The runs that used a package, by the recorded paths of files and variables. In: a name and a version. Out: runs.
+"""The runs that used a package. In: a name and a version. Out: runs.
 
-A record contains no list of installed packages: the name and the version are concluded from the paths of the files that
-a run used (`site-packages/numpy/…`, `numpy-1.26.4.dist-info`, `hdf5/1.14.3/lib/…`, `libhdf5.so.310`) and from loaded
-modules. Python reads no path with the version when it imports a package. Then the version is that of the installation
-which is there now, if the file that the run used is still the same version.
+The package of a file is recorded after a run (`provio.ask.packages`). In addition, the name and the version are
+concluded from the paths of the files that a run used (`site-packages/numpy/…`, `numpy-1.26.4.dist-info`,
+`hdf5/1.14.3/lib/…`, `libhdf5.so.310`) and from loaded modules. Python reads no path with the version when it imports a
+package. Then the version is that of the installation which is there now, if the file that the run used is still the
+same version.
 """
 
 from __future__ import annotations
@@ -103,6 +104,7 @@ def of_run(store: Store, run: str) -> dict[str, set[str]]:
 
 def _seen(reader: Reader, name: str) -> Iterator[tuple[str, str]]:
     """Yield (run, version or empty) for each use of a package."""
+    yield from _recorded(reader, name)
     word = literal(max(name.split("-"), key=len))
     places: dict[str, tuple[str, str, str]] = {}
     first = set()
@@ -131,6 +133,17 @@ def _seen(reader: Reader, name: str) -> Iterator[tuple[str, str]]:
         for module in _MODULE.finditer(value):
             if normalized(module["name"]) == name:
                 yield variable.removeprefix(RUN_BASE).partition("/")[0], module["version"]
+
+
+def _recorded(reader: Reader, name: str) -> Iterator[tuple[str, str]]:
+    """Yield (run, version) for each use of a package that was looked up after the run."""
+    query = "SELECT ?p ?name ?version { ?p a provio:Package ; provio:name ?name ; provio:packageVersion ?version }"
+    versions = {package: version for package, known, version in reader.table(query) if normalized(known) == name}
+    for batch in batches(sorted(versions)):
+        query = f"""SELECT DISTINCT ?p ?run {{ VALUES ?p {{ {" ".join(f"<{package}>" for package in batch)} }}
+            ?v provio:inPackage ?p . ?a {TIES} ?v {_RUN} }}"""
+        for package, run in reader.table(query):
+            yield run, versions[package]
 
 
 def _place(path: str, name: str) -> tuple[str, str] | None:

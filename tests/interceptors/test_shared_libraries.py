@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 from conftest import Project
@@ -165,9 +165,9 @@ def test_a_changed_library_is_named_before_a_rerun(programs: Project) -> None:
     assert f"program or library {outside}/liblinked.so has changed" in done.stdout + done.stderr
 
 
-def test_processes_in_other_mounts(programs: Project, needs: object, tmp_path: Path) -> None:
+def test_processes_in_other_mounts(programs: Project, needs: Callable[..., None]) -> None:
     """The library of a process in another mount namespace is named by its path outside."""
-    needs("unshare")  # type: ignore[operator]
+    needs("unshare")
     inside = programs.path / "inside"
     inside.mkdir()
     probe = subprocess.run(["unshare", "-rm", "true"], capture_output=True, timeout=60)
@@ -177,3 +177,14 @@ def test_processes_in_other_mounts(programs: Project, needs: object, tmp_path: P
     programs.watch("unshare", "-rm", "bash", "-c", script)
     assert str(programs.path / "liblinked.so") in makers(programs, "made")
     assert not any(path.startswith(str(inside)) for path in loaded(programs))
+
+
+def test_runs_are_found_by_the_package_of_a_library(project: Project, needs: Callable[..., None]) -> None:
+    """dpkg is the judge of the package of the C library."""
+    needs("dpkg-query")
+    project.env["PROVIO_RECORD_PACKAGES"] = "true"
+    project.hashed("cp", "/etc/hostname", "copy")
+    own = subprocess.run(["dpkg-query", "-W", "-f=${Version}", "libc6"], capture_output=True, text=True, timeout=60)
+    found = json.loads(project.answer("find", "--package", f"libc6=={own.stdout}", "--as", "json"))
+    assert [one["how"] for one in found] == [f"libc6 {own.stdout}"]
+    project.provio("find", "--package", "libc6==0", code=1)
