@@ -230,6 +230,7 @@
 #define TERM_partOf ":partOf"
 #define TERM_path ":path"
 #define TERM_pathEncoded ":pathEncoded"
+#define TERM_peakMemory ":peakMemory"
 #define TERM_peerAddress ":peerAddress"
 #define TERM_peerInode ":peerInode"
 #define TERM_peerPid ":peerPid"

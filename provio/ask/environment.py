@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from provio.ask import packages, run_summary, run_uses
-from provio.base.text import plural
+from provio.base.text import plural, size
 from provio.base.vocab import RUN_BASE
 from provio.settings.home import Home
 from provio.store import Store
@@ -67,6 +67,7 @@ def _application(store: Store, run: str) -> Iterator[Fact]:
     known = packages.of_runs(store, [run])
     named = [one for one in known if one.package.name in INTERPRETERS or one.package.name.startswith("python3.")]
     yield "application", "interpreters", ", ".join(f"{one.package.name} {one.package.version}" for one in named) or None
+    yield "application", "peak memory", _peak_memory(store, run)
     kinds = Counter(one.package.kind for one in known if one.package.kind != packages.NONE)
     text = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
     yield "application", "packages", f"{text}: provio packages {run}" if text else None
@@ -75,6 +76,14 @@ def _application(store: Store, run: str) -> Iterator[Fact]:
     row = next(iter(store.rows(query)), None)
     changed = " with uncommitted changes" if row and row["dirty"] in ("true", "1") else ""
     yield "application", "git commit", f"{row['commit']}{changed}" if row else None
+
+
+def _peak_memory(store: Store, run: str) -> str | None:
+    """Return the memory of the process that had most, with its program; None if no process ended by itself."""
+    query = f"""SELECT ?bytes ?program {{ ?p provio:peakMemory ?bytes ; prov:wasAssociatedWith/rdfs:label ?program .
+        FILTER(STRSTARTS(STR(?p), "{RUN_BASE}{run}/")) }} ORDER BY DESC(?bytes) LIMIT 1"""
+    row = next(iter(store.rows(query)), None)
+    return f"{size(int(row['bytes']))} ({row['program']})" if row else None
 
 
 def _some(paths: Sequence[str]) -> str | None:

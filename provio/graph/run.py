@@ -257,7 +257,7 @@ class _Writer:
             ("pid", turtle.integer(process.pid)),
             ("startTick", turtle.integer(process.tick)),
             *self._texts(record, "argv", "cwd", "cwdEncoded", "host", "jobId", "jobArrayIndex"),
-            ("rank", turtle.integer(int(record["rank"])) if "rank" in record else None),
+            *((name, turtle.integer(int(record[name]))) for name in ("rank", "peakMemory") if name in record),
             ("prov:startedAtTime", turtle.instant(process.started)),
             ("prov:endedAtTime", turtle.instant(ended)),
             *((name, turtle.integer(int(end[name]))) for name in ("exitCode", "signal") if name in end),

@@ -174,6 +174,8 @@ PARTS = {"Process": _process, "Thread": _thread, "Task": _task, "Libraries": _li
 
 def _kind_without_class(record: Record) -> str:
     """Return the kind of a record without a class: only its links to others are recorded, by the settings."""
+    if "peakMemory" in record:  # a thread may write it into another file than that of the header
+        return "Process"
     return "Process" if "image" in record else "Thread" if "epochNs" in record else ""
 
 

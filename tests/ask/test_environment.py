@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -89,3 +90,20 @@ def test_each_source_of_facts_stands_alone(monkeypatch: pytest.MonkeyPatch) -> N
     found = machine.facts()
     assert found["hardware"]["memory"] is None
     assert found["hardware"]["cores"]
+
+
+def test_the_peak_memory_is_that_which_the_kernel_counted(project: Project) -> None:
+    """A program that reads its own count shortly before it ends is the judge; its parent has less."""
+    script = """import re
+data = b"x" * 150_000_000
+del data
+print(1024 * int(re.search(r"VmHWM:\\\\s+(\\\\d+)", open("/proc/self/status").read())[1]), file=open("peak", "w"))
+""".replace("\\\\", "\\")
+    (project.path / "use.py").write_text(script)
+    project.run(f"{sys.executable} use.py")
+    own = int((project.path / "peak").read_text())
+    query = "SELECT (MAX(?m) AS ?most) (MIN(?m) AS ?least) { ?p provio:peakMemory ?m }"
+    [row] = project.rows(query)
+    assert 150_000_000 < own <= int(row["most"]) < own + 50_000_000
+    assert int(row["least"]) < 50_000_000
+    assert str(facts(project)["application", "peak memory"]).endswith(" (use.py)")
