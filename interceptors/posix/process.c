@@ -306,7 +306,8 @@ long process_identify(void) {
 
 // ---- the end of the process
 
-// ` <../> :peakMemory 12345678 .`: the largest resident memory of this image. getrusage(2) would include the one before.
+// ` <../> :peakMemory 12345678 .`: the largest resident memory of this image. getrusage(2) would include the one
+// before.
 static void peak_memory_write(struct thread *thread) {
     static const char wanted[] = "\nVmHWM:";
     struct block block;

@@ -100,7 +100,7 @@ del data
 print(1024 * int(re.search(r"VmHWM:\\\\s+(\\\\d+)", open("/proc/self/status").read())[1]), file=open("peak", "w"))
 """.replace("\\\\", "\\")
     (project.path / "use.py").write_text(script)
-    project.run(f"{sys.executable} use.py")
+    project.run(f"{sys.executable} use.py; cat peak > copy")
     own = int((project.path / "peak").read_text())
     query = "SELECT (MAX(?m) AS ?most) (MIN(?m) AS ?least) { ?p provio:peakMemory ?m }"
     [row] = project.rows(query)
