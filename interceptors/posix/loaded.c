@@ -1,8 +1,7 @@
 // The shared libraries that the loader mapped into this process, for the packages that a run used. In: the loader's
 // list. Out: a set of files, described once in a run next to the thread files, and its hash in a thread file.
 //
-// They are noted when the process first opens a file for writing, or forks, after it loaded a library, and when it
-// ends.
+// They are noted when the process first opens a file for writing, or forks, after it loaded a library; and at its end.
 #include "event.h"
 
 #include <link.h>
@@ -13,36 +12,26 @@ EARLY _Atomic bool loaded_pending;          // noted sets lack a library, or thi
 static _Atomic bool list_changed = true;    // the loader's list has changed since it was read
 static _Atomic unsigned set_count, written; // of these sets, and how many this process wrote to its thread files
 static uint64_t sets[SETS];
+static _Atomic unsigned long long noted_adds; // the loader's count of added libraries when its list was read
 
 struct names {
-    char *start, *at, *end;
+    char *start, *at, *end; // each with its NUL; an empty one ends the list
+    const char *own;        // the folder of the shim
+    size_t own_length;
 };
 
 static int name_add(struct dl_phdr_info *info, size_t size, void *data) {
     struct names *names = data;
     size_t length = info->dlpi_name == NULL ? 0 : strlen(info->dlpi_name) + 1;
     (void)size;
+    atomic_store(&noted_adds, info->dlpi_adds);
     bool file = length > 1 && strchr(info->dlpi_name, '/') != NULL; // not the program, nor the kernel's own library
-    if (file && length < PATH_ROOM / 2 && names->at + length < names->end) {
+    bool own = file && names->own_length > 0 && strncmp(info->dlpi_name, names->own, names->own_length) == 0;
+    if (file && !own && length < PATH_ROOM / 2 && names->at + length < names->end) {
         memcpy(names->at, info->dlpi_name, length);
         names->at += length;
     }
     return 0;
-}
-
-// Without the shim itself. The list ends with an empty name.
-static void names_filter(struct names *names) {
-    char *room = pool_take(&scratches), *to = names->start;
-    size_t own = room == NULL ? 0 : package_folder(room);
-    for (const char *at = names->start, *next; at < names->at; at = next) {
-        next = at + strlen(at) + 1;
-        if (own > 0 && strncmp(at, room, own) == 0) continue;
-        memmove(to, at, (size_t)(next - at));
-        to += next - at;
-    }
-    *to = '\0';
-    names->at = to;
-    if (room != NULL) pool_give(&scratches, room);
 }
 
 static uint64_t hash_add(uint64_t hash, const void *bytes, size_t size) { // FNV-1a
@@ -106,22 +95,26 @@ static void set_describe(const struct names *names, uint64_t hash) {
     if (room != NULL) pool_give(&scratches, room);
 }
 
-static void list_read(void) {
-    atomic_store(&list_changed, false);
-    long start = loader_ready() ? memory_map(NAMES_ROOM, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) : -1;
-    if (start < 0 && start > -PAGE) return;
-    struct names names = {(char *)start, (char *)start, (char *)start + NAMES_ROOM - 1};
+static void list_note(char *room, char *own) {
+    struct names names = {room, room, room + NAMES_ROOM - 1, own, package_folder(own)};
     loader.dl_iterate_phdr(name_add, &names); // files are opened only after it released its lock
-    names_filter(&names);
     uint64_t hash = set_hash(&names);
     unsigned count = relaxed(set_count), known = 0;
     while (known < count && sets[known] != hash) known++;
-    if (known == count && count < SETS && names.at > names.start) {
-        set_describe(&names, hash);
-        sets[count] = hash;
-        atomic_store(&set_count, count + 1);
-    }
-    memory_unmap((void *)start, NAMES_ROOM);
+    if (known < count || count == SETS || names.at == names.start) return;
+    set_describe(&names, hash);
+    sets[count] = hash;
+    atomic_store(&set_count, count + 1);
+}
+
+static void list_read(void) {
+    atomic_store(&list_changed, false);
+    char *own = pool_take(&scratches);
+    long start = loader_ready() ? memory_map(NAMES_ROOM, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) : -1;
+    bool mapped = own != NULL && (start > 0 || start < -PAGE);
+    if (mapped) list_note((char *)start, own);
+    if (mapped) memory_unmap((void *)start, NAMES_ROOM);
+    if (own != NULL) pool_give(&scratches, own);
 }
 
 // ` <../libraries/4711> a :Libraries .`
@@ -142,6 +135,19 @@ __attribute__((cold, noinline)) void loaded_note(struct thread *thread) {
     for (unsigned at = relaxed(written); at < relaxed(set_count) && set_write(thread, sets[at]); at++)
         atomic_store(&written, at + 1);
     errno = error;
+}
+
+static int adds_compare(struct dl_phdr_info *info, size_t size, void *data) {
+    (void)size;
+    (void)data;
+    return info->dlpi_adds == relaxed(noted_adds) ? 1 : 2;
+}
+
+// The C library may load libraries itself, and another thread's dlopen(3) may have lasted longer than the last note.
+void loaded_end(struct thread *thread) {
+    bool asks = settings.libraries && !process.forked && loader_ready();
+    if (asks && loader.dl_iterate_phdr(adds_compare, NULL) == 2) loaded_changed();
+    if (relaxed(loaded_pending)) loaded_note(thread);
 }
 
 void loaded_changed(void) {

@@ -331,7 +331,7 @@ __attribute__((destructor)) static void last_flush(void) {
     if (settings.output) output_end();
     if (relaxed(libraries_pending)) libraries_look(API_dlopen);
     bool recorded = watching() && relaxed(process.number) != 0;
-    if (recorded && relaxed(loaded_pending)) loaded_note(thread_self());
+    if (recorded) loaded_end(thread_self());
     if (recorded && !filtered(CLASS_PROCESS)) peak_memory_write(thread_self());
     lives_write();
 }

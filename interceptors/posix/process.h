@@ -163,6 +163,7 @@ void libraries_look(int api);
 extern _Atomic bool loaded_pending; // loaded.c: there is a loaded library that this process did not note
 void loaded_note(struct thread *thread);
 void loaded_changed(void);
+void loaded_end(struct thread *thread);
 void loaded_after_fork(void);
 extern _Atomic int shared_maps;
 void shared_maps_inherited(void);

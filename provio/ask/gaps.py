@@ -8,9 +8,11 @@ before the change), or have put another file in its place.
 from __future__ import annotations
 
 import os
+import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Container, Iterator, Mapping, Set
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING
 
 from provio.ask import run_uses
@@ -28,6 +30,7 @@ MADE_TOO = "?v prov:specializationOf ?f . ?a prov:specializationOf ?f ; prov:was
 MADE = "?v prov:wasGeneratedBy ?a"
 ORIGINS = "?v prov:wasGeneratedBy|prov:alternateOf|prov:wasRevisionOf|provio:contentFrom ?a"
 CHANGES = "SELECT DISTINCT ?v ?a { ?gap provio:changedFrom ?a ; provio:about ?v }"
+PROCESS = re.compile(r"/run/[^/]+/[^/]+/\d+\.(\d+)\.")  # the start tick of a process
 # The file of ?v got other times outside of provio, but no other content.
 NOT_CHANGED = "?gap provio:about ?v ; provio:changedFrom ?a . ?v provio:sha256 ?h . ?a provio:sha256 ?h"
 
@@ -165,5 +168,12 @@ def _leading_to_present(names: Names, versions: Set[str], known: Container[str])
 
 
 def _first_below(known: list[str], folder: str) -> str | None:
-    place = bisect_left(known, folder)
-    return known[place] if place < len(known) and known[place].startswith(folder) else None
+    """Return the node below a process, or the one of the process of a run that started first; None if there is none."""
+    start = bisect_left(known, folder)
+    below = takewhile(lambda iri: iri.startswith(folder), islice(known, start, None))
+    return min(below, key=lambda iri: (_start_tick(iri), iri), default=None)
+
+
+def _start_tick(iri: str) -> int:
+    found = PROCESS.search(iri)
+    return int(found[1]) if found else 0

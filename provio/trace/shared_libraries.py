@@ -1,7 +1,7 @@
 """The files `0.shared-libraries.<hash>.ttl` of a host of a run: the shared libraries of processes, a file for each set.
 
 The libraries in such a file are those that one or several processes had loaded at one moment; each process states the
-sets that it had. They are code that ran, as the executable is, but they are kept apart from the files that the process
+sets that it had. They are code that ran, as the executable is, but they are separate from the files that the process
 opened: the loader opens them, not the program.
 """
 

@@ -705,3 +705,12 @@ def test_the_ends_of_a_walk(
     assert " ".join(sorted(node["label"] for node in nodes if "depth" in node)) == files
     complaints = capsys.readouterr().err.splitlines()
     assert [line.split()[2].rstrip(":") for line in complaints] == unmatched
+
+
+def test_a_gap_of_a_run_is_about_its_first_process() -> None:
+    """Which process that is does not depend on the digits of process ids, which begin again."""
+    reader = graph(f'<gap/0> a :Gap ; :about <{BASE}run/r1> ; :reason "why" .\n')
+    host = f"{BASE}run/r1/host/"
+    for first, later in (("9998.50.0", "10002.51.0"), ("30000.90.0", "400.1000.0")):
+        [gap] = gaps(reader, {f"{host}{first}/phase/0", f"{host}{later}/phase/0"})
+        assert gap["about"] == f"{host}{first}/phase/0"

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from conftest import Project
@@ -188,3 +189,13 @@ def test_runs_are_found_by_the_package_of_a_library(project: Project, needs: Cal
     found = json.loads(project.answer("find", "--package", f"libc6=={own.stdout}", "--as", "json"))
     assert [one["how"] for one in found] == [f"libc6 {own.stdout}"]
     project.provio("find", "--package", "libc6==0", code=3)
+
+
+def test_a_library_that_the_c_library_loads_itself(project: Project) -> None:
+    """The conversion of a character set is in a library that iconv(3) loads, not the program."""
+    project.env["PROVIO_RECORD_PACKAGES"] = "true"
+    (project.path / "in").write_text("a\n")
+    project.provio("run", "--quiet", "--", "bash", "-c", "iconv -f utf-8 -t iso-8859-15 in > out", code=None)
+    if "ISO8859-15.so" not in "".join(map(str, Path("/usr/lib").rglob("gconv/ISO8859-15.so"))):
+        pytest.skip("this C library has no modules of iconv")
+    assert any(path.endswith("/gconv/ISO8859-15.so") for path in loaded(project))
