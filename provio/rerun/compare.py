@@ -27,7 +27,7 @@ class Result(NamedTuple):
 
 def results(plan: Plan, contents: Contents, places: Places, folder: str, staged: set[str]) -> Iterator[Result]:
     """Yield the verdict of each product, then the files that the record does not contain."""
-    expected = set()
+    expected = {new for path in plan.redirected if (new := places.moved(path))}  # of an empty one, no write is recorded
     for path, version in sorted(plan.products.items()):
         new = places.moved(path)
         if new is None:

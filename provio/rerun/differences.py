@@ -9,6 +9,7 @@ from pathlib import Path
 from provio.ask.content import CHANGED, MISSING
 from provio.base.text import plural
 from provio.base.vocab import NS, RUN_BASE, local_name
+from provio.rerun.commands import ENVIRONMENTS
 from provio.rerun.files import PACKAGES, Use
 from provio.rerun.inputs import Input
 from provio.rerun.plan import Plan
@@ -72,5 +73,6 @@ def _variables(reader: Reader, run: str) -> Iterator[str]:
         provio:value ?value }} ORDER BY ?name"""
     for name, value in reader.table(query):
         now = os.environ.get(name)
-        if now != value and not name.startswith(OF_A_JOB):
+        used = name in ENVIRONMENTS and os.path.isdir(value)  # the commands run in it again
+        if now != value and not used and not name.startswith(OF_A_JOB):
             yield f"variable {name}: recorded {value}, now {'not set' if now is None else now}"

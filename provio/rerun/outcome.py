@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from provio.ask.content import NOT_COMPARED as UNCOMPARED
 from provio.ask.content import Progress
 from provio.ask.things import Thing
-from provio.base.errors import NotAllowed
+from provio.base.errors import NotAllowed, ProvioError
 from provio.rerun import compare, differences, execute, places
 from provio.rerun.commands import Command
 from provio.rerun.compare import Result
 from provio.rerun.files import Use
+from provio.rerun.group import Interrupted
 from provio.rerun.inputs import Input, Inputs
 from provio.rerun.plan import Plan, make, outside
 from provio.settings.home import Home
@@ -62,6 +63,15 @@ class Prepared:
 MOST = 5  # lines about inputs without a SHA-256
 
 
+class Stopped(ProvioError):
+    """A signal ended a rerun."""
+
+    def __init__(self, number: int, where: str, folder: str) -> None:
+        name = signal.Signals(number).name
+        super().__init__(f"{name} ended {where}: no file was compared: remove {folder}, or name another folder")
+        self.exit_code = 128 + number
+
+
 @dataclass
 class Outcome:
     """The folder of a rerun, the commands that did not end as recorded with their ends, the verdicts of files."""
@@ -105,8 +115,11 @@ def execute_plan(ready: Prepared, folder: str | None, maps: Sequence[str], repor
     rerun = execute.Rerun(plan, folder, where, ready.inputs, ready.home)
     rerun.start()
     outcome = Outcome(folder)
-    for step in plan.steps:
-        code = rerun.step(step, report)
+    for number, step in enumerate(plan.steps, 1):
+        try:
+            code = rerun.step(step, report)
+        except Interrupted as error:
+            raise Stopped(error.number, f"command {number} of {len(plan.steps)}", folder) from None
         if code != step.command.ended:
             outcome.failed.append((step.command, code))
             report(f"{step.command.shown}: {ended(code)}, recorded {ended(step.command.ended)}")
