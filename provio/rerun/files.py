@@ -43,8 +43,8 @@ class Use:
 
 @dataclass
 class Files:
-    """The files of one command; `products` are the versions that it left, by path; `pipes` names what other commands
-    wrote into its pipes."""
+    """The files of one command; `products` are the versions that it left, by path; `pipes` has a
+    sentence for each other command that wrote into its pipes."""
 
     uses: list[Use] = field(default_factory=list)
     products: dict[str, str] = field(default_factory=dict)
