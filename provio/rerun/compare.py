@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 from provio.ask.content import Contents
@@ -17,7 +19,7 @@ IDENTICAL, DIFFERS, MISSING, NEW, NOT_COMPARED = "identical", "differs", "missin
 
 
 class Result(NamedTuple):
-    """A file by its recorded path (a new one by its path in the folder), its verdict, and the reason of `not
+    """A file by its recorded path (a new one by its path in the folder), its verdict, and a reason: always that of `not
     compared`."""
 
     path: str
@@ -33,13 +35,27 @@ def results(plan: Plan, contents: Contents, places: Places, folder: str, staged:
         if new is None:
             continue
         expected.add(new)
-        yield _compared(path, version, new, contents)
+        yield _with_reason(_compared(path, version, new, contents), new, folder)
     for base, names, files in os.walk(folder):
         names[:] = sorted(name for name in names if os.path.join(base, name) != os.path.join(folder, homes.NAME))
         for name in sorted(files):
             path = os.path.join(base, name)
             if path not in expected and path not in staged and not is_cache(path):
                 yield Result(path, NEW)
+
+
+def _with_reason(result: Result, new: str, folder: str) -> Result:
+    """Return a result; that of a file which differs with the reason that it contains the path of its folder, if so."""
+    if result.verdict != DIFFERS:
+        return result
+    with (
+        suppress(OSError, ValueError),  # an empty file cannot be mapped
+        open(new, "rb") as file,
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
+    ):
+        if content.find(os.fsencode(folder)) >= 0:
+            return result._replace(reason="it contains the path of its folder")
+    return result
 
 
 def _compared(path: str, version: str, new: str, contents: Contents) -> Result:

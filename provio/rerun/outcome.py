@@ -11,6 +11,8 @@ from provio.ask.content import NOT_COMPARED as UNCOMPARED
 from provio.ask.content import Progress
 from provio.ask.things import Thing
 from provio.base.errors import NotAllowed, ProvioError
+from provio.merge import hashing
+from provio.merge.runs import merge
 from provio.rerun import compare, differences, execute, places
 from provio.rerun.commands import Command
 from provio.rerun.compare import Result
@@ -19,6 +21,7 @@ from provio.rerun.group import Interrupted
 from provio.rerun.inputs import Input, Inputs
 from provio.rerun.plan import Plan, make, outside
 from provio.settings.home import Home
+from provio.settings.schema import Config
 from provio.store import Store
 
 INPUTS, ENVIRONMENT, COMMANDS = "inputs", "environment", "commands"
@@ -84,6 +87,13 @@ class Outcome:
         """Return the exit code."""
         verdicts = {verdict for kind in fail_on for verdict in KINDS[kind]}
         return int(bool(COMMANDS in fail_on and self.failed) or any(one.verdict in verdicts for one in self.results))
+
+
+def complete_hashes(home: Home, settings: Config, progress: Callable[[str], None] = lambda _: None) -> None:
+    """Compute the requested hashes of runs that have ended now, and not later in the background."""
+    done = hashing.finish(home, settings, progress)
+    if done:
+        merge(home, [home.runs / run for run in done], settings=settings)
 
 
 def prepare(

@@ -50,7 +50,8 @@ def command(
 
     check_project(names)
     place = next((name for name in names if "/" in name), None)
-    home, _ = session.project(place)
+    home, settings = session.project(place)
+    whole.complete_hashes(home, settings)
     reader = session.reader(place)
     found = [things.named(reader, name) for name in names]
     if any(one.task for one in found) or (len(found) > 1 and any(one.run for one in found)):
