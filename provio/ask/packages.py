@@ -14,6 +14,7 @@ from provio.ask import run_uses
 from provio.ask.target import current_versions
 from provio.ask.used_packages import TIES
 from provio.ask.walk import batches
+from provio.base.errors import BadQuery
 from provio.base.vocab import RUN_BASE
 from provio.graph.lines import bundle_iri
 from provio.store import Confined, Reader, Store
@@ -48,6 +49,25 @@ def origin(package: Package) -> str:
     """Return the distribution, channel or repository of a package; empty if it is not known."""
     found = dict(package.qualifiers)
     return package.origin or found.get("channel") or found.get("repository") or ""
+
+
+def named(store: Store, name: str | None) -> tuple[list[Used], str]:
+    """Return the packages of a run or file, or of all runs (None), and the name of this subject."""
+    from provio.ask import things
+
+    if name is None:
+        return of_runs(store, None), "all runs"
+    one = things.named(store, name)
+    if one.task:
+        raise BadQuery(f"{name} is a task: name its run, or a file that it made")
+    if one.file:
+        return of_files(store, [one.file]), str(one.file.path or name)
+    return of_runs(store, [one.run]), f"run {one.run}"
+
+
+def paths(row: Sequence[Any]) -> str:
+    """Return the files in the row of a package as one text."""
+    return ", ".join(file["path"] for file in row[6])
 
 
 def of_runs(store: Store, runs: Iterable[str] | None) -> list[Used]:

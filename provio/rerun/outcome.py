@@ -96,6 +96,14 @@ def complete_hashes(home: Home, settings: Config, progress: Callable[[str], None
         merge(home, [home.runs / run for run in done], settings=settings)
 
 
+def problem(found: Sequence[Thing], stale: bool) -> str:
+    """Return why a rerun cannot be of these things; empty if it can."""
+    runs = [one for one in found if one.run]
+    if not found or any(one.task for one in found) or (runs and len(found) > 1):
+        return "a rerun is of one run, or of files: name these"
+    return "only stale files can be chosen of files, not of a run: name files" if stale and runs else ""
+
+
 def prepare(
     reader: Store, home: Home, things: list[Thing], *, stale: bool = False, anyway: bool = False,
     progress: Progress = lambda *_: None,

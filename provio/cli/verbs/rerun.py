@@ -54,10 +54,8 @@ def command(
     whole.complete_hashes(home, settings)
     reader = session.reader(place)
     found = [things.named(reader, name) for name in names]
-    if any(one.task for one in found) or (len(found) > 1 and any(one.run for one in found)):
-        raise click.UsageError("a rerun is of one run, or of files: name these")
-    if only_stale and any(one.run for one in found):
-        raise click.UsageError("--only-stale is about files: name files instead of a run")
+    if problem := whole.problem(found, only_stale):
+        raise click.UsageError(problem)
     if only_stale:
         fail_on = tuple(kind for kind in fail_on if kind != whole.INPUTS)  # a changed input is the reason
     ready = whole.prepare(reader, home, found, stale=only_stale, anyway=anyway)
