@@ -20,6 +20,7 @@ Fact = tuple[str, str, str | None]
 CONFIGURATION = (".cfg", ".conf", ".ini", ".toml", ".yaml", ".yml", ".json", ".properties", ".nml", ".env", ".xml")
 INTERPRETERS = frozenset("python3 python pypy3 r-base-core r-base perl perl-base julia nodejs ruby bash octave".split())
 FEW = 8  # configuration files
+CHANGES = "uncommitted changes"
 
 
 def of_run(store: Store, home: Home, run: str) -> list[Fact]:
@@ -40,7 +41,9 @@ def of_run(store: Store, home: Home, run: str) -> list[Fact]:
             found.insert(0, (layer, "hosts", ", ".join(sorted(hosts)) or None))
     found += _variables(store, run)
     found += [("job", name, value) for name, value in _job(machine_facts.job(folder)).items()]
-    return found + list(_application(store, run))
+    found += _application(store, run)
+    changes = machine_facts.changes(folder)
+    return found if changes is None else [*found, ("application", CHANGES, changes or "none")]
 
 
 def _job(facts: dict[str, str]) -> dict[str, str]:

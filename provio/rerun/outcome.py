@@ -113,7 +113,7 @@ def prepare(
     plan = make(reader, things, root, stale=stale, anyway=anyway)
     states = Inputs(reader, home, progress).of(plan)
     code = {use: one for use, one in states.items() if not plan.inside(use.path)}
-    return Prepared(reader, home, plan, states, differences.lines(reader, plan, code))
+    return Prepared(reader, home, plan, states, differences.lines(reader, plan, code, home))
 
 
 def execute_plan(ready: Prepared, folder: str | None, maps: Sequence[str], report: Callable[[str], None]) -> Outcome:
