@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from provio.ask.redo import Redo
     from provio.rerun.outcome import Outcome, Prepared
 
-COLUMNS = ("verdict", "path", "reason")
+COLUMNS = ("verdict", "path", "reason", "largest")
 
 
 class Rerun(Rows):
@@ -29,7 +29,8 @@ class Rerun(Rows):
     def __init__(self, ready: Prepared, outcome: Outcome, notes: Iterable[str]) -> None:
         from provio.rerun.outcome import USUAL
 
-        super().__init__(COLUMNS, ([one.verdict, one.path, one.reason or None] for one in outcome.results), notes)
+        rows = ([one.verdict, one.path, one.reason or None, one.largest] for one in outcome.results)
+        super().__init__(COLUMNS, rows, notes)
         self.folder = Path(outcome.folder)
         self.commands: list[Redo] = [step.command.redo for step in ready.plan.steps]
         self.failed: list[tuple[str, int]] = [(one.shown, end) for one, end in outcome.failed]
@@ -55,12 +56,14 @@ class RerunQueries(Connection):
     def rerun(
         self, *names: str | os.PathLike[str], folder: str | os.PathLike[str] | None = None, only_stale: bool = False,
         anyway: bool = False, changed_inputs: bool = False, maps: Mapping[str, str] | None = None,
+        tolerance: float | None = None,
     ) -> Rerun:  # fmt: skip
         """Run the command of a run, or the commands that made files, again in a new folder, and compare the files.
 
         `folder` is the new folder, by default PROJECT-rerun; `maps` gives new folders for those outside the project.
         The commands do not start if the record has gaps, unless `anyway`; nor if inputs changed, unless
-        `changed_inputs` or `only_stale`. Raises NotAllowed then, and NothingKnown if nothing is recorded of a name.
+        `changed_inputs` or `only_stale`. With a `tolerance`, files may differ in numbers: `largest` is the largest
+        difference (docs/how-to/rerun.md). Raises NotAllowed then, and NothingKnown if nothing is recorded of a name.
         """
         from provio.ask import things
         from provio.rerun import outcome as whole
@@ -77,4 +80,4 @@ class RerunQueries(Connection):
         notes = ready.lines()
         pairs = [f"{old}={new}" for old, new in (maps or {}).items()]
         place = None if folder is None else os.fspath(folder)
-        return Rerun(ready, whole.execute_plan(ready, place, pairs, notes.append), notes)
+        return Rerun(ready, whole.execute_plan(ready, place, pairs, notes.append, tolerance), notes)

@@ -16,6 +16,7 @@ from provio.settings import home as homes
 from provio.system.content import Unread, sha256
 
 IDENTICAL, DIFFERS, MISSING, NEW, NOT_COMPARED = "identical", "differs", "missing", "new", "not compared"
+WITHIN = "within tolerance"
 
 
 class Result(NamedTuple):
@@ -25,9 +26,12 @@ class Result(NamedTuple):
     path: str
     verdict: str
     reason: str = ""
+    largest: float | None = None  # difference of numbers, if they were compared
 
 
-def results(plan: Plan, contents: Contents, places: Places, folder: str, staged: set[str]) -> Iterator[Result]:
+def results(
+    plan: Plan, contents: Contents, places: Places, folder: str, staged: set[str], tolerance: float | None = None
+) -> Iterator[Result]:
     """Yield the verdict of each product, then the files that the record does not contain."""
     expected = {new for path in plan.redirected if (new := places.moved(path))}  # of an empty one, no write is recorded
     for path, version in sorted(plan.products.items()):
@@ -35,7 +39,10 @@ def results(plan: Plan, contents: Contents, places: Places, folder: str, staged:
         if new is None:
             continue
         expected.add(new)
-        yield _with_reason(_compared(path, version, new, contents), new, folder)
+        result = _with_reason(_compared(path, version, new, contents), new, folder)
+        if result.verdict == DIFFERS and tolerance is not None and not result.reason:
+            result = _by_numbers(result, contents.digests(version), new, tolerance)
+        yield result
     for base, names, files in os.walk(folder):
         names[:] = sorted(name for name in names if os.path.join(base, name) != os.path.join(folder, homes.NAME))
         for name in sorted(files):
@@ -56,6 +63,21 @@ def _with_reason(result: Result, new: str, folder: str) -> Result:
         if content.find(os.fsencode(folder)) >= 0:
             return result._replace(reason="it contains the path of its folder")
     return result
+
+
+def _by_numbers(result: Result, recorded: set[str], new: str, tolerance: float) -> Result:
+    """Return the verdict of a file that differs in its bytes, by the numbers in it."""
+    from provio.compare.readers import Unreadable, measure  # few calls compare numbers
+    from provio.compare.values import Different
+
+    try:
+        if {sha256(os.fsencode(result.path))[0]} != recorded:
+            return result._replace(reason="the recorded file has changed since, so its numbers are not compared")
+        found = measure(result.path, new)
+    except (Unread, Unreadable, Different) as error:
+        return result._replace(reason=str(error))
+    within = found.numbers > 0 and found.is_within(tolerance)
+    return Result(result.path, WITHIN if within else DIFFERS, found.text(), found.largest)
 
 
 def _compared(path: str, version: str, new: str, contents: Contents) -> Result:

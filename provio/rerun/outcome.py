@@ -116,8 +116,12 @@ def prepare(
     return Prepared(reader, home, plan, states, differences.lines(reader, plan, code, home))
 
 
-def execute_plan(ready: Prepared, folder: str | None, maps: Sequence[str], report: Callable[[str], None]) -> Outcome:
-    """Execute a plan in a new folder and compare its products. Raises ProvioError before the first command starts."""
+def execute_plan(
+    ready: Prepared, folder: str | None, maps: Sequence[str], report: Callable[[str], None],
+    tolerance: float | None = None,
+) -> Outcome:  # fmt: skip
+    """Execute a plan in a new folder and compare its products, with a `tolerance` the numbers in them. Raises
+    ProvioError before the first command starts."""
     plan = ready.plan
     folder = os.path.abspath(folder or execute.default_folder(plan.root))
     execute.check_folder(folder, plan.root)
@@ -143,7 +147,7 @@ def execute_plan(ready: Prepared, folder: str | None, maps: Sequence[str], repor
             report(f"{step.command.shown}: {ended(code)}, recorded {ended(step.command.ended)}")
             break
     contents = Inputs(ready.reader, ready.home).contents
-    outcome.results = list(compare.results(plan, contents, where, folder, rerun.staged))
+    outcome.results = list(compare.results(plan, contents, where, folder, rerun.staged, tolerance))
     return outcome
 
 

@@ -39,7 +39,7 @@ def test_packages(store: provio.Store) -> None:
 def test_rerun(store: provio.Store, project: Project, tmp_path: Path) -> None:
     """The verdicts as rows; a changed input is an error that names the remedy, and the remedy works."""
     done = store.rerun("out", folder=tmp_path / "a")
-    assert [list(row) for row in done] == [["identical", str(project.path / "out"), None]]
+    assert [list(row) for row in done] == [["identical", str(project.path / "out"), None, None]]
     assert (done.ok, done.failed, done.folder) == (True, [], tmp_path / "a")
     assert [one["command"] for one in done.commands] == ["sort in -o out"]
     (project.path / "in").write_text("2\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -131,3 +132,31 @@ def _lives(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return False
+
+
+def test_a_tolerance(project: Project, tmp_path: Path) -> None:
+    """Numbers within it are no failure; larger differences, other texts and other formats are."""
+    (project.path / "s.py").write_text(
+        f"import os\nagain = os.path.exists({str(tmp_path / 'again')!r})\n"
+        "open('near.csv', 'w').write('x,y\\n1,%s\\n' % (2.0 + 1e-9 * again))\n"
+        "open('far.json', 'w').write('{\"x\": [1, %d]}' % (3 + again))\n"
+        "open('text', 'w').write('a' + 'b' * again)\nopen('binary', 'wb').write(b'\\0' + b'\\1' * again)\n"
+    )
+    project.hashed("python3", "s.py")
+    (tmp_path / "again").touch()
+    lines, _ = rerun(project, "last", "--tolerance", "1e-6", "--in", str(tmp_path / "a"), code=1)
+    assert lines == [
+        "differs           binary  (is no file of numbers that provio can read)",
+        "differs           far.json  (largest difference 0.25 at $.x[1] (absolute 1); 1 of 2 numbers are unequal)",
+        "within tolerance  near.csv  (largest difference 5e-10 at line 2 (absolute 1e-09); 1 of 2 numbers are unequal)",
+        "differs           text  (line 1: another text)",
+        f"1 command, 3 differs, 1 within tolerance: {tmp_path / 'a'}",
+    ]
+    answer = project.provio(
+        "rerun", "near.csv", "--tolerance", "1", "--as", "json", "--in", str(tmp_path / "b"), code=1
+    )
+    files = {Path(one["path"]).name: one for one in json.loads(answer.stdout)["files"]}
+    assert (files["far.json"]["verdict"], files["far.json"]["largest"]) == ("within tolerance", 0.25)
+    (project.path / "near.csv").write_text("overwritten\n")
+    lines, _ = rerun(project, "last", "--tolerance", "1", "--in", str(tmp_path / "c"), code=1)
+    assert "differs           near.csv  (the recorded file has changed since, so its numbers are not compared)" in lines
