@@ -70,7 +70,7 @@ def _application(store: Store, run: str) -> Iterator[Fact]:
     known = packages.of_runs(store, [run])
     named = [one for one in known if one.package.name in INTERPRETERS or one.package.name.startswith("python3.")]
     yield "application", "interpreters", ", ".join(f"{one.package.name} {one.package.version}" for one in named) or None
-    kinds = Counter(one.package.kind for one in known if one.package.kind != packages.NONE)
+    kinds = Counter(one.kind for one in known if one.kind != packages.NONE)
     text = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
     yield "application", "packages", f"{text}: provio packages {run}" if text else None
     yield "application", "configuration files", _some(sorted(_configuration_files(store, run)))
