@@ -17,6 +17,7 @@ from provio.compare.values import Different, Measure
 
 PIECE = 1 << 24  # bytes of an array that are read at once
 LARGEST_JSON = 1 << 28
+OF_SCALES = {"DIMENSION_LIST", "REFERENCE_LIST"}  # attributes that lead from data to its dimensions, as addresses
 NUMBER = re.compile(
     r"(?<![\w.])[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:[eEdD][-+]?\d+)?|nan\b|inf(?:inity)?\b)(?![\w.])", re.IGNORECASE
 )
@@ -83,7 +84,7 @@ def _hdf5(first: str, second: str, found: Measure) -> None:
             if isinstance(old, h5py.Dataset) != isinstance(new, h5py.Dataset):
                 raise Different(f"{name}: another kind of object")
             _same_names(old.attrs, new.attrs, f"attributes of {name}")
-            for key in old.attrs:
+            for key in sorted(old.attrs.keys() - OF_SCALES):
                 found.add_arrays(_array(old.attrs[key]), _array(new.attrs[key]), f"{name}@{key}")
             if isinstance(old, h5py.Dataset):
                 _arrays(old, new, name, found)

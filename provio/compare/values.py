@@ -67,7 +67,9 @@ class Measure:
             self.add_arrays(first[name], second[name], f"{where}.{name}")
         if first.dtype.names:
             return
-        if first.dtype.kind not in NUMBERS or second.dtype.kind not in NUMBERS:
+        if first.dtype == second.dtype == object:
+            self._add_objects(first.ravel(), second.ravel(), where)
+        elif first.dtype.kind not in NUMBERS or second.dtype.kind not in NUMBERS:
             if not np.array_equal(first, second):
                 raise Different(f"{where}: other values, which are no numbers")
         elif "c" in (first.dtype.kind, second.dtype.kind):
@@ -75,6 +77,16 @@ class Measure:
             self.add_arrays(first.imag, second.imag, where)
         elif first.size:
             self._add(first.ravel(), second.ravel(), first.shape, where)
+
+    def _add_objects(self, first: Any, second: Any, where: str) -> None:
+        """Add arrays of variable length, in an array of such; other objects must be equal."""
+        import numpy as np
+
+        for number, (one, other) in enumerate(zip(first, second, strict=True)):
+            if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+                self.add_arrays(one, other, f"{where}[{number}]")
+            elif one != other:
+                raise Different(f"{where}: other values, which are no numbers")
 
     def _add(self, first: Any, second: Any, shape: tuple[int, ...], where: str) -> None:
         import numpy as np

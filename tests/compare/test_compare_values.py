@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import h5py
+import netCDF4
 import numpy as np
 import pytest
 
@@ -83,6 +84,26 @@ def test_formats(tmp_path: Path, name: str) -> None:
     assert found.where in ("[1]", "x[1]", "group/x[1]", "$.x[1]", "line 3", "line 1")
     with pytest.raises(Different):
         measure(paths[0], paths[2])
+
+
+def test_netcdf_and_other_types(tmp_path: Path) -> None:
+    """Dimensions, texts, fields, lists of variable length and empty data are read; the one difference is found."""
+    for name, more in (("1", 0.0), ("2", 0.5)):
+        with netCDF4.Dataset(tmp_path / name, "w") as file:
+            file.createDimension("x", 2)
+            for variable in ("x", "y"):
+                file.createVariable(variable, "f4", ("x",))[:] = [1, 2]
+        with h5py.File(tmp_path / name, "a") as file:
+            file["texts"] = ["a", "b"]
+            file["nothing"] = h5py.Empty("f8")
+            file.create_dataset("none", (0, 3), "f4")
+            file["fields"] = np.array([(1, 2.0)], [("x", "i4"), ("y", "f8")])
+            lists = file.create_dataset("lists", (2,), h5py.vlen_dtype("f8"))
+            lists[0], lists[1] = [1, 2], [3 + more]
+            file["soft"] = h5py.SoftLink("/nowhere")
+    assert measure(str(tmp_path / "1"), str(tmp_path / "1")).unequal == 0
+    found = measure(str(tmp_path / "1"), str(tmp_path / "2"))
+    assert (found.absolute, found.unequal, found.where) == (0.5, 1, "lists[1][0]")
 
 
 def test_long_arrays_are_read_in_pieces(tmp_path: Path) -> None:
