@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from provio.api.live import LiveQueries
+from provio.api.rerun import RerunQueries
 from provio.api.rows import Rows
 from provio.api.sparql import SparqlQueries, as_text
 from provio.ask import session
@@ -26,7 +27,7 @@ Level = Literal["folder", "file", "dataset"]
 RUN_COLUMNS = ("run", "start", "seconds", "end", "name", "campaign", "size", "files", "command", "notes")
 
 
-class Store(SparqlQueries, LiveQueries):
+class Store(SparqlQueries, LiveQueries, RerunQueries):
     """The record of one place, as `provio.open()` returns it; a context manager that has nothing to close.
 
     Each query covers everything that was recorded before it: pending runs are merged first, runs in progress are

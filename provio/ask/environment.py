@@ -20,6 +20,7 @@ Fact = tuple[str, str, str | None]
 CONFIGURATION = (".cfg", ".conf", ".ini", ".toml", ".yaml", ".yml", ".json", ".properties", ".nml", ".env", ".xml")
 INTERPRETERS = frozenset("python3 python pypy3 r-base-core r-base perl perl-base julia nodejs ruby bash octave".split())
 FEW = 8  # configuration files
+CHANGES = "uncommitted changes"
 
 
 def of_run(store: Store, home: Home, run: str) -> list[Fact]:
@@ -40,7 +41,9 @@ def of_run(store: Store, home: Home, run: str) -> list[Fact]:
             found.insert(0, (layer, "hosts", ", ".join(sorted(hosts)) or None))
     found += _variables(store, run)
     found += [("job", name, value) for name, value in _job(machine_facts.job(folder)).items()]
-    return found + list(_application(store, run))
+    found += _application(store, run)
+    changes = machine_facts.changes(folder)
+    return found if changes is None else [*found, ("application", CHANGES, changes or "none")]
 
 
 def _job(facts: dict[str, str]) -> dict[str, str]:
@@ -68,7 +71,7 @@ def _application(store: Store, run: str) -> Iterator[Fact]:
     named = [one for one in known if one.package.name in INTERPRETERS or one.package.name.startswith("python3.")]
     yield "application", "interpreters", ", ".join(f"{one.package.name} {one.package.version}" for one in named) or None
     yield "application", "peak memory", _peak_memory(store, run)
-    kinds = Counter(one.package.kind for one in known if one.package.kind != packages.NONE)
+    kinds = Counter(one.kind for one in known if one.kind != packages.NONE)
     text = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
     yield "application", "packages", f"{text}: provio packages {run}" if text else None
     yield "application", "configuration files", _some(sorted(_configuration_files(store, run)))

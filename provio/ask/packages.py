@@ -10,10 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from provio.ask import run_uses
+from provio.ask import images, run_uses
 from provio.ask.target import current_versions
 from provio.ask.used_packages import TIES
 from provio.ask.walk import batches
+from provio.base.errors import BadQuery
 from provio.base.vocab import RUN_BASE
 from provio.graph.lines import bundle_iri
 from provio.store import Confined, Reader, Store
@@ -23,16 +24,23 @@ if TYPE_CHECKING:
     from provio.ask.target import Target
 
 NONE = "none"  # the kind of the software that no package contains
+CONTAINER = "container"  # the kind of images
 
 
 @dataclass
 class Used:
     """A package with its files that were opened: the build id (or empty) by path. `is_present`: for some files, the
-    package was not looked up after the run, but is the present one."""
+    package was not looked up after the run, but is the present one. An image of a container is a package, too."""
 
     package: Package
     files: dict[str, str] = field(default_factory=dict)
     is_present: bool = False
+    is_image: bool = False
+
+    @property
+    def kind(self) -> str:
+        """The kind of the package, or `container`."""
+        return CONTAINER if self.is_image else self.package.kind
 
     def row(self) -> list[Any]:
         """Return the package as a row of the table `packages`; its files are objects."""
@@ -41,7 +49,16 @@ class Used:
             [{"path": path, **({"buildId": own} if own else {})} for path, own in sorted(self.files.items())],
         )
         purl = "" if one.kind == NONE else one.purl
-        return [one.kind, one.name, one.version, origin(one), len(files), purl, files, self.is_present]
+        return [
+            self.kind,
+            one.name,
+            one.version,
+            origin(one),
+            len(files),
+            purl,
+            files,
+            self.is_present,
+        ]
 
 
 def origin(package: Package) -> str:
@@ -50,12 +67,31 @@ def origin(package: Package) -> str:
     return package.origin or found.get("channel") or found.get("repository") or ""
 
 
+def named(store: Store, name: str | None) -> tuple[list[Used], str]:
+    """Return the packages of a run or file, or of all runs (None), and the name of this subject."""
+    from provio.ask import things
+
+    if name is None:
+        return of_runs(store, None), "all runs"
+    one = things.named(store, name)
+    if one.task:
+        raise BadQuery(f"{name} is a task: name its run, or a file that it made")
+    if one.file:
+        return of_files(store, [one.file]), str(one.file.path or name)
+    return of_runs(store, [one.run]), f"run {one.run}"
+
+
+def paths(row: Sequence[Any]) -> str:
+    """Return the files in the row of a package as one text."""
+    return ", ".join(file["path"] for file in row[6])
+
+
 def of_runs(store: Store, runs: Iterable[str] | None) -> list[Used]:
     """Return the packages that runs used (None: all runs), sorted by kind and name."""
     if runs is None:
-        return _grouped([_rows(store, "")])
-    graphs = [bundle_iri(RUN_BASE + run) for run in runs]
-    return _grouped([_rows(Confined(store, graphs), "")])
+        return _images(store, [""]) + _grouped([_rows(store, "")])
+    graph = Confined(store, [bundle_iri(RUN_BASE + run) for run in runs])
+    return _images(graph, [""]) + _grouped([_rows(graph, "")])
 
 
 def of_files(store: Store, targets: Sequence[Target]) -> list[Used]:
@@ -66,11 +102,21 @@ def of_files(store: Store, targets: Sequence[Target]) -> list[Used]:
     processes = {node["process"] for node in document["nodes"] if "process" in node}
     runs = {run_uses.run_of(process) for process in processes}
     graph = Confined(store, [bundle_iri(RUN_BASE + run) for run in sorted(runs)])
-    parts = [
-        _rows(graph, f"VALUES ?p {{ {' '.join(f'<{one}>' for one in some)} }} ?a provio:partOf* ?p .")
+    chosen = [
+        f"VALUES ?p {{ {' '.join(f'<{one}>' for one in some)} }} ?a provio:partOf* ?p ."
         for some in batches(sorted(processes))
     ]
-    return _grouped(parts)
+    return _images(graph, chosen) + _grouped(_rows(graph, some) for some in chosen)
+
+
+def _images(reader: Reader, chosen: Iterable[str]) -> list[Used]:
+    """Return the container images that activities used."""
+    found: dict[str, Used] = {}
+    for some in chosen:
+        for package, path in images.used(reader, some):
+            one = found.setdefault(package.purl, Used(package, is_image=True))
+            one.files |= {path: ""} if path else {}
+    return [found[purl] for purl in sorted(found)]
 
 
 def _rows(reader: Reader, chosen: str) -> Iterable[Sequence[str]]:

@@ -72,6 +72,10 @@ def _capture_machine(recording: Recording) -> None:
     from provio.record import machine_facts  # the command has started, or has ended: nothing waits for this import
 
     machine_facts.capture_of(recording)
+    if recording.changes is not None:
+        from provio.record import git_diff
+
+        git_diff.write(recording)
 
 
 def finish(recording: Recording, end: End, call: Call, settings: Config) -> None:
@@ -96,6 +100,10 @@ def _start_recording(call: Call, arguments: list[bytes]) -> tuple[Recording | No
             with failed_start.removed_on_failure(recording):
                 if capture(recording, settings.capture_dir, say) and environment.job_id():
                     _start_collector(recording)
+        if settings.record_git_diff:
+            from provio.record import git_diff  # most runs do not keep it
+
+            git_diff.ask(recording)
         return recording, settings, folders
     except Exception as error:
         if call.strict:

@@ -275,7 +275,7 @@ TABLES = {
         configuration value the value in the file; empty if there is none
     """),
     "packages": _table("""
-        type text its manager as in a package URL: `deb`, `rpm`, `pypi`, `conda` …; `none` of a folder without a package
+        type text its manager as in a package URL: `deb`, `pypi` …; `container`; `none` of a folder without a package
         name text its name; of software without a package the folder
         version text its version, as its manager writes it
         origin text its distribution, channel or repository

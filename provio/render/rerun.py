@@ -23,10 +23,11 @@ def plan(ready: Prepared, *, width: int | None, unicode: bool, folder: str | Non
 def results(ready: Prepared, outcome: Outcome, *, unicode: bool) -> str:
     """Return a line for each file, and the sum."""
     lines = []
+    width = max([12, *(len(one.verdict) for one in outcome.results)])
     for one in outcome.results:
         path = shorter_path(one.path, outcome.folder) if one.verdict == "new" else ready.plan.shown(one.path)
         reason = f"  ({one.reason})" if one.reason else ""
-        lines.append(f"{one.verdict:12}  {path}{reason}")
+        lines.append(f"{one.verdict:{width}}  {path}{reason}")
     counts = Counter(one.verdict for one in outcome.results)
     total = ", ".join(f"{count} {verdict}" for verdict, count in counts.items()) or "no files to compare"
     lines.append(f"{plural(len(ready.plan.steps), 'command')}, {total}: {outcome.folder}")
@@ -49,5 +50,6 @@ def as_json(ready: Prepared, outcome: Outcome | None) -> str:
     if outcome:
         answer["folder"] = outcome.folder
         answer["failed"] = [{"command": one.shown, "end": code, "recorded": one.ended} for one, code in outcome.failed]
-        answer["files"] = [one._asdict() for one in outcome.results]
+        files = [one._asdict() for one in outcome.results]
+        answer["files"] = [{key: value for key, value in one.items() if value is not None} for one in files]
     return dumped(answer)

@@ -20,12 +20,14 @@ from provio.store import Reader
 
 FACTS = [NS + name for name in "commandLine argv redirections cwd cwdEncoded exitCode signal".split()]
 BOTH = "2>&1"
+ENVIRONMENTS = ("VIRTUAL_ENV", "CONDA_PREFIX")  # each names the folder of an activated environment of Python
 
 
 @dataclass(frozen=True)
 class Command:
     """A recorded command. Words and paths are exact (`os.fsdecode`); `streams` are (sign, path), of `2>&1` without a
-    path; `ended` is the recorded exit code, negative for a signal."""
+    path; `ended` is the recorded exit code, negative for a signal; `environments` are the recorded variables that name
+    an environment of Python."""
 
     redo: Redo
     run: str
@@ -34,6 +36,7 @@ class Command:
     cwd: str
     streams: tuple[tuple[str, str], ...] = ()
     ended: int = 0
+    environments: tuple[tuple[str, str], ...] = ()
 
     @property
     def shown(self) -> str:
@@ -68,8 +71,8 @@ def of_files(reader: Reader, targets: Sequence[Target], stale: bool) -> Found:
 
 def _exact(reader: Reader, redo: Sequence[Redo]) -> list[Command]:
     iris = {one["run"] for one in redo} | {one["process"] for one in redo if "process" in one}
-    facts = _facts(reader, iris)
-    return [_command(one, facts) for one in redo]
+    facts, activated = _facts(reader, iris), _environments(reader, {one["run"] for one in redo})
+    return [_command(one, facts, activated.get(one["run"], [])) for one in redo]
 
 
 def _facts(reader: Reader, iris: Iterable[str]) -> dict[str, dict[str, str]]:
@@ -83,7 +86,19 @@ def _facts(reader: Reader, iris: Iterable[str]) -> dict[str, dict[str, str]]:
     return found
 
 
-def _command(redo: Redo, facts: dict[str, dict[str, str]]) -> Command:
+def _environments(reader: Reader, runs: Iterable[str]) -> dict[str, list[tuple[str, str]]]:
+    """Return the variables of activated environments of Python by run."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    names = ", ".join(f"'{name}'" for name in ENVIRONMENTS)
+    for which in values("r", runs):
+        query = f"""SELECT DISTINCT ?r ?name ?value {{ {which} ?r prov:used ?e . ?e a provio:Environment ;
+            provio:name ?name ; provio:value ?value FILTER(?name IN ({names})) }}"""
+        for run, name, value in reader.table(query):
+            found.setdefault(run, []).append((name, value))
+    return found
+
+
+def _command(redo: Redo, facts: dict[str, dict[str, str]], activated: Iterable[tuple[str, str]]) -> Command:
     process = redo.get("process", "")
     known = facts[process or redo["run"]]
     streams = iter(_words(known.get("redirections", "")))
@@ -95,6 +110,7 @@ def _command(redo: Redo, facts: dict[str, dict[str, str]]) -> Command:
         known.get("cwd") or unquote(known.get("cwdEncoded", ""), errors="surrogateescape"),
         tuple((sign, "" if sign == BOTH else next(streams, "")) for sign in streams),
         -int(known["signal"]) if "signal" in known else int(known.get("exitCode", 0)),
+        tuple(sorted(activated)),
     )
 
 

@@ -9,23 +9,29 @@ from pathlib import Path
 from provio.ask.content import CHANGED, MISSING
 from provio.base.text import plural
 from provio.base.vocab import NS, RUN_BASE, local_name
+from provio.rerun.commands import ENVIRONMENTS
 from provio.rerun.files import PACKAGES, Use
 from provio.rerun.inputs import Input
 from provio.rerun.plan import Plan
+from provio.settings import home as homes
+from provio.settings import load
+from provio.settings.home import Home
 from provio.store import Reader
-from provio.trace import environment
+from provio.trace import environment, machine_facts
+from provio.trace.redact import Redaction
 
 MACHINE = {"host": "host", "system": "operating system", "kernel": "kernel", "cpu": "processor"}
 OF_A_JOB = environment.JOB_FAMILIES  # their values differ in each job
 
 
-def lines(reader: Reader, plan: Plan, code: Mapping[Use, Input]) -> list[str]:
+def lines(reader: Reader, plan: Plan, code: Mapping[Use, Input], home: Home) -> list[str]:
     """Return the differences of programs and libraries, machine, variables and the git commit."""
     runs = list(dict.fromkeys(step.command.run for step in plan.steps))
     found = [*_code(code.values())]
     for run in runs:
         found += _machine(reader, run)
         found += _variables(reader, run)
+        found += _changes(reader, run, home)
     return list(dict.fromkeys(found))
 
 
@@ -67,10 +73,24 @@ def _machine(reader: Reader, run: str) -> Iterator[str]:
             yield f"git checkout: recorded {states[not dirty]}, now {states[dirty]}"
 
 
+def _changes(reader: Reader, run: str, home: Home) -> Iterator[str]:
+    """Yield a line if a run kept the uncommitted changes of its checkout, and they are others now."""
+    recorded = machine_facts.changes(home.runs / run)
+    if recorded is None:
+        return
+    settings = load.load(homes.project_folders(home.project), forgive=lambda _: None)
+    folder = next(iter(reader.table(f"SELECT ?cwd {{ <{RUN_BASE}{run}> provio:cwd ?cwd }}")), ["/"])[0]
+    diff = environment.git_diff(Path(folder))
+    now = environment.without_secrets(diff or b"", Redaction(settings.redact_add, settings.redact_keep))
+    if diff is None or now.encode("utf-8", "surrogateescape").decode("utf-8", "replace") != recorded:
+        yield f"uncommitted changes: other than those of run {run} (provio show {run} --environment)"
+
+
 def _variables(reader: Reader, run: str) -> Iterator[str]:
     query = f"""SELECT ?name ?value {{ <{RUN_BASE}{run}> prov:used ?e . ?e a provio:Environment ; provio:name ?name ;
         provio:value ?value }} ORDER BY ?name"""
     for name, value in reader.table(query):
         now = os.environ.get(name)
-        if now != value and not name.startswith(OF_A_JOB):
+        used = name in ENVIRONMENTS and os.path.isdir(value)  # the commands run in it again
+        if now != value and not used and not name.startswith(OF_A_JOB):
             yield f"variable {name}: recorded {value}, now {'not set' if now is None else now}"

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from provio.base.errors import NotAllowed
 from provio.merge import kept
+from provio.rerun import group
 from provio.rerun.commands import BOTH, Command
 from provio.rerun.files import Use
 from provio.rerun.inputs import KEPT, Input
@@ -35,8 +36,13 @@ class Rerun:
 
     def start(self) -> None:
         """Make the folder, and in it the folders and links that the commands expect."""
-        os.makedirs(self.folder, exist_ok=True)
-        homes.make(Home(Path(self.folder) / homes.NAME))
+        try:
+            os.makedirs(self.folder, exist_ok=True)
+            homes.make(Home(Path(self.folder) / homes.NAME))
+        except OSError as error:
+            raise NotAllowed(
+                f"--in {self.folder} cannot be made ({error.strerror}): name a folder in which you may write"
+            ) from None
         made = self.plan.made_folders
         wanted = {step.command.cwd for step in self.plan.steps} | {*map(os.path.dirname, self.plan.products)}
         for path in wanted:
@@ -111,25 +117,18 @@ class Rerun:
         call = [sys.executable, "-c", START, "run", "--quiet", "--hash", "--no-merge", "--", *words]
         streams = self._streams(command, report)
         try:
-            done = subprocess.run(
-                call,
-                cwd=self.places.place(command.cwd),
-                env=self._environment(),
-                check=False,
-                stdin=streams["stdin"],
-                stdout=streams["stdout"],
-                stderr=streams["stderr"],
-            )
+            code = group.run(call, self.places.place(command.cwd), self._environment(command), streams)
         except OSError as error:
             raise NotAllowed(f"{command.shown} cannot start ({error.strerror}): use --map for its folder") from None
         finally:
             for one in {one for one in streams.values() if one > 2}:
                 os.close(one)
-        return done.returncode if done.returncode <= 128 or command.ended >= 0 else 128 - done.returncode
+        return code if code <= 128 or command.ended >= 0 else 128 - code
 
     def _streams(self, command: Command, report: Callable[[str], None]) -> dict[str, int]:
         """Open the files of redirections; without one, the standard output is that of messages."""
         found = {"stdin": subprocess.DEVNULL, "stdout": 2, "stderr": 2}
+        printed: dict[str, None] = {}
         for sign, path in command.streams:
             plain = sign.removeprefix("2")
             name = "stdin" if sign == "<" else "stderr" if sign.startswith("2") else "stdout"
@@ -138,17 +137,24 @@ class Rerun:
                 found["stderr"] = found["stdout"]
             elif new is None and sign != "<":
                 if not path.startswith("/dev/"):
-                    report(f"the output of {shlex.join(command.words)} is printed here: {path} is outside the project")
+                    printed[path] = None
             else:
                 try:
                     found[name] = os.open(new or path, MODES[plain] | os.O_CLOEXEC, 0o666)
                 except OSError as error:
                     reason = f"{path} cannot be opened ({error.strerror})"
                     raise NotAllowed(f"{reason}, a redirection of {command.shown}: use --map for its folder") from None
+        if printed:
+            where = f"{' and '.join(printed)} {'is' if len(printed) == 1 else 'are'} outside the project"
+            report(f"the output of {shlex.join(command.words)} is printed here: {where}")
         return found
 
-    def _environment(self) -> dict[str, str]:
+    def _environment(self, command: Command) -> dict[str, str]:
+        """Return the present variables with new paths, and the recorded environments of Python at the start of PATH."""
         variables = {name: self.places.text(value) for name, value in os.environ.items() if name not in LEFT}
+        for name, folder in command.environments:
+            if os.path.isdir(folder) and variables.get(name) != folder:
+                variables |= {name: folder, "PATH": f"{folder}/bin:{variables.get('PATH', os.defpath)}"}
         return variables | {"PROVIO_HOME": os.path.join(self.folder, homes.NAME)}
 
 

@@ -4,11 +4,13 @@ made."""
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+import shlex
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from provio.ask import run_uses
+from provio.ask.document import arguments
 from provio.ask.housekeeping import rule_of
 from provio.ask.redo import INFORMED, is_cache
 from provio.ask.stale import MODULES
@@ -42,12 +44,14 @@ class Use:
 
 @dataclass
 class Files:
-    """The files of one command; `products` are the versions that it left, by path."""
+    """The files of one command; `products` are the versions that it left, by path; `pipes` has a
+    sentence for each other command that wrote into its pipes."""
 
     uses: list[Use] = field(default_factory=list)
     products: dict[str, str] = field(default_factory=dict)
     made: set[str] = field(default_factory=set)
     folders: set[str] = field(default_factory=set)
+    pipes: list[str] = field(default_factory=list)
 
 
 class Finder:
@@ -59,7 +63,8 @@ class Finder:
     def of(self, command: Command) -> Files:
         """Return the files of a command and of the recorded runs that it started."""
         found, uses = Files(), dict[str, tuple[Kind, str]]()
-        for run in [command.run] if command.process else nested(self.reader, command.run):
+        runs = [command.run] if command.process else nested(self.reader, command.run)
+        for run in runs:
             which = _activities(command, run)
             made = {row[0] for row in self._rows("?v", f"{which} ?v prov:wasGeneratedBy ?a")}
             found.made |= {_file(version) for version in made}
@@ -67,6 +72,7 @@ class Finder:
                 uses |= {_file(row[0]): (kind, run) for row in self._rows("?v", f"{which} ?a {tie} ?v")}
             for (old,) in (row for part in run_uses.values("n", made) for row in self._revised(part)):
                 uses[_file(old)] = "input", run
+            found.pipes += self._pipes(command, which, runs)
             created = f"{which} ?io provio:partOf ?a ; a provio:Create ; provio:api ?api ; provio:path ?path"
             found.folders |= {path for path, api in self._rows("?path ?api", created) if api.startswith("mkdir")}
             for now, end in (followed(one, self.removals) for one in last_observed(self.reader, run) if one.made):
@@ -75,6 +81,19 @@ class Finder:
                     found.products[path] = now.version
         found.uses = sorted(self._uses(uses))
         return found
+
+    def _pipes(self, command: Command, which: str, runs: Sequence[str]) -> Iterator[str]:
+        """Yield a sentence for each other command whose output this one read through a pipe."""
+        rows = self._rows("?g", f"{which} ?a prov:used ?v . ?v a provio:Pipe ; prov:wasGeneratedBy ?g")
+        writers = {row[0] for row in rows}
+        own = {row[0] for row in self._rows("?a", which)} if command.process and writers else set()
+        below = tuple(f"{RUN_BASE}{run}/" for run in runs)
+        others = [one for one in sorted(writers) if not (one in own if command.process else one.startswith(below))]
+        for part in run_uses.values("g", others):
+            for (argv,) in self._rows(
+                "?argv", f"{part} ?g provio:partOf+ ?p . ?p a provio:Process ; provio:argv ?argv"
+            ):
+                yield f"{command.shown} read a pipe from {shlex.join(arguments(argv))}, and no pipe connects them again"
 
     def _uses(self, uses: dict[str, tuple[Kind, str]]) -> Iterator[Use]:
         files = {version: how for version, how in uses.items() if "/version/" in version}

@@ -10,14 +10,18 @@ from dataclasses import dataclass, field
 from provio.ask.content import NOT_COMPARED as UNCOMPARED
 from provio.ask.content import Progress
 from provio.ask.things import Thing
-from provio.base.errors import NotAllowed
+from provio.base.errors import NotAllowed, ProvioError
+from provio.merge import hashing
+from provio.merge.runs import merge
 from provio.rerun import compare, differences, execute, places
 from provio.rerun.commands import Command
 from provio.rerun.compare import Result
 from provio.rerun.files import Use
+from provio.rerun.group import Interrupted
 from provio.rerun.inputs import Input, Inputs
 from provio.rerun.plan import Plan, make, outside
 from provio.settings.home import Home
+from provio.settings.schema import Config
 from provio.store import Store
 
 INPUTS, ENVIRONMENT, COMMANDS = "inputs", "environment", "commands"
@@ -62,6 +66,15 @@ class Prepared:
 MOST = 5  # lines about inputs without a SHA-256
 
 
+class Stopped(ProvioError):
+    """A signal ended a rerun."""
+
+    def __init__(self, number: int, where: str, folder: str) -> None:
+        name = signal.Signals(number).name
+        super().__init__(f"{name} ended {where}: no file was compared: remove {folder}, or name another folder")
+        self.exit_code = 128 + number
+
+
 @dataclass
 class Outcome:
     """The folder of a rerun, the commands that did not end as recorded with their ends, the verdicts of files."""
@@ -76,6 +89,21 @@ class Outcome:
         return int(bool(COMMANDS in fail_on and self.failed) or any(one.verdict in verdicts for one in self.results))
 
 
+def complete_hashes(home: Home, settings: Config, progress: Callable[[str], None] = lambda _: None) -> None:
+    """Compute the requested hashes of runs that have ended now, and not later in the background."""
+    done = hashing.finish(home, settings, progress)
+    if done:
+        merge(home, [home.runs / run for run in done], settings=settings)
+
+
+def problem(found: Sequence[Thing], stale: bool) -> str:
+    """Return why a rerun cannot be of these things; empty if it can."""
+    runs = [one for one in found if one.run]
+    if not found or any(one.task for one in found) or (runs and len(found) > 1):
+        return "a rerun is of one run, or of files: name these"
+    return "only stale files can be chosen of files, not of a run: name files" if stale and runs else ""
+
+
 def prepare(
     reader: Store, home: Home, things: list[Thing], *, stale: bool = False, anyway: bool = False,
     progress: Progress = lambda *_: None,
@@ -85,11 +113,15 @@ def prepare(
     plan = make(reader, things, root, stale=stale, anyway=anyway)
     states = Inputs(reader, home, progress).of(plan)
     code = {use: one for use, one in states.items() if not plan.inside(use.path)}
-    return Prepared(reader, home, plan, states, differences.lines(reader, plan, code))
+    return Prepared(reader, home, plan, states, differences.lines(reader, plan, code, home))
 
 
-def execute_plan(ready: Prepared, folder: str | None, maps: Sequence[str], report: Callable[[str], None]) -> Outcome:
-    """Execute a plan in a new folder and compare its products. Raises ProvioError before the first command starts."""
+def execute_plan(
+    ready: Prepared, folder: str | None, maps: Sequence[str], report: Callable[[str], None],
+    tolerance: float | None = None,
+) -> Outcome:  # fmt: skip
+    """Execute a plan in a new folder and compare its products, with a `tolerance` the numbers in them. Raises
+    ProvioError before the first command starts."""
     plan = ready.plan
     folder = os.path.abspath(folder or execute.default_folder(plan.root))
     execute.check_folder(folder, plan.root)
@@ -105,14 +137,17 @@ def execute_plan(ready: Prepared, folder: str | None, maps: Sequence[str], repor
     rerun = execute.Rerun(plan, folder, where, ready.inputs, ready.home)
     rerun.start()
     outcome = Outcome(folder)
-    for step in plan.steps:
-        code = rerun.step(step, report)
+    for number, step in enumerate(plan.steps, 1):
+        try:
+            code = rerun.step(step, report)
+        except Interrupted as error:
+            raise Stopped(error.number, f"command {number} of {len(plan.steps)}", folder) from None
         if code != step.command.ended:
             outcome.failed.append((step.command, code))
             report(f"{step.command.shown}: {ended(code)}, recorded {ended(step.command.ended)}")
             break
     contents = Inputs(ready.reader, ready.home).contents
-    outcome.results = list(compare.results(plan, contents, where, folder, rerun.staged))
+    outcome.results = list(compare.results(plan, contents, where, folder, rerun.staged, tolerance))
     return outcome
 
 

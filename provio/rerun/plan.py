@@ -54,6 +54,11 @@ class Plan:
         return sorted({use for step in self.steps for use in step.inputs})
 
     @property
+    def redirected(self) -> set[str]:
+        """The files to which the output of commands went."""
+        return {path for step in self.steps for sign, path in step.command.streams if sign in STREAMS}
+
+    @property
     def made_folders(self) -> set[str]:
         """The folders that the commands make."""
         return set[str]().union(*(step.files.folders for step in self.steps))
@@ -90,7 +95,10 @@ def _planned(reader: Store, found: Found, root: str) -> Plan:
         step.inputs = [use for use in step.files.uses if not made & same.get(use.version, {use.version})]
         replaced += [path for path in step.files.products if path in products]
         products |= step.files.products
-    gaps = [gap for gap in found.document["gaps"] if not (gap["reason"].startswith(EDITED) or NO_HASH in gap["reason"])]
+    pipes = [Gap(iri="", about="", reason=one) for step in steps for one in step.files.pipes]
+    gaps = pipes + [
+        gap for gap in found.document["gaps"] if not (gap["reason"].startswith(EDITED) or NO_HASH in gap["reason"])
+    ]
     return Plan(root, steps, products, sorted(set(replaced)), gaps)
 
 

@@ -122,6 +122,13 @@ class Config:
         "whether loaded libraries are recorded, and the packages of the files of a run looked up after it "
         "(docs/packages.md)",
     )
+    record_git_diff: bool = _row(
+        "record.git_diff",
+        BOOLEAN,
+        False,
+        "whether the uncommitted changes of tracked files in the Git checkout of a run are kept with it, up to 1 MiB, "
+        "without secrets (docs/packages.md)",
+    )
     record_keep: str = _row(
         "record.keep",
         KEPT,

@@ -13,6 +13,7 @@ import re
 import resource
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from provio.base.sizes import size
@@ -39,7 +40,9 @@ MOST = 12  # disks, network interfaces, file systems
 
 def facts() -> dict[str, Facts]:
     """Return the facts of both layers. A source that cannot be read costs only its own facts."""
-    return {"hardware": _all(HARDWARE), "system": _all(SYSTEM)}
+    program = _found("lfs")
+    striping = _all({"Lustre striping": partial(_striping, program)}) if program else {}
+    return {"hardware": _all(HARDWARE), "system": _all(SYSTEM) | striping}
 
 
 def _all(sources: Mapping[str, Callable[[], str | None]]) -> Facts:
@@ -176,6 +179,12 @@ def _file_systems() -> str:
         if kind in REAL and not place.startswith(("/proc", "/sys", "/dev", "/run/")):
             found[f"{place} {kind}"] = None
     return _some(list(found))
+
+
+def _striping(program: str) -> str | None:
+    from provio.system import lustre  # most machines have no Lustre
+
+    return lustre.layout(os.getcwd(), program)
 
 
 def _limits() -> str:

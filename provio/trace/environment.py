@@ -9,6 +9,10 @@ from pathlib import Path
 
 from provio.system.statx import read_text
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from provio.trace.redact import Redaction
+
 # Prefixes of the variables of batch systems; the rest of the name is in capitals.
 JOB_FAMILIES = tuple("SLURM_ PBS_ LSB_ LSF_ FLUX_ PALS_ OMPI_COMM_WORLD_ PMI_ PMIX_".split())
 # Variables with the root folders of installed software: lineage hides files below them.
@@ -21,6 +25,8 @@ JOB_IDS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "COBALT_JOBI
 CONTAINER_SIGNS = ("/.dockerenv", "/run/.containerenv", "/.singularity.d", "/ch")
 NAMED = "PRETTY_NAME="
 CPU = ("model name", "Model", "cpu")
+DIFF_LIMIT = 1 << 20  # bytes of uncommitted changes
+GIT_SECONDS = 5
 
 
 def mount_namespace() -> int:
@@ -75,12 +81,55 @@ def git_state(folder: Path) -> tuple[str, bool] | None:
 
     Git is called only if there is a `.git` in the folder or above, and takes no lock.
     """
-    if not any((above / ".git").exists() for above in (folder, *folder.parents)):
+    if not _in_checkout(folder):
         return None
     commit = _git(folder, "rev-parse", "HEAD")
     if commit is None:
         return None
     return commit, bool(_git(folder, "status", "--porcelain", "--untracked-files=no"))
+
+
+def git_diff(folder: Path) -> bytes | None:
+    """Return the differences of tracked files in the checkout of `folder` from its commit, empty if there are none, cut
+    after `DIFF_LIMIT`; None outside a checkout, or if Git takes longer than `GIT_SECONDS`."""
+    if not _in_checkout(folder):
+        return None
+    import subprocess  # slow to import, and rarely needed
+    import threading
+
+    options = ["--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/"]
+    command = ["git", "--no-optional-locks", "-C", str(folder), "diff", *options, "HEAD"]
+    nowhere = subprocess.DEVNULL
+    try:
+        with subprocess.Popen(command, stdin=nowhere, stdout=subprocess.PIPE, stderr=nowhere) as process:
+            late = threading.Timer(GIT_SECONDS, process.kill)
+            late.start()
+            data = process.stdout.read(DIFF_LIMIT + 1) if process.stdout else b""
+            late.cancel()
+            if len(data) > DIFF_LIMIT:
+                process.kill()
+    except OSError:
+        return None
+    return data if process.returncode == 0 or len(data) > DIFF_LIMIT else None
+
+
+def without_secrets(diff: bytes, redaction: Redaction) -> str:
+    """Return the text of differences without secrets, up to the last whole line within `DIFF_LIMIT`."""
+    from provio.base.sizes import size
+
+    whole = diff if len(diff) <= DIFF_LIMIT else diff[:DIFF_LIMIT].rpartition(b"\n")[0]
+    lines = whole.decode("utf-8", "surrogateescape").split("\n")
+    texts = redaction.text("\n".join(line[1:] for line in lines)).split("\n")  # the sign of a line is no part of a name
+    if len(texts) == len(lines):
+        found = [line[:1] + text for line, text in zip(lines, texts, strict=True)]
+    else:  # a secret of several lines
+        parts = redaction.text("\n".join(lines)).split("\n")
+        found = [line[:1] + redaction.text(line[1:]) for line in parts]
+    return "\n".join(found) + (f"\n(cut at {size(DIFF_LIMIT)})\n" if whole is not diff else "")
+
+
+def _in_checkout(folder: Path) -> bool:
+    return any((above / ".git").exists() for above in (folder, *folder.parents))
 
 
 def _os_name() -> str:

@@ -1,6 +1,6 @@
-"""The facts of the machines of a run and of its job of Slurm, which a run contains next to its Turtle files.
+"""The facts of the machines of a run, of its job of Slurm and of its checkout, next to its Turtle files.
 
-In: a run folder. Out: the facts by host, and those of the job.
+In: a run folder. Out: the facts by host, those of the job, the uncommitted changes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from provio.system.machine import Facts
 from provio.trace import run_source
 from provio.trace.read import read_head
-from provio.trace.run_source import JOB, MACHINE
+from provio.trace.run_source import DIFF, JOB, MACHINE
 
 Layers = Mapping[str, Facts]
 # The names that `scontrol` gives the facts of a job, and those shown. Its environment and comments are not shown.
@@ -51,6 +51,11 @@ def job(folder: Path) -> dict[str, str]:
     parts = _PAIR.split(text.splitlines()[0])[1:] if text.strip() else []
     pairs = dict(zip(parts[::2], parts[1::2], strict=True))
     return {OF_JOB[name]: value for name, value in pairs.items() if name in OF_JOB and value not in EMPTY}
+
+
+def changes(folder: Path) -> str | None:
+    """Return the uncommitted changes of the run's Git checkout; None if they were not kept."""
+    return next(iter(_texts(folder, DIFF).values()), None)
 
 
 def _texts(folder: Path, name: str) -> dict[str, str]:

@@ -71,6 +71,7 @@ class Recording:
     statements: str = ""
     gap: list[tuple[str, str]] = field(default_factory=list)
     lock_fd: int = -1
+    changes: bytes | None = None  # of the Git checkout, until they are written
     hdf5: str = "auto"
     recognise: str = "on"
     output: str = ""  # the request for the shim to keep standard output and error; empty: none

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 CALLS_ENDING = ".calls.ttl"
 EVENTS_ENDING = ".events"
 GAP_ENDING = ".gap"
-MACHINE, JOB = MACHINE_FACTS = ("machine.json", "job.txt")  # of a host (`provio.record.machine_facts`)
+# Facts of a host (`provio.record.machine_facts`), and the uncommitted changes (`provio.record.git_diff`).
+MACHINE, JOB, DIFF = MACHINE_FACTS = ("machine.json", "job.txt", "git.diff")
 OUTPUT_ENDING = ".output"  # the standard output and error of a run
 SHELL_ENDING = ".session"  # the identity of a shell that is recorded from some point on
 HEAD = "run.ttl"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -200,6 +201,11 @@ def test_a_pipeline_with_two_steps_inside(ordinary: Ordinary, debian: Path) -> N
     assert {phases[iri].split()[0] for iri in users} == {"sort", "head"}
     assert ordinary.rows(f"SELECT ?m {{ <{image['iri']}> prov:hadMember ?m }}")
     assert document["gaps"] == []
+    for name in ("last", "first"):
+        rows = json.loads(ordinary.provio("packages", name, "--as", "json").stdout)
+        assert [(row["purl"], row["files"]) for row in rows if row["type"] == "container"] == [
+            (f"pkg:generic/{debian.name}", [{"path": str(debian)}])
+        ]
     ordinary.provio("validate", "--strict")
 
 

@@ -10,7 +10,7 @@ PACKAGE = Path(__file__).resolve().parent.parent.parent / "provio"
 # The packages in the order of imports, which is nearly the path of the data.
 ORDER = """
     base system settings trace lineage follow graph store merge record containers
-    ask stats rerun exchange validate render serve doctor api cli
+    ask stats compare rerun exchange validate render serve doctor api cli
 """.split()
 
 # Links to the repository's own folders: they have rules of their own.

@@ -52,6 +52,7 @@ DEFAULTS = {
     "record_values_limit": "64 kB",
     "record_metadata": True,
     "record_packages": True,
+    "record_git_diff": False,
     "record_keep": "0",
     "record_output": "off",
     "record_output_limit": "100 MB",

@@ -35,19 +35,15 @@ def command(name: str | None, form: str, output: str | None) -> int:
     Example: provio packages last
              provio packages fig3.png --as cyclonedx -o fig3.cdx.json
     """
-    from provio.ask import packages, things
+    from provio.ask import packages
+    from provio.base.errors import BadQuery
     from provio.exchange import cyclonedx
 
     reader = session.reader(name if name and "/" in name else None)
-    if name is None:
-        found, subject = packages.of_runs(reader, None), "all runs"
-    else:
-        one = things.named(reader, name)
-        if one.task:
-            raise click.UsageError(f"{name} is a task: name its run, or a file that it made")
-        subject = f"run {one.run}" if one.run else str(one.file.path if one.file else name)
-        files = [one.file] if one.file else []
-        found = packages.of_files(reader, files) if files else packages.of_runs(reader, [one.run])
+    try:
+        found, subject = packages.named(reader, name)
+    except BadQuery as error:
+        raise click.UsageError(str(error)) from None
     text = cyclonedx.document(found, subject) if form == "cyclonedx" else _table(found, form)
     if output:
         terminal.write(output, text.encode("utf-8", "surrogateescape"))
@@ -57,6 +53,7 @@ def command(name: str | None, form: str, output: str | None) -> int:
 
 
 def _table(found: Sequence[Used], form: str) -> str:
+    from provio.ask.packages import paths
     from provio.base.table import align, filled
     from provio.render import records
 
@@ -66,5 +63,5 @@ def _table(found: Sequence[Used], form: str) -> str:
         names, cells = filled(names, [list(map(str, row[:5])) for row in rows], {"type", "name"})
         return align(names, cells, width=terminal.width(), unicode=terminal.unicode(), right={"opened"})
     if form != "json":
-        rows = [[*row[:6], ", ".join(file["path"] for file in row[6]), row[7]] for row in rows]
+        rows = [[*row[:6], paths(row), row[7]] for row in rows]
     return records.render("packages", rows, form)

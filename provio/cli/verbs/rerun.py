@@ -20,6 +20,12 @@ USUAL = ("inputs", "commands", "differs", "missing")
 @click.option("--map", "maps", metavar="OLD=NEW", multiple=True, help="Use NEW for this folder outside the project.")
 @click.option("--anyway", is_flag=True, help="Run although the record has gaps.")
 @click.option(
+    "--tolerance",
+    metavar="X",
+    type=click.FloatRange(min=0),
+    help="Numbers in files may differ by X: absolute up to 1, else relative to the larger one.",
+)
+@click.option(
     "--fail-on",
     type=Choice(KINDS),
     multiple=True,
@@ -31,7 +37,7 @@ USUAL = ("inputs", "commands", "differs", "missing")
 @store_option
 def command(
     names: tuple[str, ...], folder: str | None, dry_run: bool, only_stale: bool, maps: tuple[str, ...],
-    anyway: bool, fail_on: tuple[str, ...], form: str,
+    anyway: bool, tolerance: float | None, fail_on: tuple[str, ...], form: str,
 ) -> int:  # fmt: skip
     """Run the command of RUN, or the commands that made FILE and its recorded ancestors, and compare the files.
 
@@ -42,6 +48,7 @@ def command(
     Example: provio rerun fig3.h5
              provio rerun last --in ../again
              provio rerun fig3.h5 --dry-run
+             provio rerun fig3.h5 --tolerance 1e-6
     """
     from provio.ask import session, things
     from provio.ask.target import check_project
@@ -50,13 +57,12 @@ def command(
 
     check_project(names)
     place = next((name for name in names if "/" in name), None)
-    home, _ = session.project(place)
+    home, settings = session.project(place)
+    whole.complete_hashes(home, settings)
     reader = session.reader(place)
     found = [things.named(reader, name) for name in names]
-    if any(one.task for one in found) or (len(found) > 1 and any(one.run for one in found)):
-        raise click.UsageError("a rerun is of one run, or of files: name these")
-    if only_stale and any(one.run for one in found):
-        raise click.UsageError("--only-stale is about files: name files instead of a run")
+    if problem := whole.problem(found, only_stale):
+        raise click.UsageError(problem)
     if only_stale:
         fail_on = tuple(kind for kind in fail_on if kind != whole.INPUTS)  # a changed input is the reason
     ready = whole.prepare(reader, home, found, stale=only_stale, anyway=anyway)
@@ -65,7 +71,7 @@ def command(
     stops = ready.stops(fail_on)
     outcome = None
     if not (stops or dry_run) and ready.plan.steps:
-        outcome = whole.execute_plan(ready, folder, maps, terminal.warn)
+        outcome = whole.execute_plan(ready, folder, maps, terminal.warn, tolerance)
     elif stops:
         terminal.complain(
             "nothing was run: restore the inputs, or choose other --fail-on kinds to use the present ones"

@@ -13,6 +13,7 @@ from provio.cli.option_types import TEXT_FORMS, Form, OutputFile
 from provio.cli.options import fold_option, stoppable, store_option
 
 INDENT = 22  # columns before a value of the environment
+MOST = 60  # lines of it
 
 
 @click.command("show", short_help="Show one run, task, file or dataset.")
@@ -87,7 +88,7 @@ def command(
 def _environment(name: str, form: str) -> int:
     """Show the environment of a run in layers."""
     from provio.ask import environment
-    from provio.base.text import folded, printable
+    from provio.base.text import printable
     from provio.settings import home as homes
 
     reader = session.reader(None)
@@ -100,11 +101,20 @@ def _environment(name: str, form: str) -> int:
     lines, last, room = list[str](), "", (terminal.width() or 1_000_000) - INDENT
     for layer, key, value in facts:
         lines += [layer] if layer != last else []
-        text = folded(printable("not available" if value is None else value, terminal.unicode()), max(room, INDENT))
+        text = _lines("not available" if value is None else value, max(room, INDENT))
         lines += [f"  {printable(key):{INDENT - 3}} {text[0]}", *(" " * INDENT + line for line in text[1:])]
         last = layer
     terminal.out("".join(line + "\n" for line in lines))
     return 0
+
+
+def _lines(value: str, room: int) -> list[str]:
+    """Return a value as lines; of a long text the first ones."""
+    from provio.base.text import folded, printable
+
+    lines = value.rstrip("\n").split("\n")
+    more = [f"({len(lines) - MOST} more lines: --as json has all)"] if len(lines) > MOST else []
+    return [line for one in lines[:MOST] for line in folded(printable(one, terminal.unicode()), room)] + more
 
 
 def _content(name: str, run: str, output: str | None) -> int:
