@@ -189,7 +189,9 @@ DVC = """
 vars: [{source: in 1.txt}]
 stages:
   one:
-    cmd: cat '${source}' secret.txt > 'out 1.txt' && echo log > extra.txt && cat params.yaml
+    cmd: |
+      cat '${source}' secret.txt > 'out 1.txt' && echo log > extra.txt
+      cat params.yaml
     deps: ["${source}", unused.txt]
     params: [rate]
     outs: [out 1.txt]

@@ -101,7 +101,7 @@ def _inner(stage: Any) -> Mapping[str, Any]:
 def _stage(source: str, name: str, stage: Mapping[str, Any], wdir: Any) -> Stage:
     inner = stage if source.endswith(".lock") else _inner(stage)
     commands = inner.get("cmd", ())
-    commands = [commands] if isinstance(commands, str) else [*commands]
+    commands = commands.splitlines() if isinstance(commands, str) else [*commands]
     folder = os.path.normpath(os.path.join(os.path.dirname(source), str(wdir or ".")))
     params = inner.get("params") or ()
     return Stage(
