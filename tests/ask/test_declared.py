@@ -183,6 +183,12 @@ def test_snakemake(project: Project, version: str) -> None:
     assert found(project, "snakemake") == {*planted, ("ran", INPUT, "secret.txt")}
     project.watch("snakemake", "--cores", "1", "--force", "clean.txt")
     assert found(project, "snakemake") == set()
+    project.sh("mkdir -p in/work; echo 1 > in/work/a.in; echo 1 > in/work/unused.in; echo 1 > in/work/secret.txt")
+    (project.path / "other.smk").write_text('workdir: "in/work"\n' + SNAKEFILE)
+    project.watch("snakemake", "--cores", "1", "--snakefile", "other.smk", "out/a.txt")
+    one = "one (s=a)"
+    inside = {(one, INPUT, "secret.txt"), (one, OUTPUT, "extra.txt"), (one, UNREAD, "unused.in")}
+    assert found(project, "snakemake") == {(step, kind, f"in/work/{name}") for step, kind, name in inside}
 
 
 DVC = """

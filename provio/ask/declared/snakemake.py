@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from provio.ask.declared.actions import Actions, Actor, start_of
 from provio.ask.declared.compare import Step, absolute
 
 PROGRAMS = frozenset({"snakemake"})
-KINDS = ("input", "output", "log", "benchmark", "wildcards")
+FILES = ("input", "output", "log", "benchmark")
+KINDS = (*FILES, "wildcards")
 OMITTED = "…"  # the name of the setting that counts those which the record omits
-DIRECTORY = ("-d", "--directory")
+OWN = re.compile(r"(.*)/\.snakemake/(?:locks|incomplete|metadata)/")
 
 
 def steps(actions: Actions, notes: list[str]) -> Iterator[Step]:
@@ -23,11 +25,12 @@ def steps(actions: Actions, notes: list[str]) -> Iterator[Step]:
         own = [*actions.below(task.iri, tasks.keys() - {task.iri})]
         if not values["output"] and len(own) == 1 and not task.reads:
             continue  # a rule that only names its inputs
-        omitted = [kind for kind in KINDS[:2] if OMITTED in values[kind]]
-        if omitted:
-            notes.append(f"the record omits some {' and '.join(omitted)} files of {name}, because there are so many")
+        omitted = [kind for kind in FILES[:2] if OMITTED in values[kind]]
+        note = f"the record omits some {' and '.join(omitted)} files of {name}, because there are so many"
+        if omitted and note not in notes:
+            notes.append(note)
         folder = _folder(actions, task)
-        files = {kind: absolute((v for n, v in values[kind].items() if n != OMITTED), folder) for kind in KINDS[:4]}
+        files = {kind: absolute((v for n, v in values[kind].items() if n != OMITTED), folder) for kind in FILES}
         wild = ", ".join(f"{key}={value}" for key, value in sorted(values["wildcards"].items()))
         title = f"{name} ({wild})" if wild else name
         outputs = [path for path in files["output"] if path not in touched]  # Snakemake itself makes `touch(…)`
@@ -66,13 +69,10 @@ def _tasks(actions: Actions) -> dict[str, tuple[str, dict[str, dict[str, str]]]]
 
 
 def _folder(actions: Actions, task: Actor) -> str:
-    """Return the folder in which a job's files are: that of its processes, or the one that Snakemake was given."""
-    import os
-
-    for child in task.children:
-        if actions.actors[child].cwd:
-            return actions.actors[child].cwd
-    process = next(iter(actions.above(task.iri)), task)
-    given = dict(zip(process.words, process.words[1:], strict=False))
-    chosen = next((given[option] for option in DIRECTORY if option in given), "")
-    return os.path.join(process.cwd, chosen)
+    """Return the folder in which a job's files are: Snakemake has its own `.snakemake` there."""
+    above = [*actions.above(task.iri)]
+    for actor in above:
+        for paths in actor.writes:
+            for found in filter(None, map(OWN.match, paths)):
+                return found[1]
+    return above[0].cwd if above else actions.cwd
