@@ -82,6 +82,7 @@ class Comparison:
         read_at_all = {_source(path) for actor in actors for paths in actor.reads for path in paths} | {
             path for actor in actors for paths in actor.reads for path in paths
         }
+        read_at_all |= {path for path in step.inputs if _is_started(path, actors)}
         for kind, declared, there in (
             (NEVER_READ, step.inputs, read_at_all | {path for path in touched if path not in outputs}),
             (NEVER_WRITTEN, step.outputs, touched),
@@ -126,6 +127,12 @@ def _with_folders(path: str) -> Iterator[str]:
     while len(path) > 1:
         yield path
         path = os.path.dirname(path)
+
+
+def _is_started(path: str, actors: Iterable[Actor]) -> bool:
+    """Return whether a command line names a program: one without input and output leaves no trace of its own."""
+    name = os.path.basename(path)
+    return os.access(path, os.X_OK) and any(name in word for actor in actors for word in actor.words)
 
 
 def _hidden_last(path: str) -> tuple[bool, str]:

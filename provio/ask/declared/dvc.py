@@ -52,7 +52,7 @@ def steps(actions: Actions, notes: list[str]) -> Iterator[Step]:
             yield Step(stage.name, inputs, outputs, allowed, own, sources={stage.source})
     if lost:
         text = cut_end(printable(lost[0], True), 60)
-        notes.append(f"{plural(len(lost), 'command')} of dvc belong to no stage of the present dvc.yaml ({text})")
+        notes.append(f"no stage in the present dvc.yaml has {plural(len(lost), 'command')} that dvc executed ({text})")
 
 
 def workflow(actions: Actions) -> set[str]:

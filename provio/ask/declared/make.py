@@ -11,9 +11,9 @@ import os
 import shutil
 from collections.abc import Iterator, Sequence
 
-from provio.ask.declared.actions import Actions, Actor, start_of
+from provio.ask.declared.actions import INPUT, Actions, Actor, start_of
 from provio.ask.declared.compare import Step, absolute
-from provio.ask.declared.make_database import Rule, rules
+from provio.ask.declared.make_database import Rule, plain, rules
 from provio.ask.redo import SHELLS
 from provio.base.errors import ProvioError
 from provio.base.text import cut_end, plural, printable
@@ -37,9 +37,9 @@ def steps(actions: Actions, notes: list[str]) -> Iterator[Step]:
         if lines:
             folder, known = _rules(actions, make, variables[make.iri])
             found = _by_target(actions, folder, known, lines)
-            if lost := [_text(line.words) for line in found.pop("", ())]:
+            if lost := [_text(line.words) for line in found.pop("", ()) if _uses_files(actions, line)]:
                 text = cut_end(printable(lost[0], True), 60)
-                notes.append(f"{plural(len(lost), 'command')} of make belong to no target ({text})")
+                notes.append(f"no target has {plural(len(lost), 'command')} that make executed ({text})")
             for target, own in found.items():
                 yield _step(actions, folder, known, known[target], own, {one.iri for one in makes})
 
@@ -87,12 +87,19 @@ def _by_target(actions: Actions, folder: str, known: dict[str, Rule], lines: Seq
 
 def _targets(line: Actor, outputs: set[str], known: dict[str, Rule]) -> dict[str, int]:
     """Return the targets whose recipe has a command, the most certain ones, each with the place of that line."""
-    text = _text(line.words)
-    matches = {rule.target: rule.match(text) for rule in known.values()}
-    most = max((score for score, _ in matches.values()), default=0)
-    best = {target: place for target, (score, place) in matches.items() if score == most > 0}
-    both = {target: matches[target][1] for target in sorted(outputs) if matches[target][0]}
-    return best if len(best) == 1 else both or best or dict.fromkeys(sorted(outputs)[:1], 0)
+    text = plain(_text(line.words))
+    own = {target: found for target in sorted(outputs) if (found := known[target].match(text))}
+    if len(own) != 1:
+        every = {target: found for target, rule in known.items() if (found := rule.match(text))}
+        most = max((score for score, _ in every.values()), default=0)
+        best = {target: found for target, found in every.items() if found[0] == most > 0}
+        own = best if len(best) == 1 else own or best or ({} if outputs else every)
+    return {target: place for target, (_, place) in own.items()} or dict.fromkeys(sorted(outputs)[:1], 0)
+
+
+def _uses_files(actions: Actions, line: Actor) -> bool:
+    """Return whether a command read or wrote files; most of those of `$(shell …)` did not."""
+    return any(actor.writes or INPUT in actor.reads.values() for actor in actions.below(line.iri))
 
 
 def _step(
@@ -102,12 +109,18 @@ def _step(
     every = {one.iri: one for line in own for one in actions.below(line.iri)}
     mine = {one.iri: one for line in own if line.iri not in makes for one in actions.below(line.iri, makes)}
     objects = [os.path.splitext(name)[0] + ".d" for name in rule.outputs]  # a compiler's lists of headers
-    allowed = absolute([*rule.order, *objects], folder)
+    same = [name for one in known.values() if _is_same(one, rule) for name in one.outputs]
+    allowed = absolute([*rule.order, *objects, *same], folder)
     nested = [one for iri, one in every.items() if iri not in mine]
     return Step(
         rule.target, absolute(inputs, folder), absolute(rule.outputs, folder), allowed, [*mine.values()], nested,
         sources=workflow(actions),
     )  # fmt: skip
+
+
+def _is_same(one: Rule, other: Rule) -> bool:
+    """Return whether two targets have the same rule: `a b: in` is one for each, and its recipe may make both."""
+    return one.recipe == other.recipe and one.inputs == other.inputs
 
 
 def _is_name(rule: Rule | None, path: str) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 START, END = "# Files", "# files hash-table stats:"
 STEM = re.compile(r"#  Implicit/static pattern stem: ['`](.*)'")
@@ -37,21 +38,25 @@ class Rule:
         """The files that the recipe makes."""
         return [] if self.phony else [self.target, *self.also]
 
-    def match(self, text: str) -> tuple[int, int]:
-        """Return the line of the recipe that is a command's text: how many of its characters are known, and its place;
-        (0, 0) if none is."""
-        wanted = _plain(text)
-        scores = [(self._score(line, wanted), place) for place, line in enumerate(self.recipe, start=1)]
-        return max((one for one in scores if one[0]), key=lambda one: (one[0], -one[1]), default=(0, 0))
+    def match(self, text: str) -> tuple[int, int] | None:
+        """Return the line of the recipe that is a command's text (`plain`): how many of its characters are known, and
+        its place; None if none is."""
+        found = [(known, place) for pattern, known, place in self._patterns if pattern.fullmatch(text)]
+        return max(found, key=lambda one: (one[0], -one[1]), default=None)
 
-    def _score(self, line: str, text: str) -> int:
-        pattern, score, end = "", 0, 0
+    @cached_property
+    def _patterns(self) -> list[tuple[re.Pattern[str], int, int]]:
+        return [(*self._pattern(line), place) for place, line in enumerate(self.recipe, start=1)]
+
+    def _pattern(self, line: str) -> tuple[re.Pattern[str], int]:
+        """Return a pattern for a line, and how many characters are known: variables may have any value."""
+        pattern, known, end = "", 0, 0
         for found in VARIABLE.finditer(line):
-            plain, value = line[end : found.start()], self._value(found[1])
-            pattern += re.escape(_plain(plain, ends=False)) + (".*" if value is None else re.escape(_plain(value)))
-            score, end = score + len(plain.strip()) + len(value or ""), found.end()
-        pattern += re.escape(_plain(line[end:], ends=False))
-        return score + len(line[end:].strip()) if re.fullmatch(pattern.strip(), text, re.DOTALL) else 0
+            before, value = line[end : found.start()], self._value(found[1])
+            pattern += re.escape(plain(before, ends=False)) + (".*" if value is None else re.escape(plain(value)))
+            known, end = known + len(before.strip()) + len(value or ""), found.end()
+        pattern += re.escape(plain(line[end:], ends=False))
+        return re.compile(pattern.strip(), re.DOTALL), known + len(line[end:].strip())
 
     def _value(self, name: str) -> str | None:
         """Return the value of an automatic variable, None of others."""
@@ -125,7 +130,7 @@ def _lines(lines: Iterable[str]) -> Iterator[str]:
         yield begun.lstrip("@-+ \t")
 
 
-def _plain(text: str, ends: bool = True) -> str:
+def plain(text: str, ends: bool = True) -> str:
     """Return a text without quotes and continuations, and with single spaces."""
     text = re.sub(r"\s+", " ", re.sub(r"\\\n|[\"'\\]", "", text))
     return text.strip() if ends else text
