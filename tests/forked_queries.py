@@ -20,8 +20,8 @@ ROOT = Path(__file__).parent.parent
 LOADED = "ask base cli graph lineage merge render settings stats store system trace validate".split()
 # The verbs that only answer.
 VERBS = frozenset(
-    "best campaigns diff export find impact lineage metrics params query runs show stats status tasks validate verify "
-    "view vocab why".split()
+    "best campaigns declared diff export find impact lineage metrics params query runs show stats status tasks "
+    "validate verify view vocab why".split()
 )
 LEFT_OUT = ("PROVIO", "LD_PRELOAD", "XDG_")  # of a project's environment
 # Variables that neither a start of Python nor a module reads when it is loaded.

@@ -3,12 +3,14 @@
 LONGEST = 4096  # characters of all settings of a job
 
 
-def _rule(job_rule, inputs, outputs, _, wildcards, *__, **___):
+def _rule(job_rule, inputs, outputs, _, wildcards, __=None, ___=None, log=None, benchmark=None, *____, **_____):
     left = [LONGEST]
     settings = {
         "wildcards": _named(wildcards.items(), left),
         "input": _listed(inputs, left),
         "output": _listed(outputs, left),
+        "log": _listed(log or (), left),
+        "benchmark": _listed([benchmark], left),
     }
     return job_rule.name, "rule", {name: values for name, values in settings.items() if values}
 

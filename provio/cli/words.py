@@ -28,7 +28,7 @@ GROUPS = {
         "serve",
         "export",
     ),
-    "Ask": ("why", "impact", "verify", "packages", "find", "note", "query"),
+    "Ask": ("why", "impact", "verify", "declared", "packages", "find", "note", "query"),
     "Experiments": ("params", "metrics", "best", "checkpoint"),
     "Integrate": ("container", "kernel", "mcp", "batch", "env", "include", "validate", "vocab", "completion", "help"),
     "Upkeep": ("init", "config", "doctor", "merge", "rm", "prune", "backup", "relocate"),

@@ -210,6 +210,15 @@ TABLES = {
     """,
         "an object with `files` (the rows), `counts`, `gaps` (ids of runs) and `record`",
     ),
+    "declared": _table(
+        """
+        step text the step: a rule with its wildcards, a target, a stage
+        difference text `undeclared input`, `undeclared output`, `declared input never read` or `declared output never written`
+        path text the file
+        run text the id of the run
+    """,  # noqa: E501
+        "an object with `tool`, `run`, `steps` (their names), `differences` (the rows) and `notes` (sentences)",
+    ),
     "status --fair": _table("""
         fact text a fact about the results
         met text `yes`, `no`, or `partly` of a share

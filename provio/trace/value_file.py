@@ -35,7 +35,7 @@ class MissingLibrary(Unreadable):
 
 def values(name: str, data: bytes, numbers: bool = False) -> tuple[Settings, bool]:
     """Return the values of a file, only the numbers if requested, and whether these are all. Raises Unreadable."""
-    flattened = (_Numbers() if numbers else Flattened()).settings(_loaded(name, data))
+    flattened = (_Numbers() if numbers else Flattened()).settings(loaded(name, data))
     kept = ((one, kind, value) for one, kind, value in flattened if one and (kind in NUMBERS or not numbers))
     found = list(islice(kept, MOST + 1))
     whole = len(found) <= MOST and not any(one == CUT for one, *_ in found)
@@ -57,7 +57,7 @@ def _value(kind: str, value: Any) -> Value:
     return of({"value": SPECIAL.get(text, text) if kind == "real" else text, "valueType": TYPES[kind]})
 
 
-def _loaded(name: str, data: bytes) -> Any:
+def loaded(name: str, data: bytes) -> Any:
     """Return the content of a file as Python values."""
     ending = documents.ending_of(name)
     label, load = FORMATS.get(ending, ("INI", _ini)) if ending else ("", _ini)

@@ -34,6 +34,7 @@ ASKED = {
     "why": (["why", "c"], False),
     "impact": (["impact", "a"], False),
     "verify": (["verify", "last"], False),
+    "declared": (["declared", "make"], False),
     "status": (["status"], False),
     "status --fair": (["status", "--fair"], True),
     "packages": (["packages"], True),
@@ -51,7 +52,7 @@ ASKED = {
     "vocab": (["vocab"], True),
 }
 PRINTED = [name for name in TABLES if name != "files"]  # those are rows of the HTTP API alone
-CODES = {"verify": 1, "status": 1, "validate": 1, "doctor": None, "checkpoint verify": 1, "diff": 1}
+CODES = {"verify": 1, "declared": 1, "status": 1, "validate": 1, "doctor": None, "checkpoint verify": 1, "diff": 1}
 # The SPARQL 1.1 result formats; columns that depend on the groupings (docs/statistics.md).
 OTHER = {"query", "stats"}
 PYTHON: dict[str, Any] = {"text": str, "integer": int, "number": int | float, "boolean": bool, "time": str}
@@ -67,6 +68,8 @@ def recorded(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Project:
     project.watch(sys.executable, "-c", "import provio\nwith provio.activity('fit'): open('a').read()")
     project.provio("run", "--quiet", "--name", "first", "--campaign", "c", "--", "sort", "a", "-o", "b")
     project.provio("note", "first", "one\ntwo\tthree")
+    (project.path / "Makefile").write_text("e: b\n\tcat a b > e\n")
+    project.watch("make")
     project.watch("sh", "-c", "cat b > c; cat b > d")
     project.sh("echo more >> d")
     for number in (1, 2):

@@ -63,3 +63,28 @@ def test_names_that_a_format_cannot_express(project: Project) -> None:
     assert "make cannot express the name 'a b'" in project.provio("export", "last", "--as", "make", code=1).stderr
     assert "cp in 'a b'" in project.answer("export", "last", "--as", "script")
     assert "a workflow is of one run" in project.provio("export", "--as", "make", code=1).stderr
+
+
+def test_files_that_are_written_twice(project: Project, tmp_path: Path) -> None:
+    """Commands that write a file again are one rule; a command that changes its input cannot be one."""
+    project.sh("echo 2 > in; echo 1 >> in; mkdir new")
+    record(project, ": cp in new/x; : sort new/x -o new/x; : cp new/x y")
+    (tmp_path / "in").write_text("2\n1\n")
+    project.provio("export", "y", "--as", "make", "-o", str(tmp_path / "Makefile"))
+    subprocess.run(["make", "-j2"], cwd=tmp_path, check=True, timeout=120)
+    assert (tmp_path / "y").read_text() == "1\n2\n"
+    assert "y : new/x\n" in (tmp_path / "Makefile").read_text()
+    record(project, ": sort in -o in")
+    for form in ("make", "snakemake", "dvc"):
+        refused = project.provio("export", "in", "--as", form, code=1).stderr
+        assert f"{form} cannot express a command that changes its input in in place: use --as script" in refused
+
+
+def test_names_that_are_not_utf8(project: Project) -> None:
+    """The script has them as they are; the others are texts in UTF-8."""
+    project.sh("echo 1 > in")
+    project.watch("cp", "in", b"caf\xe9")
+    done = project.provio("export", "last", "--as", "script", encoding=None)
+    assert b"caf\xe9" in done.stdout  # type: ignore[operator]
+    for form in ("make", "snakemake", "dvc"):
+        assert "cannot express" in project.provio("export", "last", "--as", form, code=1).stderr

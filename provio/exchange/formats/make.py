@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 from typing import BinaryIO
 
@@ -18,7 +17,7 @@ FORBIDDEN = r"^-|[\s:#%=;|*?\[\]~\\&()$'\"<>!`{},^]"  # no quotes make these saf
 
 def write(subject: Subject, output: BinaryIO) -> None:
     """Write the Makefile."""
-    output.write(workflow.text("make", _lines(workflow.jobs(subject))))
+    output.write(workflow.text("make", _lines(workflow.rules("make", subject))))
 
 
 def _lines(jobs: list[Job]) -> Iterator[str]:
@@ -29,6 +28,4 @@ def _lines(jobs: list[Job]) -> Iterator[str]:
     for job, own in zip(jobs, targets, strict=True):
         inputs = workflow.checked("make", job.inputs, FORBIDDEN)
         yield f"\n{' '.join(own)} {'&:' if len(own) > 1 else ':'} {' '.join(inputs)}".rstrip() + "\n"
-        folders = [shlex.quote(one) for one in job.folders if one != "."]
-        recipe = (f"mkdir -p -- {' '.join(folders)}\n" if folders else "") + job.line
-        yield "".join(f"\t{line}\n" for line in recipe.replace("$", "$$").split("\n"))
+        yield "".join(f"\t{line}\n" for line in job.line.replace("$", "$$").split("\n"))

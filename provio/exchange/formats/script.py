@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from typing import BinaryIO
 
 from provio.exchange import workflow
@@ -18,6 +17,4 @@ def write(subject: Subject, output: BinaryIO) -> None:
     """Write the script."""
     output.write(b"#!/bin/sh\n# Commands that provio recorded. Start this in a folder with their inputs.\nset -eu\n")
     for job in workflow.jobs(subject):
-        folders = [shlex.quote(one) for one in job.folders if one != "."]
-        made = f"mkdir -p -- {' '.join(folders)}\n" if folders else ""
-        output.write(os.fsencode(f"\n{made}(\n{job.line}\n)\n"))
+        output.write(os.fsencode(f"\n(\n{job.script}\n)\n"))

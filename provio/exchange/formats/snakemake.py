@@ -12,12 +12,13 @@ from provio.exchange.workflow import Job
 SUMMARY = "a Snakefile, a rule for each command"
 FOLDER = False
 OPTIONS = ("anyway",)
-FORBIDDEN = r"[{}*?\n]"
+FORBIDDEN = r"[{}\n]"
+NOTHING = r"(?!)"  # in a command, unlike a name
 
 
 def write(subject: Subject, output: BinaryIO) -> None:
     """Write the Snakefile."""
-    output.write(workflow.text("snakemake", _lines(workflow.jobs(subject))))
+    output.write(workflow.text("snakemake", _lines(workflow.rules("snakemake", subject))))
 
 
 def _lines(jobs: list[Job]) -> Iterator[str]:
@@ -29,4 +30,5 @@ def _lines(jobs: list[Job]) -> Iterator[str]:
         for title, names in (("input", workflow.checked("snakemake", job.inputs, FORBIDDEN)), ("output", own)):
             if names:
                 yield f"    {title}:\n" + "".join(f"        {name!r},\n" for name in names)
+        workflow.checked("snakemake", [job.line], NOTHING)
         yield f"    shell:\n        {job.line.replace('{', '{{').replace('}', '}}')!r}\n"
