@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from provio.base.text import cut_end
+from provio.base.vocab import NS
 from provio.exchange.crate_facts import ENDED, STARTED, RunFacts, Setting, Step
 from provio.exchange.crate_files import Files
 from provio.exchange.crate_json import Entity, Graph, moment, reference, references
@@ -18,7 +19,11 @@ from provio.exchange.hidden import Hidden
 NAME = 100  # characters of the name of an action
 COMPLETED, FAILED = (f"http://schema.org/{word}ActionStatus" for word in ("Completed", "Failed"))
 BYTES = "http://qudt.org/vocab/unit/BYTE"
-MOVED = {"bytesRead": "bytes that it read from files", "bytesWritten": "bytes that it wrote to files"}
+USAGE = {  # of resources: its name, and the property in the record
+    "bytesRead": ("bytes that it read from files", "bytes"),
+    "bytesWritten": ("bytes that it wrote to files", "bytes"),
+    "peakMemory": ("largest resident memory", "peakMemory"),
+}
 SHELL = "#sh"
 BIOSCHEMAS = "https://bioschemas.org/profiles"
 TYPES = ["File", "SoftwareSourceCode", "ComputationalWorkflow", "HowTo"]
@@ -80,7 +85,8 @@ class Actions:
         facts = step.facts
         command = self.hide.text("argv", shlex.join(step.words))
         title = facts.get("name") or command or f"process {facts.get('pid', '')}".strip()
-        usage = [self._usage(step, word) for word in MOVED if word in step.moved]
+        used = {**step.moved, "peakMemory": facts.get("peakMemory")}
+        usage = [self._usage(step, word, str(used[word])) for word in USAGE if used.get(word) is not None]
         results = [self.files.ids[iri] for iri in step.results] + [self._metric(iri) for iri in step.metrics]
         inputs = [self.files.ids[iri] for iri in step.inputs]
         inputs += [self._setting(one, workflow) for iri in step.settings for one in self.settings.get(iri, ())]
@@ -263,14 +269,15 @@ class Actions:
             "description": "; ".join(filter(None, ("a metric", step))),
         })  # fmt: skip
 
-    def _usage(self, step: Step, word: str) -> str:
+    def _usage(self, step: Step, word: str, value: str) -> str:
+        name, kind = USAGE[word]
         return self.graph.add({
             "@id": f"#{word}-{_key(step.iri)}",
             "@type": "PropertyValue",
-            "name": MOVED[word],
-            "propertyID": "https://w3id.org/provio/ns#bytes",
+            "name": name,
+            "propertyID": NS + kind,
             "unitCode": BYTES,
-            "value": str(step.moved[word]),
+            "value": value,
         })  # fmt: skip
 
 

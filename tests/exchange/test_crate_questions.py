@@ -28,7 +28,13 @@ QUESTIONS = {
         "?run s:instrument ?workflow ; w:containerImage ?i . ?i w:registry ?a ; s:name ?b ; w:tag ?c ; w:sha256 ?d",
         {("docker.io", "library/debian", "12", "ab" * 32)},
     ),
-    # How many bytes did a tool read? (provio does not record how much memory a tool used.)
+    # How much memory did a tool use?
+    "memory": (
+        'FILTER(?a = "largest resident memory") ?run s:instrument/s:name "fit" ; w:resourceUsage ?u . '
+        "?u s:name ?a ; s:value ?b ; s:unitCode ?c",
+        {("largest resident memory", "123456", "http://qudt.org/vocab/unit/BYTE")},
+    ),
+    # How many bytes did it read?
     "usage": (
         'FILTER(?a = "bytes that it read from files") ?run s:instrument/s:name "fit" ; w:resourceUsage ?u . '
         "?u s:name ?a ; s:value ?b ; s:unitCode ?c",
@@ -96,6 +102,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> ox.Store:
     process.plain(File("/data/in.csv")).read().close()
     process.plain(File("/data/model.pt"), "w").write().close()
     process.say(f"<../> {EXECUTABLE}")
+    process.say("<../> :peakMemory 123456")
     run.lines.append(f'<{RUN_BASE}{run.id}/mount/1> a :Mount ; :device "8:1" ; :root "/" ; :mountPoint "/" .\n')
     run.write()
     table = f'<{RUN_BASE}{run.id}/{HOST}/mounts/1> a :MountTable ; :table "5 1 8:1 / / rw - ext4 x rw\\n" .\n'
