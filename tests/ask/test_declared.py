@@ -11,7 +11,7 @@ from conftest import Project, new_project
 from dvc_environment import path_with_dvc
 from snakemake_environments import VERSIONS, path_with_snakemake
 
-from provio.ask.declared.make_database import plain, rules
+from provio.ask.declared.make_database import Recipes, rules
 
 pytestmark = pytest.mark.integration
 
@@ -141,8 +141,9 @@ def test_the_database_of_make() -> None:
     rule = known["with space"]
     assert (rule.inputs, rule.order, rule.stem) == (["in 1.txt", "a.in"], ["dir 2"], "with")
     assert known["dir 2"].phony and known["dir 2"].outputs == []
-    assert rule.match(plain("cat 'in 1.txt'  > 'with space'")) == (29, 1)
-    assert rule.match(plain("cat other > 'with space'")) is None
+    recipes = Recipes(known)
+    assert recipes.match("cat 'in 1.txt'  > 'with space'").keys() == {"with space"}
+    assert recipes.match("cat other > 'with space'") == {}
 
 
 SNAKEFILE = """

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from provio.ask.declared.actions import INPUT, Actions, Actor, start_of
 from provio.ask.declared.compare import Step, absolute
-from provio.ask.declared.make_database import Rule, plain, rules
+from provio.ask.declared.make_database import Recipes, Rule, rules
 from provio.ask.redo import SHELLS
 from provio.base.errors import ProvioError
 from provio.base.text import cut_end, plural, printable
@@ -24,11 +24,13 @@ LONG = frozenset({"--directory", "--file", "--makefile", "--include-dir", "--old
 KEPT = frozenset("fIrRe")  # options that decide which rules there are
 KEPT_LONG = ("--file", "--makefile", "--include-dir", "--no-builtin", "--environment-overrides")
 SECONDS = 120
+Key = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def steps(actions: Actions, notes: list[str]) -> Iterator[Step]:
     """Yield the steps of each make of a run, in the order of their starts."""
     makes = actions.named(PROGRAMS)
+    sources = workflow(actions)
     variables: dict[str, list[str]] = {}
     for make in makes:
         above = next((one.iri for one in actions.above(make.iri) if one.iri in variables), "")
@@ -40,8 +42,12 @@ def steps(actions: Actions, notes: list[str]) -> Iterator[Step]:
             if lost := [_text(line.words) for line in found.pop("", ()) if _uses_files(actions, line)]:
                 text = cut_end(printable(lost[0], True), 60)
                 notes.append(f"no target has {plural(len(lost), 'command')} that make executed ({text})")
+            together = _together(known.values())
             for target, own in found.items():
-                yield _step(actions, folder, known, known[target], own, {one.iri for one in makes})
+                step = _step(actions, folder, known, known[target], own, {one.iri for one in makes})
+                step.allowed += absolute(together[_key(known[target])], folder)
+                step.sources = sources
+                yield step
 
 
 def workflow(actions: Actions) -> set[str]:
@@ -66,11 +72,12 @@ def _by_target(actions: Actions, folder: str, known: dict[str, Rule], lines: Seq
     else to that of the next line.
     """
     made = {path: rule.target for rule in known.values() if rule.recipe for path in absolute(rule.outputs, folder)}
+    recipes = Recipes(known)
     found: dict[str, list[Actor]] = {}
     waiting: list[tuple[Actor, dict[str, int]]] = []
     last, place = "", 0
     for line in lines:
-        names = _targets(line, {made[path] for path in _written(actions, line) if path in made}, known)
+        names = _targets(line, {made[path] for path in _written(actions, line) if path in made}, recipes)
         if len(names) > 1 and names.get(last, 0) <= place:
             waiting.append((line, names))
             continue
@@ -85,12 +92,11 @@ def _by_target(actions: Actions, folder: str, known: dict[str, Rule], lines: Seq
     return found
 
 
-def _targets(line: Actor, outputs: set[str], known: dict[str, Rule]) -> dict[str, int]:
+def _targets(line: Actor, outputs: set[str], recipes: Recipes) -> dict[str, int]:
     """Return the targets whose recipe has a command, the most certain ones, each with the place of that line."""
-    text = plain(_text(line.words))
-    own = {target: found for target in sorted(outputs) if (found := known[target].match(text))}
+    every = recipes.match(_text(line.words))
+    own = {target: every[target] for target in sorted(outputs) if target in every}
     if len(own) != 1:
-        every = {target: found for target, rule in known.items() if (found := rule.match(text))}
         most = max((score for score, _ in every.values()), default=0)
         best = {target: found for target, found in every.items() if found[0] == most > 0}
         own = best if len(best) == 1 else own or best or ({} if outputs else every)
@@ -109,18 +115,23 @@ def _step(
     every = {one.iri: one for line in own for one in actions.below(line.iri)}
     mine = {one.iri: one for line in own if line.iri not in makes for one in actions.below(line.iri, makes)}
     objects = [os.path.splitext(name)[0] + ".d" for name in rule.outputs]  # a compiler's lists of headers
-    same = [name for one in known.values() if _is_same(one, rule) for name in one.outputs]
-    allowed = absolute([*rule.order, *objects, *same], folder)
+    allowed = absolute([*rule.order, *objects], folder)
     nested = [one for iri, one in every.items() if iri not in mine]
     return Step(
-        rule.target, absolute(inputs, folder), absolute(rule.outputs, folder), allowed, [*mine.values()], nested,
-        sources=workflow(actions),
-    )  # fmt: skip
+        rule.target, absolute(inputs, folder), absolute(rule.outputs, folder), allowed, [*mine.values()], nested
+    )
 
 
-def _is_same(one: Rule, other: Rule) -> bool:
-    """Return whether two targets have the same rule: `a b: in` is one for each, and its recipe may make both."""
-    return one.recipe == other.recipe and one.inputs == other.inputs
+def _together(known: Iterable[Rule]) -> dict[Key, list[str]]:
+    """Return the files of targets with the same rule: `a b: in` is one for each, and its recipe may make both."""
+    found: dict[Key, list[str]] = {}
+    for rule in known:
+        found.setdefault(_key(rule), []).extend(rule.outputs)
+    return found
+
+
+def _key(rule: Rule) -> Key:
+    return tuple(rule.recipe), tuple(rule.inputs)
 
 
 def _is_name(rule: Rule | None, path: str) -> bool:

@@ -9,9 +9,8 @@ prog.o: prog.src extra.h | build
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 
 START, END = "# Files", "# files hash-table stats:"
 STEM = re.compile(r"#  Implicit/static pattern stem: ['`](.*)'")
@@ -38,25 +37,19 @@ class Rule:
         """The files that the recipe makes."""
         return [] if self.phony else [self.target, *self.also]
 
-    def match(self, text: str) -> tuple[int, int] | None:
-        """Return the line of the recipe that is a command's text (`plain`): how many of its characters are known, and
-        its place; None if none is."""
-        found = [(known, place) for pattern, known, place in self._patterns if pattern.fullmatch(text)]
-        return max(found, key=lambda one: (one[0], -one[1]), default=None)
-
-    @cached_property
-    def _patterns(self) -> list[tuple[re.Pattern[str], int, int]]:
-        return [(*self._pattern(line), place) for place, line in enumerate(self.recipe, start=1)]
-
-    def _pattern(self, line: str) -> tuple[re.Pattern[str], int]:
-        """Return a pattern for a line, and how many characters are known: variables may have any value."""
-        pattern, known, end = "", 0, 0
-        for found in VARIABLE.finditer(line):
-            before, value = line[end : found.start()], self._value(found[1])
-            pattern += re.escape(plain(before, ends=False)) + (".*" if value is None else re.escape(plain(value)))
-            known, end = known + len(before.strip()) + len(value or ""), found.end()
-        pattern += re.escape(plain(line[end:], ends=False))
-        return re.compile(pattern.strip(), re.DOTALL), known + len(line[end:].strip())
+    def parts(self, line: str) -> list[str | None]:
+        """Return the known parts of a line of the recipe as plain text, and None for a variable of any value."""
+        found: list[str | None] = [""]
+        end = 0
+        for variable in VARIABLE.finditer(line):
+            for part in (line[end : variable.start()], self._value(variable[1])):
+                if part is None or found[-1] is None:
+                    found.append(part)
+                else:
+                    found[-1] += part
+            end = variable.end()
+        found.append(line[end:])
+        return [None if part is None else plain(part, ends=False) for part in found]
 
     def _value(self, name: str) -> str | None:
         """Return the value of an automatic variable, None of others."""
@@ -68,16 +61,47 @@ class Rule:
         return known.get(name)
 
 
+class Recipes:
+    """Finds the targets whose recipe has a command. Lines without unknown variables are looked up."""
+
+    def __init__(self, known: Mapping[str, Rule]) -> None:
+        self._exact: dict[str, dict[str, tuple[int, int]]] = {}
+        self._open: list[tuple[str, re.Pattern[str], str, tuple[int, int]]] = []
+        self._found: dict[str, dict[str, tuple[int, int]]] = {}
+        for rule in known.values():
+            for place, line in enumerate(rule.recipe, start=1):
+                parts = rule.parts(line)
+                texts = [part for part in parts if part is not None]
+                score = sum(len(part.strip()) for part in texts), place
+                if len(texts) == len(parts):
+                    self._exact.setdefault(plain("".join(texts)), {}).setdefault(rule.target, score)
+                else:
+                    pattern = "".join(".*" if part is None else re.escape(part) for part in parts)
+                    needed = max((part.strip() for part in texts), key=len)
+                    self._open.append((needed, re.compile(pattern.strip(), re.DOTALL), rule.target, score))
+
+    def match(self, command: str) -> dict[str, tuple[int, int]]:
+        """Return the targets whose recipe has a line that is a command: how many of its characters are known, and its
+        place in the recipe."""
+        text = plain(command)
+        if text not in self._found:
+            found = self._found[text] = dict(self._exact.get(text, {}))
+            for needed, pattern, target, score in self._open:
+                if needed in text and score[0] > found.get(target, (-1, 0))[0] and pattern.fullmatch(text):
+                    found[target] = score
+        return self._found[text]
+
+
 def rules(text: str) -> dict[str, Rule]:
     """Return the rules of a database, without make's own ones; of several databases, those of the last."""
     part = text.rpartition("\n" + START + "\n")[2].partition("\n" + END)[0]
     blocks = [[line for line in block.split("\n") if line] for block in part.split("\n\n")]
-    names = {line[: line.rindex(":")] for block in blocks for line in block if line.endswith(":") and line[0] != "\t"}
     heads = [(block, place) for block in blocks for place, line in enumerate(block) if line[0] not in "#\t"]
-    names |= {block[place].partition(": ")[0] for block, place in heads}
+    names = {block[place].partition(": ")[0].rstrip(":") for block, place in heads}
+    spaced = {name for name in names if " " in name}
     found = {}
     for block, place in heads:
-        rule = _rule(block[place], block[place + 1 :], names)
+        rule = _rule(block[place], block[place + 1 :], spaced)
         rule.leaf = "# Not a target:" in block[:place]
         if "#  Builtin rule" not in block:
             found[rule.target] = rule
@@ -106,14 +130,16 @@ def _rule(head: str, facts: list[str], names: Collection[str]) -> Rule:
     return rule
 
 
-def _names(text: str, known: Collection[str]) -> Iterator[str]:
-    """Yield the names in a list; one with spaces is known as a whole."""
-    words = text.split(" ")
-    words = [word for word in words if word]
-    while words:
-        longest = next((n for n in range(len(words), 1, -1) if " ".join(words[:n]) in known), 1)
-        yield " ".join(words[:longest])
-        words = words[longest:]
+def _names(text: str, spaced: Collection[str]) -> Iterator[str]:
+    """Yield the names in a list; those with spaces are known as wholes."""
+    words = [word for word in text.split(" ") if word]
+    most = max((name.count(" ") + 1 for name in spaced), default=1)
+    place = 0
+    while place < len(words):
+        ends = range(min(place + most, len(words)), place + 1, -1)
+        end = next((end for end in ends if " ".join(words[place:end]) in spaced), place + 1)
+        yield " ".join(words[place:end])
+        place = end
 
 
 def _lines(lines: Iterable[str]) -> Iterator[str]:
