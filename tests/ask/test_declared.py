@@ -113,6 +113,16 @@ def test_planted_differences_of_make(project: Project) -> None:
     assert "restore the Makefile" in refused(project, "make", code=1)
 
 
+def test_a_variable_in_a_record_starts_nothing(project: Project) -> None:
+    """A record may be from someone else: a recorded variable with a function of make is named, not evaluated."""
+    project.sh("echo 1 > in; printf 'out: in\\n\\tcp in out\\n' > Makefile")
+    project.watch("make", "OWN=$(shell touch started)")
+    (project.path / "started").unlink(missing_ok=True)
+    answer = json.loads(project.answer("declared", "make", "--as", "json"))
+    assert "make does not get the recorded OWN=$(shell touch started), because it has a $" in answer["notes"]
+    assert not (project.path / "started").exists()
+
+
 def test_without_a_workflow(project: Project) -> None:
     """A run that is not recorded, one of another command, and one that had nothing to do."""
     project.sh("echo 1 > in; printf 'out: in\\n\\tcp in out\\n' > Makefile")
