@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 def document(subject: Subject) -> LineageDocument:
-    """Return the document to draw; raises ProvioError for all runs at once."""
+    """Return the document to draw; raises ProvioError for several runs at once."""
     from provio.ask.works import drawn
 
-    if not subject.files and not subject.runs:
-        raise ProvioError("a diagram of all runs would have too many nodes: name a RUN, or files")
+    if not subject.files and len(subject.runs) != 1:
+        raise ProvioError("a diagram of several runs would have too many nodes: name a RUN, or files")
     found = drawn(subject.document)
     return {**found, "nodes": [_shown(node, subject.hide) for node in found["nodes"]]}
 

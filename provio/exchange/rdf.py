@@ -48,7 +48,10 @@ def statements(subject: Subject, named: bool = False) -> Iterator[bytes]:
     if subject.files:
         quads = _stated(subject.reader, subject.document)
     else:
-        found = subject.reader.dumped(graph_of(subject), named or bool(subject.hide.kinds))
+        graphs: list[str | None] = [bundle_iri(RUN_BASE + run) for run in subject.runs]
+        found = chain.from_iterable(
+            subject.reader.dumped(graph, named or bool(subject.hide.kinds)) for graph in graphs or [None]
+        )
         if not subject.hide.kinds:
             yield from found
             return
@@ -81,11 +84,6 @@ class _Readable:
             self._left = b"".join(islice(self._lines, TOGETHER))
         data, self._left = self._left[:size], self._left[size:]
         return data
-
-
-def graph_of(subject: Subject) -> str | None:
-    """Return the name of the graph of an export's run; None for all runs."""
-    return bundle_iri(RUN_BASE + subject.runs[0]) if subject.runs else None
 
 
 def _stated(store: Store, document: LineageDocument) -> Iterator[ox.Quad]:
