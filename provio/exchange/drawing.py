@@ -25,8 +25,10 @@ def document(subject: Subject) -> LineageDocument:
 def _shown(node: Node, hide: Hidden) -> Node:
     from provio.ask.document import ACTIVITIES
 
-    shown: Node = {**node, "label": hide.text("label", node["label"])}
-    if "argv" in hide.kinds and node["type"] in ACTIVITIES:
+    configured = "setting" if "/configuration/" in node["iri"] else "label"
+    kind = "task" if node["type"] == "Task" else configured
+    shown: Node = {**node, "label": hide.text(kind, node["label"])}
+    if kind == "label" and "argv" in hide.kinds and node["type"] in ACTIVITIES:
         shown["label"] = shown["label"].split(" ")[0]
     if "path" in node:
         shown["path"] = hide.text("path", node["path"])
