@@ -84,7 +84,7 @@ class Actions:
     ) -> str:
         facts = step.facts
         command = self.hide.text("argv", shlex.join(step.words))
-        title = facts.get("name") or command or f"process {facts.get('pid', '')}".strip()
+        title = self._named(facts, "task") or command or f"process {facts.get('pid', '')}".strip()
         used = {**step.moved, "peakMemory": facts.get("peakMemory")}
         usage = [self._usage(step, word, str(used[word])) for word in USAGE if used.get(word) is not None]
         results = [self.files.ids[iri] for iri in step.results] + [self._metric(iri) for iri in step.metrics]
@@ -128,7 +128,7 @@ class Actions:
         self._action(run, {
             "@id": self.hide.iri(run.iri),
             "@type": "CreateAction" if results else "ActivateAction",
-            "name": cut_end(facts.get("name") or command or "a run", NAME),
+            "name": cut_end(self._named(facts, "name") or command or "a run", NAME),
             "description": "; ".join(filter(None, (f"command: {command}", *self._circumstances(run)))),
             "instrument": reference(workflow.place),
             "agent": references(agents),
@@ -137,6 +137,9 @@ class Actions:
             "environment": references(variables),
             "containerImage": references(images),
         }, facts)  # fmt: skip
+
+    def _named(self, facts: Mapping[str, str], kind: str) -> str:
+        return self.hide.text(kind, facts["name"]) if facts.get("name") else ""
 
     def _circumstances(self, run: RunFacts) -> Iterable[str]:
         facts = run.facts
@@ -173,11 +176,11 @@ class Actions:
         """Write the workflows, after the actions of all their runs."""
         for one in self.workflows.values():
             steps = [self._how_to(number, tool, step) for number, (tool, step) in enumerate(one.tools.items(), 1)]
-            is_last = self.profile == "provenance"
+            is_last, command = self.profile == "provenance", self.hide.text("argv", one.facts.command)
             self.graph.add({
                 "@id": one.place,
                 "@type": TYPES if is_last else TYPES[:-1],
-                "name": cut_end(one.facts.facts.get("name") or self.hide.text("argv", one.facts.command), NAME),
+                "name": cut_end(self._named(one.facts.facts, "name") or command, NAME),
                 "description": "the command of a run as a shell script",
                 "conformsTo": reference(f"{BIOSCHEMAS}/ComputationalWorkflow/1.0-RELEASE"),
                 "programmingLanguage": reference(SHELL),
@@ -232,7 +235,8 @@ class Actions:
         return self.graph.add(person)
 
     def _variable(self, workflow: Workflow | None, iri: str, name: str, value: str) -> str:
-        entity: Entity = {"@id": self.hide.iri(iri), "@type": "PropertyValue", "name": name, "value": value}
+        entity: Entity = {"@id": self.hide.iri(iri), "@type": "PropertyValue", "name": name}
+        entity["value"] = self.hide.text("value", value)
         if workflow:
             parameter = f"#variable-{quote(name, safe='')}"
             workflow.variables[parameter] = None
@@ -240,7 +244,8 @@ class Actions:
         return self.graph.add(entity)
 
     def _setting(self, one: Setting, workflow: Workflow | None) -> str:
-        entity: Entity = {"@id": self.hide.iri(one.iri), "@type": "PropertyValue", "name": one.name, "value": one.value}
+        entity: Entity = {"@id": self.hide.iri(one.iri), "@type": "PropertyValue", "name": one.name}
+        entity["value"] = self.hide.text("setting", one.value)
         if one.configuration:
             entity["description"] = f"a setting of {one.configuration}"
         if workflow:

@@ -62,7 +62,8 @@ def lines(
 def _run(number: int, run: RunFacts, files: Files, places: Mapping[str, str], hide: Hidden) -> Iterator[str]:
     facts = run.facts
     start, end = facts.get(STARTED, ""), facts.get(ENDED, "")
-    yield f"### {number}. {facts.get('name') or 'Run ' + run.iri.rpartition('/')[2]}\n"
+    title = hide.text("name", facts.get("name", "")) or f"Run {run.iri.rpartition('/')[2]}"
+    yield f"### {number}. {title}\n"
     yield f"    {hide.text('argv', run.command)}\n"
     if start:
         took = f", {duration(start, end)}" if end else f"; {run.as_of}" if run.as_of else ""

@@ -47,7 +47,7 @@ class Software:
         """Return the id of the program of a step as the one that started other steps: no validator accepts the same
         program in both parts."""
         program = self.of(step)
-        words = step.facts.get("name") or (step.words[0] if step.words else "")
+        words = self.hide.text("task", step.facts["name"]) if step.facts.get("name") else (step.words or [""])[0]
         path = name(self._path(step.program)) if step.program else words
         shown = self.hide.text("path", path)
         return self.graph.add({
@@ -92,7 +92,7 @@ class Software:
     def _task(self, step: Step, program: str) -> str:
         """Return the id of the code of a Task: one for all Tasks of a framework that have the same prefix."""
         title = step.facts["name"]
-        title = key_prefix.prefix(title) if step.facts.get("kind") in SEALED else title
+        title = self.hide.text("task", key_prefix.prefix(title) if step.facts.get("kind") in SEALED else title)
         key = hashlib.sha256(f"{title}\n{program}".encode("utf-8", "surrogateescape")).hexdigest()[:24]
         return self.graph.add({
             "@id": _part(program, f"task-{key}"),

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 def document(subject: Subject) -> LineageDocument:
-    """Return the document to draw; raises ProvioError for all runs at once."""
+    """Return the document to draw; raises ProvioError for several runs at once."""
     from provio.ask.works import drawn
 
-    if not subject.files and not subject.runs:
-        raise ProvioError("a diagram of all runs would have too many nodes: name a RUN, or files")
+    if not subject.files and len(subject.runs) != 1:
+        raise ProvioError("a diagram of several runs would have too many nodes: name a RUN, or files")
     found = drawn(subject.document)
     return {**found, "nodes": [_shown(node, subject.hide) for node in found["nodes"]]}
 
@@ -25,8 +25,10 @@ def document(subject: Subject) -> LineageDocument:
 def _shown(node: Node, hide: Hidden) -> Node:
     from provio.ask.document import ACTIVITIES
 
-    shown: Node = {**node, "label": hide.text("label", node["label"])}
-    if "argv" in hide.kinds and node["type"] in ACTIVITIES:
+    configured = "setting" if "/configuration/" in node["iri"] else "label"
+    kind = "task" if node["type"] == "Task" else configured
+    shown: Node = {**node, "label": hide.text(kind, node["label"])}
+    if kind == "label" and "argv" in hide.kinds and node["type"] in ACTIVITIES:
         shown["label"] = shown["label"].split(" ")[0]
     if "path" in node:
         shown["path"] = hide.text("path", node["path"])

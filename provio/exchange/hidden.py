@@ -28,12 +28,18 @@ BASE: Final = "https://w3id.org/provio/"
 COMMANDS: Final = frozenset({"argv", "commandLine", "redirections"})
 NUMBERS: Final = frozenset({"uid", "owner", "ownerGroup"})
 ENCODED: Final = frozenset({"pathEncoded", "cwdEncoded"})
+ARGUMENTS: Final = frozenset({"task", "setting", "sourceText"})  # texts that often repeat arguments
+TASK: Final = re.compile(rf"{re.escape(BASE)}run/.*/t\d+/")
 USERS: Final = "SELECT DISTINCT ?n { ?u a provio:User ; provio:name ?n }"
 HOSTS: Final = """SELECT DISTINCT ?n { { ?x provio:host ?n } UNION { ?h a provio:Host ; provio:name ?n }
     UNION { ?j provio:jobNodes ?n } }"""
+FOLDERS: Final = "SELECT DISTINCT ?n { ?x provio:cwd|provio:cwdEncoded ?n }"
+LISTED: Final = re.compile(r"([^,\[\]]*)\[([^\]]*)\]([^,\[\]]*)|([^,\[\]]+)")  # nodes: `a[1-3,7],b`
+MOST: Final = 100_000  # nodes of one list
 HOMES: Final = re.compile(r"((?:/|%2F)(?:home|Users)(?:/|%2F))([^/\s%:\"']+)")
 DOMAIN: Final = re.compile(rf"(file://|{re.escape(BASE)}(?:version|program)/)([^/]*)(/?.*)", re.DOTALL)
 ADDRESS: Final = re.compile(rf"({re.escape(BASE)}(?:run|user|pipe|socket|memory)/)(.*)", re.DOTALL)
+RELATIVE: Final = re.compile(r"(?<![^\s='\"])[^\s='\"/:]+/[^\s'\"<>|;,:()]*")
 ABSOLUTE: Final = re.compile(r"(?<![\w.%~-])/[^\s'\"<>|;,:()]+")
 
 
@@ -52,9 +58,12 @@ class Hidden:
         return f"{kind}-{digest}"
 
     def text(self, kind: str, value: str) -> str:
-        """Return a text without hidden values; `kind` is the local name of its property."""
+        """Return a text without hidden values; `kind` is the local name of its property, `task` for the name of a Task
+        and `setting` for the value of a setting."""
         if not self.kinds:
             return value
+        if "argv" in self.kinds and kind in ARGUMENTS:
+            return self.pseudonym("argument", value)
         if "argv" in self.kinds and kind in COMMANDS:
             value = self._command(value, all_of_it=kind == "redirections")
         if "user" in self.kinds and kind in NUMBERS:
@@ -66,6 +75,8 @@ class Hidden:
                 value = self._path(value)
             else:
                 value = ABSOLUTE.sub(lambda match: self._path(match[0]), value)
+            if kind in COMMANDS and "argv" not in self.kinds:
+                value = RELATIVE.sub(lambda match: self._relative(match[0]), value)
         return self._names(value)
 
     def iri(self, iri: str) -> str:
@@ -92,17 +103,28 @@ class Hidden:
 
         for subject, predicate, value, graph in found:
             name = ox.NamedNode(self.iri(graph.value)) if isinstance(graph, ox.NamedNode) else graph
-            yield ox.Quad(ox.NamedNode(self.iri(subject.value)), predicate, self._object(predicate.value, value), name)
+            yield ox.Quad(
+                ox.NamedNode(self.iri(subject.value)),
+                predicate,
+                self._object(subject.value, predicate.value, value),
+                name,
+            )
 
-    def _object(self, predicate: str, value: Any) -> Any:
+    def _object(self, subject: str, predicate: str, value: Any) -> Any:
         import pyoxigraph as ox
 
         if isinstance(value, ox.NamedNode):
             return value if predicate == RDF + "type" else ox.NamedNode(self.iri(value.value))
-        text = self.text(local_name(predicate), value.value)
+        kind = local_name(predicate)
+        if kind in ("name", "label") and TASK.fullmatch(subject):
+            kind = "task"
+        elif kind == "value" and "#" in subject:
+            kind = "setting"
+        text = self.text(kind, value.value)
         if text == value.value:
             return value
-        return ox.Literal(text) if value.datatype.value == XSD + "string" else ox.Literal(text, datatype=value.datatype)
+        plain = kind == "setting" or value.datatype.value == XSD + "string"
+        return ox.Literal(text) if plain else ox.Literal(text, datatype=value.datatype)
 
     @cached_property
     def _known(self) -> list[tuple[str, str]]:
@@ -112,6 +134,7 @@ class Hidden:
             if kind in self.kinds and self.reader:
                 found |= {row["n"]: kind for row in self.reader.rows(query) if row["n"]}
                 if kind == "host":
+                    found |= {node: kind for name in [*found] if found[name] == kind for node in nodes(name)}
                     found |= {name.partition(".")[0]: kind for name in found if found[name] == kind and "." in name}
         return sorted(found.items(), key=lambda item: -len(item[0]))
 
@@ -136,6 +159,17 @@ class Hidden:
         kept = [] if all_of_it else words[:1]
         return " ".join([*kept, *(self.pseudonym("argument", word) for word in words[len(kept) :])])
 
+    @cached_property
+    def _all_inside(self) -> bool:
+        """Whether all processes worked in the projects: then a path relative to their folders shows no other folder."""
+        rows = self.reader.rows(FOLDERS) if self.reader else [{"n": ""}]
+        return all(any(f"{row['n']}/".startswith(one.rstrip("/") + "/") for one in self.projects) for row in rows)
+
+    def _relative(self, path: str) -> str:
+        folder, _, name = path.rpartition("/")
+        hides = not self._all_inside or ".." in folder.split("/")
+        return f"{self.pseudonym('folder', folder)}/{name}" if hides else path
+
     def _path(self, path: str) -> str:
         return self._path_bytes(path.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
 
@@ -149,3 +183,17 @@ class Hidden:
         if not folder:
             return path
         return b"/" + self.pseudonym("folder", folder.decode("utf-8", "surrogateescape")).encode() + b"/" + name
+
+
+def nodes(text: str) -> Iterator[str]:
+    """Yield the names in a list of nodes, as a scheduler writes it (`a[01-03,7],b`)."""
+    for before, inner, after, alone in LISTED.findall(text):
+        if alone:
+            yield alone
+        for part in inner.split(",") if inner else ():
+            first, dash, last = part.partition("-")
+            numbers = first.isdecimal() and last.isdecimal() and int(last) - int(first) < MOST
+            every = range(int(first), int(last) + 1) if dash and numbers else ()
+            yield from (f"{before}{number:0{len(first)}}{after}" for number in every)
+            if not every:
+                yield f"{before}{part}{after}"

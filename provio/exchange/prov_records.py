@@ -10,9 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import IO, TYPE_CHECKING, Final, NamedTuple, cast
-
-import pyoxigraph as ox
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from provio.base.vocab import NS, PROV, RDF, RDFS
 from provio.exchange import rdf
@@ -91,12 +89,8 @@ _KINDS: Final = {_prov("Entity"): "entity", _prov("Activity"): "activity", _prov
 def records(subject: Subject) -> Iterator[Iterator[Record]]:
     """Yield the records of an export; the temporary files are removed at the end."""
     with SortedLines(_reversed) as lines:
-        file = cast("IO[bytes]", lines)
-        if subject.files or subject.hide.kinds:
-            triples = (quad.triple for quad in rdf.quads(subject))
-            ox.serialize(triples, file, format=ox.RdfFormat.N_TRIPLES)
-        else:
-            subject.reader.dump(rdf.graph_of(subject), file)
+        for block in rdf.statements(subject):
+            lines.write(block)
         yield _records(lines)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
+from pathlib import Path
 from urllib.parse import quote
 
 import pyoxigraph as ox
@@ -11,15 +13,15 @@ from conftest import Project
 from synthetic_traces import File, Run
 
 from provio.exchange import formats
-from provio.exchange.hidden import Hidden
+from provio.exchange.hidden import Hidden, nodes
 from provio.exchange.subject import Subject
 from provio.merge.runs import merge
 from provio.settings.home import Home, make
 from provio.store import open_reader
 
 PLANTED = {
-    "user": ["zoe.q"], "host": ["node"], "path": ["/secret place/deep", "/planted/folder"],
-    "argv": ["plantedword", "other=value"],
+    "user": ["zoe.q"], "host": ["node", "other07"], "path": ["/secret place/deep", "/planted/folder", "../up/folder"],
+    "argv": ["plantedword", "other=value", "plantedtask", "plantedsource", "plantedsetting", "271828"],
 }  # fmt: skip
 FORMS = ("trig", "nquads", "ttl", "prov-json", "prov-n", "prov-jsonld")
 
@@ -29,11 +31,15 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Home:
     """A record with a run of a user that reads and writes files of several folders."""
     found = Home(tmp_path_factory.mktemp("redact") / ".provio")
     make(found)
-    run = Run(found, 1, "tool plantedword other=value", user="zoe.q", exitCode=0)
-    process = run.process("tool", "plantedword", "other=value", "/home/zoe.q/x")
+    run = Run(found, 1, "tool plantedword other=value", user="zoe.q", exitCode=0, jobId="7", jobNodes="other[01-12]")
+    run.environment("NODES", "other07 /planted/folder/x")
+    process = run.process("tool", "plantedword", "other=value", "/home/zoe.q/x", "../up/folder/y")
+    process.begin("plantedtask", kind="cell", sourceText="plantedsource = 1")
+    process.configure("rates", "Hyperparameter", solver="plantedsetting", seed=271828)
     process.plain(File("/secret place/deep/in.csv", 11)).read().close()
     process.plain(File("/planted/folder/more.csv", 12)).read().close()
     process.plain(File("/data/sub/out.csv", 13), "w").write().close()
+    process.finish()
     run.write()
     assert merge(found).damages == []
     return found
@@ -53,13 +59,33 @@ def test_no_planted_value_is_left(home: Home, form: str) -> None:
     for kind, values in PLANTED.items():
         alone = exported(home, form, kind)
         for value in values:
-            word = value.encode() if kind != "host" else b"/node/"
+            word = value.encode() if value != "node" else b"/node/"
             assert word in plain
             for data in (alone, hidden):
                 assert word not in data
-                assert quote(value).encode() not in data or kind == "host"
+                assert quote(value).encode() not in data or value == "node"
     assert b"sub/out.csv" in hidden
     assert b"in.csv" in hidden
+
+
+@pytest.mark.parametrize("form", ["wfformat", "dot", "mermaid", "ro-crate"])
+def test_no_planted_value_is_in_another_form(home: Home, tmp_path: Path, form: str) -> None:
+    """Neither in an instance of a workflow, nor in a diagram, nor in any file of a crate."""
+    texts = []
+    for number, kinds in enumerate(((), tuple(PLANTED))):
+        reader, output = open_reader(home), io.BytesIO()
+        subject = Subject(reader, home, hide=Hidden(frozenset(kinds), reader, ("/data",)), anyway=True, steps="task")
+        subject = replace(subject, runs=(subject.run_ids[0],))
+        if form == "ro-crate":
+            formats.load(form).write(subject, tmp_path / str(number))
+            files = sorted(path for path in (tmp_path / str(number)).rglob("*") if path.is_file())
+            texts.append(b"".join(path.read_bytes() for path in files).decode())
+        else:
+            formats.load(form).write(subject, output)
+            texts.append(output.getvalue().decode())
+    values = [value for found in PLANTED.values() for value in found if value != "node"]
+    assert [value for value in values if value in texts[1]] == []
+    assert [value for value in values if value in texts[0]]
 
 
 def test_the_graph_is_the_same(home: Home) -> None:
@@ -83,6 +109,8 @@ def test_texts() -> None:
     assert hide.text("reason", "cannot read /x/y/z: no") == f"cannot read {hide.text('path', '/x/y/z')}: no"
     assert "secret" not in hide.text("value", "PATH=/secret/a:/secret/b file:///secret/c")
     assert hide.iri("file://d/data/p/a%FF") == "file://d/project/a%FF"
+    assert hide.text("argv", "tool a/b in=c/d") != "tool a/b in=c/d"  # the folder of the process is not known
+    assert [*nodes("a[08-10],b,c[1,3]x")] == ["a08", "a09", "a10", "b", "c1x", "c3x"]
     user = Hidden(frozenset({"user"}))
     assert "ada" not in user.text("cwd", "/home/ada/x") + user.iri("file://d/home/ada/x") + user.text("uid", "1000")
     assert Hidden().text("path", "/a/b") == "/a/b"

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -265,3 +267,16 @@ def test_the_lineage_of_a_file(project: Project) -> None:
     actions = {one["name"] for one in of_type(crate, "Action")}
     assert {"cat a", "cat b"} <= actions and "cat x" not in actions
     assert {one["name"] for one in of_type(crate, "File")} == {"a", "b", "c", "README.md"}
+
+
+@pytest.mark.skipif(not shutil.which("runcrate"), reason="needs the program runcrate, which has many dependencies")
+def test_runcrate_reports_the_actions(sorting: Project, tmp_path: Path) -> None:
+    """`runcrate report` lists the run and each process that made something, with its inputs and outputs."""
+    crate = tmp_path / "crate"
+    sorting.provio("export", "last", "--as", "ro-crate", "--with-data", "-o", str(crate))
+    called = subprocess.run(["runcrate", "report", str(crate)], capture_output=True, text=True, timeout=120, check=True)
+    made = {key for key, one in entities(crate).items() if one["@type"] == "CreateAction"}
+    assert set(re.findall(r"^action: (\S+)$", called.stdout, re.MULTILINE)) == made
+    assert len(made) > 2
+    for name in ("data/in.txt", "data/sorted.txt", "data/out.gz"):
+        assert f"    {name}\n" in called.stdout

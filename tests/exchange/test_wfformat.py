@@ -40,6 +40,7 @@ def test_tasks_files_and_dependencies(project: Project) -> None:
     execution = {names[one["id"]]: one for one in workflow["execution"]["tasks"]}
     assert execution["uniq"]["command"] == {"program": "uniq", "arguments": ["sorted"]}
     assert execution["uniq"]["readBytes"] == 6
+    assert execution["uniq"]["memoryInBytes"] > 100_000
     assert workflow["execution"]["makespanInSeconds"] > 0
 
 

@@ -86,3 +86,27 @@ def test_no_blank_nodes_and_one_generation_a_version(worked: Project) -> None:
     )
     assert worked.count("?v prov:wasDerivedFrom+ ?v") == 0
     assert worked.count("?v (prov:wasGeneratedBy/prov:used)+ ?v") == 0
+
+
+@pytest.mark.integration
+def test_the_runs_of_a_campaign(tmp_path: Path, shim: Path) -> None:
+    """`--campaign` exports its runs and no others, in each kind of form; with a name or a diagram it is refused."""
+    project = new_project(tmp_path)
+    for number in range(3):
+        campaign = "one" if number < 2 else "two"
+        project.provio("run", "--quiet", "--campaign", campaign, "--", "sh", "-c", f"echo {number} > f{number}")
+    ids = {row["campaign"]: [] for row in json.loads(project.provio("runs", "--as", "json").stdout)}
+    for row in json.loads(project.provio("runs", "--as", "json").stdout):
+        ids[row["campaign"]].append(row["run"])
+    found = project.provio("export", "--campaign", "one", "--as", "nquads").stdout
+    graphs = {quad.graph_name.value for quad in pyoxigraph.parse(found.encode(), FORMATS["nquads"])}
+    assert graphs == {f"https://w3id.org/provio/run/{run}/bundle" for run in ids["one"]}
+    records = json.loads(project.provio("export", "--campaign", "one", "--as", "prov-json").stdout)
+    runs = {name.removeprefix("run:") for name in records["activity"] if name.count("/") == 0}
+    assert runs == set(ids["one"])
+    tasks = json.loads(project.provio("export", "--campaign", "two", "--as", "wfformat").stdout)["workflow"]
+    assert [one["id"].partition(".")[0] for one in tasks["specification"]["files"]] == ["f2"]
+    assert "no run has the campaign" in project.provio("export", "--campaign", "three", code=3).stderr
+    for words in (["f1"], ["--as", "events"], ["--as", "dask-mofka", "-o", "t"]):
+        assert "--campaign" in project.provio("export", "--campaign", "one", *words, code=2).stderr
+    assert "name a RUN" in project.provio("export", "--campaign", "one", "--as", "dot", code=1).stderr

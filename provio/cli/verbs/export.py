@@ -16,7 +16,7 @@ from provio.base import terminal, time_limit
 from provio.base.errors import NothingKnown
 from provio.base.text import plural
 from provio.cli.option_types import Choice, Form, OutputFile
-from provio.cli.options import follow_option, stoppable, store_option
+from provio.cli.options import chosen_runs, follow_option, stoppable, store_option
 
 if TYPE_CHECKING:
     from provio.ask.things import Thing
@@ -72,6 +72,7 @@ class Output(OutputFile):
     "-o", "--output", type=Output(), help="Write to a file; with ro-crate, deposit and dask-mofka, to a new folder."
 )
 @click.option("--redact", metavar="KINDS", help="Replace names by pseudonyms: user, host, path, argv, with commas.")
+@click.option("--campaign", metavar="C", help="The runs of this campaign.")
 @click.option("--with-data", is_flag=True, help="With ro-crate: copy the files, too.")
 @click.option("--level", type=Choice(["file", "dataset"]), help="Describe files [default], or also objects in them.")
 @click.option("--steps", type=Choice(["process", "task"]), help="Describe processes [default], or also tasks.")
@@ -90,6 +91,7 @@ def command(
     follow: bool,
     output: str | None,
     redact: str | None,
+    campaign: str | None,
     **options: str | bool | None,
 ) -> int:
     """Print the graph of RUN, of the lineage of files, or of all runs, for other tools.
@@ -116,6 +118,7 @@ def command(
              provio export last --as ro-crate --with-data -o crate
              provio export last --as prov-json -o run.json
              provio export last --as dask-mofka -o tables
+             provio export --campaign trials --as ro-crate -o crate
              provio export --as events --follow --to redis://localhost
     """
     from provio.ask.target import check_project
@@ -130,6 +133,9 @@ def command(
             f"{form!r} is not allowed{among(form, forms(), 'provio export --help lists')}", param_hint="'--as'"
         )
     hidden, chosen = _kinds(redact, form), _options(options, form)
+    if campaign and (names or form in (EVENTS, DASK_MOFKA)):
+        reason = "--campaign selects runs: omit the names" if names else f"--as {form} has no --campaign: omit it"
+        raise click.UsageError(reason)
     if form == EVENTS:
         return _events(names, to, follow, output)
     if to or follow:
@@ -140,11 +146,12 @@ def command(
     place = next((name for name in names if "/" in name), None)
     reader = session.reader(place)
     found, code = _found(reader, names, is_folder(form))
+    runs = chosen_runs(reader, (), campaign, None, None) or [one.run for one in found if one.run]
     home = homes.find(Path(place).parent) if place else homes.find()
     subject = Subject(
         reader,
         home,
-        runs=tuple(one.run for one in found if one.run),
+        runs=tuple(runs),
         files=tuple(one.file for one in found if one.file),
         **chosen,
         hide=Hidden(hidden, reader, tuple(os.fsdecode(folder) for folder in home.projects)),

@@ -99,8 +99,9 @@ class _Instance:
         }  # fmt: skip
 
     def _name(self, step: Step) -> str:
-        name = step.facts.get("name") or (step.words[0].rpartition("/")[2] if step.words else "")
-        return printable(self.subject.hide.text("name", name)) or "process"
+        hide, program = self.subject.hide, step.words[0].rpartition("/")[2] if step.words else ""
+        name = hide.text("task", step.facts["name"]) if step.facts.get("name") else hide.text("name", program)
+        return printable(name) or "process"
 
     def _file(self, entity: str) -> str:
         if entity not in self.files:
@@ -121,6 +122,8 @@ class _Instance:
         }
         if start:
             found["executedAt"] = start
+        if "peakMemory" in facts:
+            found["memoryInBytes"] = int(facts["peakMemory"])
         if words:
             kept = [printable(word) for word in words[1:] if word]
             found["command"] = {"program": printable(words[0]) or "?", "arguments": kept}
