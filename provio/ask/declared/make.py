@@ -34,9 +34,9 @@ def steps(actions: Actions, notes: list[str]) -> Iterator[Step]:
     variables: dict[str, list[str]] = {}
     for make in makes:
         above = next((one.iri for one in actions.above(make.iri) if one.iri in variables), "")
-        own = [word for word in make.words[1:] if _is_variable(word)]
-        variables[make.iri] = [*variables.get(above, ()), *(word for word in own if "$" not in word)]
-        for word in own:
+        given = [word for word in make.words[1:] if _is_variable(word)]
+        variables[make.iri] = [*variables.get(above, ()), *(word for word in given if "$" not in word)]
+        for word in given:
             if "$" in word:  # a record from someone else could have `$(shell …)`
                 notes.append(f"make does not get the recorded {cut_end(printable(word, True), 60)}, because it has a $")
         lines = sorted(_lines(actions, make), key=start_of)
