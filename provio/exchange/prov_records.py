@@ -10,7 +10,9 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import IO, TYPE_CHECKING, Final, NamedTuple, cast
+
+import pyoxigraph as ox
 
 from provio.base.vocab import NS, PROV, RDF, RDFS
 from provio.exchange import rdf
@@ -89,8 +91,13 @@ _KINDS: Final = {_prov("Entity"): "entity", _prov("Activity"): "activity", _prov
 def records(subject: Subject) -> Iterator[Iterator[Record]]:
     """Yield the records of an export; the temporary files are removed at the end."""
     with SortedLines(_reversed) as lines:
-        for block in rdf.statements(subject):
-            lines.write(block)
+        file = cast("IO[bytes]", lines)
+        if subject.files or subject.hide.kinds:
+            triples = (quad.triple for quad in rdf.quads(subject))
+            ox.serialize(triples, file, format=ox.RdfFormat.N_TRIPLES)
+        else:
+            for graph in rdf.graphs_of(subject):
+                subject.reader.dump(graph, file)
         yield _records(lines)
 
 

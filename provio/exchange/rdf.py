@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import chain, islice
+from itertools import chain
 from typing import IO, TYPE_CHECKING, BinaryIO, cast
 
 import pyoxigraph as ox
@@ -13,7 +13,6 @@ from provio.ask.document import LineageDocument
 from provio.base.algorithms import batched
 from provio.base.turtle import InertOutput
 from provio.base.vocab import PREFIXES, PROV, RDF, RUN_BASE
-from provio.exchange.sorted_lines import SortedLines
 from provio.graph.lines import bundle_iri
 from provio.store import Store, implied
 
@@ -22,68 +21,38 @@ if TYPE_CHECKING:
 
 
 def write(subject: Subject, output: BinaryIO, form: RdfFormat) -> None:
-    """Write runs, each as a named graph if the form has named graphs, or the lineage of files. TriG and Turtle are
-    sorted by graph and node."""
+    """Write runs, each as a named graph if the form has named graphs, or the lineage of files."""
+    found = quads(subject)
+    statements = found if form.supports_datasets and not subject.files else unique(quad.triple for quad in found)
     lines = InertOutput(output)
-    named = form.supports_datasets and not subject.files
-    if form == RdfFormat.N_QUADS and named:
-        for block in statements(subject, named):
-            lines.write(b"".join(map(quad, [*block.splitlines(True), *implied.more_lines(block)])))
-    else:
-        with SortedLines(implied.more_lines) as found:
-            for block in statements(subject, named):
-                found.write(block)
-            lines_of_quads = map(quad, found) if named else (line for line in found if not line.startswith(_CLASSES))
-            source = cast("IO[bytes]", _Readable(lines_of_quads))
-            quads = ox.parse(source, RdfFormat.N_QUADS, lenient=True)
-            every = quads if named else (one.triple for one in quads)
-            ox.serialize(every, cast("IO[bytes]", lines), format=form, prefixes=dict(PREFIXES))
+    ox.serialize(statements, cast("IO[bytes]", lines), format=form, prefixes=dict(PREFIXES))
     lines.end()
 
 
-def statements(subject: Subject, named: bool = False) -> Iterator[bytes]:
-    """Yield the statements of an export as blocks of lines of N-Triples, with the name of its graph before each if
-    they are `named`, and without the values that it hides. Those that they imply are missing; one may be there several
-    times. The lineage of files has no names, as it may come from several runs."""
+def quads(subject: Subject) -> Iterator[ox.Quad]:
+    """Yield the statements of an export, with those that they imply, and without the values that it hides; one may be
+    there several times. The lineage of files is in the default graph, as it may come from several runs."""
     if subject.files:
-        quads = _stated(subject.reader, subject.document)
+        found = implied.quads(_stated(subject.reader, subject.document))
     else:
-        graphs: list[str | None] = [bundle_iri(RUN_BASE + run) for run in subject.runs]
-        found = chain.from_iterable(
-            subject.reader.dumped(graph, named or bool(subject.hide.kinds)) for graph in graphs or [None]
-        )
-        if not subject.hide.kinds:
-            yield from found
-            return
-        lines = map(quad, chain.from_iterable(block.splitlines(True) for block in found))
-        quads = ox.parse(cast("IO[bytes]", _Readable(lines)), RdfFormat.N_QUADS, lenient=True)
-    for some in batched(subject.hide.quads(quads), TOGETHER):
-        yield "".join(_line(one, named) for one in some).encode()
+        found = chain.from_iterable(map(subject.reader.exported, graphs_of(subject)))
+    return subject.hide.quads(found)
 
 
-def _line(one: ox.Quad, named: bool) -> str:
-    graph = one.graph_name if named and isinstance(one.graph_name, ox.NamedNode) else ""
-    return f"{graph}{' ' * named}{one.triple} .\n"
+def graphs_of(subject: Subject) -> list[str | None]:
+    """Return the names of the graphs of an export's runs; only None for all runs."""
+    return [bundle_iri(RUN_BASE + run) for run in subject.runs] or [None]
 
 
-def quad(line: bytes) -> bytes:
-    """Return a statement with its graph before it as a line of N-Quads."""
-    graph, _, triple = line.partition(b" ")
-    return b"%b%b .\n" % (triple[:-2], graph) if graph else triple
-
-
-class _Readable:
-    """A binary file that consists of lines."""
-
-    def __init__(self, lines: Iterable[bytes]) -> None:
-        self._lines, self._left = iter(lines), b""
-
-    def read(self, size: int) -> bytes:
-        """Return the next bytes, some of `size`; none at the end."""
-        if not self._left:
-            self._left = b"".join(islice(self._lines, TOGETHER))
-        data, self._left = self._left[:size], self._left[size:]
-        return data
+def unique(triples: Iterable[ox.Triple]) -> Iterator[ox.Triple]:
+    """Yield each triple once. Only a hash of each is kept, a fifth of the memory of the triples: two of ten million
+    different triples have the same one with a probability of 1 : 300 000."""
+    seen: set[int] = set()
+    for triple in triples:
+        known = hash(triple)
+        if known not in seen:
+            seen.add(known)
+            yield triple
 
 
 def _stated(store: Store, document: LineageDocument) -> Iterator[ox.Quad]:
@@ -115,7 +84,6 @@ def _about(store: Store, nodes: Iterable[str]) -> Iterator[ox.Triple]:
         yield from answer if isinstance(answer, ox.QueryTriples) else ()
 
 
-_CLASSES = f"<{implied.CLASSES}> ".encode()
 NAMED = ox.NamedNode(PROV + "specializationOf")
 BY = ox.NamedNode(PROV + "wasAssociatedWith")
-TOGETHER = 500  # nodes of one query, and lines of one block
+TOGETHER = 500  # nodes of one query

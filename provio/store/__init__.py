@@ -16,7 +16,7 @@ import contextlib
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol
+from typing import IO, TYPE_CHECKING, Protocol
 
 from provio.base.errors import Busy as Busy
 from provio.base.errors import StoreError
@@ -99,11 +99,9 @@ class Store(Reader, Protocol):
     def exported(self, graph: str | None) -> Iterator[ox.Quad]:
         """Yield the quads of `dataset`, without holding them in memory."""
 
-    def dumped(self, graph: str | None, named: bool = False) -> Iterator[bytes]:
-        """Yield the statements of one run and its notes, or of all graphs with the index, as blocks of lines of
-        N-Triples, without those that they imply. If they are `named`, the name of its graph and a space are before
-        each, of the index only the space. Otherwise a statement of several graphs may be there several times. It is
-        the fastest way to read all of them."""
+    def dump(self, graph: str | None, output: IO[bytes]) -> None:
+        """Write the statements of one named graph, or of all with the index, as N-Triples, without those that they
+        imply; a statement of several graphs may be there several times. It is the fastest way to read all of them."""
 
     def dataset(self, graph: str | None, form: ox.RdfFormat) -> bytes:
         """Return one named graph, or all of them with the index, as a document of quads for other tools. It includes

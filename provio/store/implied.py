@@ -6,7 +6,6 @@ implies, and queries go through it (`sparql_patterns`). Exports for other tools 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING
@@ -80,24 +79,3 @@ def quads(stored: Iterable[ox.Quad]) -> Iterator[ox.Quad]:
                 yield ox.Quad(subject, kind, one, graph)
         elif predicate in wider:
             yield ox.Quad(subject, wider[predicate], value, graph)
-
-
-@cache
-def _patterns() -> tuple[re.Pattern[bytes], re.Pattern[bytes], Mapping[bytes, list[bytes]]]:
-    start = rb"^(?:<[^>\n]*>)? ?<[^>\n]*> "
-    kinds = rb"(%b<%b> <)([^>\n]*)(>[^\n]*\n)" % (start, re.escape(TYPE.encode()))
-    narrow = rb"(%b<)(%b)(>[^\n]*\n)" % (start, b"|".join(re.escape(iri.encode()) for iri in WIDER))
-    known = {iri.encode(): [one.encode() for one in found] for iri, found in classes().items()}
-    known |= {iri.encode(): [one.encode()] for iri, one in WIDER.items()}
-    return re.compile(kinds, re.MULTILINE), re.compile(narrow, re.MULTILINE), known
-
-
-def more_lines(block: bytes) -> list[bytes]:
-    """Return the lines that some lines of N-Triples imply; each may have a graph and a space before it."""
-    kinds, narrow, known = _patterns()
-    return [
-        b"%b%b%b" % (start, one, end)
-        for pattern in (kinds, narrow)
-        for start, iri, end in pattern.findall(block)
-        for one in known.get(iri, ())
-    ]

@@ -72,13 +72,6 @@ def owner(quad: ox.Quad) -> str | None:
     return own or (run_of(quad.object.value) if isinstance(quad.object, ox.NamedNode) else None)
 
 
-def own_lines(run: str) -> re.Pattern[bytes]:
-    """Return a pattern of the lines of N-Triples that belong to a run by their terms."""
-    ends = r"<https://w3id\.org/provio/(?:run/{0}[/>]|(?:pipe|socket)/[^>\n]*/{0}/[^/>\n]+>|entity/[^~>\n]*~{0}\.)"
-    own, any_run = ends.format(re.escape(run)), ends.format(_ID)
-    return re.compile(rf"^(?:{own}|(?!{any_run})<[^>\n]*> <[^>\n]*> {own}[^>\n]*>? \.$)[^\n]*\n".encode(), re.MULTILINE)
-
-
 def list_names(store: ox.Store) -> dict[str, str]:
     """Return the names of the lists of the merged runs, by the names of their graphs."""
     contents = store.quads_for_pattern(None, CONTENT, None, ox.DefaultGraph())
@@ -113,10 +106,6 @@ class Lists:
     def path(self, name: str) -> Path:
         """Return the path of a list."""
         return self.folder / (name + ENDING)
-
-    def size(self, name: str = "*") -> int:
-        """Return the size of a list, or of all lists, in bytes on disk."""
-        return sum(path.stat().st_size for path in self.folder.glob(name + ENDING))
 
     def new(self, run: str) -> List:
         """Create a list; raises OSError."""

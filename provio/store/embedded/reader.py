@@ -9,9 +9,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from functools import cached_property, partial
-from itertools import chain, islice
+from itertools import chain
 from operator import methodcaller
-from typing import TYPE_CHECKING, cast
+from typing import IO, TYPE_CHECKING, cast
 
 import pyoxigraph as ox
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 GRAPH = pattern(r"(?i)\bgraph\b")
 BUNDLE = ox.NamedNode(PROV + "Bundle")
 CLASSES = ox.NamedNode(implied.CLASSES)
-PIECE_OF_QUADS = 10_000
 PIECE = 1 << 20  # characters of an answer that are split into rows at once
 
 
@@ -154,33 +153,15 @@ class OneGraphStore:
         """Yield the quads of one run and its notes, or of all graphs with the index, and those that they imply."""
         return implied.quads(self._all_quads(graph))
 
-    def dumped(self, graph: str | None, named: bool = False) -> Iterator[bytes]:
-        """Yield the statements of one run and its notes, or of all graphs with the index, as lines of N-Triples, with
-        the name of their graph before each if they are `named`."""
-        from provio.store.embedded import scan
-
-        for name in _with_notes(graph) if graph is not None else ():
-            yield from (scan.before(name, block) if named else block for block in self._lines(name))
-        if graph is None and named:
-            index = {name.value.encode() for name in bundles(self.store) if name != CLASSES}
-            yield from scan.of_graphs(self.store, self.lists, index)
-        elif graph is None:
-            for one in (ox.DefaultGraph(), *self.store.named_graphs()):
-                yield from scan.lines(self.store, one) if one != CLASSES else ()
-
-    def _lines(self, graph: str) -> Iterator[bytes]:
-        """Yield the statements of a graph as blocks of N-Triples."""
-        from provio.store import statements
-        from provio.store.embedded import scan
-
-        run, listed = statements.run_of_graph(graph), statements.list_name(self.store, graph)
-        alone = self.store.contains_named_graph(ox.NamedNode(graph))
-        if run and listed and not alone and scan.is_large(self.lists, listed):
-            yield from scan.of_run(self.store, self.lists, run, listed)
+    def dump(self, graph: str | None, output: IO[bytes]) -> None:
+        """Write the statements of one run and its notes, or of all graphs with the index, as N-Triples."""
+        if graph is not None:
+            triples = (quad.triple for quad in self._all_quads(graph))
+            ox.serialize(triples, output, format=ox.RdfFormat.N_TRIPLES)
             return
-        triples = (quad.triple for quad in self._quads_of(graph))
-        while block := ox.serialize(islice(triples, PIECE_OF_QUADS), format=ox.RdfFormat.N_TRIPLES):
-            yield block
+        for name in (ox.DefaultGraph(), *self.store.named_graphs()):
+            if name != CLASSES:
+                self.store.dump(output, ox.RdfFormat.N_TRIPLES, from_graph=name)
 
     def dataset(self, graph: str | None, form: ox.RdfFormat) -> bytes:
         """Return the graphs of one run and its notes, or all graphs with the index, as a document of quads."""
@@ -193,8 +174,9 @@ class OneGraphStore:
 
     def _all_quads(self, graph: str | None) -> Iterator[ox.Quad]:
         if graph is not None:
-            for name in _with_notes(graph):
-                yield from self._quads_of(name)
+            yield from self._quads_of(graph)
+            if graph.endswith(RUN_GRAPH):
+                yield from self._quads_of(notes_iri(graph.removesuffix(RUN_GRAPH)))
             return
         for name in self.run_graphs():
             yield from self._quads_of(name)
@@ -236,11 +218,6 @@ class StoreReader(OneGraphStore):
         """Release the snapshot."""
         if hasattr(self, "release"):
             self.release()
-
-
-def _with_notes(graph: str) -> list[str]:
-    """Return the name of a graph, and for that of a run the name of the graph of its notes."""
-    return [graph, notes_iri(graph.removesuffix(RUN_GRAPH))] if graph.endswith(RUN_GRAPH) else [graph]
 
 
 def _lists(home: Home) -> statements.Lists:

@@ -66,10 +66,6 @@ class _Fetched(statements.Lists):
     def __init__(self, server: Server, index: places.Index) -> None:
         self.server, self.graphs = server, [lists_of(record) for record in index.records]
 
-    def size(self, _: str = "*") -> int:
-        """Return that the size is not known: a run is then read with all others."""
-        return 0
-
     @contextlib.contextmanager
     def open(self, name: str) -> Iterator[IO[bytes]]:
         found = terms.rows(
@@ -184,9 +180,9 @@ class RemoteReader:
         """Yield the quads of `dataset`."""
         return self.local_store.exported(graph)
 
-    def dumped(self, graph: str | None, named: bool = False) -> Iterator[bytes]:
-        """Yield the statements of one run, or of all graphs, as lines of N-Triples."""
-        return self.local_store.dumped(graph, named)
+    def dump(self, graph: str | None, output: IO[bytes]) -> None:
+        """Write the statements of one named graph, or of all graphs, as N-Triples."""
+        self.local_store.dump(graph, output)
 
     def dataset(self, graph: str | None, form: ox.RdfFormat) -> bytes:
         """Return one named graph, or all graphs with the index, as a document of quads."""
