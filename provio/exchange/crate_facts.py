@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 
 from provio.ask import processes, run_summary, run_uses
 from provio.ask.document import EDITED, arguments
@@ -20,6 +21,7 @@ PROCESS = re.compile(re.escape(RUN_BASE) + r"[^/]+/[^/]+/[^/]+/")
 TASK = re.compile(PROCESS.pattern + r"t\d+/")
 CONTRIBUTION = re.compile(r"~[^~/#]*\.\d+\.[^.~/#]+\.[^.~/#]+$")  # of a process to a version that several wrote
 METRIC = re.compile(r"/m\d+$")
+LOADED = "?a provio:loaded/prov:hadMember ?v . ?v prov:wasGeneratedBy ?maker"  # libraries that a recorded run made
 USED, MADE, RAN = "?a prov:used ?v", "?v prov:wasGeneratedBy ?a", "?a provio:ran|provio:ranAsNoise ?v"
 DELETED = "?v prov:wasInvalidatedBy ?a"
 STARTED, ENDED = "startedAtTime", "endedAtTime"
@@ -132,7 +134,7 @@ class _Steps:
 
     def read(self) -> None:
         """Read all of them, and leave out the forks that neither used nor made anything."""
-        for activity, entity in self.pairs(USED):
+        for activity, entity in chain(self.pairs(USED), self.pairs(LOADED)):
             self._use(self._step(activity), entity)
         for activity, entity in self.pairs(MADE):
             self._made(self._step(activity), entity)

@@ -50,9 +50,12 @@ class Files:
         self.files: dict[str, _File] = {}
         self.ids: dict[str, str] = {}
 
-    def load(self, data: Iterable[str], deleted: set[str]) -> None:
-        """Look up the names of versions, and which of them their files still contain; other data get a local id."""
+    def load(self, data: Iterable[str], deleted: set[str], code: Iterable[str] = ()) -> None:
+        """Look up the names of versions, and which of them their files still contain; other data get a local id. Of the
+        `code` that ran, only that in the project belongs to the crate."""
         every = dict.fromkeys(data)
+        names = run_uses.names(self.reader, dict.fromkeys(code))
+        every |= dict.fromkeys(iri for iri in dict.fromkeys(code) if self._is_inside(_path(names, iri)))
         versions = [iri for iri in every if "/version/" in iri and "#" not in iri]
         bare = {iri: iri.partition("~")[0] for iri in versions}
         names = run_uses.names(self.reader, dict.fromkeys([*versions, *bare.values()]))
@@ -81,11 +84,13 @@ class Files:
     def _below(self, path: bytes) -> str:
         """Return the place of a path: relative to the project, or below `outside`. A name that is not UTF-8, or that
         other systems do not accept, is percent-encoded."""
-        inside = path.startswith(self.project + b"/")
-        name = path[len(self.project) + 1 :] if inside else b"outside" + path
+        name = path[len(self.project) + 1 :] if self._is_inside(path) else b"outside" + path
         text = os.fsdecode(name)
         plain = text.isprintable() and not any(sign in text for sign in '\\:*?"<>|%')
         return self.hide.text("path", text if plain else quote_from_bytes(name, safe="/-._~ ,+=@()"))
+
+    def _is_inside(self, path: bytes) -> bool:
+        return path.startswith(self.project + b"/")
 
     def _id(self, iri: str) -> str:
         one = self.files.get(iri)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from urllib.parse import quote, quote_from_bytes
 
 from provio.ask import key_prefix, run_uses
@@ -24,10 +24,13 @@ WFRUN = "https://w3id.org/ro/terms/workflow-run#"
 
 
 class Software:
-    """The entities of programs and images; each is written before the first action that refers to it."""
+    """The entities of programs and images; each is written before the first action that refers to it. `files` are the
+    ids of the files of the crate."""
 
-    def __init__(self, reader: Reader, hide: Hidden, graph: Graph, steps: Iterable[Step]) -> None:
-        self.hide, self.graph = hide, graph
+    def __init__(
+        self, reader: Reader, hide: Hidden, graph: Graph, steps: Iterable[Step], files: Mapping[str, str]
+    ) -> None:
+        self.hide, self.graph, self.files = hide, graph, files
         versions: dict[str, None] = {}
         images: dict[str, None] = {}
         for step in steps:
@@ -71,6 +74,7 @@ class Software:
             "softwareVersion": f"sha256 {sha256}" if sha256 else stated,
             "sha256": sha256,
             "softwareRequirements": references(others),
+            "isBasedOn": references([self.files[version]] if version in self.files else ()),
         })  # fmt: skip
 
     def _path(self, version: str) -> bytes:

@@ -36,7 +36,9 @@ def fill(subject: Subject, folder: Path, about: Description, more: Collection[En
     reader, steps = subject.reader, [step for run in runs for step in run.steps]
     files = Files(reader, subject.home.project, subject.hide, subject.with_data)
     files.load(
-        (iri for step in steps for iri in (*step.inputs, *step.results)), {iri for run in runs for iri in run.deleted}
+        (iri for step in steps for iri in (*step.inputs, *step.results)),
+        {iri for run in runs for iri in run.deleted},
+        {iri for step in steps for iri in step.ran},
     )
     if not subject.anyway:
         files.check()
@@ -45,7 +47,7 @@ def fill(subject: Subject, folder: Path, about: Description, more: Collection[En
         graph = Graph(file)
         settings = crate_facts.settings(reader, {iri for step in steps for iri in step.settings})
         metrics = crate_facts.literals(reader, {iri for step in steps for iri in step.metrics})
-        software = Software(reader, subject.hide, graph, steps)
+        software = Software(reader, subject.hide, graph, steps, files.ids)
         actions = Actions(graph, files, software, subject.hide, settings, metrics)
         for run in runs:
             actions.add(run, subject.profile)
