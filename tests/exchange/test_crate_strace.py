@@ -66,4 +66,4 @@ def test_each_opened_file(tmp_path: Path, shim: Path, needs: Any) -> None:
     assert expected - ids == set()
     copied = {str(path.relative_to(project.path / "crate/data")) for path in (project.path / "crate/data").rglob("*")}
     assert expected <= copied
-    assert {"@id": "data/Makefile"} in [one.get("isBasedOn") for one in graph if one["name"] == "Makefile"]
+    assert {"@id": "data/Makefile"} in [one.get("isBasedOn") for one in graph if one.get("name") == "Makefile"]
