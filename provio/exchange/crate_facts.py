@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 
 from provio.ask import processes, run_summary, run_uses
@@ -165,10 +166,18 @@ class _Steps:
 
     def pairs(self, pattern: str) -> Iterator[tuple[str, str]]:
         """Yield (activity, entity) of the run's activities, by a pattern with `?a` and `?v`."""
-        every = run_uses.of_run(self.run)
-        part = f'{pattern} FILTER(STRSTARTS(STR(?a), "{self.iri}/"))' if self.scan else f"{every} {pattern}"
-        for row in self.reader.table(f"SELECT DISTINCT ?a ?v {{ {part} }}"):
-            yield row[0], row[1]
+        if self.scan:
+            parts = [f'{pattern} FILTER(STRSTARTS(STR(?a), "{self.iri}/"))']
+        else:  # each activity is looked up: a join with the sub-select would read the whole store
+            parts = [f"{which} {pattern}" for which in run_uses.values("a", self.activities)]
+        for part in parts:
+            for row in self.reader.table(f"SELECT DISTINCT ?a ?v {{ {part} }}"):
+                yield row[0], row[1]
+
+    @cached_property
+    def activities(self) -> list[str]:
+        """The activities of the run."""
+        return [row[0] for row in self.reader.table(f"SELECT ?a {{ {run_uses.of_run(self.run)} }}")]
 
     def _step(self, activity: str) -> Step:
         found = PROCESS.match(activity)
