@@ -14,11 +14,13 @@ if TYPE_CHECKING:
 
 def document(subject: Subject) -> LineageDocument:
     """Return the document to draw; raises ProvioError for several runs at once."""
+    from provio.ask.folders import folded
     from provio.ask.works import drawn
 
     if not subject.files and len(subject.runs) != 1:
         raise ProvioError("a diagram of several runs would have too many nodes: name a RUN, or files")
-    found = drawn(subject.document)
+    document = subject.document
+    found = drawn(folded(document) if subject.level == "folder" else document)
     return {**found, "nodes": [_shown(node, subject.hide) for node in found["nodes"]]}
 
 

@@ -33,3 +33,18 @@ def test_all_runs_are_refused(project: Project) -> None:
     """A diagram of all runs is refused, with a remedy."""
     project.run("echo 1 > x")
     assert "name a RUN, or files" in project.provio("export", "--as", "mermaid", code=None).stderr
+
+
+def test_folders(project: Project) -> None:
+    """A diagram of folders has a node for all files of a folder; other forms have files only."""
+    project.sh("mkdir raw sums; for i in 1 2 3; do echo $i > raw/$i; done")
+    project.run("cat raw/* > sums/all")
+    plain, folders = (project.answer("export", "last", "--as", "dot", "--level", level) for level in ("file", "folder"))
+    assert folders.count("raw/") == 1
+    assert plain.count("shape=") - folders.count("shape=") == 2
+    mermaid = project.answer("export", "last", "--as", "mermaid", "--level", "folder", "--redact", "path")
+    assert '["raw/"]' in mermaid
+    assert str(project.path) not in mermaid
+    for form in ("prov-json", "ro-crate"):
+        done = project.provio("export", "last", "--as", form, "--level", "folder", code=2)
+        assert f"--as {form} has no --level" in done.stderr

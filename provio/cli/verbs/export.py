@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from provio.store import Store
 
 
-DASK_MOFKA, EVENTS = "dask-mofka", "events"
+DASK_MOFKA, EVENTS, FOLDERS = "dask-mofka", "events", "folder"
 DASK = 'SELECT ?t { ?t a provio:Task ; provio:kind "dask" } LIMIT 1'
 
 
@@ -74,7 +74,11 @@ class Output(OutputFile):
 @click.option("--redact", metavar="KINDS", help="Replace names by pseudonyms: user, host, path, argv, with commas.")
 @click.option("--campaign", metavar="C", help="The runs of this campaign.")
 @click.option("--with-data", is_flag=True, help="With ro-crate: copy the files, too.")
-@click.option("--level", type=Choice(["file", "dataset"]), help="Describe files [default], or also objects in them.")
+@click.option(
+    "--level",
+    type=Choice(["folder", "file", "dataset"]),
+    help="Describe files [default], also objects in them; in diagrams also folders.",
+)
 @click.option("--steps", type=Choice(["process", "task"]), help="Describe processes [default], or also tasks.")
 @click.option(
     "--profile",
@@ -168,6 +172,8 @@ def _options(options: Mapping[str, str | bool | None], form: str) -> dict[str, A
     known = getattr(formats.load(form), "OPTIONS", ()) if form in formats.names() else ()
     for name in given.keys() - set(known):
         raise click.UsageError(f"--as {form} has no --{name.replace('_', '-')}: omit it")
+    if given.get("level") == FOLDERS and FOLDERS not in known:
+        raise click.UsageError(f"--as {form} has no --level {FOLDERS}: omit it, or use --as dot")
     return given
 
 

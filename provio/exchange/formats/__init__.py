@@ -2,7 +2,8 @@
 
 A module has `SUMMARY` (one line for the list of formats), `FOLDER` (whether it writes a new folder instead of one
 file), and `write(subject, output)`, where `output` is an open binary file, or the path of the folder. `OPTIONS` are
-the members of the subject that it uses, if a user may choose them (`with_data` is the option `--with-data`).
+the members of the subject that it uses, if a user may choose them (`with_data` is the option `--with-data`); `folder`
+stands for the level of folders.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from provio.exchange.subject import Subject
 
 SUMMARY = "Graphviz: a diagram of a run or of the lineage of files"
 FOLDER = False
-OPTIONS = ("level",)
+OPTIONS = ("level", "folder")
 
 
 def write(subject: Subject, output: BinaryIO) -> None:
