@@ -34,11 +34,12 @@ def steps(actions: Actions, notes: list[str]) -> Iterator[Step]:
     variables: dict[str, list[str]] = {}
     for make in makes:
         above = next((one.iri for one in actions.above(make.iri) if one.iri in variables), "")
-        own = [word for word in make.words[1:] if _is_variable(word)]
-        variables[make.iri] = [*variables.get(above, ()), *(word for word in own if "$" not in word)]
-        for word in own:
+        variables[make.iri] = [*variables.get(above, ())]
+        for word in filter(_is_variable, make.words[1:]):
             if "$" in word:  # a record from someone else could have `$(shell …)`
                 notes.append(f"make does not get the recorded {cut_end(printable(word, True), 60)}, because it has a $")
+            else:
+                variables[make.iri].append(word)
         lines = sorted(_lines(actions, make), key=start_of)
         if lines:
             folder, known = _rules(actions, make, variables[make.iri])
@@ -47,8 +48,8 @@ def steps(actions: Actions, notes: list[str]) -> Iterator[Step]:
                 text = cut_end(printable(lost[0], True), 60)
                 notes.append(f"no target has {plural(len(lost), 'command')} that make executed ({text})")
             together = _together(known.values())
-            for target, own in found.items():
-                step = _step(actions, folder, known, known[target], own, {one.iri for one in makes})
+            for target, commands in found.items():
+                step = _step(actions, folder, known, known[target], commands, {one.iri for one in makes})
                 step.allowed += absolute(together[_key(known[target])], folder)
                 step.sources = sources
                 yield step
