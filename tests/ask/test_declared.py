@@ -129,17 +129,7 @@ def test_a_variable_in_a_record_starts_nothing(project: Project, word: str) -> N
 
 def test_an_option_in_a_record_starts_nothing() -> None:
     """Of options in one word only the known ones are passed on."""
-    words = [
-        "make",
-        "-rRE",
-        "X!=touch started",
-        "-eEX!=touch started",
-        "--eval=X!=touch started",
-        "-k",
-        "-f",
-        "m",
-        "all",
-    ]
+    words = ["make", "-rRE", "X!=touch started", "-eEX!=touch started", "--eval=X!=touch started", "-k", "-f", "m"]
     assert _arguments(Actor("", words))[0] == ["-r", "-R", "-e", "-f", "m"]
 
 
