@@ -74,7 +74,7 @@ def command(
         outcome = whole.execute_plan(ready, folder, maps, terminal.warn, tolerance)
     elif stops:
         terminal.complain(
-            "nothing was run: restore the inputs, or choose other --fail-on kinds to use the present ones"
+            "nothing was run: restore what has changed, or name only other kinds (--fail-on differs)"
         )
     if form == "json":
         terminal.out(report.as_json(ready, outcome))
