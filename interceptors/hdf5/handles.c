@@ -58,11 +58,6 @@ static uint64_t mixed_word(uint64_t hash, uint64_t word) {
     return hash ^ hash >> 29;
 }
 
-uint64_t hash_add(uint64_t hash, const void *bytes, size_t size) {
-    for (const unsigned char *at = bytes; size-- > 0; at++) hash = (hash ^ *at) * 0x100000001b3u;
-    return hash;
-}
-
 static uint64_t key_of(uint64_t start, enum kind kind, const struct token *token, const char *path, const char *name) {
     uint64_t words[2], hash = mixed_word(start, kind);
     if (token != NULL) {

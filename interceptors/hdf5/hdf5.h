@@ -163,7 +163,6 @@ struct h5object *h5object_at(struct file *file, const char *path); // a known ob
 bool h5object_rename(struct h5object *h5object, const char *path);
 void h5object_removed(struct file *file, enum kind kind, const char *path, const char *name);
 void h5objects_removed(struct file *file, const char *path);
-uint64_t hash_add(uint64_t hash, const void *bytes, size_t size);
 extern _Atomic bool names_unsure; // some name may lead to another object than before
 // After a change of names: paths that had no links may have links now.
 static inline void names_changed(struct file *file) {

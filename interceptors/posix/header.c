@@ -16,13 +16,6 @@ enum { MOUNTS_ROOM = 64 };
 
 enum { LARGEST_TABLE = 1 << 20 };
 
-// FNV-1a.
-static uint64_t hash_of(const char *bytes, size_t size) {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < size; i++) hash = (hash ^ (unsigned char)bytes[i]) * 0x100000001b3u;
-    return hash;
-}
-
 static size_t table_read(char *room) {
     long fd = RAW(openat, AT_FDCWD, (long)"/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
     if (fd < 0) return 0;
@@ -82,7 +75,7 @@ static void mounts_look(struct mounts *mounts) {
     if (start < 0 && start > -PAGE) return;
     size_t size = table_read((char *)start);
     if (size > 0) {
-        mounts->hash = hash_of((char *)start, size);
+        mounts->hash = hash_add(HASH_START, (char *)start, size);
         table_keep(mounts, (char *)start, size);
     }
     memory_unmap((void *)start, LARGEST_TABLE);

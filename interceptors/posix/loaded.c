@@ -34,13 +34,8 @@ static int name_add(struct dl_phdr_info *info, size_t size, void *data) {
     return 0;
 }
 
-static uint64_t hash_add(uint64_t hash, const void *bytes, size_t size) { // FNV-1a
-    for (size_t i = 0; i < size; i++) hash = (hash ^ ((const unsigned char *)bytes)[i]) * 0x100000001b3u;
-    return hash;
-}
-
 static uint64_t set_hash(const struct names *names) {
-    uint64_t hash = 0xcbf29ce484222325u;
+    uint64_t hash = HASH_START;
     struct facts facts;
     for (const char *at = names->start; *at != '\0'; at += strlen(at) + 1) {
         hash = hash_add(hash, at, strlen(at) + 1);

@@ -10,6 +10,13 @@ struct text {
     char *at, *end;
 };
 
+// FNV-1a, of several parts one after the other; the hash of nothing is HASH_START.
+#define HASH_START 0xcbf29ce484222325u
+static inline uint64_t hash_add(uint64_t hash, const void *bytes, size_t size) {
+    for (size_t i = 0; i < size; i++) hash = (hash ^ ((const unsigned char *)bytes)[i]) * 0x100000001b3u;
+    return hash;
+}
+
 typedef unsigned char sixteen __attribute__((vector_size(16), may_alias));
 
 #if defined(__SSE2__)

@@ -30,8 +30,7 @@ static bool is_value_file(const char *path, size_t length) {
 }
 
 static uint64_t hash_of(const char *path, size_t length) {
-    uint64_t hash = 0xcbf29ce484222325; // FNV-1a
-    for (size_t i = 0; i < length; i++) hash = (hash ^ (unsigned char)path[i]) * 0x100000001b3;
+    uint64_t hash = hash_add(HASH_START, path, length);
     return hash == 0 ? 1 : hash;
 }
 

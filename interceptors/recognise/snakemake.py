@@ -3,7 +3,10 @@
 LONGEST = 4096  # characters of all settings of a job
 
 
-def _rule(job_rule, inputs, outputs, _, wildcards, __=None, ___=None, log=None, benchmark=None, *____, **_____):
+def _rule(
+    job_rule, inputs, outputs, _params, wildcards, _threads=None, _resources=None, log=None, benchmark=None,
+    *_others, **_named_others,
+):  # fmt: skip
     left = [LONGEST]
     settings = {
         "wildcards": _named(wildcards.items(), left),

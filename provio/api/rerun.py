@@ -61,9 +61,9 @@ class RerunQueries(Connection):
         """Run the command of a run, or the commands that made files, again in a new folder, and compare the files.
 
         `folder` is the new folder, by default PROJECT-rerun; `maps` gives new folders for those outside the project.
-        The commands do not start if the record has gaps, unless `anyway`; nor if inputs changed, unless
-        `changed_inputs` or `only_stale`. With a `tolerance`, files may differ in numbers: `largest` is the largest
-        difference (docs/how-to/rerun.md). Raises NotAllowed then, and NothingKnown if nothing is recorded of a name.
+        Raises NotAllowed if the record has gaps, unless `anyway`; or if inputs changed, unless `changed_inputs` or
+        `only_stale`. Raises NothingKnown if nothing is recorded of a name. With a `tolerance`, files may differ in
+        numbers: `largest` is the largest difference (docs/how-to/rerun.md).
         """
         from provio.ask import things
         from provio.rerun import outcome as whole

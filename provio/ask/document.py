@@ -261,6 +261,11 @@ def arguments(argv: str) -> list[str]:
     return ["" if part == "%" else unquote(part, errors="replace") for part in argv.split(" ")]
 
 
+def exact_arguments(argv: str) -> list[str]:
+    """Return the arguments as `os.fsdecode` does, for comparison and execution; none of an empty text."""
+    return ["" if part == "%" else unquote(part, errors="surrogateescape") for part in argv.split(" ")] if argv else []
+
+
 def command_line(node: Node) -> str:
     """Return the command as its user typed it in a shell; empty if none is known."""
     argv = node.get("command") or node.get("argv")
@@ -409,6 +414,12 @@ def changed_at(version: str | None) -> str:
 
 EDITED: Final = "edited outside provio"  # the start of the gap of a source that was edited between two runs
 EDITED_PRODUCT: Final = "made by a run, then changed outside provio"  # the same of a product
+NO_HASH: Final = "its SHA-256 is not known"  # part of the gap of a file whose content cannot be compared
+
+
+def may_hide_files(reason: str) -> bool:
+    """Return whether a gap with this reason may hide files that a run read or wrote."""
+    return not (reason.startswith(EDITED) or NO_HASH in reason)
 
 
 def not_stale(document: LineageDocument) -> str:

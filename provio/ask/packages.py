@@ -49,16 +49,7 @@ class Used:
             [{"path": path, **({"buildId": own} if own else {})} for path, own in sorted(self.files.items())],
         )
         purl = "" if one.kind == NONE else one.purl
-        return [
-            self.kind,
-            one.name,
-            one.version,
-            origin(one),
-            len(files),
-            purl,
-            files,
-            self.is_present,
-        ]
+        return [self.kind, one.name, one.version, origin(one), len(files), purl, files, self.is_present]
 
 
 def origin(package: Package) -> str:

@@ -16,6 +16,11 @@ from provio.lineage.identity import earliest
 from provio.store import Reader
 
 
+def whole_file(version: str) -> str:
+    """Return the version of the file of which something is a version, an object or a part."""
+    return version.partition("#")[0].partition("~")[0]
+
+
 @dataclass(frozen=True, order=True)
 class _Move:
     """A rename or a link of a version: its time, run and paths."""

@@ -54,4 +54,5 @@ def _fitted(cell: str, room: int, unicode: bool, fold: bool) -> list[str]:
     """Return the lines of a cell."""
     if fold and columns(cell) > room:
         return folded(cell, room, unicode)
-    return [(cut_path if cell.startswith("/") else cut_end)(cell, room, unicode)]
+    is_path = cell.startswith("/") or ("/" in cell and not {" ", ":"} & {*cell})
+    return [(cut_path if is_path else cut_end)(cell, room, unicode)]

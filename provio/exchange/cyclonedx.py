@@ -41,12 +41,8 @@ def _component(one: Used) -> dict[str, Any]:
     name = printable(package.name)
     found: dict[str, Any] = {"type": "file", "bom-ref": f"folder:{name}", "name": name}
     if is_package:
-        found = {
-            "type": "container" if one.is_image else "library",
-            "bom-ref": package.purl,
-            "name": name,
-            "version": package.version,
-        }
+        kind = "container" if one.is_image else "library"
+        found = {"type": kind, "bom-ref": package.purl, "name": name, "version": package.version}
         found["purl"] = package.purl
     if is_package and origin(package):
         found["publisher"] = printable(origin(package))

@@ -29,7 +29,8 @@ def render(
     if form in ("csv", "tsv"):
         return records.render("declared", rows, form)
     cells = [[step, kind, shorter_path(path, folder)] for step, kind, path, _ in rows]
-    table = align(["step", "difference", "file"], cells, width=width, unicode=unicode) if cells else ""
+    names = ["step", "difference", "file"]
+    table = align(names, cells, width=width, unicode=unicode, fold={"difference"}) if cells else ""
     counts = Counter(one.kind for one in answer.differences)
     total = ", ".join(_counted(kind, counts[kind]) for kind in KINDS if counts[kind])
     steps = f"{plural(len(answer.steps), 'step')} of {answer.tool} in run {answer.run[:13]}"

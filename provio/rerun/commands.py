@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from provio.ask import recipe, whole_run
-from provio.ask.document import LineageDocument
+from provio.ask.document import LineageDocument, exact_arguments
 from provio.ask.lineage import Scope, lineage
 from provio.ask.redo import Redo, commands, of_run
 from provio.ask.run_uses import values
@@ -101,19 +101,14 @@ def _environments(reader: Reader, runs: Iterable[str]) -> dict[str, list[tuple[s
 def _command(redo: Redo, facts: dict[str, dict[str, str]], activated: Iterable[tuple[str, str]]) -> Command:
     process = redo.get("process", "")
     known = facts[process or redo["run"]]
-    streams = iter(_words(known.get("redirections", "")))
+    streams = iter(exact_arguments(known.get("redirections", "")))
     return Command(
         redo,
         redo["run"].removeprefix(RUN_BASE),
         process,
-        tuple(_words(known.get("argv" if process else "commandLine", ""))),
+        tuple(exact_arguments(known.get("argv" if process else "commandLine", ""))),
         known.get("cwd") or unquote(known.get("cwdEncoded", ""), errors="surrogateescape"),
         tuple((sign, "" if sign == BOTH else next(streams, "")) for sign in streams),
         -int(known["signal"]) if "signal" in known else int(known.get("exitCode", 0)),
         tuple(sorted(activated)),
     )
-
-
-def _words(argv: str) -> list[str]:
-    """Return the exact words of a recorded command line (docs/trace-format.md)."""
-    return ["" if part == "%" else unquote(part, errors="surrogateescape") for part in argv.split(" ")] if argv else []

@@ -15,7 +15,7 @@ from provio.ask.housekeeping import rule_of
 from provio.ask.redo import INFORMED, is_cache
 from provio.ask.stale import MODULES
 from provio.ask.verify import Removal, followed, last_observed
-from provio.ask.version_names import Names
+from provio.ask.version_names import Names, whole_file
 from provio.base.vocab import RUN_BASE
 from provio.rerun.commands import Command
 from provio.store import Reader
@@ -67,11 +67,11 @@ class Finder:
         for run in runs:
             which = _activities(command, run)
             made = {row[0] for row in self._rows("?v", f"{which} ?v prov:wasGeneratedBy ?a")}
-            found.made |= {_file(version) for version in made}
+            found.made |= {whole_file(version) for version in made}
             for tie, kind in TIES.items():
-                uses |= {_file(row[0]): (kind, run) for row in self._rows("?v", f"{which} ?a {tie} ?v")}
+                uses |= {whole_file(row[0]): (kind, run) for row in self._rows("?v", f"{which} ?a {tie} ?v")}
             for (old,) in (row for part in run_uses.values("n", made) for row in self._revised(part)):
-                uses[_file(old)] = "input", run
+                uses[whole_file(old)] = "input", run
             found.pipes += self._pipes(command, which, runs)
             created = f"{which} ?io provio:partOf ?a ; a provio:Create ; provio:api ?api ; provio:path ?path"
             found.folders |= {path for path, api in self._rows("?path ?api", created) if api.startswith("mkdir")}
@@ -123,11 +123,6 @@ def _activities(command: Command, run: str) -> str:
         return run_uses.of_run(run)
     ties = INFORMED.removesuffix("+") + "*"
     return f"{{ SELECT DISTINCT ?a {{ ?b provio:partOf+ <{command.process}> . ?a {ties} ?b }} }}"
-
-
-def _file(version: str) -> str:
-    """Return the version of the whole file."""
-    return version.partition("#")[0].partition("~")[0]
 
 
 def _kind(kind: Kind, path: str) -> Kind:

@@ -100,8 +100,8 @@ def problem(found: Sequence[Thing], stale: bool) -> str:
     """Return why a rerun cannot be of these things; empty if it can."""
     runs = [one for one in found if one.run]
     if not found or any(one.task for one in found) or (runs and len(found) > 1):
-        return "a rerun is of one run, or of files: name these"
-    return "only stale files can be chosen of files, not of a run: name files" if stale and runs else ""
+        return "a rerun is of one run, or of files: name one run, or files"
+    return "only files can be stale, and not a run: name files" if stale and runs else ""
 
 
 def prepare(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from provio.ask.document import EDITED, Gap
+from provio.ask.document import Gap, may_hide_files
 from provio.ask.redo import KERNELS
 from provio.ask.things import Thing
 from provio.ask.verify import removals
@@ -16,7 +16,6 @@ from provio.rerun.files import Files, Finder, Use, nested
 from provio.store import Store
 from provio.trace.redact import REDACTED
 
-NO_HASH = "its SHA-256 is not known"  # part of a gap: its file is then compared otherwise, or not
 STREAMS = (">", ">>", "2>", "2>>")
 
 
@@ -96,9 +95,7 @@ def _planned(reader: Store, found: Found, root: str) -> Plan:
         replaced += [path for path in step.files.products if path in products]
         products |= step.files.products
     pipes = [Gap(iri="", about="", reason=one) for step in steps for one in step.files.pipes]
-    gaps = pipes + [
-        gap for gap in found.document["gaps"] if not (gap["reason"].startswith(EDITED) or NO_HASH in gap["reason"])
-    ]
+    gaps = pipes + [gap for gap in found.document["gaps"] if may_hide_files(gap["reason"])]
     return Plan(root, steps, products, sorted(set(replaced)), gaps)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
+from pathlib import Path
 
 from provio.base.sizes import size
-from provio.system.statx import read_text
+from provio.system import statx
 
 CALL = 2.0  # seconds for the program
 FIELD = re.compile(r"(?:lmm_|lcme_extent\.)?(stripe_count|stripe_size|pattern|pool|e_start|e_end):[ \t]*(\S+)")
@@ -61,12 +61,6 @@ def _size(text: str) -> str:
 
 
 def _is_in_lustre(folder: str) -> bool:
-    """Return whether the nearest mount above a folder is of Lustre."""
-    best, kind = "", ""
-    path = os.path.realpath(folder) + "/"
-    for line in read_text("/proc/self/mounts").splitlines():
-        place, found = line.split(" ")[1:3]
-        place = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), place).rstrip("/") + "/"
-        if path.startswith(place) and len(place) >= len(best):
-            best, kind = place, found
-    return kind == "lustre"
+    """Return whether the mount of a folder is one of Lustre."""
+    mount = statx.nearest(statx.parsed(Path("/proc/self/mountinfo").read_bytes()), folder)
+    return mount is not None and mount.file_system == "lustre"

@@ -18,7 +18,7 @@ import os
 import re
 import struct
 import sys
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -202,8 +202,13 @@ def _named_devices(domains: Mapping[str, str]) -> dict[str, str]:
 
 def mount_of(folder: Path) -> Mount | None:
     """Return the mount of a folder; None if it is on no mount that holds files."""
+    return nearest(mounts(), folder)
+
+
+def nearest(every: Iterable[Mount], folder: str | Path) -> Mount | None:
+    """Return the mount of a folder among those of this machine."""
     real = os.path.realpath(os.fsencode(folder))
-    above = [m for m in mounts() if m.point in (b"/", real) or real.startswith(m.point + b"/")]
+    above = [m for m in every if m.point in (b"/", real) or real.startswith(m.point + b"/")]
     return max(reversed(above), key=lambda mount: len(mount.point), default=None)
 
 

@@ -11,6 +11,8 @@ from conftest import Project, new_project
 from dvc_environment import path_with_dvc
 from snakemake_environments import VERSIONS, path_with_snakemake
 
+from provio.ask.declared.actions import Actor
+from provio.ask.declared.make import _arguments
 from provio.ask.declared.make_database import Recipes, rules
 
 pytestmark = pytest.mark.integration
@@ -113,14 +115,22 @@ def test_planted_differences_of_make(project: Project) -> None:
     assert "restore the Makefile" in refused(project, "make", code=1)
 
 
-def test_a_variable_in_a_record_starts_nothing(project: Project) -> None:
-    """A record may be from someone else: a recorded variable with a function of make is named, not evaluated."""
-    project.sh("echo 1 > in; printf 'out: in\\n\\tcp in out\\n' > Makefile")
-    project.watch("make", "OWN=$(shell touch started)")
-    (project.path / "started").unlink(missing_ok=True)
-    answer = json.loads(project.answer("declared", "make", "--as", "json"))
-    assert "make does not get the recorded OWN=$(shell touch started), because it has a $" in answer["notes"]
+@pytest.mark.parametrize("word", ["X=$(shell touch started)", "X!=touch started", "MAKE=./start", "SHELL=./start"])
+def test_a_variable_in_a_record_starts_nothing(project: Project, word: str) -> None:
+    """A record may be from someone else: a recorded variable that could start a program is named, not passed on."""
+    project.sh("echo 1 > in; printf '#!/bin/sh\\ntouch started\\ncp in out\\n' > start; chmod +x start")
+    (project.path / "Makefile").write_text("A := $(shell echo 1)\nout: in\n\t$(MAKE) --version\n\tcp in out\n")
+    project.watch("make", word, code=None)
+    project.sh("rm -f started; touch in")
+    answer = json.loads(project.provio("declared", "make", "--as", "json", code=None).stdout)
+    assert f"make does not get the recorded {word}, because it could start a program" in answer["notes"]
     assert not (project.path / "started").exists()
+
+
+def test_an_option_in_a_record_starts_nothing() -> None:
+    """Of options in one word only the known ones are passed on."""
+    words = ["make", "-rRE", "X!=touch started", "-eEX!=touch started", "--eval=X!=touch started", "-k", "-f", "m"]
+    assert _arguments(Actor("", words))[0] == ["-r", "-R", "-e", "-f", "m"]
 
 
 def test_without_a_workflow(project: Project) -> None:

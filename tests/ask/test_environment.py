@@ -94,11 +94,11 @@ def test_each_source_of_facts_stands_alone(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_the_peak_memory_is_that_which_the_kernel_counted(project: Project) -> None:
     """A program that reads its own count shortly before it ends is the judge; its parent has less."""
-    script = """import re
+    script = r"""import re
 data = b"x" * 150_000_000
 del data
-print(1024 * int(re.search(r"VmHWM:\\\\s+(\\\\d+)", open("/proc/self/status").read())[1]), file=open("peak", "w"))
-""".replace("\\\\", "\\")
+print(1024 * int(re.search(r"VmHWM:\s+(\d+)", open("/proc/self/status").read())[1]), file=open("peak", "w"))
+"""
     (project.path / "use.py").write_text(script)
     project.run(f"{sys.executable} use.py; cat peak > copy")
     own = int((project.path / "peak").read_text())

@@ -24,6 +24,7 @@ def mapped():
 
 LIBRARY = "int {name}(void) {{ return {value}; }}\n"
 PROGRAM = """#include <dlfcn.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -43,7 +44,7 @@ int main(int count, char **arguments) {
     if (strcmp(how, "exit") == 0) _exit(0);
     return 0;
 }
-""".replace("#include <stdio.h>", "#include <signal.h>\n#include <stdio.h>")
+"""
 
 
 @pytest.fixture

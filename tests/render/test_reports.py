@@ -14,6 +14,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode, QueryResultsFormat, Store,
 from provio.ask.document import Lineage, arguments, command_line, flow
 from provio.ask.merged_tasks import merged
 from provio.base import text
+from provio.base.table import align
 from provio.exchange import dot_text as dot
 from provio.render import json as document_json
 from provio.render import rows, table, tree
@@ -402,6 +403,14 @@ def test_sizes():
 
 def test_cut_path_keeps_the_name():
     assert text.cut_path("/scratch/project/users/ada/WestSac.bin", 24) == "/scratch/pr…/WestSac.bin"
+
+
+def test_a_table_keeps_the_names_of_relative_paths():
+    """A path is cut in the middle, other texts at their ends."""
+    cells = [["scratch/project/ada/WestSac.bin", "scratch/project ada WestSac.bin"]]
+    assert align(["file", "text"], cells, width=50).splitlines()[-1] == (
+        "scratch/pro…/WestSac.bin  scratch/project ada Wes…"
+    )
 
 
 def test_command_line_is_what_one_would_type():

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from urllib.parse import unquote
 
 from provio.ask import run_uses
-from provio.ask.version_names import Names
+from provio.ask.document import exact_arguments
+from provio.ask.version_names import Names, whole_file
 from provio.base.text import sortable
 from provio.base.vocab import RUN_BASE
 from provio.store import Reader
@@ -55,10 +56,11 @@ class Actions:
         self._read_links()
         self._read_files()
         removed = {version for version, _ in self._rows("?v ?a", "?v prov:wasInvalidatedBy ?a")}
+        self.names.load(map(whole_file, removed))
         self.removed = {path for version in removed for path in self._paths(version)}
         self.cwd = next((cwd for (cwd,) in reader.table(f"SELECT ?cwd {{ <{self.iri}> provio:cwd ?cwd }}")), "")
         query = f"SELECT ?words {{ <{self.iri}> provio:redirections ?words }}"
-        self.streams = {word for (words,) in reader.table(query) for word in exact_words(words)}
+        self.streams = {word for (words,) in reader.table(query) for word in exact_arguments(words)}
 
     def below(self, start: str, without: Iterable[str] = ()) -> Iterator[Actor]:
         """Yield an actor and all that it started, without the actors in `without` and those that they started."""
@@ -103,7 +105,7 @@ class Actions:
             OPTIONAL {{ ?p provio:cwdEncoded ?encoded }} OPTIONAL {{ ?p prov:startedAtTime ?start }} }}"""
         for row in self.reader.rows(query):
             actor = self._actor(row["p"])
-            actor.words = exact_words(row.get("argv", ""))
+            actor.words = exact_arguments(row.get("argv", ""))
             actor.cwd = row.get("cwd") or unquote(row.get("encoded", ""), errors="surrogateescape")
             actor.start = row.get("start", "")
 
@@ -125,7 +127,7 @@ class Actions:
         made = [*self._rows("?a ?v", "?v prov:wasGeneratedBy ?a")]
         changes = "?io provio:partOf ?a . ?v provio:wasModifiedBy ?io OPTIONAL { ?io provio:to ?to }"
         changed = [*self._rows("?a ?v ?to", changes)]
-        self.names.load({_file(row[1]) for rows in (*used.values(), opened, made, changed) for row in rows})
+        self.names.load({whole_file(row[1]) for rows in (*used.values(), opened, made, changed) for row in rows})
         for tie, kind in (("", SYSTEM), *TIES.items()):
             for activity, version in used.get(tie, opened):
                 if (actor := self._of(activity)) and (paths := self._paths(version)):
@@ -142,11 +144,8 @@ class Actions:
 
     def _paths(self, version: str) -> Paths:
         """Return all names that a version of a file had in the run; none of a pipe."""
-        file = _file(version)
-        known = file in self.names.known or "/version/" in version
-        if known and file not in self.names.known:
-            self.names.load([file])
-        paths = frozenset(map(os.fsdecode, self.names.names_in(file, self.run))) if known else frozenset[str]()
+        file = whole_file(version)
+        paths = frozenset(map(os.fsdecode, self.names.names_in(file, self.run)))
         for path in paths:
             self._versions.setdefault(path, set()).add(file)
         return paths
@@ -168,13 +167,3 @@ def is_program(words: Sequence[str], programs: Collection[str]) -> bool:
     first = 2 if names[1:2] == ["-m"] else 1
     python = bool(names) and names[0].startswith("python")
     return any(name in programs for name in (names[first : first + 1] if python else names[:1]))
-
-
-def exact_words(argv: str) -> list[str]:
-    """Return the exact words of a recorded command line (docs/trace-format.md)."""
-    return ["" if part == "%" else unquote(part, errors="surrogateescape") for part in argv.split(" ")] if argv else []
-
-
-def _file(version: str) -> str:
-    """Return the version of the whole file."""
-    return version.partition("#")[0].partition("~")[0]

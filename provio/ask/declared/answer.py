@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from typing import Protocol, cast
 
 from provio.ask import run_summary, runs
-from provio.ask.declared.actions import Actions, exact_words, is_program
+from provio.ask.declared.actions import Actions, is_program
 from provio.ask.declared.compare import Comparison, Difference, Step
-from provio.ask.document import EDITED
+from provio.ask.document import exact_arguments, may_hide_files
 from provio.base.errors import NothingKnown, NotYet
 from provio.base.text import plural, shorter_path
 from provio.settings.home import Home
 from provio.store import Store
 
-NO_HASH = "its SHA-256 is not known"  # part of a gap
 AGAIN = {"snakemake": "snakemake -j1 --forceall", "make": "make -B", "dvc": "dvc repro --force"}
 
 
@@ -61,7 +60,7 @@ def of(reader: Store, home: Home, tool: str, name: str | None) -> Answer:
         if actions.has_changed(path):
             notes.append(f"{shorter_path(path, root)} has changed since: the steps are compared with its present rules")
     reasons = [reason for kind in run_summary.gap_reasons(reader, run) for reason in kind]
-    if number := sum(not (reason.startswith(EDITED) or NO_HASH in reason) for reason in reasons):
+    if number := sum(map(may_hide_files, reasons)):
         notes.append(f"the record of this run has {plural(number, 'gap')}: provio show {run}")
     found = Comparison(actions, root, module.workflow(actions)).differences(steps)
     return Answer(tool, run, [step.name for step in steps], found, notes)
@@ -73,8 +72,8 @@ def _chosen(reader: Store, tool: str, module: Tool, name: str | None) -> str:
         if run is None:
             raise NothingKnown(f"no run is {name!r}: provio runs lists them")
     else:
-        rows = reader.rows(runs.LISTING)
-        of_tool = sorted(row["run"] for row in rows if is_program(exact_words(row.get("argv", "")), module.PROGRAMS))
+        rows = [(row["run"], exact_arguments(row.get("argv", ""))) for row in reader.rows(runs.LISTING)]
+        of_tool = sorted(run for run, words in rows if is_program(words, module.PROGRAMS))
         if not of_tool:
             raise NothingKnown(
                 f"no recorded run has the command {tool}: record the workflow (provio run -- {AGAIN[tool]}), "

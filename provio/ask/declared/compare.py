@@ -79,12 +79,10 @@ class Comparison:
             if path not in self.actions.removed:
                 yield Difference(step.name, UNDECLARED_OUTPUT, path)
         touched = written.union(*(actor.touched for actor in actors))
-        read_at_all = {_source(path) for actor in actors for paths in actor.reads for path in paths} | {
-            path for actor in actors for paths in actor.reads for path in paths
-        }
-        read_at_all |= {path for path in step.inputs if _is_started(path, actors)}
+        opened = {path for actor in actors for paths in actor.reads for path in paths}
+        opened |= {_source(path) for path in opened} | {path for path in step.inputs if _is_started(path, actors)}
         for kind, declared, there in (
-            (NEVER_READ, step.inputs, read_at_all | {path for path in touched if path not in outputs}),
+            (NEVER_READ, step.inputs, opened | {path for path in touched if path not in outputs}),
             (NEVER_WRITTEN, step.outputs, touched),
         ):
             reached = {above for path in there for above in _with_folders(path)}

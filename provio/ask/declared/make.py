@@ -8,8 +8,10 @@ wrote.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 
 from provio.ask.declared.actions import INPUT, Actions, Actor, start_of
 from provio.ask.declared.compare import Step, absolute
@@ -21,9 +23,11 @@ from provio.base.text import cut_end, plural, printable
 PROGRAMS = frozenset({"make", "gmake"})
 ALONE = frozenset("CfIoW")  # options with a value
 LONG = frozenset({"--directory", "--file", "--makefile", "--include-dir", "--old-file", "--what-if", "--eval"})
-KEPT = frozenset("fIrRe")  # options that decide which rules there are
+KEPT, PLAIN = frozenset("fI"), frozenset("rRe")  # options that decide which rules there are, with a value and without
 KEPT_LONG = ("--file", "--makefile", "--include-dir", "--no-builtin", "--environment-overrides")
 SECONDS = 120
+PLAIN_VARIABLE = re.compile(r"([\w.-]+)(?::{1,3}|[+?])?=[^$]*")  # without `$(shell …)` and `!=`
+STARTING = frozenset({"MAKE", "SHELL", ".SHELLFLAGS", "MAKEFLAGS", "GNUMAKEFLAGS", "MFLAGS", "MAKEFILES"})
 Key = tuple[tuple[str, ...], tuple[str, ...]]
 
 
@@ -34,11 +38,13 @@ def steps(actions: Actions, notes: list[str]) -> Iterator[Step]:
     variables: dict[str, list[str]] = {}
     for make in makes:
         above = next((one.iri for one in actions.above(make.iri) if one.iri in variables), "")
-        given = [word for word in make.words[1:] if _is_variable(word)]
-        variables[make.iri] = [*variables.get(above, ()), *(word for word in given if "$" not in word)]
-        for word in given:
-            if "$" in word:  # a record from someone else could have `$(shell …)`
-                notes.append(f"make does not get the recorded {cut_end(printable(word, True), 60)}, because it has a $")
+        variables[make.iri] = [*variables.get(above, ())]
+        for word in filter(_is_variable, make.words[1:]):
+            if _starts_nothing(word):
+                variables[make.iri].append(word)
+            else:
+                text = cut_end(printable(word, True), 60)
+                notes.append(f"make does not get the recorded {text}, because it could start a program")
         lines = sorted(_lines(actions, make), key=start_of)
         if lines:
             folder, known = _rules(actions, make, variables[make.iri])
@@ -47,8 +53,8 @@ def steps(actions: Actions, notes: list[str]) -> Iterator[Step]:
                 text = cut_end(printable(lost[0], True), 60)
                 notes.append(f"no target has {plural(len(lost), 'command')} that make executed ({text})")
             together = _together(known.values())
-            for target, own in found.items():
-                step = _step(actions, folder, known, known[target], own, {one.iri for one in makes})
+            for target, commands in found.items():
+                step = _step(actions, folder, known, known[target], commands, {one.iri for one in makes})
                 step.allowed += absolute(together[_key(known[target])], folder)
                 step.sources = sources
                 yield step
@@ -160,6 +166,12 @@ def _is_variable(word: str) -> bool:
     return "=" in word and not word.startswith("-")
 
 
+def _starts_nothing(variable: str) -> bool:
+    """Return whether make starts no program because of a variable: a record may be from someone else."""
+    match = PLAIN_VARIABLE.fullmatch(variable)
+    return match is not None and match[1] not in STARTING
+
+
 def _rules(actions: Actions, make: Actor, variables: Sequence[str]) -> tuple[str, dict[str, Rule]]:
     """Return the folder of a recorded make, and its rules, as the present Makefile has them."""
     import subprocess  # slow to import, and rarely needed
@@ -216,6 +228,8 @@ def _arguments(make: Actor) -> tuple[list[str], list[str], str]:
                 folder = os.path.join(folder, *value, word[2:])
             elif word[1] in KEPT:
                 options += [word, *value]
+            else:
+                options += [f"-{letter}" for letter in takewhile(PLAIN.__contains__, word[1:])]
         elif not (_is_variable(word) or (before in ("-j", "-l") and word.replace(".", "").isdigit())):
             goals.append(word)
         before = word

@@ -20,7 +20,7 @@ VARIABLE = re.compile(r"\$(\$|[@<^+?*|%][DF]?|\([^()]*(?:\([^()]*\)[^()]*)*\)|\{
 @dataclass
 class Rule:
     """A target of a Makefile; `also` are other files that its recipe makes. `order` are prerequisites that need only
-    exist. A leaf is a prerequisite without a rule."""
+    exist."""
 
     target: str
     inputs: list[str] = field(default_factory=list)
@@ -29,8 +29,6 @@ class Rule:
     recipe: list[str] = field(default_factory=list)
     stem: str = ""
     phony: bool = False
-    missing: bool = False
-    leaf: bool = False
 
     @property
     def outputs(self) -> list[str]:
@@ -101,9 +99,8 @@ def rules(text: str) -> dict[str, Rule]:
     spaced = {name for name in names if " " in name}
     found = {}
     for block, place in heads:
-        rule = _rule(block[place], block[place + 1 :], spaced)
-        rule.leaf = "# Not a target:" in block[:place]
         if "#  Builtin rule" not in block:
+            rule = _rule(block[place], block[place + 1 :], spaced)
             found[rule.target] = rule
     for target in found[".PHONY"].inputs if ".PHONY" in found else ():
         if target in found:
@@ -120,7 +117,6 @@ def _rule(head: str, facts: list[str], names: Collection[str]) -> Rule:
     before, _, order = f" {rest} ".partition(" | ")
     rule = Rule(target.rstrip(":") if double else target, [*_names(before, names)], [*_names(order, names)])
     rule.phony = any("Phony target" in line for line in facts)
-    rule.missing = "#  File does not exist." in facts
     for line in facts:
         if stem := STEM.match(line):
             rule.stem = stem[1]

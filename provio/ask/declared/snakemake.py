@@ -18,7 +18,7 @@ OWN = re.compile(r"(.*)/\.snakemake/(?:locks|incomplete|metadata)/")
 def steps(actions: Actions, notes: list[str]) -> Iterator[Step]:
     """Yield the jobs of a run, in the order of their starts; a rule without files and processes is none."""
     tasks = _tasks(actions)
-    engines = [one for one in actions.actors if any(task.rpartition("/t")[0] + "/" == one for task in tasks)]
+    engines = actions.actors.keys() & {task.rpartition("/t")[0] + "/" for task in tasks}
     touched = {path for one in engines for names in actions.actors[one].writes for path in names}
     for task in sorted((actions.actors[iri] for iri in tasks), key=start_of):
         name, values = tasks[task.iri]
@@ -44,7 +44,7 @@ def workflow(actions: Actions) -> set[str]:
     found = set[str]()
     for actor in actions.actors.values():
         copies = any("/.snakemake/scripts/" in path for paths in actor.writes for path in paths)
-        if copies or (actor.iri in engines):
+        if copies or actor.iri in engines:
             found |= {path for paths in actor.reads for path in paths if copies or _is_workflow(path)}
     return found
 

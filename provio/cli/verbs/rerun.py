@@ -73,9 +73,7 @@ def command(
     if not (stops or dry_run) and ready.plan.steps:
         outcome = whole.execute_plan(ready, folder, maps, terminal.warn, tolerance)
     elif stops:
-        terminal.complain(
-            "nothing was run: restore the inputs, or choose other --fail-on kinds to use the present ones"
-        )
+        terminal.complain("nothing was run: restore the recorded state, or leave this kind out (--fail-on differs)")
     if form == "json":
         terminal.out(report.as_json(ready, outcome))
     elif outcome:

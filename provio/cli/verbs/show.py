@@ -114,7 +114,7 @@ def _lines(value: str, room: int) -> list[str]:
 
     lines = value.rstrip("\n").split("\n")
     more = [f"({len(lines) - MOST} more lines: --as json has all)"] if len(lines) > MOST else []
-    return [line for one in lines[:MOST] for line in folded(printable(one, terminal.unicode()), room)] + more
+    return [line for one in lines[:MOST] for line in folded(printable(one, terminal.unicode()), room, most=MOST)] + more
 
 
 def _content(name: str, run: str, output: str | None) -> int:
