@@ -19,7 +19,8 @@ from provio.base.errors import ProvioError
 from provio.base.text import cut_end, plural, printable
 
 PROGRAMS = frozenset({"make", "gmake"})
-ALONE = frozenset("CfIoW")  # options with a value
+ALONE = frozenset("CfIoWE")  # options with a value
+MAY_HAVE = frozenset("jlO")  # those that may have one
 LONG = frozenset({"--directory", "--file", "--makefile", "--include-dir", "--old-file", "--what-if", "--eval"})
 KEPT = frozenset("fIrRe")  # options that decide which rules there are
 KEPT_LONG = ("--file", "--makefile", "--include-dir", "--no-builtin", "--environment-overrides")
@@ -47,8 +48,8 @@ def steps(actions: Actions, notes: list[str]) -> Iterator[Step]:
                 text = cut_end(printable(lost[0], True), 60)
                 notes.append(f"no target has {plural(len(lost), 'command')} that make executed ({text})")
             together = _together(known.values())
-            for target, own in found.items():
-                step = _step(actions, folder, known, known[target], own, {one.iri for one in makes})
+            for target, ran in found.items():
+                step = _step(actions, folder, known, known[target], ran, {one.iri for one in makes})
                 step.allowed += absolute(together[_key(known[target])], folder)
                 step.sources = sources
                 yield step
@@ -204,6 +205,7 @@ def _arguments(make: Actor) -> tuple[list[str], list[str], str]:
     folder = before = ""
     words = iter(make.words[1:])
     for word in words:
+        last = word
         if word.startswith("--"):
             value = [next(words, "")] if word in LONG else []
             if word.startswith("--directory"):
@@ -211,12 +213,25 @@ def _arguments(make: Actor) -> tuple[list[str], list[str], str]:
             elif word.startswith(KEPT_LONG):
                 options += [word, *value]
         elif word.startswith("-") and len(word) > 1:
-            value = [next(words, "")] if len(word) == 2 and word[1] in ALONE else []
-            if word[1] == "C":
-                folder = os.path.join(folder, *value, word[2:])
-            elif word[1] in KEPT:
-                options += [word, *value]
+            for letter, given in _letters(word, words):
+                if letter == "C":
+                    folder = os.path.join(folder, given)
+                elif letter in KEPT:
+                    options += [f"-{letter}", *([given] if letter in ALONE else [])]
+                last = f"-{letter}{given}"
         elif not (_is_variable(word) or (before in ("-j", "-l") and word.replace(".", "").isdigit())):
             goals.append(word)
-        before = word
+        before = last
     return options, goals, folder
+
+
+def _letters(word: str, words: Iterator[str]) -> Iterator[tuple[str, str]]:
+    """Yield the options in one word, `-rsf Makefile` too, with their values; one that is alone takes the next word."""
+    for at, letter in enumerate(word[1:], 2):
+        rest = word[at:]
+        if letter in ALONE:
+            yield letter, rest or next(words, "")
+            return
+        yield letter, rest if letter in MAY_HAVE else ""
+        if letter in MAY_HAVE:
+            return
