@@ -5,6 +5,7 @@
 
 int provio_chdir(const char *path) {
     bool watched = watching();
+    if (unlikely(relaxed(loaded_pending)) && watched) loaded_leave(thread_self());
     int result = REAL(chdir)(path);
     if (watched && result == 0) cwd_changed();
     return result;
@@ -12,6 +13,7 @@ int provio_chdir(const char *path) {
 
 int provio_fchdir(int fd) {
     bool watched = watching();
+    if (unlikely(relaxed(loaded_pending)) && watched) loaded_leave(thread_self());
     int result = REAL(fchdir)(fd);
     if (watched && result == 0) cwd_changed();
     return result;

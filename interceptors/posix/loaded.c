@@ -1,7 +1,8 @@
 // The shared libraries that the loader mapped into this process, for the packages that a run used. In: the loader's
 // list. Out: a set of files, described once in a run next to the thread files, and its hash in a thread file.
 //
-// They are noted when the process first opens a file for writing, or forks, after it loaded a library; and at its end.
+// They are noted when the process first opens a file for writing, changes its folder, or forks, after it loaded a
+// library; and at its end.
 #include "event.h"
 
 #include <link.h>
@@ -130,6 +131,11 @@ __attribute__((cold, noinline)) void loaded_note(struct thread *thread) {
     for (unsigned at = relaxed(written); at < relaxed(set_count) && set_write(thread, sets[at]); at++)
         atomic_store(&written, at + 1);
     errno = error;
+}
+
+// Before the working directory changes: the loader's list has relative names as they were given.
+__attribute__((cold, noinline)) void loaded_leave(struct thread *thread) {
+    if (relaxed(list_changed)) loaded_note(thread);
 }
 
 static int adds_compare(struct dl_phdr_info *info, size_t size, void *data) {

@@ -162,6 +162,7 @@ extern _Atomic bool libraries_pending; // unfollowed.c: dlopen loaded a library 
 void libraries_look(int api);
 extern _Atomic bool loaded_pending; // loaded.c: there is a loaded library that this process did not note
 void loaded_note(struct thread *thread);
+void loaded_leave(struct thread *thread);
 void loaded_changed(void);
 void loaded_end(struct thread *thread);
 void loaded_after_fork(void);

@@ -38,6 +38,7 @@ class Rerun:
         """Make the folder, and in it the folders and links that the commands expect."""
         try:
             os.makedirs(self.folder, exist_ok=True)
+            os.mkdir(os.path.join(self.folder, homes.NAME), 0o700)  # the second of two reruns into one folder fails
             homes.make(Home(Path(self.folder) / homes.NAME))
         except OSError as error:
             raise NotAllowed(
@@ -109,15 +110,22 @@ class Rerun:
     def _link(self, target: str, new: str, old: str) -> None:
         if not os.path.lexists(new):
             os.makedirs(os.path.dirname(new), exist_ok=True)
-            os.symlink(target if old == target else self.places.text(target), new)
+            os.symlink(target if old == target else self._target(target, new, old), new)
             self.staged.add(new)
 
+    def _target(self, target: str, new: str, old: str) -> str:
+        """Return the text of a link in its new place: it must not lead into the project (`../PROJECT/in.txt`)."""
+        text = self.places.text(target)
+        leads = os.path.realpath(os.path.join(os.path.dirname(new), text))
+        return self.places.place(os.path.realpath(old)) if self.plan.inside(leads) else text
+
     def _execute(self, command: Command, report: Callable[[str], None]) -> int:
-        words = [self.places.text(word) for word in command.words]
+        where = self.places.aliased([*command.words, *os.environ.values()], command.cwd, self.plan.root)
+        words = [where.text(word) for word in command.words]
         call = [sys.executable, "-c", START, "run", "--quiet", "--hash", "--no-merge", "--", *words]
         streams = self._streams(command, report)
         try:
-            code = group.run(call, self.places.place(command.cwd), self._environment(command), streams)
+            code = group.run(call, self.places.place(command.cwd), self._environment(command, where), streams)
         except OSError as error:
             raise NotAllowed(f"{command.shown} cannot start ({error.strerror}): use --map for its folder") from None
         finally:
@@ -149,9 +157,9 @@ class Rerun:
             report(f"the output of {shlex.join(command.words)} is printed here: {where}")
         return found
 
-    def _environment(self, command: Command) -> dict[str, str]:
+    def _environment(self, command: Command, where: Places) -> dict[str, str]:
         """Return the present variables with new paths, and the recorded environments of Python at the start of PATH."""
-        variables = {name: self.places.text(value) for name, value in os.environ.items() if name not in LEFT}
+        variables = {name: where.text(value) for name, value in os.environ.items() if name not in LEFT}
         for name, folder in command.environments:
             if os.path.isdir(folder) and variables.get(name) != folder:
                 variables |= {name: folder, "PATH": f"{folder}/bin:{variables.get('PATH', os.defpath)}"}

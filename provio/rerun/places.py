@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from provio.base.errors import ProvioError
 
 ENVIRONMENTS = ("pyvenv.cfg", "conda-meta")  # each marks the folder of an environment of Python
+_PATH = re.compile(r"(?<![\w/.-])(?:/|(?:\.\./)+)[^\s:;,'\"=|&<>()]+")  # absolute, or from a folder above
 
 
 class Places:
@@ -44,6 +45,11 @@ class Places:
         """Return a word of a command line, or the value of a variable, with new paths."""
         return self._pattern.sub(lambda found: self._new(found, word), word) if self._pattern else word
 
+    def aliased(self, texts: Iterable[str], folder: str, root: str) -> Places:
+        """Return the places with those of the other names of the project in the texts of a command in a folder."""
+        found = {name: self.place(real) for name, real in aliases(texts, folder, root).items()}
+        return Places((found | self.pairs).items(), self.kept) if found else self
+
     def _new(self, found: re.Match[str], word: str) -> str:
         path = re.split(r"[\s:'\"]", word[found.start() :], maxsplit=1)[0]
         return found[1] if self.is_kept(path) else self.pairs[found[1]]
@@ -60,6 +66,33 @@ def environments(paths: Iterable[str], root: str) -> set[str]:
                 found.add(folder)
             folder = os.path.dirname(folder)
     return found
+
+
+def aliases(texts: Iterable[str], folder: str, root: str) -> dict[str, str]:
+    """Return the paths in texts that lead into a project by another name, through a symbolic link outside or back from
+    above (`../PROJECT`): their part up to a place in the project, with the real path of that place."""
+    found = dict[str, str]()
+    for path in {path for text in texts for path in _PATH.findall(text)}:
+        parts = path.split("/")
+        for end in range(1, len(parts) + 1):
+            name = "/".join(parts[:end])
+            place = os.path.normpath(os.path.join(folder, name or "/"))
+            named = place == root or place.startswith(root + "/")
+            if parts[end - 1] in ("", "..") or (named and name.startswith("/")):
+                continue
+            real = os.path.realpath(os.path.join(folder, name))
+            if real == root or real.startswith(root + "/"):
+                if not named or _leaves(parts[:end], folder, root):
+                    found[name] = real
+                break
+    return found
+
+
+def _leaves(parts: Sequence[str], folder: str, root: str) -> bool:
+    """Return whether a relative path leads out of a project, and back into it."""
+    above = "/".join(part for part in parts if part == "..")
+    place = os.path.normpath(os.path.join(folder, above))
+    return not (place == root or place.startswith(root + "/"))
 
 
 def pairs(texts: Sequence[str]) -> list[tuple[str, str]]:

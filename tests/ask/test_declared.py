@@ -133,6 +133,27 @@ def test_an_option_in_a_record_starts_nothing() -> None:
     assert _arguments(Actor("", words))[0] == ["-r", "-R", "-e", "-f", "m"]
 
 
+@pytest.mark.parametrize(
+    "options",
+    ["-sf other.mk", "-sBfother.mk", "-srC sub", "-sC sub -fMakefile", "-sf other.mk -Bj 2", "-f other.mk -sl 9 out"],
+)
+def test_several_options_in_one_word(project: Project, options: str) -> None:
+    """`make -sf other.mk` reads that file, and `make -sC sub` works in that folder."""
+    project.sh("mkdir sub; echo 1 > in; cp in sub; printf 'out: in hidden\\n\\tcat in > out\\nhidden:\\n' > other.mk")
+    project.sh("cp other.mk sub/Makefile; cp other.mk sub")
+    project.provio("run", "--quiet", "--", "make", *options.split())
+    assert found(project, "make") == set()
+
+
+def test_rules_in_an_option_of_a_record_start_nothing(project: Project) -> None:
+    """`-rE RULES` is the option `--eval`, which is not given to make again: a record could have `$(shell …)`."""
+    project.sh("echo 1 > in; printf 'out: in\\n\\tcat in > out\\n' > Makefile")
+    project.provio("run", "--quiet", "--", "make", "-srE$(shell echo 1 > started)")
+    (project.path / "started").unlink()
+    project.provio("declared", "make")
+    assert not (project.path / "started").exists()
+
+
 def test_without_a_workflow(project: Project) -> None:
     """A run that is not recorded, one of another command, and one that had nothing to do."""
     project.sh("echo 1 > in; printf 'out: in\\n\\tcp in out\\n' > Makefile")

@@ -37,6 +37,7 @@ int main(int count, char **arguments) {
     }
     void *plugin = strcmp(how, "linked") == 0 ? NULL : dlopen(arguments[2], RTLD_NOW);
     if (strcmp(how, "unload") == 0) dlclose(plugin);
+    if (strcmp(how, "folder") == 0 && chdir("elsewhere") != 0) return 2;
     FILE *file = fopen("made", "w");
     fprintf(file, "%d\\n", linked());
     fclose(file);
@@ -109,6 +110,15 @@ def test_they_are_those_that_ldd_names(programs: Project) -> None:
     words = [word for line in named.stdout.splitlines() for word in line.split() if word.startswith("/")]
     expected = {os.path.realpath(word) for word in words} | {str(programs.path / "libplugin.so")}
     assert makers(programs, "made") == expected
+
+
+def test_a_relative_name_before_another_folder(programs: Project) -> None:
+    """The process leaves the folder in which it loaded a library for one with another file of that name."""
+    (programs.path / "elsewhere").mkdir()
+    (programs.path / "elsewhere/libplugin.so").write_text("another file")
+    programs.watch("./program", "folder", "./libplugin.so")
+    plugins = {path for path in makers(programs, "made") if path.endswith("/libplugin.so")}
+    assert plugins == {str(programs.path / "libplugin.so")}
 
 
 def test_a_set_is_written_once(programs: Project) -> None:

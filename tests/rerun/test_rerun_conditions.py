@@ -13,6 +13,10 @@ import pytest
 from conftest import Project, provio_command
 from test_rerun_commands import RUN, record, rerun
 
+import provio
+from provio.rerun import execute
+from provio.rerun.places import aliases
+
 pytestmark = pytest.mark.integration
 
 
@@ -160,3 +164,52 @@ def test_a_tolerance(project: Project, tmp_path: Path) -> None:
     (project.path / "near.csv").write_text("overwritten\n")
     lines, _ = rerun(project, "last", "--tolerance", "1", "--in", str(tmp_path / "c"), code=1)
     assert "differs           near.csv  (the recorded file has changed since, so its numbers are not compared)" in lines
+
+
+def test_other_names_of_the_project(project: Project, tmp_path: Path) -> None:
+    """Links and paths that lead to the project from outside lead to the new folder: the project is not changed."""
+    alias = tmp_path / "alias"
+    alias.symlink_to(project.path)
+    name = project.path.name
+    project.sh(f"echo 3 > in; ln -s ../{name}/in one; ln -s {alias}/in two")
+    script = f"cat one two > a; echo 4 > {alias}/b; cat in > ../{name}/c"
+    record(project, f": sh -c '{script}'")
+    kept = {path.name: path.stat() for path in project.path.iterdir() if path.name != ".provio"}
+    lines, _ = rerun(project, "last", "--in", str(tmp_path / "again"))
+    assert lines == [*(f"identical     {one}" for one in "abc"), f"1 command, 3 identical: {tmp_path / 'again'}"]
+    assert kept == {path.name: path.stat() for path in project.path.iterdir() if path.name != ".provio"}
+    assert {(tmp_path / "again" / link).resolve() for link in ("one", "two")} == {tmp_path / "again/in"}
+
+
+@pytest.mark.parametrize(
+    ("text", "folder", "found"),
+    [
+        ("{root}/x", "", {}),
+        ("../x", "sub", {}),
+        ("/usr/bin/cp", "", {}),
+        ("../other/x", "", {}),
+        ("--out={above}/alias/x,../project", "", {"{above}/alias": "", "../project": ""}),
+        ("../../alias/sub/x", "sub", {"../../alias": ""}),
+        ("../deep/x", "", {"../deep": "sub"}),
+    ],
+)
+def test_aliases(tmp_path: Path, text: str, folder: str, found: dict[str, str]) -> None:
+    """The paths that lead into a project by another name than its own, up to the place where they are in it."""
+    root = tmp_path / "project"
+    (root / "sub").mkdir(parents=True)
+    (tmp_path / "alias").symlink_to(root)
+    (tmp_path / "deep").symlink_to(root / "sub")
+    above = str(tmp_path)
+    expected = {name.format(above=above): str(root / real) for name, real in found.items()}
+    assert aliases([text.format(root=root, above=above)], str(root / folder), str(root)) == expected
+
+
+def test_two_reruns_into_one_folder(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If both found the folder empty, the second one fails before it starts a command."""
+    project.sh("echo 3 > in")
+    project.hashed("cp", "in", "out")
+    (tmp_path / "again/.provio").mkdir(parents=True)
+    monkeypatch.setattr(execute, "check_folder", lambda *_: None)
+    monkeypatch.chdir(project.path)
+    with provio.open() as store, pytest.raises(provio.ProvioError, match=r"cannot be made .File exists"):
+        store.rerun("out", folder=tmp_path / "again")

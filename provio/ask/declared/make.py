@@ -11,7 +11,6 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import takewhile
 
 from provio.ask.declared.actions import INPUT, Actions, Actor, start_of
 from provio.ask.declared.compare import Step, absolute
@@ -21,9 +20,10 @@ from provio.base.errors import ProvioError
 from provio.base.text import cut_end, plural, printable
 
 PROGRAMS = frozenset({"make", "gmake"})
-ALONE = frozenset("CfIoW")  # options with a value
+ALONE = frozenset("CfIoWE")  # options with a value
+MAY_HAVE = frozenset("jlO")  # those that may have one
 LONG = frozenset({"--directory", "--file", "--makefile", "--include-dir", "--old-file", "--what-if", "--eval"})
-KEPT, PLAIN = frozenset("fI"), frozenset("rRe")  # options that decide which rules there are, with a value and without
+KEPT = frozenset("fIrRe")  # options that decide which rules there are
 KEPT_LONG = ("--file", "--makefile", "--include-dir", "--no-builtin", "--environment-overrides")
 SECONDS = 120
 PLAIN_VARIABLE = re.compile(r"([\w.-]+)(?::{1,3}|[+?])?=[^$]*")  # without `$(shell …)` and `!=`
@@ -216,6 +216,7 @@ def _arguments(make: Actor) -> tuple[list[str], list[str], str]:
     folder = before = ""
     words = iter(make.words[1:])
     for word in words:
+        last = word
         if word.startswith("--"):
             value = [next(words, "")] if word in LONG else []
             if word.startswith("--directory"):
@@ -223,14 +224,25 @@ def _arguments(make: Actor) -> tuple[list[str], list[str], str]:
             elif word.startswith(KEPT_LONG):
                 options += [word, *value]
         elif word.startswith("-") and len(word) > 1:
-            value = [next(words, "")] if len(word) == 2 and word[1] in ALONE else []
-            if word[1] == "C":
-                folder = os.path.join(folder, *value, word[2:])
-            elif word[1] in KEPT:
-                options += [word, *value]
-            else:
-                options += [f"-{letter}" for letter in takewhile(PLAIN.__contains__, word[1:])]
+            for letter, given in _letters(word, words):
+                if letter == "C":
+                    folder = os.path.join(folder, given)
+                elif letter in KEPT:
+                    options += [f"-{letter}", *([given] if letter in ALONE else [])]
+                last = f"-{letter}{given}"
         elif not (_is_variable(word) or (before in ("-j", "-l") and word.replace(".", "").isdigit())):
             goals.append(word)
-        before = word
+        before = last
     return options, goals, folder
+
+
+def _letters(word: str, words: Iterator[str]) -> Iterator[tuple[str, str]]:
+    """Yield the options in one word, `-rsf Makefile` too, with their values; one that is alone takes the next word."""
+    for at, letter in enumerate(word[1:], 2):
+        rest = word[at:]
+        if letter in ALONE:
+            yield letter, rest or next(words, "")
+            return
+        yield letter, rest if letter in MAY_HAVE else ""
+        if letter in MAY_HAVE:
+            return
