@@ -9,6 +9,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import struct
+import zipfile
+import zlib
 from collections.abc import Callable
 from itertools import zip_longest
 from typing import Any
@@ -21,6 +24,10 @@ OF_SCALES = {"DIMENSION_LIST", "REFERENCE_LIST"}  # attributes that lead from da
 NUMBER = re.compile(
     r"(?<![\w.])[-+]?(?:(?:\d+\.?\d*|\.\d+)(?:[eEdD][-+]?\d+)?|nan\b|inf(?:inity)?\b)(?![\w.])", re.IGNORECASE
 )
+DAMAGE = (  # errors of the readers about a damaged file
+    OSError, ValueError, KeyError, TypeError, RuntimeError, EOFError, ArithmeticError, MemoryError, SyntaxError,
+    zipfile.BadZipFile, zlib.error, struct.error,
+)  # fmt: skip
 WHOLE = re.compile(r"[-+]?\d{1,300}")
 
 
@@ -38,7 +45,7 @@ def measure(first: str, second: str, name: str = "") -> Measure:
         _reader(start, os.path.basename(name or first))(first, second, found)
     except ImportError as error:
         raise Unreadable(f"the Python package {error.name} is missing") from None
-    except (OSError, ValueError, KeyError, RuntimeError) as error:
+    except DAMAGE as error:
         raise Unreadable(f"cannot be read as numbers ({str(error) or type(error).__name__})") from None
     return found
 

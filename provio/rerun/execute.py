@@ -94,9 +94,11 @@ class Rerun:
 
     def _links(self, step: Step) -> None:
         """Make the symbolic links again that are next to the inputs, or in the folder of the command, and lead to an
-        input."""
-        paths = {use.path for use in step.inputs if self.plan.inside(use.path)}
-        above = {folder for path in paths for folder in _above(path, self.plan.root)} | paths
+        input, or to a folder above it that does not contain the project."""
+        every = {use.path for use in step.inputs}
+        paths = set(filter(self.plan.inside, every))
+        above = {folder for path in paths for folder in _above(path, self.plan.root)} | every
+        above |= {folder for path in every - paths for folder in _above(path, "")} - {*_above(self.plan.root, "")}
         folders = {step.command.cwd, *map(os.path.dirname, paths), self.plan.root}
         for folder in filter(self.plan.inside, folders):
             try:
@@ -114,10 +116,12 @@ class Rerun:
             self.staged.add(new)
 
     def _target(self, target: str, new: str, old: str) -> str:
-        """Return the text of a link in its new place: it must not lead into the project (`../PROJECT/in.txt`)."""
-        text = self.places.text(target)
+        """Return the text of a link in its new place: it must not lead into the project (`../PROJECT/in.txt`), and a
+        relative one to the outside leads there from any folder."""
+        text, real = self.places.text(target), os.path.realpath(old)
         leads = os.path.realpath(os.path.join(os.path.dirname(new), text))
-        return self.places.place(os.path.realpath(old)) if self.plan.inside(leads) else text
+        lost = self.places.moved(real) is None and leads != real
+        return self.places.place(real) if lost or self.plan.inside(leads) else text
 
     def _execute(self, command: Command, report: Callable[[str], None]) -> int:
         where = self.places.aliased([*command.words, *os.environ.values()], command.cwd, self.plan.root)
@@ -168,7 +172,7 @@ class Rerun:
 
 def _above(path: str, root: str) -> Iterable[str]:
     folder = os.path.dirname(path)
-    while folder.startswith(root + "/"):
+    while folder.startswith(root + "/") and folder != "/":
         yield folder
         folder = os.path.dirname(folder)
 

@@ -99,10 +99,19 @@ class Finder:
         files = {version: how for version, how in uses.items() if "/version/" in version}
         self.names.load(files)
         for version, (kind, run) in files.items():
-            name = self.names.used_as(version, RUN_BASE + run)
-            path = os.fsdecode(name[1]) if name else ""
-            if path and not is_cache(path) and not path.startswith(NO_FILES):
-                yield Use(path, version, _kind(kind, path))
+            for path in map(os.fsdecode, self._paths(version, run)):
+                if not is_cache(path) and not path.startswith(NO_FILES):
+                    yield Use(path, version, _kind(kind, path))
+
+    def _paths(self, version: str, run: str) -> list[bytes]:
+        """Return the name of a version in a run; of a file with hard links all recorded names that are still there."""
+        name = self.names.used_as(version, RUN_BASE + run)
+        paths = {path for _, path in self.names.known[version]}
+        if len(paths) > 1 and not self.names.moves.get(version):
+            there = [path for path in sorted(paths) if self.names.contents.current(path) == version]
+            if there:
+                return there
+        return [name[1]] if name else []
 
     def _revised(self, which: str) -> Iterator[list[str]]:
         yield from self.reader.table(f"SELECT DISTINCT ?old {{ {which} ?n prov:wasRevisionOf ?old }}")

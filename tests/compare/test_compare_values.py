@@ -139,10 +139,10 @@ def test_numbers_in_texts(tmp_path: Path) -> None:
     assert (found.numbers, found.largest) == (5, 0)
 
 
-@pytest.mark.parametrize("content", [b"\0\1", b"\x93NUMPY broken", b"\x89HDF\r\n\x1a\n broken"])
+@pytest.mark.parametrize("content", [b"\0\1", b"\x93NUMPY broken", b"\x89HDF\r\n\x1a\n broken", b"PK\3\4 broken"])
 def test_files_without_numbers(tmp_path: Path, content: bytes) -> None:
     """Other and broken files are no error of provio."""
     for name in "12":
-        (tmp_path / name).write_bytes(content)
+        (tmp_path / f"{name}.npz").write_bytes(content)
     with pytest.raises(Unreadable):
-        measure(str(tmp_path / "1"), str(tmp_path / "2"))
+        measure(str(tmp_path / "1.npz"), str(tmp_path / "2.npz"))

@@ -213,3 +213,14 @@ def test_two_reruns_into_one_folder(project: Project, tmp_path: Path, monkeypatc
     monkeypatch.chdir(project.path)
     with provio.open() as store, pytest.raises(provio.ProvioError, match=r"cannot be made .File exists"):
         store.rerun("out", folder=tmp_path / "again")
+
+
+def test_hard_links_and_links_to_the_outside(project: Project, tmp_path: Path) -> None:
+    """A file is copied to each of its names; a symbolic link to an input outside the project is made again."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere/in").write_text("1\n")
+    project.sh("mkdir sub; echo 2 > sub/in; ln sub/in hard; ln -s hard soft; ln -s ../elsewhere data")
+    record(project, ": sh -c 'cat hard sub/in soft data/in > out'")
+    lines, _ = rerun(project, "out", "--in", str(tmp_path / "a/b"))
+    assert lines == ["identical     out", f"1 command, 1 identical: {tmp_path / 'a/b'}"]
+    assert os.readlink(tmp_path / "a/b/data") == f"{tmp_path}/elsewhere"
