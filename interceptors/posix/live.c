@@ -374,8 +374,8 @@ void line_end(struct thread *thread, struct block *block) {
 
 // ---- files next to the thread files, each written once in a run
 
-// The name sorts before those of thread files, because it is needed to read them. Returns false if the file cannot be
-// written, or another process has written it.
+// The name sorts before those of thread files, because it is needed to read them. The file is made when its text is
+// complete. Returns false if the file cannot be written, or another process has written it.
 bool side_file_begin(struct side_file *file, const char *kind, const char *key, size_t room) {
     char *path = size_allowed(room) ? pool_take(&scratches) : NULL;
     if (path == NULL) return false;
@@ -385,14 +385,13 @@ bool side_file_begin(struct side_file *file, const char *kind, const char *key, 
     text_string(&name, key);
     TEXT(&name, ".ttl");
     *name.at = '\0';
-    file->fd = RAW(openat, AT_FDCWD, (long)path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    pool_give(&scratches, path);
-    if (file->fd < 0) return false;
-    long start = memory_map(room, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    bool there = RAW(faccessat, AT_FDCWD, (long)path, F_OK) == 0;
+    long start = there ? -1 : memory_map(room, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (start < 0 && start > -PAGE) {
-        RAW(close, file->fd);
+        pool_give(&scratches, path);
         return false;
     }
+    file->path = path;
     file->room = room;
     file->start = (char *)start;
     file->text = (struct text){file->start, file->start + room};
@@ -400,7 +399,14 @@ bool side_file_begin(struct side_file *file, const char *kind, const char *key, 
 }
 
 void side_file_end(struct side_file *file) {
-    if (file->text.at < file->text.end) RAW(write, file->fd, (long)file->start, file->text.at - file->start);
+    long size = file->text.at - file->start, fd = -1;
+    if (file->text.at < file->text.end)
+        fd = RAW(openat, AT_FDCWD, (long)file->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd >= 0) {
+        bool written = RAW(write, fd, (long)file->start, size) == size;
+        if (!written) RAW(unlinkat, AT_FDCWD, (long)file->path, 0); // a full disk: another process may try again
+        RAW(close, fd);
+    }
     memory_unmap(file->start, file->room);
-    RAW(close, file->fd);
+    pool_give(&scratches, file->path);
 }

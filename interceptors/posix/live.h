@@ -199,7 +199,7 @@ void file_list(const char *path);
 
 // A file next to the thread files, written once in a run.
 struct side_file {
-    long fd;
+    char *path;
     size_t room;
     struct text text;
     char *start;
