@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from provio.base.errors import NotAllowed
+from provio.base.text import cut_end, printable
 from provio.merge import kept
 from provio.rerun import group
 from provio.rerun.commands import BOTH, Command
@@ -24,6 +25,7 @@ from provio.settings.home import Home
 
 START = "from provio.cli.main import main; main()"
 MODES = {"<": os.O_RDONLY, ">": os.O_WRONLY | os.O_CREAT | os.O_TRUNC, ">>": os.O_WRONLY | os.O_CREAT | os.O_APPEND}
+SHOWN = 200  # columns of a command line in a message
 LEFT = ("PROVIO_HOME", "PROVIO_STORE")
 
 
@@ -158,7 +160,7 @@ class Rerun:
                     raise NotAllowed(f"{reason}, a redirection of {command.shown}: use --map for its folder") from None
         if printed:
             where = f"{' and '.join(printed)} {'is' if len(printed) == 1 else 'are'} outside the project"
-            report(f"the output of {shlex.join(command.words)} is printed here: {where}")
+            report(f"the output of {cut_end(printable(shlex.join(command.words)), SHOWN)} is printed here: {where}")
         return found
 
     def _environment(self, command: Command, where: Places) -> dict[str, str]:

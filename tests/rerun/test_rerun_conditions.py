@@ -104,6 +104,13 @@ def test_a_missing_program(project: Project, tmp_path: Path) -> None:
     assert not (tmp_path / "a").exists()
 
 
+@pytest.mark.parametrize("options", [["--in", ""], ["--tolerance", "nan"], ["--tolerance", "-1"]])
+def test_wrong_options(project: Project, options: list[str]) -> None:
+    project.run("echo 1 > out")
+    assert f"{options[0]}" in project.provio("rerun", "out", *options, code=2).stderr
+    assert not (project.path.parent / f"{project.path.name}-rerun").exists()
+
+
 def test_a_folder_that_cannot_be_made(project: Project) -> None:
     """The message names the folder and the reason."""
     project.sh("echo 3 > in")

@@ -55,6 +55,10 @@ def command(
     from provio.render import rerun as report
     from provio.rerun import outcome as whole
 
+    if folder == "":
+        raise click.UsageError("--in '' names no folder: name one, or omit --in")
+    if tolerance is not None and not tolerance >= 0:
+        raise click.UsageError(f"--tolerance {tolerance} is no number of at least 0")
     check_project(names)
     place = next((name for name in names if "/" in name), None)
     home, settings = session.project(place)
