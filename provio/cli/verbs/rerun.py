@@ -55,10 +55,7 @@ def command(
     from provio.render import rerun as report
     from provio.rerun import outcome as whole
 
-    if folder == "":
-        raise click.UsageError("--in '' names no folder: name one, or omit --in")
-    if tolerance is not None and not tolerance >= 0:
-        raise click.UsageError(f"--tolerance {tolerance} is no number of at least 0")
+    _check(folder, tolerance)
     check_project(names)
     place = next((name for name in names if "/" in name), None)
     home, settings = session.project(place)
@@ -86,3 +83,10 @@ def command(
         folder_here = terminal.folder()
         terminal.out(report.plan(ready, width=terminal.width(), unicode=terminal.unicode(), folder=folder_here))
     return outcome.code(fail_on) if outcome else int(stops)
+
+
+def _check(folder: str | None, tolerance: float | None) -> None:
+    if folder == "":
+        raise click.UsageError("--in '' names no folder: name one, or omit --in")
+    if tolerance is not None and not tolerance >= 0:  # NaN is in no range
+        raise click.UsageError(f"--tolerance {tolerance} is no number of at least 0")
