@@ -16,6 +16,15 @@ enum { MOUNTS_ROOM = 64 };
 
 enum { LARGEST_TABLE = 1 << 20 };
 
+// The start of the IRI of anything on this host.
+void text_host(struct text *text) {
+    TEXT(text, "<https://w3id.org/provio/run/");
+    text_string(text, settings.run);
+    TEXT(text, "/");
+    text_string(text, settings.host);
+    TEXT(text, "/");
+}
+
 static size_t table_read(char *room) {
     long fd = RAW(openat, AT_FDCWD, (long)"/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
     if (fd < 0) return 0;
@@ -41,11 +50,9 @@ void text_mounts(struct text *text) {
 }
 
 static void text_table(struct text *text, const struct mounts *mounts, const char *table, size_t size) {
-    TEXT(text, "@prefix : <https://w3id.org/provio/ns#> .\n<https://w3id.org/provio/run/");
-    text_string(text, settings.run);
-    TEXT(text, "/");
-    text_string(text, settings.host);
-    TEXT(text, "/mounts/");
+    TEXT(text, "@prefix : <https://w3id.org/provio/ns#> .\n");
+    text_host(text);
+    TEXT(text, "mounts/");
     text_table_name(text, mounts);
     TEXT(text, "> a " TERM_MountTable);
     TEXT_NAME(text, table, table, size);
@@ -84,11 +91,8 @@ static void mounts_look(struct mounts *mounts) {
 // ---- the first block
 
 void text_base(struct text *text, uint32_t pid, uint64_t tick, int64_t number, int ordinal) {
-    TEXT(text, " @base <https://w3id.org/provio/run/");
-    text_string(text, settings.run);
-    TEXT(text, "/");
-    text_string(text, settings.host);
-    TEXT(text, "/");
+    TEXT(text, " @base ");
+    text_host(text);
     text_number(text, pid);
     TEXT(text, ".");
     text_number(text, tick);

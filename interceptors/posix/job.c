@@ -88,11 +88,8 @@ static void text_key(struct text *text) {
 }
 
 static void text_variable(struct text *text, const char *name, const char *value, size_t size) {
-    TEXT(text, "<https://w3id.org/provio/run/");
-    text_string(text, settings.run);
-    TEXT(text, "/");
-    text_string(text, settings.host);
-    TEXT(text, "/job/");
+    text_host(text);
+    TEXT(text, "job/");
     text_string(text, name);
     TEXT(text, "> a " TERM_Environment " ; " TERM_name " \"");
     text_string(text, name);

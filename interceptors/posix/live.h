@@ -233,6 +233,7 @@ void text_base(struct text *text, uint32_t pid, uint64_t tick, int64_t number, i
 void text_thread(struct text *text, int tid, uint64_t epoch);
 void text_process(struct text *text, const char *image, uint32_t pid, uint64_t tick, uint32_t parent, uint64_t started);
 void text_place(struct text *text, bool own, const char *cwd, size_t cwd_size);
+void text_host(struct text *text);
 void text_mounts(struct text *text); // if they are not those of the run
 long header_gain(struct live *live, struct thread *thread, int fd, char *room, const char *end);
 

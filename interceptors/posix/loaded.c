@@ -55,11 +55,8 @@ static void text_library(struct text *text, const char *name, const char *set, u
     size_t length = path_of_fd((int)fd, room, NULL);
     bool wanted = length > 0 && !(settings.limited && path_filtered(room, length));
     if (wanted && statx_facts((int)fd, "", AT_EMPTY_PATH, &facts)) {
-        TEXT(text, "<https://w3id.org/provio/run/");
-        text_string(text, settings.run);
-        TEXT(text, "/");
-        text_string(text, settings.host);
-        TEXT(text, "/libraries/");
+        text_host(text);
+        TEXT(text, "libraries/");
         text_string(text, set);
         TEXT(text, "/");
         text_number(text, number);
