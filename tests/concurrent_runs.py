@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import glob
 import os
@@ -130,12 +131,17 @@ def while_one_runs(project: Project) -> Iterator[None]:
 
 
 def children(process: int) -> list[int]:
-    """The processes that a process has forked, and theirs."""
-    try:
-        own = [int(one) for one in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
-    except OSError:
-        return []
-    return [*own, *(grandchild for child in own for grandchild in children(child))]
+    """The processes that a process has forked, and theirs. The kernel's list `children` may omit some while others
+    end."""
+    parents: dict[int, list[int]] = {}
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it has ended
+            parent = int(file.read_text().rpartition(")")[2].split()[1])
+            parents.setdefault(parent, []).append(int(file.parent.name))
+    found = [process]
+    for one in found:
+        found += sorted(parents.get(one, ()))
+    return found[1:]
 
 
 def state(process: int) -> str:
