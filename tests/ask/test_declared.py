@@ -229,12 +229,12 @@ def test_snakemake(project: Project, version: str) -> None:
     assert found(project, "snakemake") == {*planted, ("ran", INPUT, "secret.txt")}
     project.watch("snakemake", "--cores", "1", "--force", "clean.txt")
     assert found(project, "snakemake") == set()
-    project.sh("mkdir -p in/work; echo 1 > in/work/a.in; echo 1 > in/work/unused.in; echo 1 > in/work/secret.txt")
-    (project.path / "other.smk").write_text('workdir: "in/work"\n' + SNAKEFILE)
+    project.sh("mkdir -p in/place; echo 1 > in/place/a.in; echo 1 > in/place/unused.in; echo 1 > in/place/secret.txt")
+    (project.path / "other.smk").write_text('workdir: "in/place"\n' + SNAKEFILE)
     project.watch("snakemake", "--cores", "1", "--snakefile", "other.smk", "out/a.txt")
     one = "one (s=a)"
     inside = {(one, INPUT, "secret.txt"), (one, OUTPUT, "extra.txt"), (one, UNREAD, "unused.in")}
-    assert found(project, "snakemake") == {(step, kind, f"in/work/{name}") for step, kind, name in inside}
+    assert found(project, "snakemake") == {(step, kind, f"in/place/{name}") for step, kind, name in inside}
 
 
 DVC = """
