@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Project, new_project
-from dvc_environment import path_with_dvc
+from program_environments import path_with
 from snakemake_environments import VERSIONS, path_with_snakemake
 
 from provio.ask.declared.actions import Actor
@@ -268,7 +268,7 @@ stages:
 def test_dvc(project: Project) -> None:
     """Stages with variables, of several commands, in a folder, and one for each value; a changed and a missing
     dvc.yaml."""
-    project.env["PATH"] = path_with_dvc()
+    project.env["PATH"] = path_with("dvc")
     project.env["DVC_NO_ANALYTICS"] = "1"
     project.sh("git init -q; mkdir sub; for f in 'in 1.txt' unused.txt secret.txt; do echo 1 > \"$f\"; done")
     (project.path / "params.yaml").write_text("rate: 3\n")

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 import pytest
 from conftest import Project, assert_valid, new_project
 from crate_judge import OF_A_FILE, PROFILES, findings
+from program_environments import path_with
 from rocrate.rocrate import ROCrate
 from synthetic_records import STORIES
 
@@ -269,12 +269,14 @@ def test_the_lineage_of_a_file(project: Project) -> None:
     assert {one["name"] for one in of_type(crate, "File")} == {"a", "b", "c", "README.md"}
 
 
-@pytest.mark.skipif(not shutil.which("runcrate"), reason="needs the program runcrate, which has many dependencies")
 def test_runcrate_reports_the_actions(sorting: Project, tmp_path: Path) -> None:
     """`runcrate report` lists the run and each process that made something, with its inputs and outputs."""
     crate = tmp_path / "crate"
     sorting.provio("export", "last", "--as", "ro-crate", "--with-data", "-o", str(crate))
-    called = subprocess.run(["runcrate", "report", str(crate)], capture_output=True, text=True, timeout=120, check=True)
+    called = subprocess.run(
+        ["runcrate", "report", str(crate)], capture_output=True, text=True, timeout=120, check=True,
+        env={**os.environ, "PATH": path_with("runcrate")},
+    )  # fmt: skip
     made = {key for key, one in entities(crate).items() if one["@type"] == "CreateAction"}
     assert set(re.findall(r"^action: (\S+)$", called.stdout, re.MULTILINE)) == made
     assert len(made) > 2

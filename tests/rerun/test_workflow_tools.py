@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Project, new_project
-from dvc_environment import path_with_dvc
+from program_environments import path_with
 from snakemake_environments import VERSIONS, path_with_snakemake
 from test_rerun_commands import record
 
@@ -78,7 +78,7 @@ def test_snakemake(odd: Project, tmp_path: Path, version: str) -> None:
 
 def test_dvc(odd: Project, tmp_path: Path) -> None:
     """DVC makes all files from the inputs; then the pipeline is up to date."""
-    path = path_with_dvc()
+    path = path_with("dvc")
     folder = tmp_path / "flow"
     folder.mkdir()
     exported(odd, folder, "dvc", "dvc.yaml")
