@@ -30,14 +30,16 @@ def folded(document: LineageDocument, plain: bool = True) -> LineageDocument:
             iri = f"file://{_domain(node['iri'])}{path_iri(folder)}/"
             files.setdefault(iri, []).append(node)
             place[node["iri"]] = iri
-    nodes = {iri: _folder(iri, known) for iri, known in files.items()}
+    return replaced(document, [_folder(iri, known) for iri, known in files.items()], place)
+
+
+def replaced(document: LineageDocument, nodes: list[Node], place: Mapping[str, str]) -> LineageDocument:
+    """Return the document with `nodes` instead of those that have a `place`, the IRI of the node that replaces them."""
     labels = {node["iri"]: node["label"] for node in document["nodes"]}
-    kept = [nodes[iri] for iri in files]
-    kept += [node for node in document["nodes"] if node["iri"] not in place]
     made: LineageDocument = {
         **document,
         "target": place.get(document["target"], document["target"]),
-        "nodes": kept,
+        "nodes": nodes + [node for node in document["nodes"] if node["iri"] not in place],
         "edges": merged_edges(document["edges"], place),
         "gaps": [_gap(gap, place, labels) for gap in document["gaps"]],
     }
@@ -67,7 +69,7 @@ def _domain(version: str) -> str:
     return found["domain"].rpartition("/")[2] if found else ""
 
 
-def merged_edges(edges: Iterable[Edge], place: dict[str, str]) -> list[Edge]:
+def merged_edges(edges: Iterable[Edge], place: Mapping[str, str]) -> list[Edge]:
     """Return the edges between folders and other nodes, each once; those within a folder are omitted."""
     found: dict[tuple[str, str, str], None] = {}
     for edge in edges:

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
-from provio.base.text import cut_end
+from provio.base.text import cut_end, elapsed, plural
 from provio.base.vocab import NS
-from provio.exchange.crate_facts import ENDED, STARTED, RunFacts, Setting, Step
+from provio.exchange.crate_facts import ENDED, STARTED, Operation, RunFacts, Setting, Step
 from provio.exchange.crate_files import Files
 from provio.exchange.crate_json import Entity, Graph, moment, reference, references
 from provio.exchange.crate_software import Software
@@ -86,12 +86,18 @@ class Actions:
         command = self.hide.text("argv", shlex.join(step.words))
         title = self._named(facts, "task") or command or f"process {facts.get('pid', '')}".strip()
         used = {**step.moved, "peakMemory": facts.get("peakMemory")}
-        usage = [self._usage(step, word, str(used[word])) for word in USAGE if used.get(word) is not None]
+        usage = [self._usage(step.iri, word, str(used[word])) for word in USAGE if used.get(word) is not None]
         results = [self.files.ids[iri] for iri in step.results] + [self._metric(iri) for iri in step.metrics]
         inputs = [self.files.ids[iri] for iri in step.inputs]
         inputs += [self._setting(one, workflow) for iri in step.settings for one in self.settings.get(iri, ())]
         images = [self.software.image(iri) for iri in step.images]
         rank = f"rank {facts['rank']}" if "rank" in facts else ""
+        for one in step.operations:
+            self._operation(run, one, title, {
+                "instrument": reference(tool),
+                "agent": references(agents),
+                "isPartOf": reference(self.hide.iri(step.iri)),
+            })  # fmt: skip
         return self._action(run, {
             "@id": self.hide.iri(step.iri),
             "@type": "CreateAction" if results else "ActivateAction",
@@ -104,6 +110,24 @@ class Actions:
             "environment": references(variables),
             "containerImage": references(images),
             "resourceUsage": references(usage),
+        }, facts)  # fmt: skip
+
+    def _operation(self, run: RunFacts, one: Operation, title: str, of: Entity) -> None:
+        """Write the action of an I/O activity of the step with this title, with the facts of the step."""
+        facts, file = one.facts, references([self.files.ids[one.file]])
+        took = elapsed(int(facts["elapsed"])) if "elapsed" in facts else ""
+        about = f"I/O of: {title}", plural(int(facts.get("count", 1)), "call"), took
+        word = "bytesWritten" if one.writes else "bytesRead"
+        usage = [self._usage(one.iri, word, facts["bytes"])] if int(facts.get("bytes", 0)) else []
+        self._action(run, {
+            "@id": self.hide.iri(one.iri),
+            "@type": "CreateAction" if one.writes else "ActivateAction",
+            "name": cut_end(f"{facts.get('api', 'open')}: {self.files.title(one.file)}", NAME),
+            "description": "; ".join(filter(None, about)),
+            "object": None if one.writes else file,
+            "result": file if one.writes else None,
+            "resourceUsage": references(usage),
+            **of,
         }, facts)  # fmt: skip
 
     def _action(self, run: RunFacts, entity: Entity, facts: Mapping[str, str]) -> str:
@@ -274,10 +298,10 @@ class Actions:
             "description": "; ".join(filter(None, ("a metric", step))),
         })  # fmt: skip
 
-    def _usage(self, step: Step, word: str, value: str) -> str:
+    def _usage(self, activity: str, word: str, value: str) -> str:
         name, kind = USAGE[word]
         return self.graph.add({
-            "@id": f"#{word}-{_key(step.iri)}",
+            "@id": f"#{word}-{_key(activity)}",
             "@type": "PropertyValue",
             "name": name,
             "propertyID": NS + kind,

@@ -8,8 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import chain
+from typing import NamedTuple
 
 from provio.ask import processes, run_summary, run_uses
 from provio.ask.document import EDITED, arguments
@@ -27,13 +29,24 @@ USED, MADE, RAN = "?a prov:used ?v", "?v prov:wasGeneratedBy ?a", "?a provio:ran
 DELETED = "?v prov:wasInvalidatedBy ?a"
 STARTED, ENDED = "startedAtTime", "endedAtTime"
 ENDS = frozenset({"exitCode", "signal"})
+READS, WRITES = ("Read", "Opened"), ("Written", "Created", "Modified", "Flushed")  # wasReadBy …
+
+
+class Operation(NamedTuple):
+    """An I/O activity: its IRI, the file, whether it changed the file, and its literals."""
+
+    iri: str
+    file: str
+    writes: bool
+    facts: dict[str, str]
 
 
 @dataclass
 class Step:
     """A process or a Task. `facts` are its literals by the last word of the property, `program` is the version of the
     executable or script that it ran, `ran` are all such versions. `settings` are its parameters, `images` the images
-    of its container; `moved` counts the bytes that it read and wrote in files."""
+    of its container; `moved` counts the bytes that it read and wrote in files, `operations` are the I/O activities on
+    its inputs and results, if they are wanted."""
 
     iri: str
     process: str
@@ -46,6 +59,7 @@ class Step:
     metrics: dict[str, None] = field(default_factory=dict)
     images: dict[str, None] = field(default_factory=dict)
     moved: dict[str, int] = field(default_factory=dict)
+    operations: list[Operation] = field(default_factory=list)
 
     @property
     def words(self) -> list[str]:
@@ -92,11 +106,14 @@ class RunFacts:
 def read(
     reader: Reader, run: str, *, steps: str, inside: bool, only: Container[str] | None, data: Container[str] | None
 ) -> RunFacts:
-    """Return the facts of a run. `steps` are processes (`process`) or Tasks and processes (`task`); `inside`: also
-    objects inside files; `only` are the processes to describe, `data` the files and other data (None: all)."""
+    """Return the facts of a run. `steps` are processes, with `task` also Tasks, with `io` also I/O activities;
+    `inside`: also objects inside files; `only` are the processes to describe, `data` the files and other data (None:
+    all)."""
     iri = RUN_BASE + run
-    found = _Steps(reader, run, steps == "task", inside, data)
+    found = _Steps(reader, run, steps in ("task", "io"), inside, data)
     found.read()
+    if steps == "io":
+        found.read_operations()
     facts = _literals(reader, f"VALUES ?s {{ <{iri}> }}").get(iri, {})
     people = "?u a provio:User ; provio:name ?name"
     variables = f"<{iri}> prov:used ?e . ?e a provio:Environment ; provio:name ?name ; provio:value ?value"
@@ -180,13 +197,16 @@ class _Steps:
         return [row[0] for row in self.reader.table(f"SELECT ?a {{ {run_uses.of_run(self.run)} }}")]
 
     def _step(self, activity: str) -> Step:
-        found = PROCESS.match(activity)
-        process = found[0] if found else self.iri
-        task = TASK.match(activity) if self.tasks else None
-        iri = task[0] if task else process
+        iri = self._name(activity)
         if iri not in self.steps:
-            self.steps[iri] = Step(iri, process)
+            found = PROCESS.match(activity)
+            self.steps[iri] = Step(iri, found[0] if found else self.iri)
         return self.steps[iri]
+
+    def _name(self, activity: str) -> str:
+        """Return the IRI of the step that an activity belongs to."""
+        found = (TASK.match(activity) if self.tasks else None) or PROCESS.match(activity)
+        return found[0] if found else self.iri
 
     def _use(self, step: Step, entity: str) -> None:
         if "/configuration/" in entity:
@@ -216,11 +236,32 @@ class _Steps:
         """Count the bytes that each step read and wrote."""
         for kind, word in (("Read", "bytesRead"), ("Write", "bytesWritten")):
             for activity, count in self.pairs(f"?a a provio:{kind} ; provio:bytes ?v"):
-                found = PROCESS.match(activity)
-                task = TASK.match(activity) if self.tasks else None
-                one = self.steps.get(task[0] if task else found[0] if found else "")
-                if one:
+                if one := self.steps.get(self._name(activity)):
                     one.moved[word] = one.moved.get(word, 0) + int(count)
+
+    def read_operations(self) -> None:
+        """Add the I/O activities on the inputs and results of each step."""
+        facts: dict[str, dict[str, str]] = {}
+        found: dict[tuple[str, str], bool] = {}
+        for words, writes in ((READS, False), (WRITES, True)):
+            path = "|".join(f"provio:was{word}By" for word in words)
+            found |= {(activity, CONTRIBUTION.sub("", file)): writes for activity, file in self.pairs(f"?v {path} ?a")}
+        for which in run_uses.values("s", dict.fromkeys(activity for activity, _ in found)):
+            facts |= _literals(self.reader, which)
+        for (activity, file), writes in sorted(found.items()):
+            one = self.steps.get(self._name(activity))
+            data = (one.results if writes else one.inputs) if one else {}
+            names = [file] if file in data else [name for name in data if name.startswith(f"{file}/")]  # of a pipe
+            if one and names:
+                known = facts.get(activity, {})
+                if ENDED not in known and STARTED in known:  # of one call, the graph omits the end (docs/graph.md)
+                    known[ENDED] = _later(known[STARTED], int(known.get("elapsed", 0)) if writes else 0)
+                one.operations.append(Operation(activity, names[0], writes, known))
+
+
+def _later(time: str, nanoseconds: int) -> str:
+    """Return a time (xsd:dateTime in UTC) plus a duration."""
+    return (datetime.fromisoformat(time) + timedelta(microseconds=nanoseconds / 1000)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def _literals(reader: Reader, which: str) -> dict[str, dict[str, str]]:

@@ -1,7 +1,8 @@
 """The files of a crate: versions in; their ids, entities and copies out.
 
 With data, a file is a part of the crate below `data/`. Otherwise a file that is still there has its `file://` URL. A
-version that no longer exists (overwritten or removed) is described under a local id (`#file-…`).
+version that no longer exists (overwritten or removed) is described under a local id (`#file-…`). At the level of
+folders one entity describes all data files of a folder; programs stay files.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from urllib.parse import quote, quote_from_bytes
 from provio.ask import run_uses
 from provio.ask.target import current_version, current_versions
 from provio.base.errors import ProvioError
+from provio.base.text import plural
 from provio.base.turtle import instant_text
 from provio.base.vocab import NS, local_name
 from provio.exchange.crate_json import Entity, moment, reference
@@ -43,10 +45,14 @@ class _File:
 
 
 class Files:
-    """The data entities of a crate."""
+    """The data entities of a crate; with `folders`, of the folders of files."""
 
-    def __init__(self, reader: Reader, project: Path, hide: Hidden, with_data: bool) -> None:
-        self.reader, self.project, self.hide, self.with_data = reader, os.fsencode(project), hide, with_data
+    def __init__(
+        self, reader: Reader, project: Path, hide: Hidden, with_data: bool = False, folders: bool = False
+    ) -> None:
+        self.reader, self.project, self.hide = reader, os.fsencode(project), hide
+        self.with_data, self.folders = with_data, folders
+        self.inside: dict[str, list[str]] = {}  # the versions in each folder, by the id of the folder
         self.files: dict[str, _File] = {}
         self.ids: dict[str, str] = {}
 
@@ -66,8 +72,12 @@ class Files:
             one.current = bool(one.path) and now[one.path] == iri
         if self.with_data:
             self._place(now, deleted)
+        ran = frozenset(code)
         for iri in every:
             self.ids[iri] = self._id(iri)
+            if self.folders and iri in self.files and iri not in ran:
+                self.ids[iri] = self._folder_id(iri)
+                self.inside.setdefault(self.ids[iri], []).append(iri)
 
     def _place(self, now: dict[bytes, str | None], deleted: set[str]) -> None:
         """Choose the place of each file in the crate; find those that should be there, but are missing or changed."""
@@ -101,6 +111,12 @@ class Files:
         kind = "file" if one else "part" if "#" in iri else "data"
         return f"#{kind}-{hashlib.sha256(iri.encode('utf-8', 'surrogateescape')).hexdigest()[:24]}"
 
+    def _folder_id(self, iri: str) -> str:
+        place = self.ids[iri]
+        if not place.startswith("#"):
+            return place.rpartition("/")[0] + "/"
+        return f"#folder-{hashlib.sha256(self.files[iri].path.rpartition(b'/')[0]).hexdigest()[:24]}"
+
     def problems(self) -> list[str]:
         """Return the files that cannot be copied, each with the reason."""
         return [f"{name(one.path)} {one.problem}" for one in self.files.values() if one.problem]
@@ -116,9 +132,12 @@ class Files:
             )
 
     def title(self, iri: str) -> str:
-        """Return the name of a version for people: its place in the crate, otherwise its recorded path."""
-        one = self.files[iri]
-        return one.place or self.hide.text("path", name(one.path)) or "a file without a name"
+        """Return the name of data for people: of a version: its place in the crate, otherwise its recorded path."""
+        one = self.files.get(iri)
+        if one is None:
+            return _kind(iri)
+        title = one.place or self.hide.text("path", name(one.path)) or "a file without a name"
+        return title.rpartition("/")[0] + "/" if self.ids[iri] in self.inside else title
 
     def parts(self) -> list[str]:
         """Return the ids of the data entities, which the root lists as its parts."""
@@ -127,8 +146,9 @@ class Files:
         )
 
     def entities(self) -> Iterator[Entity]:
-        """Yield the entity of each file, and of other data."""
-        for batch in run_uses.values("s", self.ids):
+        """Yield the entity of each file, or folder, and of other data."""
+        yield from (self._folder(place, versions) for place, versions in self.inside.items())
+        for batch in run_uses.values("s", (iri for iri, place in self.ids.items() if place not in self.inside)):
             wanted = ", ".join(f"<{NS}{word}>" for word in ("sha256", "format", "path", "name", "kind"))
             query = f"SELECT ?s ?p ?o {{ {batch} ?s ?p ?o FILTER(?p IN ({wanted})) }}"
             facts: dict[str, dict[str, str]] = {iri: {} for iri in re.findall(r"<([^>]*)>", batch)}
@@ -153,6 +173,18 @@ class Files:
             "identifier": self.hide.iri(iri),
         }
 
+    def _folder(self, place: str, versions: list[str]) -> Entity:
+        last = {self.files[iri].path: found for iri in versions if (found := VERSION.match(iri))}
+        shown = self.title(versions[0])
+        left = "" if not place.startswith("#") else "this content is not in the crate, only its description"
+        size = f"{plural(len(last), 'recorded file')}, {sum(int(found[2]) for found in last.values())} bytes"
+        return {
+            "@id": place,
+            "@type": "Dataset",
+            "name": shown.rstrip("/").rpartition("/")[2] + "/",
+            "description": "; ".join(filter(None, (f"{shown}: {size}", left))),
+        }
+
     def _other(self, iri: str, facts: dict[str, str]) -> Entity:
         whole, _, inner = iri.partition("#")
         if inner:
@@ -165,13 +197,12 @@ class Files:
                 "isPartOf": reference(self.ids[whole]) if whole in self.ids else None,
                 "identifier": self.hide.iri(iri),
             }
-        kind = re.search(r"/(pipe|socket|memory|entity)/", iri)
-        what = OTHER[kind[1]] if kind else "data"
+        what = _kind(iri)
         return {
             "@id": self.ids[iri],
             "@type": "CreativeWork",
             "name": facts.get("name") or what,
-            "description": f"data of {what}, which no file contains" if kind else "data",
+            "description": "data" if what == "data" else f"data of {what}, which no file contains",
             "identifier": self.hide.iri(iri),
         }
 
@@ -208,6 +239,12 @@ def encoding(path: bytes, form: str = "") -> str:
         return "application/x-hdf5"
     kind, packed = mimetypes.guess_type(os.fsdecode(path))
     return COMPRESSED.get(packed or "", kind or "application/octet-stream")
+
+
+def _kind(iri: str) -> str:
+    """Return the words for data that are no file."""
+    found = re.search(r"/(pipe|socket|memory|entity)/", iri)
+    return OTHER[found[1]] if found else "data"
 
 
 def _mtime(iri: str) -> int:

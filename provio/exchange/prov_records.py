@@ -92,7 +92,7 @@ def records(subject: Subject) -> Iterator[Iterator[Record]]:
     """Yield the records of an export; the temporary files are removed at the end."""
     with SortedLines(_reversed) as lines:
         file = cast("IO[bytes]", lines)
-        if subject.files or subject.hide.kinds:
+        if rdf.is_answer(subject) or subject.hide.kinds:
             triples = (quad.triple for quad in rdf.quads(subject))
             ox.serialize(triples, file, format=ox.RdfFormat.N_TRIPLES)
         else:

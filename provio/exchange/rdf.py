@@ -12,7 +12,7 @@ from pyoxigraph import RdfFormat
 from provio.ask.document import LineageDocument
 from provio.base.algorithms import batched
 from provio.base.turtle import InertOutput
-from provio.base.vocab import PREFIXES, PROV, RDF, RUN_BASE
+from provio.base.vocab import NS, PREFIXES, PROV, RDF, RUN_BASE
 from provio.graph.lines import bundle_iri
 from provio.store import Store, implied
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def write(subject: Subject, output: BinaryIO, form: RdfFormat) -> None:
-    """Write runs, each as a named graph if the form has named graphs, or the lineage of files."""
+    """Write runs, each as a named graph if the form has such; or the lineage of files, or runs in the chosen detail."""
     found = quads(subject)
-    statements = found if form.supports_datasets and not subject.files else unique(quad.triple for quad in found)
+    statements = found if form.supports_datasets and not is_answer(subject) else unique(quad.triple for quad in found)
     lines = InertOutput(output)
     ox.serialize(statements, cast("IO[bytes]", lines), format=form, prefixes=dict(PREFIXES))
     lines.end()
@@ -31,12 +31,19 @@ def write(subject: Subject, output: BinaryIO, form: RdfFormat) -> None:
 
 def quads(subject: Subject) -> Iterator[ox.Quad]:
     """Yield the statements of an export, with those that they imply, and without the values that it hides; one may be
-    there several times. The lineage of files is in the default graph, as it may come from several runs."""
-    if subject.files:
-        found = implied.quads(_stated(subject.reader, subject.document))
+    there several times. An answer is in the default graph, as it may come from several runs."""
+    if is_answer(subject):
+        documents = subject.documents(subject.level, subject.steps)
+        found = implied.quads(chain.from_iterable(_stated(subject.reader, one) for one in documents))
     else:
         found = chain.from_iterable(map(subject.reader.exported, graphs_of(subject)))
     return subject.hide.quads(found)
+
+
+def is_answer(subject: Subject) -> bool:
+    """Return whether an export has an answer (the lineage of files, or runs in the detail that the user chose) instead
+    of all that is recorded."""
+    return bool(subject.files or subject.level or subject.steps)
 
 
 def graphs_of(subject: Subject) -> list[str | None]:
@@ -72,6 +79,10 @@ def _stated(store: Store, document: LineageDocument) -> Iterator[ox.Quad]:
         inside = not isinstance(triple.object, ox.NamedNode) or triple.object.value in nodes
         if inside or triple.predicate.value == RDF + "type":
             yield ox.Quad(*triple)
+    for node in document["nodes"]:
+        if node["type"] == "Directory" and "files" in node:  # the store has no node for all files of a folder
+            yield ox.Quad(ox.NamedNode(node["iri"]), ox.NamedNode(RDF + "type"), ox.NamedNode(NS + "Directory"))
+            yield ox.Quad(ox.NamedNode(node["iri"]), ox.NamedNode(NS + "path"), ox.Literal(node["path"]))
     for edge in document["edges"]:
         yield ox.Quad(*(ox.NamedNode(edge[end]) for end in ("subject", "predicate", "object")))
 

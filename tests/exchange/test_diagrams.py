@@ -36,7 +36,7 @@ def test_all_runs_are_refused(project: Project) -> None:
 
 
 def test_folders(project: Project) -> None:
-    """A diagram of folders has a node for all files of a folder; other forms have files only."""
+    """A diagram of folders has a node for all files of a folder."""
     project.sh("mkdir raw sums; for i in 1 2 3; do echo $i > raw/$i; done")
     project.run("cat raw/* > sums/all")
     plain, folders = (project.answer("export", "last", "--as", "dot", "--level", level) for level in ("file", "folder"))
@@ -45,6 +45,16 @@ def test_folders(project: Project) -> None:
     mermaid = project.answer("export", "last", "--as", "mermaid", "--level", "folder", "--redact", "path")
     assert '["raw/"]' in mermaid
     assert str(project.path) not in mermaid
-    for form in ("prov-json", "ro-crate"):
-        done = project.provio("export", "last", "--as", form, "--level", "folder", code=2)
-        assert f"--as {form} has no --level" in done.stderr
+    done = project.provio("export", "last", "--as", "wfformat", "--level", "folder", code=2)
+    assert "--as wfformat has no --level" in done.stderr
+
+
+def test_processes_tasks_and_calls(project: Project) -> None:
+    """A process replaces its phases and tasks; each I/O activity is between its phase and its file."""
+    code = "import provio\nfor i in 'ab':\n with provio.activity(i): open(i, 'w').write(i)"
+    project.watch("python3", "-c", code)
+    found = {steps: project.answer("export", "last", "--as", "mermaid", "--steps", steps)
+             for steps in ("process", "task", "io")}  # fmt: skip
+    assert [found[steps].count('(["a"])') for steps in found] == [0, 1, 1]
+    assert [found[steps].count('["write"]') for steps in found] == [0, 0, 2]
+    assert found["process"].count('(["python3"])') == 1

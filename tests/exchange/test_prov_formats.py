@@ -50,6 +50,23 @@ def exported(project: Project, form: str, *names: str) -> bytes:
 
 
 @pytest.mark.integration
+def test_less_detail(worked: Project) -> None:
+    """A run as its processes and folders: `prov` reads equal documents of the formats, with the uses and
+    products of the processes that all that is recorded has."""
+    options = ("last", "--level", "folder", "--steps", "process")
+    found = {form: document(exported(worked, form, *options), form) for form in FORMS}
+    assert found["prov-json"] == found["prov-n"] == found["prov-jsonld"]
+    quads = list(ox.parse(exported(worked, "ttl", *options), ox.RdfFormat.TURTLE))
+    relations = {(q.subject.value, q.predicate.value.removeprefix(PROV), q.object.value.rpartition("/host")[2])
+                 for q in quads if q.predicate.value in (PROV + "used", PROV + "wasGeneratedBy")}  # fmt: skip
+    (process,) = {q.subject.value for q in quads if q.object == ox.NamedNode("https://w3id.org/provio/ns#Process")}
+    folder = next(q.subject.value for q in quads if q.object == ox.NamedNode("https://w3id.org/provio/ns#Directory"))
+    assert folder.endswith(f"{worked.path}/")
+    assert {(process, "used", folder), (folder, "wasGeneratedBy", process)} <= relations
+    assert not any("/phase/" in q.subject.value for q in quads)
+
+
+@pytest.mark.integration
 @pytest.mark.parametrize("names", [[], ["last"], ["out", "x"]], ids=["all", "run", "files"])
 def test_three_formats_are_one_document(worked: Project, names: list[str]) -> None:
     """`prov` reads equal documents, without a warning, with all nodes and plain relations of the RDF."""

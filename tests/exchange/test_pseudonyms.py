@@ -68,13 +68,18 @@ def test_no_planted_value_is_left(home: Home, form: str) -> None:
     assert b"in.csv" in hidden
 
 
-@pytest.mark.parametrize("form", ["wfformat", "dot", "mermaid", "ro-crate"])
-def test_no_planted_value_is_in_another_form(home: Home, tmp_path: Path, form: str) -> None:
-    """Neither in an instance of a workflow, nor in a diagram, nor in any file of a crate."""
+@pytest.mark.parametrize("level, steps", [("", "task"), ("folder", "process"), ("dataset", "io")])
+@pytest.mark.parametrize("form", ["wfformat", "dot", "mermaid", "ro-crate", "ttl", "prov-json"])
+def test_no_planted_value_is_in_another_form(home: Home, tmp_path: Path, form: str, level: str, steps: str) -> None:
+    """Neither in an instance of a workflow, nor in a diagram, an answer as RDF, or any file of a crate."""
+    if form == "wfformat":
+        level, steps = "", "task"
     texts = []
     for number, kinds in enumerate(((), tuple(PLANTED))):
         reader, output = open_reader(home), io.BytesIO()
-        subject = Subject(reader, home, hide=Hidden(frozenset(kinds), reader, ("/data",)), anyway=True, steps="task")
+        subject = Subject(
+            reader, home, hide=Hidden(frozenset(kinds), reader, ("/data",)), anyway=True, level=level, steps=steps
+        )
         subject = replace(subject, runs=(subject.run_ids[0],))
         if form == "ro-crate":
             formats.load(form).write(subject, tmp_path / str(number))

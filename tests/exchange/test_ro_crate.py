@@ -92,6 +92,28 @@ def test_it_is_valid(sorting: Project, tmp_path: Path, number: int) -> None:
         assert findings(crate, name) == (OF_A_FILE if number else [])
 
 
+@pytest.mark.parametrize("level", ["file", "folder"])
+def test_calls_and_folders_are_valid(sorting: Project, tmp_path: Path, level: str) -> None:
+    """The validator finds nothing in a crate with the I/O activities, of files or of folders; their bytes are those
+    of the processes."""
+    crate = stated(sorting, tmp_path / "crate", level=level, steps="io", with_data=True)
+    assert findings(crate, PROFILES[2]) == OF_A_FILE
+    known = entities(crate)
+    actions = [one for one in known.values() if "isPartOf" in one]
+    of = {"object": "bytesRead", "result": "bytesWritten"}
+    for process in {one["isPartOf"]["@id"] for one in actions}:
+        own = [one for one in actions if one["isPartOf"]["@id"] == process]
+        for side, word in of.items():
+            moved = [known[iri] for one in own if side in one for iri in ids(one.get("resourceUsage"))]
+            total = [known[iri] for iri in ids(known[process]["resourceUsage"]) if iri.startswith(f"#{word}-")]
+            assert sum(int(one["value"]) for one in moved) == sum(int(one["value"]) for one in total)
+    files = [ids(one.get("object") or one.get("result")) for one in actions]
+    assert ["data/in.txt" if level == "file" else "data/"] in files
+    if level == "folder":
+        size = sum(path.stat().st_size for path in (crate / "data").iterdir() if path.name != "job.sh")
+        assert known["data/"]["description"] == f"data/: 4 recorded files, {size} bytes"
+
+
 def test_a_crate_without_a_description(sorting: Project, tmp_path: Path) -> None:
     """Without a description, the validator misses only facts that were not stated; none is invented."""
     crate = tmp_path / "crate"

@@ -60,6 +60,11 @@ def test_names_may_be_hidden(project: Project, kinds: str) -> None:
     assert hidden not in text
 
 
+def test_calls_are_refused(project: Project) -> None:
+    project.run("echo 1 > x")
+    assert "no I/O activities" in project.provio("export", "--as", "wfformat", "--steps", "io", code=None).stderr
+
+
 def test_a_record_without_files_is_refused(project: Project) -> None:
     project.watch("true")
     assert "no process with files" in project.provio("export", "--as", "wfformat", code=3).stderr

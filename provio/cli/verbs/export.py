@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from provio.store import Store
 
 
-DASK_MOFKA, EVENTS, FOLDERS = "dask-mofka", "events", "folder"
+DASK_MOFKA, EVENTS = "dask-mofka", "events"
 DASK = 'SELECT ?t { ?t a provio:Task ; provio:kind "dask" } LIMIT 1'
 
 
@@ -77,9 +77,13 @@ class Output(OutputFile):
 @click.option(
     "--level",
     type=Choice(["folder", "file", "dataset"]),
-    help="Describe files [default], also objects in them; in diagrams also folders.",
+    help="Describe folders, files, or also objects in files.",
 )
-@click.option("--steps", type=Choice(["process", "task"]), help="Describe processes [default], or also tasks.")
+@click.option(
+    "--steps",
+    type=Choice(["process", "task", "io"]),
+    help="Describe processes, also tasks, or also I/O activities.",
+)
 @click.option(
     "--profile",
     type=Choice(["process", "workflow", "provenance"]),
@@ -172,8 +176,6 @@ def _options(options: Mapping[str, str | bool | None], form: str) -> dict[str, A
     known = getattr(formats.load(form), "OPTIONS", ()) if form in formats.names() else ()
     for name in given.keys() - set(known):
         raise click.UsageError(f"--as {form} has no --{name.replace('_', '-')}: omit it")
-    if given.get("level") == FOLDERS and FOLDERS not in known:
-        raise click.UsageError(f"--as {form} has no --level {FOLDERS}: omit it, or use --as dot")
     return given
 
 

@@ -28,7 +28,8 @@ def write(subject: Subject, output: Path) -> None:
         graph = folder / RECORD
         graph.parent.mkdir()
         with graph.open("wb") as file:
-            for one in [replace(subject, runs=(run,)) for run in subject.runs] or [subject]:
+            whole = replace(subject, level="", steps="")  # the record itself
+            for one in [replace(whole, runs=(run,)) for run in subject.runs] or [whole]:
                 rdf.write(one, file, RdfFormat.TRIG)
         ro_crate.fill(subject, folder, description.of(subject.home), [_entity(graph), _sums()])
         lines = [f"{_sha256(path)}  {_name(path, folder)}\n" for path in sorted(folder.rglob("*")) if path.is_file()]

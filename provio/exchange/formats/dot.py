@@ -9,7 +9,7 @@ from provio.exchange.subject import Subject
 
 SUMMARY = "Graphviz: a diagram of a run or of the lineage of files"
 FOLDER = False
-OPTIONS = ("level", "folder")
+OPTIONS = ("level", "steps")
 
 
 def write(subject: Subject, output: BinaryIO) -> None:

@@ -11,7 +11,7 @@ from provio.exchange.subject import Subject
 
 SUMMARY = "Mermaid: a flowchart of a run or of the lineage of files"
 FOLDER = False
-OPTIONS = ("level", "folder")
+OPTIONS = ("level", "steps")
 SHAPES = ((ACTIVITIES, "([", "])"), (AGENTS, "{{", "}}"), (PIPES, ">", "]"))
 STRAIGHT = ("used", "wasGeneratedBy")
 LONGEST = 200  # characters of a label

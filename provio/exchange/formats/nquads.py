@@ -11,6 +11,7 @@ from provio.exchange.subject import Subject
 
 SUMMARY = "RDF: N-Quads; each run is a named graph"
 FOLDER = False
+OPTIONS = ("level", "steps")
 
 
 def write(subject: Subject, output: BinaryIO) -> None:

@@ -16,6 +16,7 @@ from provio.exchange.subject import Subject
 
 SUMMARY = "W3C PROV-JSON: a member submission, which many tools read"
 FOLDER = False
+OPTIONS = ("level", "steps")
 KEYS = {kind: tuple(f'"prov:{argument}": ' for argument in arguments) for kind, arguments in ARGUMENTS.items()}
 MOMENTS = frozenset(f'"prov:{argument}": ' for argument in TIMES)
 

@@ -17,6 +17,7 @@ from provio.exchange.subject import Subject
 
 SUMMARY = "W3C PROV-JSONLD: JSON that readers of JSON-LD understand as RDF"
 FOLDER = False
+OPTIONS = ("level", "steps")
 PROVEXT = "https://openprovenance.org/ns/provext#"  # of openprovenance: relations that PROV-O does not qualify
 # The class of each kind of record; the property of PROV-O that leads to it from its first argument (from the second
 # one if it is that of an agent), and those of its other arguments. A property that ends in `-` is a reversed one.

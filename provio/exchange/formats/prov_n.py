@@ -11,6 +11,7 @@ from provio.exchange.subject import Subject
 
 SUMMARY = "W3C PROV-N: one record on each line"
 FOLDER = False
+OPTIONS = ("level", "steps")
 DECLARED = ("prov", "xsd")  # by PROV-N itself
 
 

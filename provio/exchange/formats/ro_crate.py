@@ -34,7 +34,7 @@ def fill(subject: Subject, folder: Path, about: Description, more: Collection[En
     runs = _facts(subject)
     _check_gaps(runs, subject.anyway)
     reader, steps = subject.reader, [step for run in runs for step in run.steps]
-    files = Files(reader, subject.home.project, subject.hide, subject.with_data)
+    files = Files(reader, subject.home.project, subject.hide, subject.with_data, subject.level == "folder")
     files.load(
         (iri for step in steps for iri in (*step.inputs, *step.results)),
         {iri for run in runs for iri in run.deleted},
@@ -106,7 +106,7 @@ def _check_gaps(runs: Iterable[RunFacts], anyway: bool) -> None:
 def summary(runs: list[RunFacts], subject: Subject) -> str:
     """Return sentences about the content of a crate, with the parts that were not observed."""
     steps = sum(len(run.steps) for run in runs)
-    kind = "tasks and processes" if subject.steps == "task" else "processes"
+    kind = "tasks and processes" if subject.steps in ("task", "io") else "processes"
     sentences = [f"A record of {plural(len(runs), 'run')} with {steps} {kind}, made by provio."]
     if reasons := list(dict.fromkeys(reason for run in runs for reason in run.gaps)):
         sentences.append(f"Not everything was observed: {'; '.join(reasons)}.")

@@ -11,6 +11,7 @@ from provio.exchange.subject import Subject
 
 SUMMARY = "RDF: TriG; each run is a named graph"
 FOLDER = False
+OPTIONS = ("level", "steps")
 
 
 def write(subject: Subject, output: BinaryIO) -> None:

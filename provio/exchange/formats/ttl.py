@@ -11,6 +11,7 @@ from provio.exchange.subject import Subject
 
 SUMMARY = "RDF: Turtle; the union of the graphs of runs"
 FOLDER = False
+OPTIONS = ("level", "steps")
 
 
 def write(subject: Subject, output: BinaryIO) -> None:

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 from provio import __version__
 from provio.ask.document import arguments
-from provio.base.errors import NothingKnown
+from provio.base.errors import NotAllowed, NothingKnown
 from provio.base.text import printable
 from provio.base.vocab import RUN_BASE
 from provio.exchange import crate_facts, description
@@ -30,7 +30,9 @@ OTHER = re.compile(r"[^0-9a-zA-Z_.-]")  # characters that an id of WfFormat cann
 
 
 def write(subject: Subject, output: BinaryIO) -> None:
-    """Write one instance with the tasks of all runs of the subject."""
+    """Write one instance with the tasks of all runs of the subject; raises NotAllowed for I/O activities."""
+    if subject.steps == "io":
+        raise NotAllowed("WfFormat has tasks, but no I/O activities: use --steps task, or --as ro-crate")
     only = {node["process"] for node in subject.document["nodes"] if "process" in node} if subject.files else None
     runs = [
         crate_facts.read(subject.reader, run, steps=subject.steps, inside=False, only=only, data=None)
