@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from itertools import chain, groupby
 from typing import IO, TYPE_CHECKING, BinaryIO, cast
 
 import pyoxigraph as ox
@@ -22,21 +22,22 @@ if TYPE_CHECKING:
 
 def write(subject: Subject, output: BinaryIO, form: RdfFormat) -> None:
     """Write runs, each as a named graph if the form has such; or the lineage of files, or runs in the chosen detail."""
-    found = quads(subject)
-    statements = found if form.supports_datasets and not is_answer(subject) else unique(quad.triple for quad in found)
+    named = form.supports_datasets and not is_answer(subject)
+    found = quads(subject, named)
+    statements = found if named else unique(quad.triple for quad in found)
     lines = InertOutput(output)
     ox.serialize(statements, cast("IO[bytes]", lines), format=form, prefixes=dict(PREFIXES))
     lines.end()
 
 
-def quads(subject: Subject) -> Iterator[ox.Quad]:
-    """Yield the statements of an export, with those that they imply, and without the values that it hides; one may be
-    there several times. An answer is in the default graph, as it may come from several runs."""
+def quads(subject: Subject, named: bool = False) -> Iterator[ox.Quad]:
+    """Yield the statements of an export, with those that they imply, and without the values that it hides; with
+    `named`, those of each run in its graph. An answer has no named graph, as it may come from several runs."""
     if is_answer(subject):
         documents = subject.documents(subject.level, subject.steps)
         found = implied.quads(chain.from_iterable(_stated(subject.reader, one) for one in documents))
     else:
-        found = chain.from_iterable(map(subject.reader.exported, graphs_of(subject)))
+        found = chain.from_iterable(subject.reader.exported(graph, not named) for graph in graphs_of(subject))
     return subject.hide.quads(found)
 
 
@@ -52,14 +53,10 @@ def graphs_of(subject: Subject) -> list[str | None]:
 
 
 def unique(triples: Iterable[ox.Triple]) -> Iterator[ox.Triple]:
-    """Yield each triple once. Only a hash of each is kept, a fifth of the memory of the triples: two of ten million
-    different triples have the same one with a probability of 1 : 300 000."""
-    seen: set[int] = set()
-    for triple in triples:
-        known = hash(triple)
-        if known not in seen:
-            seen.add(known)
-            yield triple
+    """Yield the triples without those that are already among the triples of their subject just before them: most of
+    those that are there several times, in little memory."""
+    for _, group in groupby(triples, key=lambda triple: triple.subject):
+        yield from dict.fromkeys(group)
 
 
 def _stated(store: Store, document: LineageDocument) -> Iterator[ox.Quad]:

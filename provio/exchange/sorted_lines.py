@@ -11,7 +11,8 @@ from contextlib import ExitStack
 from heapq import merge
 from typing import IO
 
-PIECE = 24 << 20  # bytes that are sorted at once; in memory they take about three times as much
+PIECE = 8 << 20  # bytes that are sorted at once; in memory they take about three times as much
+MOST = 64  # files that are open at once
 
 
 class SortedLines:
@@ -55,8 +56,16 @@ class SortedLines:
         return lines
 
     def _spill(self) -> None:
+        self._keep(self._sorted())
+        if len(self._files) == MOST:
+            files, self._files = self._files, []
+            self._keep(merge(*files))
+            for file in files:
+                file.close()
+
+    def _keep(self, lines: Iterable[bytes]) -> None:
         file = self._stack.enter_context(tempfile.TemporaryFile(buffering=1 << 18, prefix="provio-"))  # noqa: SIM115
-        file.writelines(self._sorted())
+        file.writelines(lines)
         file.seek(0)
         self._files.append(file)
 

@@ -96,8 +96,8 @@ class Store(Reader, Protocol):
     def about(self, iris: Iterable[str], graphs: Sequence[str] | None = None) -> list[tuple[str, str, str]]:
         """Return the statements about a few nodes, like `Reader.about`."""
 
-    def exported(self, graph: str | None) -> Iterator[ox.Quad]:
-        """Yield the quads of `dataset`, without holding them in memory."""
+    def exported(self, graph: str | None, union: bool = False) -> Iterator[ox.Quad]:
+        """Yield the quads of `dataset`, or the union of all graphs, without holding them in memory."""
 
     def dump(self, graph: str | None, output: IO[bytes]) -> None:
         """Write the statements of one named graph, or of all with the index, as N-Triples, without those that they

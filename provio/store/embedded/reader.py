@@ -7,7 +7,7 @@ run's statements about shared nodes are in its list (`statements`).
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import chain
 from operator import methodcaller
@@ -15,6 +15,7 @@ from typing import IO, TYPE_CHECKING, cast
 
 import pyoxigraph as ox
 
+from provio.base.algorithms import batched
 from provio.base.errors import NothingKnown
 from provio.base.records import pattern
 from provio.base.vocab import NS, PREFIXES, PROV, RDF, RUN_BASE
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 GRAPH = pattern(r"(?i)\bgraph\b")
 BUNDLE = ox.NamedNode(PROV + "Bundle")
 CLASSES = ox.NamedNode(implied.CLASSES)
+TOGETHER = 256  # runs whose nodes are searched in one pass
 PIECE = 1 << 20  # characters of an answer that are split into rows at once
 
 
@@ -92,8 +94,9 @@ class OneGraphStore:
             self._made = graphs, store
         return self._made[1]
 
-    def _quads_of(self, graph: str) -> Iterator[ox.Quad]:
-        """Yield the quads of a graph; for a run, its statements under the name of its graph."""
+    def _quads_of(self, graph: str, known: Mapping[str, Iterable[str]] | None = None) -> Iterator[ox.Quad]:
+        """Yield the quads of a graph; for a run, its statements under the name of its graph. `known` are nodes of
+        several runs (`statements.apart`)."""
         if graph == INDEX:
             yield from self._index()
             return
@@ -104,7 +107,7 @@ class OneGraphStore:
             yield from self.store.quads_for_pattern(None, None, None, name)
             return
         listed = statements.list_name(self.store, graph)
-        for quad in statements.run_quads(self.store, self.lists, run, listed) if listed else ():
+        for quad in statements.run_quads(self.store, self.lists, run, listed, known and known[run]) if listed else ():
             if quad.subject != name or quad.predicate.value == RDF + "type":  # otherwise it is an index entry
                 yield ox.Quad(quad.subject, quad.predicate, quad.object, name)
 
@@ -149,9 +152,10 @@ class OneGraphStore:
                 ):
                     next(self.store.quads_for_pattern(*place), None)
 
-    def exported(self, graph: str | None) -> Iterator[ox.Quad]:
-        """Yield the quads of one run and its notes, or of all graphs with the index, and those that they imply."""
-        return implied.quads(self._all_quads(graph))
+    def exported(self, graph: str | None, union: bool = False) -> Iterator[ox.Quad]:
+        """Yield the quads of one run and its notes, or of all graphs with the index, and those that they imply; for a
+        `union` of all graphs, a statement of several runs only once."""
+        return implied.quads(self._union() if union and graph is None else self._all_quads(graph))
 
     def dump(self, graph: str | None, output: IO[bytes]) -> None:
         """Write the statements of one run and its notes, or of all graphs with the index, as N-Triples."""
@@ -159,9 +163,8 @@ class OneGraphStore:
             triples = (quad.triple for quad in self._all_quads(graph))
             ox.serialize(triples, output, format=ox.RdfFormat.N_TRIPLES)
             return
-        for name in (ox.DefaultGraph(), *self.store.named_graphs()):
-            if name != CLASSES:
-                self.store.dump(output, ox.RdfFormat.N_TRIPLES, from_graph=name)
+        for name in self._graphs():
+            self.store.dump(output, ox.RdfFormat.N_TRIPLES, from_graph=name)
 
     def dataset(self, graph: str | None, form: ox.RdfFormat) -> bytes:
         """Return the graphs of one run and its notes, or all graphs with the index, as a document of quads."""
@@ -169,7 +172,7 @@ class OneGraphStore:
 
     def triples(self, graph: str | None, form: ox.RdfFormat) -> bytes:
         """Return the graphs of one run and its notes, or the union of all, as a document of triples."""
-        union = dict.fromkeys(quad.triple for quad in self.exported(graph))
+        union = (quad.triple for quad in self.exported(graph, union=True))
         return ox.serialize(union, format=form, prefixes=PREFIXES) or b""
 
     def _all_quads(self, graph: str | None) -> Iterator[ox.Quad]:
@@ -178,8 +181,19 @@ class OneGraphStore:
             if graph.endswith(RUN_GRAPH):
                 yield from self._quads_of(notes_iri(graph.removesuffix(RUN_GRAPH)))
             return
-        for name in self.run_graphs():
-            yield from self._quads_of(name)
+        from provio.store import statements
+
+        for names in batched(self.run_graphs(), TOGETHER):
+            known = statements.apart(self.store, filter(None, map(statements.run_of_graph, names)))
+            for name in names:
+                yield from self._quads_of(name, known)
+
+    def _union(self) -> Iterator[ox.Quad]:
+        for name in self._graphs():
+            yield from self.store.quads_for_pattern(None, None, None, name)
+
+    def _graphs(self) -> list[ox.DefaultGraph | ox.NamedNode | ox.BlankNode]:
+        return [ox.DefaultGraph(), *(name for name in self.store.named_graphs() if name != CLASSES)]
 
     def _index(self) -> Iterator[ox.Quad]:
         for bundle in list(bundles(self.store)):

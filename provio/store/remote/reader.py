@@ -176,9 +176,9 @@ class RemoteReader:
         """Return all quads, or those of one graph and of the implied classes, copied to this machine."""
         return self.local_store.quads(graph)
 
-    def exported(self, graph: str | None) -> Iterator[ox.Quad]:
-        """Yield the quads of `dataset`."""
-        return self.local_store.exported(graph)
+    def exported(self, graph: str | None, union: bool = False) -> Iterator[ox.Quad]:
+        """Yield the quads of `dataset`, or the union of all graphs."""
+        return self.local_store.exported(graph, union)
 
     def dump(self, graph: str | None, output: IO[bytes]) -> None:
         """Write the statements of one named graph, or of all graphs, as N-Triples."""
