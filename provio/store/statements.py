@@ -259,18 +259,26 @@ def apart(store: ox.Store, runs: Iterable[str]) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {run: [] for run in runs}
     for word in _INWARD:
         for quad in store.quads_for_pattern(None, ox.NamedNode(word), None, ox.DefaultGraph()):
-            if isinstance(quad.subject, ox.NamedNode) and (run := run_of(quad.subject.value)) in found:
-                found[run].append(quad.subject.value)
+            node, shared = quad.subject, quad.object
+            if not (isinstance(node, ox.NamedNode) and isinstance(shared, ox.NamedNode) and _is_shared(shared.value)):
+                continue
+            if (run := run_of(node.value)) in found:
+                found[run].append(node.value)
     return found
 
 
 def _reach(iri: str, run: str, waiting: list[str], seen: set[str], shared: set[str]) -> None:
+    if iri in seen:
+        return
     if run_of(iri) == run:
-        if iri not in seen:
-            seen.add(iri)
-            waiting.append(iri)
-    elif "/program/" in iri or "/pipe/" in iri or "/socket/" in iri or "/version/" in iri:
+        seen.add(iri)
+        waiting.append(iri)
+    elif _is_shared(iri):
         shared.add(iri)
+
+
+def _is_shared(iri: str) -> bool:
+    return "/program/" in iri or "/pipe/" in iri or "/socket/" in iri or "/version/" in iri
 
 
 def _inward(store: ox.Store, shared: set[str], run: str) -> Iterator[str]:

@@ -138,6 +138,7 @@ def test_nothing_that_a_terminal_obeys(worked: Project) -> None:
 def test_sorted_lines_in_pieces(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Lines that come in odd pieces, more than are sorted at once, come out sorted, once each; no file is left."""
     monkeypatch.setattr(sorted_lines.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(sorted_lines, "MOST", 4)
     lines = [b"%d\n" % (number * 7919 % 1000) for number in range(3000)]
     whole = b"".join(lines)
     with SortedLines(more=lambda data: [b"!\n"] if data else [], piece=500) as found:

@@ -305,6 +305,7 @@ def test_the_statements_that_are_reached_from_a_run() -> None:
     texts += [f"<{one}> <{two}> <{three}> ." for one, two, three in (*own, *foreign)]
     store = ox.Store()
     store.load("\n".join(texts).encode(), ox.RdfFormat.N_TRIPLES)
-    found = [re.sub(r"_:\w+", "_:b", str(quad)) for quad in statements.own_quads(store, ID)]
-    assert sorted(found) == sorted([*more, *(f"<{one}> <{two}> <{three}>" for one, two, three in own)])
+    for known in (None, statements.apart(store, [ID])[ID]):
+        found = [re.sub(r"_:\w+", "_:b", str(quad)) for quad in statements.own_quads(store, ID, known)]
+        assert sorted(found) == sorted([*more, *(f"<{one}> <{two}> <{three}>" for one, two, three in own)])
     assert [*statements.own_quads(ox.Store(), ID)] == []

@@ -100,16 +100,21 @@ class OneGraphStore:
         if graph == INDEX:
             yield from self._index()
             return
+        name = ox.NamedNode(graph)
+        for subject, predicate, value in self._triples_of(graph, known):
+            yield ox.Quad(subject, predicate, value, name)
+
+    def _triples_of(self, graph: str, known: Mapping[str, Iterable[str]] | None = None) -> Iterator[ox.Triple]:
         from provio.store import statements
 
         run, name = statements.run_of_graph(graph), ox.NamedNode(graph)
         if run is None or self.store.contains_named_graph(name):
-            yield from self.store.quads_for_pattern(None, None, None, name)
+            yield from (quad.triple for quad in self.store.quads_for_pattern(None, None, None, name))
             return
         listed = statements.list_name(self.store, graph)
         for quad in statements.run_quads(self.store, self.lists, run, listed, known and known[run]) if listed else ():
             if quad.subject != name or quad.predicate.value == RDF + "type":  # otherwise it is an index entry
-                yield ox.Quad(quad.subject, quad.predicate, quad.object, name)
+                yield quad.triple
 
     def rows(self, sparql: str, graphs: Sequence[str] | None = None) -> Iterator[dict[str, str]]:
         """Yield the solutions of a SELECT: variable → lexical value, without the unbound ones."""
@@ -160,7 +165,7 @@ class OneGraphStore:
     def dump(self, graph: str | None, output: IO[bytes]) -> None:
         """Write the statements of one run and its notes, or of all graphs with the index, as N-Triples."""
         if graph is not None:
-            triples = (quad.triple for quad in self._all_quads(graph))
+            triples = chain.from_iterable(map(self._triples_of, _with_notes(graph)))
             ox.serialize(triples, output, format=ox.RdfFormat.N_TRIPLES)
             return
         for name in self._graphs():
@@ -177,9 +182,7 @@ class OneGraphStore:
 
     def _all_quads(self, graph: str | None) -> Iterator[ox.Quad]:
         if graph is not None:
-            yield from self._quads_of(graph)
-            if graph.endswith(RUN_GRAPH):
-                yield from self._quads_of(notes_iri(graph.removesuffix(RUN_GRAPH)))
+            yield from chain.from_iterable(map(self._quads_of, _with_notes(graph)))
             return
         from provio.store import statements
 
@@ -232,6 +235,11 @@ class StoreReader(OneGraphStore):
         """Release the snapshot."""
         if hasattr(self, "release"):
             self.release()
+
+
+def _with_notes(graph: str) -> list[str]:
+    """Return a graph and, for that of a run, the graph of its notes."""
+    return [graph, notes_iri(graph.removesuffix(RUN_GRAPH))] if graph.endswith(RUN_GRAPH) else [graph]
 
 
 def _lists(home: Home) -> statements.Lists:
