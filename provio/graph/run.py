@@ -13,61 +13,21 @@ from provio.graph.calls import CallGraph, counters_of
 from provio.graph.declarations import DeclarationGraph
 from provio.graph.lines import OWN, Graph, Pair, RunGraph, bundle_iri, informed, path_if_known
 from provio.graph.members import Hand, MemberGraph
-from provio.graph.ranks import Ranks
 from provio.graph.tasks import TaskGraph
+from provio.graph.whole import Whole
 from provio.lineage.conclusions import conclude_lone
 from provio.lineage.identity import VERSION, Identity, without_task
-from provio.lineage.model import TICK, Code, Conclusions, Phase, Strand, Version
+from provio.lineage.model import Code, Conclusions, Phase, Strand, Version
 from provio.settings.home import RUN_ID
 from provio.system import jobs
 from provio.system.packages import of_purl
 from provio.system.statx import Record
 from provio.trace import read as traces
 from provio.trace.facts import Process
-from provio.trace.fast.compact_record import Packed
 from provio.trace.run_facts import Membership, Trace
 
 CLOCK = ("clockOffset", "clockWithin")
 JOB_FACTS = ("jobId", "jobArrayIndex", "jobNodes", "jobPartition", "jobAccount", "jobResources")
-
-
-class Ends:
-    """When and how the processes of a run ended, as their parents' waits recorded it; each end is of the last image
-    with the pid and tick. The command of the run ends with the run."""
-
-    def __init__(self, trace: Trace) -> None:
-        processes = sorted(trace.processes.values(), key=lambda process: process.started)
-        here = turtle.segment(trace.run.get("host", ""))
-        first = next((one for one in processes if one.host == here and "unattended" not in trace.run), None)
-        self.command = (first.host, first.pid, first.tick) if first else None
-        self.of_run = int(trace.run.get("endedNs", 0))
-        self.last_images = {(process.host, process.pid, process.tick): process.iri for process in processes}
-        self.ends: dict[tuple[str, int], list[tuple[int, Packed]]] = {}
-        for process in processes:
-            for event in process.events:
-                if event.kind == "ChildEnd":  # a wait often starts before the child has executed its program
-                    end = event.at + event.number("elapsed"), event.packed
-                    self.ends.setdefault((process.host, event.number("childPid")), []).append(end)
-
-    def of(self, process: Process) -> tuple[int, Record]:
-        """Return when a process ended, in ns, and the record of its end; empty where no wait recorded it. Then the
-        moment is that of its last recorded activity. Pids recur: it is the first end after the start of the process."""
-        image = process.host, process.pid, process.tick
-        if self.last_images[image] != process.iri:
-            return process.ended, {}
-        ends = [end for end in self.ends.get(image[:2], ()) if end[0] >= process.started]
-        if ends:
-            moment, record = min(ends, key=lambda end: end[0])
-            return max(moment, process.ended), record.record()
-        return max(process.ended, self.of_run if image == self.command else 0), {}
-
-
-class Whole:
-    """Facts about all processes of a run: how they ended, the rank of each, and when the first started."""
-
-    def __init__(self, trace: Trace) -> None:
-        self.ends, self.ranks = Ends(trace), Ranks(trace)
-        self.start = min((process.started for process in trace.processes.values()), default=0) - TICK - 1
 
 
 def triples(

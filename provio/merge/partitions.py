@@ -23,7 +23,8 @@ from provio.base import turtle
 from provio.base.errors import Busy, NotAllowed
 from provio.graph.lines import bundle_iri
 from provio.graph.relocated import Renamed, relocated
-from provio.graph.run import Whole, ties, triples
+from provio.graph.run import ties, triples
+from provio.graph.whole import Whole
 from provio.lineage import shared_inodes, shared_libraries
 from provio.lineage.conclusions import Conclusions, Known, conclude, hashed
 from provio.lineage.identity import Identity, without_task

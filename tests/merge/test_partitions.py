@@ -29,7 +29,7 @@ from provio.merge.large import survey
 from provio.merge.large.survey import Indivisible
 from provio.merge.partitions import Partitions
 from provio.merge.runs import merge
-from provio.record import driver
+from provio.record import after_run
 from provio.settings.home import Home
 from provio.settings.lock import Lock
 from provio.settings.schema import Config
@@ -932,7 +932,7 @@ def test_a_large_run_is_merged_at_its_end(project: Project, monkeypatch: pytest.
     home = Home(project.path / ".provio")
     monkeypatch.setattr(job, "is_large", lambda _: True)
     recording = Recording(home, folder.name, [], None, 0, folder)
-    said = driver._merge(recording, Lock(home, wait=True), Config())
+    said = after_run._merge(recording, Lock(home, wait=True), Config())
     assert said.startswith(f"run {folder.name}: many processes, recorded in")
     assert run_source.pending(home) == []
     assert len(list(StoreReader(home).rows("SELECT ?p { ?p a provio:Process }"))) >= 5
