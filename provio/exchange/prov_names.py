@@ -13,7 +13,7 @@ BASE: Final = "https://w3id.org/provio/"
 # Each IRI that a record contains starts with one of these; the first that fits is its prefix.
 PREFIXES: Final = {
     "provio": NS, "run": RUN_BASE, "node": BASE, "file": "file://", "prov": PROV, "xsd": XSD, "rdf": RDF, "rdfs": RDFS,
-    "https": "https://", "http": "http://", "urn": "urn:",
+    "https": "https://", "http": "http://", "urn": "urn:", "pkg": "pkg:",
 }  # fmt: skip
 _NODE = f"<{BASE}"
 _START = len(_NODE)

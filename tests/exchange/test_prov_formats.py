@@ -14,7 +14,7 @@ from conftest import Project, assert_valid, new_project
 from prov.model import ProvDocument
 
 from provio.exchange import sorted_lines
-from provio.exchange.prov_names import escaped, name
+from provio.exchange.prov_names import PREFIXES, escaped, name
 from provio.exchange.sorted_lines import SortedLines
 
 FORMS = {"prov-json": {"format": "json"}, "prov-n": {"format": "provn", "profile": "strict"},
@@ -47,6 +47,18 @@ def document(data: bytes, form: str) -> ProvDocument:
 def exported(project: Project, form: str, *names: str) -> bytes:
     project.provio("export", *names, "--as", form, "-o", "exported")
     return (project.path / "exported").read_bytes()
+
+
+def test_each_name_has_a_prefix() -> None:
+    """Also that of a package, which readers refuse otherwise."""
+    terms = [
+        "<pkg:deb/debian/dash@0.5>",
+        "<https://a/b>",
+        "<urn:a:b>",
+        "<file://d/a>",
+        "<https://w3id.org/provio/ns#x>",
+    ]
+    assert {name(term).partition(":")[0] for term in terms} <= PREFIXES.keys()
 
 
 @pytest.mark.integration
