@@ -10,6 +10,7 @@ import re
 import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Final, Literal, NotRequired, TypedDict
 from urllib.parse import unquote
 
@@ -241,19 +242,13 @@ SPECIFIC_FIRST: Final = (
 )  # fmt: skip
 
 # PROV points from the later to the earlier thing; only with these properties does data flow from subject to object.
-_ALONG_THE_DATA: Final = frozenset({"hadMember", "wasInvalidatedBy"})
+_ALONG_THE_DATA: Final = frozenset({"hadMember", "wasInvalidatedBy", "wasReadBy"})
+_MAKING: Final = frozenset({"wasWrittenBy", "wasCreatedBy", "wasModifiedBy", "wasFlushedBy"})
 
 
 def local_name(iri: str) -> str:
     """Return the part after the last `#` or `/`."""
     return iri.rsplit("#", 1)[-1].rsplit("/", 1)[-1]
-
-
-def flow(edge: Edge) -> tuple[str, str]:
-    """Return the two ends of an edge in the direction of the data: (from, to)."""
-    if local_name(edge["predicate"]) in _ALONG_THE_DATA:
-        return edge["subject"], edge["object"]
-    return edge["object"], edge["subject"]
 
 
 def arguments(argv: str) -> list[str]:
@@ -347,6 +342,26 @@ class Lineage:
             if pair not in best or _rank(edge) < _rank(best[pair]):
                 best[pair] = edge
         return best.values()
+
+    def flow(self, edge: Edge) -> tuple[str, str]:
+        """Return the two ends of an edge in the direction of the data: (from, to)."""
+        name, ends = local_name(edge["predicate"]), (edge["subject"], edge["object"])
+        activity = {"partOf": ends[0], "wasOpenedBy": ends[1]}.get(name)
+        along = name in _ALONG_THE_DATA or (activity and activity not in self._writers)
+        return ends if along else ends[::-1]
+
+    @cached_property
+    def _writers(self) -> set[str]:
+        """The I/O activities that changed a file, and those that opened it for the phase that made it."""
+        return {
+            activity
+            for activity, ends in self.incoming.items()
+            if ends.keys() & _MAKING
+            or any(
+                {*self.objects(file, "wasGeneratedBy")} & {*self.objects(activity, "partOf")}
+                for file in ends.get("wasOpenedBy", ())
+            )
+        }
 
 
 def _each(edges: dict[str, list[str]] | None, predicates: tuple[str, ...]) -> list[str]:

@@ -5,7 +5,7 @@ Arrows point in the direction of the data, as on the page of `provio view`; `dot
 
 from __future__ import annotations
 
-from provio.ask.document import ACTIVITIES, AGENTS, PIPES, Lineage, LineageDocument, Node, flow, local_name, targets
+from provio.ask.document import ACTIVITIES, AGENTS, PIPES, Lineage, LineageDocument, Node, local_name, targets
 from provio.base.text import printable
 
 _STRAIGHT = {"used", "wasGeneratedBy"}
@@ -20,7 +20,7 @@ def render(document: LineageDocument) -> str:
     for iri, node in lineage.node.items():
         lines.append(f"  {names[iri]} [{_look(node, lineage)}];")
     for edge in lineage.drawn_edges():
-        start, end = flow(edge)
+        start, end = lineage.flow(edge)
         predicate = local_name(edge["predicate"])
         style = "" if predicate in _STRAIGHT else f" [style=dashed, label={quoted(predicate)}]"
         lines.append(f"  {names[start]} -> {names[end]}{style};")

@@ -58,3 +58,14 @@ def test_processes_tasks_and_calls(project: Project) -> None:
     assert [found[steps].count('(["a"])') for steps in found] == [0, 1, 1]
     assert [found[steps].count('["write"]') for steps in found] == [0, 0, 2]
     assert found["process"].count('(["python3"])') == 1
+
+
+def test_io_is_drawn_along_the_data(project: Project) -> None:
+    """From a file through its read to the phase, and through the write to the result."""
+    project.sh("echo 1 > in")
+    project.watch("python3", "-c", "t = open('in').read(); open('out', 'w').write(t + t)")
+    lines = project.answer("export", "last", "--as", "mermaid", "--steps", "io").splitlines()
+    node = {label: name for line in lines for name, label in re.findall(r'^  (n\d+)[\[(]+"(.*)"', line)}
+    for one, word, other in (("in", "wasReadBy", "read"), ("read", "partOf", "python3"),
+                             ("python3", "partOf", "write"), ("write", "wasWrittenBy", "out")):  # fmt: skip
+        assert f"  {node[one]} -. {word} .-> {node[other]}" in lines

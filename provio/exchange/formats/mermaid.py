@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import BinaryIO
 
-from provio.ask.document import ACTIVITIES, AGENTS, PIPES, Lineage, flow, local_name
+from provio.ask.document import ACTIVITIES, AGENTS, PIPES, Lineage, local_name
 from provio.base.text import printable
 from provio.exchange import drawing
 from provio.exchange.subject import Subject
@@ -27,7 +27,7 @@ def write(subject: Subject, output: BinaryIO) -> None:
         start, end = next(((a, b) for kinds, a, b in SHAPES if node["type"] in kinds), ("[", "]"))
         lines.append(f"  {names[iri]}{start}{_quoted(node['label'])}{end}")
     for edge in lineage.drawn_edges():
-        first, last = flow(edge)
+        first, last = lineage.flow(edge)
         predicate = local_name(edge["predicate"])
         arrow = "-->" if predicate in STRAIGHT else f"-. {predicate} .->"
         lines.append(f"  {names[first]} {arrow} {names[last]}")
