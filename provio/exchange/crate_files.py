@@ -94,7 +94,8 @@ class Files:
     def _below(self, path: bytes) -> str:
         """Return the place of a path: relative to the project, or below `outside`. A name that is not UTF-8, or that
         other systems do not accept, is percent-encoded."""
-        name = path[len(self.project) + 1 :] if self._is_inside(path) else b"outside" + path
+        shown = os.fsencode(self.hide.text("path", os.fsdecode(path)))
+        name = path[len(self.project) + 1 :] if self._is_inside(path) else b"outside" + shown
         text = os.fsdecode(name)
         plain = text.isprintable() and not any(sign in text for sign in '\\:*?"<>|%')
         return self.hide.text("path", text if plain else quote_from_bytes(name, safe="/-._~ ,+=@()"))
@@ -115,7 +116,8 @@ class Files:
         place = self.ids[iri]
         if not place.startswith("#"):
             return place.rpartition("/")[0] + "/"
-        return f"#folder-{hashlib.sha256(self.files[iri].path.rpartition(b'/')[0]).hexdigest()[:24]}"
+        folder = self.hide.folder(os.fsdecode(self.files[iri].path.rpartition(b"/")[0]))
+        return f"#folder-{hashlib.sha256(os.fsencode(folder)).hexdigest()[:24]}"
 
     def problems(self) -> list[str]:
         """Return the files that cannot be copied, each with the reason."""
@@ -127,8 +129,8 @@ class Files:
         if found:
             more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
             raise ProvioError(
-                f"no crate with data was written: {', '.join(found[:SHOWN])}{more}: make them again, leave out "
-                "--with-data, or add --anyway to describe them without their content"
+                f"no crate with data was written: {', '.join(found[:SHOWN])}{more}: make them again, use --as ro-crate "
+                "without --with-data, or add --anyway to describe them without their content"
             )
 
     def title(self, iri: str) -> str:

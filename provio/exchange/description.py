@@ -5,10 +5,12 @@ Nothing in it is invented: a fact that its owner did not state is empty.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from provio.exchange.hidden import Hidden
     from provio.settings.home import Home
 
 
@@ -28,14 +30,16 @@ class Description:
     identifiers: tuple[str, ...] = ()
 
 
-def of(home: Home) -> Description:
-    """Return the description in the settings of the project of a record; its title is at least the folder's name."""
+def of(home: Home, hide: Hidden | None = None) -> Description:
+    """Return the description in the settings of the project of a record; its title is at least the folder's name,
+    without hidden values."""
     from provio.settings import home as homes
     from provio.settings import load
 
     found = load.load(homes.project_folders(home.project), forgive=lambda _: None, shown=True)
+    folder = os.fspath(home.project)
     return Description(
-        title=found.project_title or home.project.name,
+        title=found.project_title or os.path.basename(hide.folder(folder) if hide else folder),
         description=found.project_description,
         licence=found.project_licence,
         creators=tuple(found.project_creators.items()),

@@ -33,4 +33,7 @@ def _shown(node: Node, hide: Hidden) -> Node:
         shown["label"] = shown["label"].split(" ")[0]
     if "path" in node:
         shown["path"] = hide.text("path", node["path"])
+    if node["type"] == "Directory" and "files" in node:
+        shown["path"] = hide.folder(node["path"])
+        shown["label"] = shown["path"].rpartition("/")[2] + "/"
     return shown

@@ -79,6 +79,10 @@ class Hidden:
                 value = RELATIVE.sub(lambda match: self._relative(match[0]), value)
         return self._names(value)
 
+    def folder(self, path: str) -> str:
+        """Return the path of a folder without hidden values: unlike that of a file, its last name is hidden, too."""
+        return self.text("path", path.rstrip("/") + "/").rstrip("/") or "/"
+
     def iri(self, iri: str) -> str:
         """Return an IRI without hidden values; those of vocabularies stay."""
         if not self.kinds or iri.startswith(NS):
@@ -120,7 +124,8 @@ class Hidden:
             kind = "task"
         elif kind == "value" and "#" in subject:
             kind = "setting"
-        text = self.text(kind, value.value)
+        is_folder = kind == "path" and subject.endswith("/")  # the IRI of all files of a folder
+        text = self.folder(value.value) if is_folder else self.text(kind, value.value)
         if text == value.value:
             return value
         plain = kind == "setting" or value.datatype.value == XSD + "string"

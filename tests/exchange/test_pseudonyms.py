@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
@@ -126,6 +127,21 @@ def test_wrong_kinds(project: Project) -> None:
     assert "is not allowed" in project.provio("export", "--redact", "users", code=2).stderr
     refused = project.provio("export", "--as", "events", "--redact", "user", code=2).stderr
     assert "omit --redact" in refused
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("form", ["ttl", "mermaid", "ro-crate", "wfformat"])
+def test_folders_outside_the_project(project: Project, tmp_path: Path, form: str) -> None:
+    """Their names have pseudonyms, also in copies of their files; a title is not the name of the project's folder."""
+    (place := tmp_path / "plantedplace").mkdir()
+    project.path = project.path.rename(project.path.with_name("plantedproject"))
+    project.run(f"echo 1 > {place}/out; cp {place}/out copy")
+    more = [] if form == "wfformat" else ["--level", "folder"]
+    more += ["--with-data"] if form == "ro-crate" else []
+    project.provio("export", "last", "--as", form, *more, "--redact", "path,argv", "-o", "shown")
+    written = [one for one in [project.path / "shown", *(project.path / "shown").rglob("*")] if one.is_file()]
+    found = b"".join(os.fsencode(one.relative_to(project.path)) + one.read_bytes() for one in written)
+    assert [word for word in ("plantedplace", "plantedproject") if word.encode() in found] == []
 
 
 @pytest.mark.integration

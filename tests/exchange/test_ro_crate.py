@@ -184,7 +184,7 @@ def test_a_file_that_changed(project: Project) -> None:
     path = project.path
     assert done.stderr == (
         f"provio: no crate with data was written: {path}/a has changed since, {path}/d is missing: make them again, "
-        "leave out --with-data, or add --anyway to describe them without their content\n"
+        "use --as ro-crate without --with-data, or add --anyway to describe them without their content\n"
     )
     assert not [one for one in os.listdir(path) if "crate" in one]
     project.provio("export", "last", "--as", "ro-crate", "--with-data", "--anyway", "-o", "crate")

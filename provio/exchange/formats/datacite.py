@@ -21,7 +21,7 @@ LICENCES = "https://spdx.org/licenses/"
 
 def write(subject: Subject, output: BinaryIO) -> None:
     """Write the document; facts that are not stated are left out, or are the standard value for it."""
-    document = _document(subject, description.of(subject.home))
+    document = _document(subject, description.of(subject.home, subject.hide))
     output.write(json.dumps(document, indent=2, ensure_ascii=True).encode() + b"\n")
 
 

@@ -31,7 +31,7 @@ def write(subject: Subject, output: Path) -> None:
             whole = replace(subject, level="", steps="")  # the record itself
             for one in [replace(whole, runs=(run,)) for run in subject.runs] or [whole]:
                 rdf.write(one, file, RdfFormat.TRIG)
-        ro_crate.fill(subject, folder, description.of(subject.home), [_entity(graph), _sums()])
+        ro_crate.fill(subject, folder, description.of(subject.home, subject.hide), [_entity(graph), _sums()])
         lines = [f"{_sha256(path)}  {_name(path, folder)}\n" for path in sorted(folder.rglob("*")) if path.is_file()]
         (folder / SUMS).write_text("".join(lines), encoding="utf-8", errors="surrogateescape")
 

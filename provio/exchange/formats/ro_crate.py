@@ -25,7 +25,7 @@ SHOWN = 3  # gaps in a message
 def write(subject: Subject, output: Path) -> None:
     """Write the crate into a new folder."""
     with new_folder.made(output) as folder:
-        fill(subject, folder, description.of(subject.home))
+        fill(subject, folder, description.of(subject.home, subject.hide))
 
 
 def fill(subject: Subject, folder: Path, about: Description, more: Collection[Entity] = ()) -> None:

@@ -59,7 +59,7 @@ class _Instance:
 
     def document(self) -> dict[str, Any]:
         """Return the instance."""
-        hide, about = self.subject.hide, description.of(self.subject.home)
+        hide, about = self.subject.hide, description.of(self.subject.home, self.subject.hide)
         tasks = [self._task(step) for step in self.steps]
         children: dict[str, list[str]] = {task["id"]: [] for task in tasks}
         for task in tasks:
