@@ -10,6 +10,7 @@ import pyoxigraph as ox
 from pyoxigraph import RdfFormat
 
 from provio.ask.document import LineageDocument
+from provio.ask.nodes import is_member
 from provio.base.algorithms import batched
 from provio.base.turtle import InertOutput
 from provio.base.vocab import NS, PREFIXES, PROV, RDF, RUN_BASE
@@ -64,6 +65,7 @@ def _stated(store: Store, document: LineageDocument) -> Iterator[ox.Quad]:
     other nodes are omitted."""
     nodes = {node["iri"] for node in document["nodes"]} | {gap["iri"] for gap in document["gaps"]}
     nodes |= {iri for node in document["nodes"] for iri in (node.get("process"), node.get("run")) if iri}
+    nodes |= {iri.partition("#")[0] for iri in nodes if is_member(iri)}  # the files of objects
     notes = {note["iri"] for note in document.get("notes", ())}
     nodes |= notes
     found = list(_about(store, nodes))
@@ -79,7 +81,10 @@ def _stated(store: Store, document: LineageDocument) -> Iterator[ox.Quad]:
     for node in document["nodes"]:
         if node["type"] == "Directory" and "files" in node:  # the store has no node for all files of a folder
             yield ox.Quad(ox.NamedNode(node["iri"]), ox.NamedNode(RDF + "type"), ox.NamedNode(NS + "Directory"))
-            yield ox.Quad(ox.NamedNode(node["iri"]), ox.NamedNode(NS + "path"), ox.Literal(node["path"]))
+            word, path = "path", node["path"]
+            if "\ufffd" in path:  # not UTF-8
+                word, path = "pathEncoded", "/" + node["iri"].removeprefix("file://").partition("/")[2].rstrip("/")
+            yield ox.Quad(ox.NamedNode(node["iri"]), ox.NamedNode(NS + word), ox.Literal(path))
     for edge in document["edges"]:
         yield ox.Quad(*(ox.NamedNode(edge[end]) for end in ("subject", "predicate", "object")))
 

@@ -291,6 +291,18 @@ def test_the_lineage_of_a_file(project: Project) -> None:
     assert {one["name"] for one in of_type(crate, "File")} == {"a", "b", "c", "README.md"}
 
 
+def test_the_file_of_an_object_is_in_the_crate(project: Project) -> None:
+    """Also if the lineage of a file is that of objects inside files; as RDF, the object's file has its name."""
+    pytest.importorskip("h5py")
+    project.watch("python3", "-c", "import h5py; h5py.File('in.h5', 'w')['x'] = [1.5]")
+    project.watch("python3", "-c", "import h5py; open('out', 'w').write(str(h5py.File('in.h5')['x'][0]))")
+    project.provio("export", "out", "--as", "ro-crate", "--with-data", "--level", "dataset", "-o", "crate")
+    crate = project.path / "crate"
+    assert {one.name for one in (crate / "data").iterdir()} == {"in.h5", "out"}
+    assert {one["isPartOf"]["@id"] for one in of_type(crate, "CreativeWork") if "isPartOf" in one} == {"data/in.h5"}
+    assert f'provio:path "{project.path}/in.h5"' in project.answer("export", "out", "--as", "ttl", "--level", "dataset")
+
+
 def test_runcrate_reports_the_actions(sorting: Project, tmp_path: Path) -> None:
     """`runcrate report` lists the run and each process that made something, with its inputs and outputs."""
     crate = tmp_path / "crate"

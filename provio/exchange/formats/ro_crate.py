@@ -85,6 +85,7 @@ def _facts(subject: Subject) -> list[RunFacts]:
         only = {node["process"] for node in nodes if "process" in node}
         data = {crate_facts.CONTRIBUTION.sub("", node["iri"]) for node in nodes}
         data |= {node["iri"] for node in nodes}
+        data |= {iri.partition("#")[0] for iri in data}  # the files of objects
     inside = subject.level == "dataset"
     return [
         crate_facts.read(subject.reader, run, steps=subject.steps, inside=inside, only=only, data=data)
