@@ -185,7 +185,7 @@ class Actions:
     def _workflow(self, run: RunFacts) -> Workflow:
         key = (run.folder, run.command)
         if key not in self.workflows:
-            folder = self.hide.text("path", run.folder)
+            folder = self.hide.text("cwd", run.folder)
             lines = ["#!/bin/sh", "# The command of a run, as provio recorded it."]
             lines += [f"cd {shlex.quote(folder)} || exit", self.hide.text("argv", run.command)]
             self.workflows[key] = Workflow(f"workflows/{len(self.workflows) + 1}.sh", "\n".join(lines) + "\n", run)

@@ -116,7 +116,7 @@ class Files:
         place = self.ids[iri]
         if not place.startswith("#"):
             return place.rpartition("/")[0] + "/"
-        folder = self.hide.folder(os.fsdecode(self.files[iri].path.rpartition(b"/")[0]))
+        folder = self.hide.text("cwd", os.fsdecode(self.files[iri].path.rpartition(b"/")[0]))
         return f"#folder-{hashlib.sha256(os.fsencode(folder)).hexdigest()[:24]}"
 
     def problems(self) -> list[str]:

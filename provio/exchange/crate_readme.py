@@ -73,7 +73,7 @@ def _run(number: int, run: RunFacts, files: Files, places: Mapping[str, str], hi
     if facts.get("host"):
         yield f"- on: {hide.text('host', facts['host'])}"
     if run.folder:
-        yield f"- in: `{hide.text('path', run.folder)}`"
+        yield f"- in: `{hide.text('cwd', run.folder)}`"
     yield f"- end: {_end(run)}"
     if run.iri in places:
         yield f"- script: `{places[run.iri]}`"

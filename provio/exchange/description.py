@@ -39,7 +39,7 @@ def of(home: Home, hide: Hidden | None = None) -> Description:
     found = load.load(homes.project_folders(home.project), forgive=lambda _: None, shown=True)
     folder = os.fspath(home.project)
     return Description(
-        title=found.project_title or os.path.basename(hide.folder(folder) if hide else folder),
+        title=found.project_title or os.path.basename(hide.text("cwd", folder) if hide else folder),
         description=found.project_description,
         licence=found.project_licence,
         creators=tuple(found.project_creators.items()),

@@ -34,6 +34,6 @@ def _shown(node: Node, hide: Hidden) -> Node:
     if "path" in node:
         shown["path"] = hide.text("path", node["path"])
     if node["type"] == "Directory" and "files" in node:
-        shown["path"] = hide.folder(node["path"])
+        shown["path"] = hide.text("cwd", node["path"])
         shown["label"] = shown["path"].rpartition("/")[2] + "/"
     return shown

@@ -27,6 +27,7 @@ KINDS: Final = ("user", "host", "path", "argv")
 BASE: Final = "https://w3id.org/provio/"
 COMMANDS: Final = frozenset({"argv", "commandLine", "redirections"})
 NUMBERS: Final = frozenset({"uid", "owner", "ownerGroup"})
+WORKED: Final = frozenset({"cwd", "cwdEncoded"})
 ENCODED: Final = frozenset({"pathEncoded", "cwdEncoded"})
 ARGUMENTS: Final = frozenset({"task", "setting", "sourceText"})  # texts that often repeat arguments
 TASK: Final = re.compile(rf"{re.escape(BASE)}run/.*/t\d+/")
@@ -58,10 +59,12 @@ class Hidden:
         return f"{kind}-{digest}"
 
     def text(self, kind: str, value: str) -> str:
-        """Return a text without hidden values; `kind` is the local name of its property, `task` for the name of a Task
-        and `setting` for the value of a setting."""
+        """Return a text without hidden values; `kind` is the local name of its property, `task` for the name of a Task,
+        `setting` for the value of a setting, and `cwd` for each folder."""
         if not self.kinds:
             return value
+        if kind in WORKED and not value.endswith("/"):  # the name of a folder is hidden, too
+            return self.text(kind, value + "/").rstrip("/")
         if "argv" in self.kinds and kind in ARGUMENTS:
             return self.pseudonym("argument", value)
         if "argv" in self.kinds and kind in COMMANDS:
@@ -78,10 +81,6 @@ class Hidden:
             if kind in COMMANDS and "argv" not in self.kinds:
                 value = RELATIVE.sub(lambda match: self._relative(match[0]), value)
         return self._names(value)
-
-    def folder(self, path: str) -> str:
-        """Return the path of a folder without hidden values: unlike that of a file, its last name is hidden, too."""
-        return self.text("path", path.rstrip("/") + "/").rstrip("/") or "/"
 
     def iri(self, iri: str) -> str:
         """Return an IRI without hidden values; those of vocabularies stay."""
@@ -124,8 +123,9 @@ class Hidden:
             kind = "task"
         elif kind == "value" and "#" in subject:
             kind = "setting"
-        is_folder = kind == "path" and subject.endswith("/")  # the IRI of all files of a folder
-        text = self.folder(value.value) if is_folder else self.text(kind, value.value)
+        elif subject.endswith("/"):  # the IRI of all files of a folder
+            kind = {"path": "cwd", "pathEncoded": "cwdEncoded"}.get(kind, kind)
+        text = self.text(kind, value.value)
         if text == value.value:
             return value
         plain = kind == "setting" or value.datatype.value == XSD + "string"

@@ -135,7 +135,7 @@ def test_folders_outside_the_project(project: Project, tmp_path: Path, form: str
     """Their names have pseudonyms, also in copies of their files; a title is not the name of the project's folder."""
     (place := tmp_path / "plantedplace").mkdir()
     project.path = project.path.rename(project.path.with_name("plantedproject"))
-    project.run(f"echo 1 > {place}/out; cp {place}/out copy")
+    project.run(f"cd {place}; mkdir $(printf 'd\\377'); echo 1 > out; cp out d*; cat d*/out > {project.path}/copy")
     more = [] if form == "wfformat" else ["--level", "folder"]
     more += ["--with-data"] if form == "ro-crate" else []
     project.provio("export", "last", "--as", form, *more, "--redact", "path,argv", "-o", "shown")
