@@ -41,7 +41,7 @@ HOMES: Final = re.compile(r"((?:/|%2F)(?:home|Users)(?:/|%2F))([^/\s%:\"']+)")
 DOMAIN: Final = re.compile(rf"(file://|{re.escape(BASE)}(?:version|program)/)([^/]*)(/?.*)", re.DOTALL)
 ADDRESS: Final = re.compile(rf"({re.escape(BASE)}(?:run|user|pipe|socket|memory)/)(.*)", re.DOTALL)
 RELATIVE: Final = re.compile(r"(?<![^\s='\"])[^\s='\"/:]+/[^\s'\"<>|;,:()]*")
-ABSOLUTE: Final = re.compile(r"(?<![\w.%~-])/[^\s'\"<>|;,:()]+")
+ABSOLUTE: Final = re.compile(r"(?:(?<![\w.%~-])|(?<=%[0-9A-Fa-f]{2}))/[^\s'\"<>|;,:()]+")
 
 
 @dataclass(frozen=True)

@@ -114,6 +114,8 @@ def test_texts() -> None:
     assert (outside.startswith("/folder-"), outside.endswith("/d"), "else" in outside) == (True, True, False)
     assert hide.text("reason", "cannot read /x/y/z: no") == f"cannot read {hide.text('path', '/x/y/z')}: no"
     assert "secret" not in hide.text("value", "PATH=/secret/a:/secret/b file:///secret/c")
+    assert "secret" not in hide.text("argv", "sh -c ls%20/secret/a;%20cd%20/secret/b%20/secret/c")
+    assert hide.text("cwd", "/else where/d").startswith("/folder-") and "/d" not in hide.text("cwd", "/else where/d")
     assert hide.iri("file://d/data/p/a%FF") == "file://d/project/a%FF"
     assert hide.text("argv", "tool a/b in=c/d") != "tool a/b in=c/d"  # the folder of the process is not known
     assert [*nodes("a[08-10],b,c[1,3]x")] == ["a08", "a09", "a10", "b", "c1x", "c3x"]
