@@ -11,7 +11,7 @@ import documents
 import pytest
 from pyoxigraph import BlankNode, Literal, NamedNode, QueryResultsFormat, Store, Variable
 
-from provio.ask.document import Lineage, arguments, command_line, flow
+from provio.ask.document import Lineage, arguments, command_line
 from provio.ask.merged_tasks import merged
 from provio.base import text
 from provio.base.table import align
@@ -420,9 +420,9 @@ def test_command_line_is_what_one_would_type():
 
 def test_flow_follows_the_data():
     whole, part = documents.file("/data/a.h5"), documents.file("/data/b")
-    assert flow(documents.edge(whole, "hadMember", part)) == (whole["iri"], part["iri"])
-    assert flow(documents.edge(whole, "wasDerivedFrom", part)) == (part["iri"], whole["iri"])
     lineage = Lineage(documents.document(whole, [whole, part], [documents.edge(whole, "hadMember", part)]))
+    assert lineage.flow(documents.edge(whole, "hadMember", part)) == (whole["iri"], part["iri"])
+    assert lineage.flow(documents.edge(whole, "wasDerivedFrom", part)) == (part["iri"], whole["iri"])
     assert lineage.objects(whole["iri"], "hadMember") == [part["iri"]]
 
 
