@@ -10,10 +10,11 @@ from urllib.parse import quote
 from provio.base.vocab import NS, PROV, RDF, RDFS, RUN_BASE, XSD
 
 BASE: Final = "https://w3id.org/provio/"
-# Each IRI that a record contains starts with one of these; the first that fits is its prefix.
+# Each IRI that a record contains starts with one of these; the first that fits is its prefix. In JSON-LD
+# a prefix cannot be the scheme of its IRIs.
 PREFIXES: Final = {
     "provio": NS, "run": RUN_BASE, "node": BASE, "file": "file://", "prov": PROV, "xsd": XSD, "rdf": RDF, "rdfs": RDFS,
-    "https": "https://", "http": "http://", "urn": "urn:", "pkg": "pkg:",
+    "https": "https://", "http": "http://", "urn": "urn:", "package": "pkg:",
 }  # fmt: skip
 _NODE = f"<{BASE}"
 _START = len(_NODE)

@@ -59,6 +59,7 @@ def test_each_name_has_a_prefix() -> None:
         "<https://w3id.org/provio/ns#x>",
     ]
     assert {name(term).partition(":")[0] for term in terms} <= PREFIXES.keys()
+    assert name(terms[0]) == "package:deb/debian/dash@0.5"
 
 
 @pytest.mark.integration
