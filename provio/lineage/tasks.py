@@ -234,7 +234,7 @@ def _event(event: Event, process: Process) -> Event:
 
 
 def _process(process: Process, iri: str, number: str, record: Record, threads: list[Thread]) -> Process:
-    return Process(iri, process.host, process.pid, process.tick, number, record, threads)
+    return Process(iri, process.host, process.pid, process.tick, number, record, threads, libraries=process.libraries)
 
 
 def _of_task(process: Process, task: Task) -> Process:

@@ -176,3 +176,14 @@ def test_sorted_lines_in_pieces(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
 def test_escaped_names(iri: str, qualified: str) -> None:
     """Each character that PROV-N does not allow in a name is escaped."""
     assert escaped(name(f"<{iri}>")) == qualified
+
+
+@pytest.mark.integration
+def test_libraries_of_a_process_with_tasks(project: Project) -> None:
+    """The process of a program that declares Tasks has its shared libraries, too."""
+    project.env["PROVIO_RECORD_PACKAGES"] = "true"
+    project.watch("python3", "-c", "import provio\nwith provio.activity('a'): open('out', 'w').write('1')")
+    graph = project.answer("export", "last", "--as", "ttl")
+    sets = {q.subject.value for q in ox.parse(graph, ox.RdfFormat.TURTLE) if q.object.value.endswith("ns#Libraries")}
+    loaded = {q.object.value for q in ox.parse(graph, ox.RdfFormat.TURTLE) if q.predicate.value.endswith("ns#loaded")}
+    assert sets and sets == loaded
