@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from provio.ask.document import ACTIVITIES, LineageDocument, Node
 from provio.ask.folders import folded, replaced
+from provio.ask.merged_tasks import merged
 from provio.ask.nodes import is_member
-from provio.ask.started_as import name
 from provio.ask.whole_run import add_operations
 from provio.store import Reader
 
@@ -21,7 +21,7 @@ def at(reader: Reader, document: LineageDocument, level: str, steps: str) -> Lin
         document = _without_objects(document)
     if level == "folder":
         document = folded(document)
-    return _of_processes(document) if steps == "process" else document
+    return _of_processes(merged(document)) if steps == "process" else document
 
 
 def _without_objects(document: LineageDocument) -> LineageDocument:
@@ -32,7 +32,7 @@ def _without_objects(document: LineageDocument) -> LineageDocument:
 
 
 def _of_processes(document: LineageDocument) -> LineageDocument:
-    """Return a document in which each process replaces its phases and tasks."""
+    """Return a document in which each process replaces its phases."""
     parts: dict[str, list[Node]] = {}
     place: dict[str, str] = {}
     for node in document["nodes"]:
@@ -43,9 +43,8 @@ def _of_processes(document: LineageDocument) -> LineageDocument:
 
 
 def _process(iri: str, nodes: list[Node]) -> Node:
-    first = min(nodes, key=lambda node: (node["type"] == "Task", node.get("start", ""), node["iri"]))
-    label = name(first.get("argv", ""), "") if first["type"] == "Task" else ""
-    found: Node = {**first, "iri": iri, "type": "Process", "label": label or first["label"]}
+    first = min(nodes, key=lambda node: (node.get("start", ""), node["iri"]))
+    found: Node = {**first, "iri": iri, "type": "Process"}
     found["start"] = min(node.get("start", "") for node in nodes)
     found["end"] = max(node.get("end", "") for node in nodes)
     return found

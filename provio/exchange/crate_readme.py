@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from provio.ask.document import command_line
-from provio.base.text import duration, moment, plural
+from provio.base.text import duration, moment, plural, printable
 from provio.exchange.crate_facts import ENDED, STARTED, RunFacts
 from provio.exchange.crate_files import Files
 from provio.exchange.crate_json import Entity, reference
@@ -64,7 +64,7 @@ def _run(number: int, run: RunFacts, files: Files, places: Mapping[str, str], hi
     start, end = facts.get(STARTED, ""), facts.get(ENDED, "")
     title = hide.text("name", facts.get("name", "")) or f"Run {run.iri.rpartition('/')[2]}"
     yield f"### {number}. {title}\n"
-    yield f"    {hide.text('argv', run.command)}\n"
+    yield f"    {printable(hide.text('argv', run.command))}\n"
     if start:
         took = f", {duration(start, end)}" if end else f"; {run.as_of}" if run.as_of else ""
         yield f"- when: {moment(start)}{took}"
@@ -98,6 +98,6 @@ def _list(title: str, texts: Iterable[str]) -> Iterator[str]:
     found = list(dict.fromkeys(texts))
     if found:
         yield f"- {title}:"
-        yield from (f"  - `{text}`" for text in found[:MOST])
+        yield from (f"  - `{printable(text)}`" for text in found[:MOST])
         if len(found) > MOST:
             yield f"  - and {plural(len(found) - MOST, 'other')}, in `ro-crate-metadata.json`"

@@ -64,6 +64,7 @@ def _stated(store: Store, document: LineageDocument) -> Iterator[ox.Quad]:
     """Yield the statements about the nodes of a lineage, their files, processes and runs, and its edges; those about
     other nodes are omitted."""
     nodes = {node["iri"] for node in document["nodes"]} | {gap["iri"] for gap in document["gaps"]}
+    nodes.add(document["target"])  # a run, even if it used no file
     nodes |= {iri for node in document["nodes"] for iri in (node.get("process"), node.get("run")) if iri}
     nodes |= {iri.partition("#")[0] for iri in nodes if is_member(iri)}  # the files of objects
     notes = {note["iri"] for note in document.get("notes", ())}

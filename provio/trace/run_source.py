@@ -38,7 +38,7 @@ UNCLOSED = "unclosed"  # the list of open files that the processes of a run keep
 VALUE_FILES = "value-files"  # the names of files with parameters or metrics, used only at the end of the run
 UNREAD = (UNCLOSED, VALUE_FILES, *MACHINE_FACTS, MACHINE + ".new")  # files on which no merge depends
 TERMINAL_ENDING = ".terminal"  # the marks of terminals that a process of the run opened, used only during the run
-RULES = 27  # increased when the same trace files give another graph: older merged runs are then merged again
+RULES = 28  # increased when the same trace files give another graph: older merged runs are then merged again
 LIST = "threads"  # the list of the thread files of a host
 # <pid>.<tick>.<n>.<k>.ttl; where the thread continued in another file, <pid>.<tick>.<n>.<k>.<m>.ttl
 THREAD_FILE = pattern(

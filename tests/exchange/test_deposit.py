@@ -71,7 +71,7 @@ def test_several_runs(project: Project) -> None:
     assert known == {f"https://w3id.org/provio/run/{run}/bundle" for run in runs}
     for names in (("first", "a"), ("./a", "third")):
         done = project.provio("export", *names, "--as", "deposit", "-o", "other", code=2)
-        assert "is a run: export it alone, or only files" in done.stderr
+        assert "is a run: export runs, or files, but not both at once" in done.stderr
 
 
 def test_a_run_in_progress(project: Project) -> None:

@@ -80,6 +80,13 @@ def test_less_detail(worked: Project) -> None:
 
 
 @pytest.mark.integration
+def test_an_empty_run_is_described(project: Project) -> None:
+    project.watch("true")
+    found = document(exported(project, "prov-json", "last", "--steps", "process"), "prov-json")
+    assert [str(one.identifier) for one in found.get_records() if "run:" in str(one.identifier)]
+
+
+@pytest.mark.integration
 @pytest.mark.parametrize("names", [[], ["last"], ["out", "x"]], ids=["all", "run", "files"])
 def test_three_formats_are_one_document(worked: Project, names: list[str]) -> None:
     """`prov` reads equal documents, without a warning, with all nodes and plain relations of the RDF."""

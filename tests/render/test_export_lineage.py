@@ -59,7 +59,11 @@ def test_several_files_and_refusals(chain: Project) -> None:
     both = parsed(done.stdout, "turtle")
     assert both >= parsed(chain.answer("export", "y", "--as", "ttl"), "turtle")
     assert both >= parsed(chain.answer("export", "c", "--as", "ttl"), "turtle")
-    assert "last is a run: export it alone, or only files" in chain.provio("export", "last", "c", code=2).stderr
+    assert "last is a run: export runs, or files, but not both" in chain.provio("export", "last", "c", code=2).stderr
+    two = parsed(chain.answer("export", "last", "last~1", "--as", "ttl"), "turtle")
+    assert two == parsed(chain.answer("export", "last", "--as", "ttl"), "turtle") | parsed(
+        chain.answer("export", "last~1", "--as", "ttl"), "turtle"
+    )
     assert "nothing" in chain.provio("export", "nothing", code=3).stderr
     assert chain.provio("export", "last~1").stdout != chain.provio("export", "last").stdout
     chain.provio("export", "c", "--as", "ttl", "-o", "c.ttl")

@@ -56,7 +56,7 @@ class Output(OutputFile):
 
 
 @click.command("export", short_help="Print the graph for other tools.")
-@click.argument("names", metavar="[RUN | FILE...]", nargs=-1)
+@click.argument("names", metavar="[RUN... | FILE...]", nargs=-1)
 @click.option(
     "--as",
     "form",
@@ -102,7 +102,7 @@ def command(
     campaign: str | None,
     **options: str | bool | None,
 ) -> int:
-    """Print the graph of RUN, of the lineage of files, or of all runs, for other tools.
+    """Print the graph of RUNs, of the lineage of files, or of all runs, for other tools.
 
     The lineage has the nodes of `provio lineage FILE --as json`, with all that is recorded about each. A name is first
     looked up as that of a run.
@@ -153,7 +153,7 @@ def command(
     check_project(names)
     place = next((name for name in names if "/" in name), None)
     reader = session.reader(place)
-    found, code = _found(reader, names, is_folder(form))
+    found, code = _found(reader, names)
     runs = chosen_runs(reader, (), campaign, None, None) or [one.run for one in found if one.run]
     home = homes.find(Path(place).parent) if place else homes.find()
     subject = Subject(
@@ -209,9 +209,9 @@ def _write(form: Format, subject: Subject, output: str | None) -> None:
         sys.stdout.buffer.flush()
 
 
-def _found(reader: Store, names: tuple[str, ...], several: bool) -> tuple[list[Thing], int]:
-    """Return one run (or `several`), or the files that are known, and the exit code; raises NothingKnown if none is
-    known, UsageError for a Task, and for a run among several names or among files."""
+def _found(reader: Store, names: tuple[str, ...]) -> tuple[list[Thing], int]:
+    """Return the runs, or the files that are known, and the exit code; raises NothingKnown if none is known, UsageError
+    for a Task, and for a run among files."""
     from provio.ask import things
 
     found: list[Thing] = []
@@ -229,8 +229,8 @@ def _found(reader: Store, names: tuple[str, ...], several: bool) -> tuple[list[T
             raise click.UsageError(f"{name} is a task: export its run, or files")
         run = name if one.run else run
         found.append(one)
-        if run and len(names) > 1 and not (several and all(other.run for other in found)):
-            raise click.UsageError(f"{run} is a run: export it alone, or only files")
+        if run and not all(other.run for other in found):
+            raise click.UsageError(f"{run} is a run: export runs, or files, but not both at once")
     if unknown and not found:
         raise unknown
     return found, unknown.exit_code if unknown else 0
