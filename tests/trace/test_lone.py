@@ -201,10 +201,10 @@ def relations(held: Lone) -> set[int]:
     return {relation for units in held.of.values() for relation in units.lone} - {0}
 
 
-def of_project(held: Lone) -> int:
+def of_project(project: Project, held: Lone) -> int:
     """Return the number of openings of lone files in the project: the interpreter has some of its own."""
     units = [unit for process in held.of for batch in held.units(process) for unit, *_ in batch]
-    return sum("/project/" in unit[1]["path"] for unit in units)
+    return sum(unit[1]["path"].startswith(f"{project.path}/") for unit in units)
 
 
 def record(project: Project, program: str, *arguments: str, options: tuple[str, ...] = ()) -> Path:
@@ -252,7 +252,7 @@ for number in range(60):
     assert_same(run, held)
     counts = Counter(relation for units in held.of.values() for relation in units.lone)
     assert (counts[REPLACES], counts[READ_BACK]) == (59, 9)
-    assert of_project(held) == 60 + 9 + 9
+    assert of_project(project, held) == 60 + 9 + 9
 
 
 @pytest.mark.usefixtures("few")
@@ -403,7 +403,7 @@ for number in range(100):
     run = record(project, program)
     held = held_by(project, run)
     assert_same(run, held)
-    assert of_project(held) == 200  # 100 inputs, and as many outputs
+    assert of_project(project, held) == 200  # 100 inputs, and as many outputs
 
 
 @pytest.mark.usefixtures("few")
@@ -421,7 +421,7 @@ os.rename("in", "moved")
     run = record(project, program)
     held = held_by(project, run)
     assert_same(run, held)
-    assert of_project(held) == 0  # all had two names
+    assert of_project(project, held) == 0  # all had two names
 
 
 def test_a_small_run_has_none(project: Project) -> None:
