@@ -353,15 +353,12 @@ class Lineage:
     @cached_property
     def _writers(self) -> set[str]:
         """The I/O activities that changed a file, and those that opened it for the phase that made it."""
-        return {
-            activity
-            for activity, ends in self.incoming.items()
-            if ends.keys() & _MAKING
-            or any(
-                {*self.objects(file, "wasGeneratedBy")} & {*self.objects(activity, "partOf")}
-                for file in ends.get("wasOpenedBy", ())
-            )
-        }
+        found = {activity for activity, ends in self.incoming.items() if ends.keys() & _MAKING}
+        for activity, ends in self.incoming.items():
+            phases = {*self.objects(activity, "partOf")}
+            if any(phases & {*self.objects(file, "wasGeneratedBy")} for file in ends.get("wasOpenedBy", ())):
+                found.add(activity)
+        return found
 
 
 def _each(edges: dict[str, list[str]] | None, predicates: tuple[str, ...]) -> list[str]:
