@@ -21,7 +21,7 @@ def at(reader: Reader, document: LineageDocument, level: str, steps: str) -> Lin
         document = _without_objects(document)
     if level == "folder":
         document = folded(document)
-    return _of_processes(merged(document)) if steps == "process" else document
+    return of_processes(document) if steps == "process" else document
 
 
 def _without_objects(document: LineageDocument) -> LineageDocument:
@@ -31,8 +31,9 @@ def _without_objects(document: LineageDocument) -> LineageDocument:
     return {**document, "nodes": nodes, "edges": edges}
 
 
-def _of_processes(document: LineageDocument) -> LineageDocument:
-    """Return a document in which each process replaces its phases."""
+def of_processes(document: LineageDocument) -> LineageDocument:
+    """Return a document in which each process replaces its tasks and phases."""
+    document = merged(document)
     parts: dict[str, list[Node]] = {}
     place: dict[str, str] = {}
     for node in document["nodes"]:

@@ -14,12 +14,14 @@ if TYPE_CHECKING:
 
 def document(subject: Subject) -> LineageDocument:
     """Return the document to draw; raises ProvioError for several runs at once."""
+    from provio.ask.detail import of_processes
     from provio.ask.works import drawn, without_forks
 
     if not subject.files and len(subject.runs) != 1:
         raise ProvioError("a diagram of several runs would have too many nodes: name a RUN, or files")
-    (document,) = subject.documents(subject.level or "file", subject.steps or "task")
+    (document,) = subject.documents(subject.level or "file", "io" if subject.steps == "io" else "task")
     found = without_forks(drawn(document))
+    found = of_processes(found) if subject.steps == "process" else found
     return {**found, "nodes": [_shown(node, subject.hide) for node in found["nodes"]]}
 
 
