@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
+from provio.ask.run_steps import ENDED, STARTED, Operation, RunFacts, Setting, Step
 from provio.base.text import cut_end, elapsed, plural
 from provio.base.vocab import NS
-from provio.exchange.crate_facts import ENDED, STARTED, Operation, RunFacts, Setting, Step
 from provio.exchange.crate_files import Files
 from provio.exchange.crate_json import Entity, Graph, moment, reference, references
 from provio.exchange.crate_software import Software

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from provio.ask.document import command_line
+from provio.ask.run_steps import ENDED, STARTED, RunFacts
 from provio.base.text import duration, moment, plural, printable
-from provio.exchange.crate_facts import ENDED, STARTED, RunFacts
 from provio.exchange.crate_files import Files
 from provio.exchange.crate_json import Entity, reference
 from provio.exchange.crate_root import NO_LICENCE

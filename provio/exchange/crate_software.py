@@ -8,11 +8,10 @@ import re
 from collections.abc import Iterable, Mapping
 from urllib.parse import quote, quote_from_bytes
 
-from provio.ask import key_prefix, run_uses
+from provio.ask import key_prefix, run_steps, run_uses
+from provio.ask.run_steps import Step
 from provio.base.turtle import instant_text
 from provio.base.vocab import RUN_BASE
-from provio.exchange import crate_facts
-from provio.exchange.crate_facts import Step
 from provio.exchange.crate_files import SAFE, VERSION, name
 from provio.exchange.crate_json import Graph, reference, references
 from provio.exchange.hidden import Hidden
@@ -38,7 +37,7 @@ class Software:
             images |= step.images
         versions.pop("", None)
         self.names = run_uses.names(reader, versions)
-        self.facts = crate_facts.literals(reader, [*versions, *images])
+        self.facts = run_steps.literals(reader, [*versions, *images])
 
     def of(self, step: Step) -> str:
         """Return the id of the program or Task that a step executed."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from provio.ask import packages, run_uses
+from provio.ask import packages, run_steps, run_uses
 from provio.base.text import plural, size
 from provio.base.vocab import PROV
-from provio.exchange import crate_facts, description
+from provio.exchange import description
 from provio.exchange.subject import Subject
 
 TIES = ("prov:used", "^prov:wasGeneratedBy")
@@ -51,7 +51,7 @@ def facts(subject: Subject) -> Iterator[Fact]:
     every = sum(len(one.files) for one in used)
     text = f"{known:,} of {plural(every, 'file')} of software"
     yield _share("software with a known package", "FsF-R1.2-01M", known, every, text)
-    reasons = {reason for run in subject.run_ids for reason in crate_facts.gaps(subject.reader, run)}
+    reasons = {reason for run in subject.run_ids for reason in run_steps.gaps(subject.reader, run)}
     value = "; ".join(sorted(reasons)) if reasons else "nothing that provio could not observe"
     yield Fact("record without gaps", "FsF-R1.2-01M", not reasons, value)
     yield Fact("formal description", "FsF-I1-01M", True, "RDF (W3C PROV): provio export")

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
+from provio.ask import run_steps
+from provio.ask.run_steps import RunFacts
 from provio.base.errors import ProvioError
 from provio.base.text import plural
-from provio.exchange import crate_facts, crate_json, crate_readme, crate_root, description, new_folder
+from provio.exchange import crate_json, crate_readme, crate_root, description, new_folder
 from provio.exchange.crate_actions import Actions
-from provio.exchange.crate_facts import RunFacts
 from provio.exchange.crate_files import Files
 from provio.exchange.crate_json import Entity, Graph
 from provio.exchange.crate_software import Software
@@ -45,8 +46,8 @@ def fill(subject: Subject, folder: Path, about: Description, more: Collection[En
     files.copy(folder)
     with (folder / crate_json.NAME).open("w", encoding="utf-8", errors="backslashreplace") as file:
         graph = Graph(file)
-        settings = crate_facts.settings(reader, {iri for step in steps for iri in step.settings})
-        metrics = crate_facts.literals(reader, {iri for step in steps for iri in step.metrics})
+        settings = run_steps.settings(reader, {iri for step in steps for iri in step.settings})
+        metrics = run_steps.literals(reader, {iri for step in steps for iri in step.metrics})
         software = Software(reader, subject.hide, graph, steps, files.ids)
         actions = Actions(graph, files, software, subject.hide, settings, metrics)
         for run in runs:
@@ -83,12 +84,12 @@ def _facts(subject: Subject) -> list[RunFacts]:
     if subject.files:
         nodes = subject.document["nodes"]
         only = {node["process"] for node in nodes if "process" in node}
-        data = {crate_facts.CONTRIBUTION.sub("", node["iri"]) for node in nodes}
+        data = {run_steps.CONTRIBUTION.sub("", node["iri"]) for node in nodes}
         data |= {node["iri"] for node in nodes}
         data |= {iri.partition("#")[0] for iri in data}  # the files of objects
     inside = subject.level == "dataset"
     return [
-        crate_facts.read(subject.reader, run, steps=subject.steps, inside=inside, only=only, data=data)
+        run_steps.read(subject.reader, run, steps=subject.steps, inside=inside, only=only, data=data)
         for run in subject.run_ids
     ]
 

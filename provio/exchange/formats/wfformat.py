@@ -13,12 +13,13 @@ from datetime import datetime
 from typing import Any, BinaryIO
 
 from provio import __version__
+from provio.ask import run_steps
 from provio.ask.document import arguments
+from provio.ask.run_steps import RunFacts, Step
 from provio.base.errors import NotAllowed, NothingKnown
 from provio.base.text import printable
 from provio.base.vocab import RUN_BASE
-from provio.exchange import crate_facts, description
-from provio.exchange.crate_facts import RunFacts, Step
+from provio.exchange import description
 from provio.exchange.subject import Subject
 
 SUMMARY = "WfFormat 1.6 of WfCommons: an instance of a workflow"
@@ -35,7 +36,7 @@ def write(subject: Subject, output: BinaryIO) -> None:
         raise NotAllowed("WfFormat has tasks, but no I/O activities: use --steps task, or --as ro-crate")
     only = {node["process"] for node in subject.document["nodes"] if "process" in node} if subject.files else None
     runs = [
-        crate_facts.read(subject.reader, run, steps=subject.steps, inside=False, only=only, data=None)
+        run_steps.read(subject.reader, run, steps=subject.steps, inside=False, only=only, data=None)
         for run in subject.run_ids
     ]
     steps = [step for run in runs for step in run.steps]
@@ -54,7 +55,7 @@ class _Instance:
         self.maker = {entity: step.iri for step in steps for entity in step.results}
         self.files: dict[str, str] = {}
         known = [entity for step in steps for entity in (*step.inputs, *step.results) if "/version/" in entity]
-        self.facts = crate_facts.literals(subject.reader, dict.fromkeys(known))
+        self.facts = run_steps.literals(subject.reader, dict.fromkeys(known))
         self.names = _names(subject, known)
 
     def document(self) -> dict[str, Any]:
@@ -67,8 +68,8 @@ class _Instance:
                 children[parent].append(task["id"])
         for task in tasks:
             task["children"] = children[task["id"]]
-        starts = sorted(time for run in self.runs if (time := run.facts.get(crate_facts.STARTED)))
-        ends = sorted(time for run in self.runs if (time := run.facts.get(crate_facts.ENDED)))
+        starts = sorted(time for run in self.runs if (time := run.facts.get(run_steps.STARTED)))
+        ends = sorted(time for run in self.runs if (time := run.facts.get(run_steps.ENDED)))
         makespan = (_time(ends[-1]) - _time(starts[0])).total_seconds() if starts and ends else 0
         sizes = [
             {"id": name, "sizeInBytes": int(self.facts.get(iri, {}).get("size", 0))} for iri, name in self.files.items()
@@ -113,7 +114,7 @@ class _Instance:
 
     def _execution(self, step: Step) -> dict[str, Any]:
         facts, hide = step.facts, self.subject.hide
-        start, end = facts.get(crate_facts.STARTED, ""), facts.get(crate_facts.ENDED, "")
+        start, end = facts.get(run_steps.STARTED, ""), facts.get(run_steps.ENDED, "")
         words = arguments(hide.text("argv", facts["argv"])) if facts.get("argv") else []
         found: dict[str, Any] = {
             "id": self.ids[step.iri],

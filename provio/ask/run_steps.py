@@ -1,4 +1,4 @@
-"""The facts of one run for a crate: its steps (processes or Tasks) with their programs, inputs and results.
+"""The facts of one run: its steps (processes or Tasks) with their programs, inputs and results.
 
 In: a store and the id of a run. Out: `RunFacts`. A few queries read all of it, each for the complete run.
 """
