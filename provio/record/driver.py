@@ -246,7 +246,10 @@ def prepared(arguments: list[bytes], settings: Config, home: Home | None = None,
     detailed = Detail(settings.detail, record_classes.changes(settings.record), _limits(settings))
     redaction = Redaction(settings.redact_add, settings.redact_keep)
     names = settings.name or None, detailed, settings.campaign or None
-    recording = prepare(arguments, *names, redaction, settings.hdf5, settings.domains, home, settings.recognise, shared)
+    recording = prepare(
+        arguments, *names, redaction, settings.hdf5, settings.domains, home, settings.recognise, shared,
+        settings.record_variables,
+    )  # fmt: skip
     recording.libraries = settings.record_packages and not detailed.leaves_out("program")
     if not shared:
         recording.output = output.request(settings)

@@ -83,6 +83,10 @@ class Home:
         finally:
             os.umask(before)
 
+    def run_folder(self, run: str) -> Path:
+        """Return the folder of a run, also of one that is not there."""
+        return self.runs / run
+
     def run_folders(self) -> list[Path]:
         """Return the run folders, also packed ones, oldest first (run ids sort by time); other names are ignored."""
         try:

@@ -122,6 +122,13 @@ class Config:
         "whether loaded libraries are recorded, and the packages of the files of a run looked up after it "
         "(docs/packages.md)",
     )
+    record_variables: tuple[str, ...] = _row(
+        "record.variables",
+        NAMES,
+        ("OMP_*", "*_NUM_THREADS", "PYTHONHASHSEED", "CUBLAS_WORKSPACE_CONFIG", "CUDA_VISIBLE_DEVICES"),
+        "further environment variables (names or globs) that are recorded with a run, up to 4,096 characters each, "
+        "without secrets (docs/compare.md)",
+    )
     record_git_diff: bool = _row(
         "record.git_diff",
         BOOLEAN,
@@ -233,6 +240,13 @@ class Config:
         "variables and options that hold no secret; takes precedence over `redact.add` and the built-in list",
         True,
     )
+    diff_expected: tuple[str, ...] = _row(
+        "diff.expected",
+        NAMES,
+        (),
+        "differences that provio diff expects between runs: globs of paths, `$VARIABLE`, a kind, or `kind.key` "
+        "(docs/compare.md)",
+    )
     domains: Mapping[str, str] = _row(
         "domains",
         DOMAINS,
@@ -298,7 +312,7 @@ class Config:
 # No record is better than one with data that these settings should keep out.
 KEEP_OUT = ("exclude", "include", "redact.add")
 # Keys that a project's file may not set: it may come with the project, from anyone.
-USERS_OWN = ("record.keep", "record.output", "redact.keep", "servers", "credentials")
+USERS_OWN = ("record.keep", "record.output", "record.variables", "redact.keep", "servers", "credentials")
 _ROWS = {name: row for name, row in vars(Config).items() if isinstance(row, Key)}
 FIELDS = {key.name: name for name, key in _ROWS.items()}
 KEYS: dict[str, Key] = {key.name: key for key in _ROWS.values()}

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import pwd
 import re
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from provio.system.statx import read_text
@@ -25,6 +27,7 @@ JOB_IDS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "COBALT_JOBI
 CONTAINER_SIGNS = ("/.dockerenv", "/run/.containerenv", "/.singularity.d", "/ch")
 NAMED = "PRETTY_NAME="
 CPU = ("model name", "Model", "cpu")
+VALUE_LIMIT = 4096
 DIFF_LIMIT = 1 << 20  # bytes of uncommitted changes
 GIT_SECONDS = 5
 
@@ -55,9 +58,13 @@ def system_facts() -> dict[str, str]:
     return {"host": host(), "system": _os_name(), "kernel": os.uname().release, "cpu": _cpu()}
 
 
-def job_variables() -> dict[str, str]:
-    """Batch-job variables and loaded modules."""
-    return {name: value for name, value in sorted(os.environ.items()) if name in VARIABLES or _is_of_family(name)}
+def variables(further: Sequence[str] = ()) -> dict[str, str]:
+    """Return batch-job variables, loaded modules, and `further` ones, given by names or globs, each cut after
+    `VALUE_LIMIT` characters."""
+    found = {name: value for name, value in sorted(os.environ.items()) if name in VARIABLES or _is_of_family(name)}
+    for glob in further:
+        found |= {name: value[:VALUE_LIMIT] for name, value in os.environ.items() if fnmatchcase(name, glob)}
+    return dict(sorted(found.items()))
 
 
 def _is_of_family(name: str) -> bool:

@@ -69,6 +69,7 @@ class Recording:
     redaction: Redaction = NOTHING_MORE
     facts: list[tuple[str, str]] = field(default_factory=list)
     statements: str = ""
+    variables: Sequence[str] = ()  # names or globs of further variables of the environment
     gap: list[tuple[str, str]] = field(default_factory=list)
     lock_fd: int = -1
     changes: bytes | None = None  # of the Git checkout, until they are written
@@ -121,6 +122,7 @@ def prepare(
     home: Home | None = None,
     recognise: str = "on",
     shared: bool = False,
+    variables: Sequence[str] = (),
 ) -> Recording:
     """Make the run folder and write `run.ttl`, in the `.provio` found from the current folder, or in `home`, which
     needs no shim. A `shared` run has the mark that it is not announced to other ranks yet. Raises CannotRecord with
@@ -140,7 +142,7 @@ def prepare(
             trace_folder = _trace_folder(home.runs / run_id, mounts)
             started = time.time_ns()
             recording = Recording(home, run_id, command, name, started, trace_folder, detail, campaign, redaction)
-            recording.hdf5, recording.recognise = hdf5, recognise
+            recording.hdf5, recording.recognise, recording.variables = hdf5, recognise, variables
             recording.lock_fd = liveness.lock(new)
             if shared and liveness.is_locked(new):  # without locks, other processes cannot see that it is being made
                 (new / ranks.UNBEGUN).touch()
@@ -295,7 +297,7 @@ def _environment_statements(recording: Recording) -> list[str]:
             "Environment",
             [("name", turtle.literal(name)), ("value", turtle.literal(recording.redaction.variable(name, value)))],
         )
-        for name, value in environment.job_variables().items()
+        for name, value in environment.variables(recording.variables).items()
     ]
 
 

@@ -49,11 +49,14 @@ def test_a_projects_file_opens_no_connection(project: Project, listener: socket.
         listener.accept()
 
 
+OWN = ("servers", "credentials", "redact.keep", "record.keep", "record.output", "record.variables")
+
+
 def test_the_settings_that_connect_are_the_ones_that_the_page_has() -> None:
     """A new setting with the type of a server has to be one of them; all that only the user may set are there."""
     connecting = {name for name, key in KEYS.items() if key.kind in (SERVER, STORES)}
     rows = [re.findall("`([^`]+)`", row[0]) for row in table("Connections and code")]
-    assert rows == [sorted(connecting), ["servers", "credentials", "redact.keep", "record.keep", "record.output"], []]
+    assert rows == [sorted(connecting), [*OWN], []]
     assert set(rows[1]) == set(USERS_OWN)
 
 
