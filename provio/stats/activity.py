@@ -116,7 +116,7 @@ class Process:
 
 @plain(slots=True)
 class Run:
-    """A run with I/O."""
+    """A run with I/O; `folder` is the one in which it started."""
 
     iri: str
     user: str | None = None
@@ -124,6 +124,7 @@ class Run:
     end: str = ""
     detail: str = "op"
     in_progress: bool = False
+    folder: str = ""
 
     @property
     def id(self) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from provio.base.table import align
 from provio.base.text import binary, duration, elapsed, moment, plural, printable, shorter_path
+from provio.stats.spread import names as spread_columns
 from provio.stats.tally import SIZE_NAMES, Group, Tally
 from provio.stats.tally import key_columns as group_columns
 
@@ -173,16 +174,12 @@ def across(
     found: Sequence[Spread], ways: Sequence[str], limit: int, width: int | None, unicode: bool, folder: str | None
 ) -> str:
     """Return the differences between runs, four measures per group, for at most `limit` groups."""
-    columns = group_columns(ways)
-    header = [*(name for name in columns if name not in HIDDEN), "layer", *ACROSS]
     every = list(dict.fromkeys((str(one.key), one.layer) for one in found))
     shown = set(every[:limit])
-    cells = [
-        [*_names(Group(one.key, one.layer, Tally()), columns, folder), one.layer, *_spread(one)]
-        for one in found if (str(one.key), one.layer) in shown
-    ]  # fmt: skip
-    kept = [place for place, name in enumerate(header) if name != "stands out" or any(row[place] for row in cells)]
-    kept = _fitting(header, cells, kept, len(header) - len(ACROSS) - 1, width, ("least", "deviation", "runs"))
+    header, cells = across_cells([one for one in found if (str(one.key), one.layer) in shown], ways, folder)
+    spared = ("least", "deviation", "runs", "IQR", "most", INTERVAL)
+    kept = _fitting(header, cells, [*range(len(header))], header.index("layer"), width, spared)
+    kept = [place for place in kept if header[place] != "layer" or any(row[place] for row in cells)]
     text = align(
         [header[place] for place in kept], [[row[place] for place in kept] for row in cells], width=width,
         unicode=unicode, right=frozenset({*ACROSS} - {"measure", "stands out"}),
@@ -191,7 +188,20 @@ def across(
     return text + (f"and {plural(rest, 'other')}: --limit 0 shows all\n" if rest else "")
 
 
-ACROSS = ("measure", "runs", "mean", "deviation", "varies", "least", "most", "stands out")
+def across_cells(found: Sequence[Spread], ways: Sequence[str], folder: str | None) -> tuple[list[str], list[list[str]]]:
+    """Return the header and the rows of such a table, without columns that no row has."""
+    columns = spread_columns(ways)
+    header = [*(name for name in columns if name not in HIDDEN), "layer", *ACROSS]
+    cells = [[*_names(Group(one.key, one.layer, Tally()), columns, folder), one.layer, *_spread(one)] for one in found]
+    kept = [place for place, name in enumerate(header) if name not in MAYBE or any(row[place] for row in cells)]
+    return [header[place] for place in kept], [[row[place] for place in kept] for row in cells]
+
+
+INTERVAL = "95 % of the mean"
+ACROSS = (
+    "measure", "runs", "mean", INTERVAL, "deviation", "varies", "IQR", "least", "most", "stands out",
+)  # fmt: skip
+MAYBE = frozenset({INTERVAL, "IQR", "stands out"})  # omitted if no row has them
 MEASURED: dict[str, tuple[str, Callable[[float], str]]] = {
     "calls": ("calls", "{:,.0f}".format),
     "bytes": ("bytes", binary),
@@ -203,9 +213,11 @@ MEASURED: dict[str, tuple[str, Callable[[float], str]]] = {
 def _spread(one: Spread) -> list[str]:
     name, form = MEASURED[one.measure]
     more = len(one.outliers) - 1
+    interval = "" if one.low is None or one.high is None else f"{form(one.low)} to {form(one.high)}"
     return [
-        name, f"{one.runs:,}", form(one.mean), "" if one.deviation is None else form(one.deviation),
-        "" if one.variation is None else f"{one.variation:.1%}", form(one.least), form(one.most),
+        name, f"{one.runs:,}", form(one.mean), interval, "" if one.deviation is None else form(one.deviation),
+        "" if one.variation is None else f"{one.variation:.1%}",
+        "" if one.quartiles is None else f"{one.quartiles:.1%}", form(one.least), form(one.most),
         one.outliers[0][:RUN_SHOWN] + (f" + {more}" if more else "") if one.outliers else "",
     ]  # fmt: skip
 

@@ -65,11 +65,12 @@ def _of_kind(reader: Reader, kind: str) -> Iterator[str]:
 
 def _runs(reader: Reader, found: Recorded) -> None:
     names = dict(_pairs(reader, "name"))
-    query = """SELECT ?run ?user ?start ?end ?detail { ?run a provio:Run .
+    query = """SELECT ?run ?user ?start ?end ?detail ?cwd { ?run a provio:Run .
         OPTIONAL { ?run prov:wasAssociatedWith ?user } OPTIONAL { ?run prov:startedAtTime ?start }
-        OPTIONAL { ?run prov:endedAtTime ?end } OPTIONAL { ?run provio:detail ?detail } }"""
-    for iri, user, start, end, detail in reader.table(query):
-        found.runs[iri] = Run(iri, names.get(user), start, end, detail or "op")
+        OPTIONAL { ?run prov:endedAtTime ?end } OPTIONAL { ?run provio:detail ?detail }
+        OPTIONAL { ?run provio:cwd ?cwd } }"""
+    for iri, user, start, end, detail, folder in reader.table(query):
+        found.runs[iri] = Run(iri, names.get(user), start, end, detail or "op", folder=folder)
     named = {iri for iri, run in found.runs.items() if run.start}
     # A run without a start is only the parent of another one.
     found.runs = {iri: run for iri, run in found.runs.items() if iri in named or not named}

@@ -77,7 +77,9 @@ def rows(figures: Figures, *ways: str, sort: str = "time") -> str:
 def differences(figures: Figures, *ways: str) -> str:
     """The differences between runs as text with tabs."""
     names = spread.columns(ways)
-    return records.render(names, ([row[name] for name in names] for row in spread.rows(figures, ways)), "tsv")
+    return records.render(
+        names, ([row[name] for name in names] for row in spread.rows(figures.across(*ways), ways)), "tsv"
+    )
 
 
 def texts() -> dict[str, str]:

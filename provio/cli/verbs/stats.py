@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 ALONE = ("size", "bottleneck", "latency")
 WAYS = ["operation", "layer", "api", "file", "process", "thread", "task", "rank", "host", "program", "user", "run"]
+OF_RUNS = ("phase", "prefix")  # only with --across
 LIMIT, OF_A_RULE = 20, 2  # rows of a table, findings of one rule
 
 
@@ -31,16 +32,16 @@ LIMIT, OF_A_RULE = 20, 2  # rows of a table, findings of one rule
 @click.option(
     "--by",
     "ways",
-    type=Choice([*WAYS, *ALONE]),
+    type=Choice([*WAYS, *ALONE, *OF_RUNS]),
     multiple=True,
     metavar="KEY",
-    help=f"Group by this; several: each combination ({', '.join([*WAYS, *ALONE])}).",
+    help=f"Group by this; several: each combination ({', '.join([*WAYS, *ALONE, *OF_RUNS])}).",
 )
 @click.option("--sort", type=Choice(["time", "calls", "bytes", "errors", "name"]), default="time",
               show_default=True, help="Sort by this.")  # fmt: skip
 @click.option("--limit", type=Count(min=0), help="At most this many rows; 0: all [default: 20 in a table].")
 @click.option("--all", "every", is_flag=True, help="All runs together, instead of the last.")
-@click.option("--across", "across", is_flag=True, help="Compare these runs: mean, deviation, outliers.")
+@click.option("--across", "across", is_flag=True, help="Compare these runs: mean, spread, outliers (see repro).")
 @click.option("-o", "--output", type=OutputFile(), help="Write an HTML page, with a time line.")
 @form_option
 @runs_options
@@ -76,8 +77,10 @@ def command(
     from provio.stats import figures
     from provio.store import Confined
 
-    if len(ways) > 1 and not {*ALONE}.isdisjoint(ways):
-        raise click.UsageError(f"--by {', '.join(ALONE)} cannot be combined: give one alone")
+    if len(ways) > 1 and not {*ALONE, *OF_RUNS}.isdisjoint(ways):
+        raise click.UsageError(f"--by {', '.join((*ALONE, *OF_RUNS))} cannot be combined: give one alone")
+    if not across and not {*OF_RUNS}.isdisjoint(ways):
+        raise click.UsageError("--by phase and --by prefix compare runs: add --across")
     if output is not None and (ways or across or form != "table"):
         raise click.UsageError("the page of -o shows everything: omit --by, --across and --as")
     if across and not {*ALONE, "run"}.isdisjoint(ways):
@@ -91,12 +94,12 @@ def command(
         _page(store, found, output)
         return 0
     most = LIMIT if limit is None else limit or sys.maxsize
-    if across and form == "table":
-        terminal.out(_across(found, ways, most))
+    if across:
+        terminal.out(_across(store, found, ways, most if form == "table" else limit or None, form))
     elif form == "table":
         terminal.out(_text(found, ways, sort, most, "" if ways else _workflow(store, found)))
     else:
-        terminal.out(_rows(found, ways, across, sort, limit or None, form))
+        terminal.out(_rows(found, ways or ("operation",), sort, limit or None, form))
     for line in found.unknown() if form != "table" else ():
         terminal.note(line)
     return 0
@@ -159,25 +162,33 @@ def _latencies(found: Figures) -> list[Latency]:
     return latencies
 
 
-def _rows(found: Figures, ways: tuple[str, ...], across: bool, sort: str, limit: int | None, form: str) -> str:
+def _rows(found: Figures, ways: tuple[str, ...], sort: str, limit: int | None, form: str) -> str:
     from provio.render import records
-    from provio.stats import spread as runs
     from provio.stats import tally
 
-    ways = ways if ways or across else ("operation",)
-    names = runs.columns(ways) if across else tally.columns(ways)
+    names = tally.columns(ways)
     if ways == ("latency",):
         rows = [{name: getattr(one, name) for name in names} for one in _latencies(found)]
     else:
-        rows = runs.rows(found, ways) if across else tally.rows(found, ways, sort)
+        rows = tally.rows(found, ways, sort)
     return records.render(names, ([row[name] for name in names] for row in rows[:limit]), form)
 
 
-def _across(found: Figures, ways: tuple[str, ...], limit: int) -> str:
-    from provio.stats import formatting
+def _across(store: Store, found: Figures, ways: tuple[str, ...], limit: int | None, form: str) -> str:
+    """Return the differences between runs, as the performance part of `provio repro`."""
+    from provio.render import records
+    from provio.settings import home as homes
+    from provio.stats import formatting, spread
+    from provio.stats.phases import Workload
 
+    of_times = ways and ways[0] in OF_RUNS
+    spreads = Workload(store, homes.find(), found).spreads(ways[0]) if of_times else found.across(*ways)
+    if form != "table":
+        return records.render(
+            spread.columns(ways), ([*row.values()] for row in spread.rows(spreads[:limit], ways)), form
+        )
     width, unicode = terminal.width(), terminal.unicode()
-    table = formatting.across(found.across(*ways), ways, limit, width, unicode, terminal.folder())
+    table = formatting.across(spreads, ways, limit or sys.maxsize, width, unicode, terminal.folder())
     return "\n".join((formatting.head(found, unicode), table)) + "".join(f"! {line}\n" for line in found.unknown())
 
 
