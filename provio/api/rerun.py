@@ -56,16 +56,17 @@ class RerunQueries(Connection):
     def rerun(
         self, *names: str | os.PathLike[str], folder: str | os.PathLike[str] | None = None, only_stale: bool = False,
         anyway: bool = False, changed_inputs: bool = False, maps: Mapping[str, str] | None = None,
-        tolerance: float | None = None,
+        tolerance: float | Mapping[str, float] | None = None,
     ) -> Rerun:  # fmt: skip
         """Run the command of a run, or the commands that made files, again in a new folder, and compare the files.
 
         `folder` is the new folder, by default PROJECT-rerun; `maps` gives new folders for those outside the project.
         Raises NotAllowed if the record has gaps, unless `anyway`; or if inputs changed, unless `changed_inputs` or
-        `only_stale`. Raises NothingKnown if nothing is recorded of a name. With a `tolerance`, files may differ in
-        numbers: `largest` is the largest difference (docs/how-to/rerun.md).
+        `only_stale`. Raises NothingKnown if nothing is recorded of a name. With a `tolerance`, or one for each name,
+        files may differ in numbers: `largest` is the largest difference (docs/how-to/rerun.md).
         """
         from provio.ask import things
+        from provio.compare import tolerances
         from provio.rerun import outcome as whole
 
         whole.complete_hashes(self._home, self._settings())
@@ -80,4 +81,4 @@ class RerunQueries(Connection):
         notes = ready.lines()
         pairs = [f"{old}={new}" for old, new in (maps or {}).items()]
         place = None if folder is None else os.fspath(folder)
-        return Rerun(ready, whole.execute_plan(ready, place, pairs, notes.append, tolerance), notes)
+        return Rerun(ready, whole.execute_plan(ready, place, pairs, notes.append, tolerances.of(tolerance)), notes)

@@ -38,6 +38,21 @@ class Seconds(click.FloatRange):
             self.fail(f"{value!r} is no number of seconds", param, ctx)
 
 
+class Tolerance(click.ParamType):  # type: ignore[type-arg]
+    """`X`, or `NAME=X`: how much the numbers of a file, or of a part of it, may differ."""
+
+    name = "tolerance"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the name, empty for all, and the number."""
+        from provio.compare.tolerances import parsed
+
+        try:
+            return parsed(value)
+        except ValueError:
+            self.fail(f"{value!r} is no tolerance: give a number of at least 0, or NAME=NUMBER", param, ctx)
+
+
 class Choice(click.Choice):  # type: ignore[type-arg]
     """One of several words; the error for another word suggests the nearest, or `see`, the place with the full list."""
 
@@ -112,6 +127,23 @@ class Bound(click.ParamType):  # type: ignore[type-arg]
             except OverflowError:
                 self.fail("so many seconds are no time")
         return self.time.convert(value, param, ctx)
+
+
+class Bounds(click.ParamType):  # type: ignore[type-arg]
+    """A pattern of names and a number, 0 or more: NAME=VALUE."""
+
+    name = "bound"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, float]:
+        """Return the pattern and the number."""
+        name, mark, text = value.rpartition("=")
+        try:
+            number = float(text)
+        except ValueError:
+            number = -1.0
+        if not name or not mark or not 0 <= number < float("inf"):
+            self.fail(f"{value!r} is no NAME=VALUE with a number of 0 or more: use result.csv=1e-6", param, ctx)
+        return name, number
 
 
 class OutputFile(click.Path):

@@ -14,7 +14,7 @@ import click
 from provio.base import terminal
 from provio.base.errors import NothingKnown, ProvioError, TooMuchMemory
 from provio.base.times import Between
-from provio.cli.option_types import FORMS, VIA, Bound, Choice, Count, Form, Seconds, Since, Time
+from provio.cli.option_types import FORMS, VIA, Bound, Choice, Count, Form, Seconds, Since, Time, Tolerance
 
 BETWEEN = "Only runs that started between these times; with --run also seconds from its start (-60)."
 CHECKED = 5.0  # seconds for which a store is read to find damage
@@ -72,6 +72,15 @@ def memory_option(verb: Callable[..., int]) -> Callable[..., int]:
     """Add `--max-memory`."""
     text = "Stop if the query needs more memory than SIZE (500 MB, 4GB); 0: no limit [default: 2 GB]."
     return click.option("--max-memory", metavar="SIZE", help=text)(verb)
+
+
+def tolerance_option(verb: Verb) -> Verb:
+    """Add `--tolerance` of numbers in files."""
+    text = (
+        "Numbers in files may differ by X: absolute up to 1, else relative to the larger one. NAME: the glob of a "
+        "file, or of FILE:DATASET; several times."
+    )
+    return click.option("--tolerance", metavar="[NAME=]X", type=Tolerance(), multiple=True, help=text)(verb)
 
 
 def form_option(verb: Verb) -> Verb:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from provio.ask.content import Contents
 from provio.ask.redo import is_cache
+from provio.compare.tolerances import Tolerances
 from provio.rerun.places import Places
 from provio.rerun.plan import Plan
 from provio.settings import home as homes
@@ -17,6 +18,7 @@ from provio.system.content import Unread, sha256
 
 IDENTICAL, DIFFERS, MISSING, NEW, NOT_COMPARED = "identical", "differs", "missing", "new", "not compared"
 WITHIN = "within tolerance"
+NONE = Tolerances()
 
 
 class Result(NamedTuple):
@@ -30,7 +32,7 @@ class Result(NamedTuple):
 
 
 def results(
-    plan: Plan, contents: Contents, places: Places, folder: str, staged: set[str], tolerance: float | None = None
+    plan: Plan, contents: Contents, places: Places, folder: str, staged: set[str], tolerances: Tolerances = NONE
 ) -> Iterator[Result]:
     """Yield the verdict of each product, then the files that the record does not contain."""
     expected = {new for path in plan.redirected if (new := places.moved(path))}  # of an empty one, no write is recorded
@@ -40,8 +42,8 @@ def results(
             continue
         expected.add(new)
         result = _with_reason(_compared(path, version, new, contents), new, folder)
-        if result.verdict == DIFFERS and tolerance is not None and not result.reason:
-            result = _by_numbers(result, contents.digests(version), new, tolerance)
+        if result.verdict == DIFFERS and tolerances and not result.reason:
+            result = _by_numbers(result, contents.digests(version), new, tolerances)
         yield result
     for base, names, files in os.walk(folder):
         names[:] = sorted(name for name in names if os.path.join(base, name) != os.path.join(folder, homes.NAME))
@@ -65,19 +67,22 @@ def _with_reason(result: Result, new: str, folder: str) -> Result:
     return result
 
 
-def _by_numbers(result: Result, recorded: set[str], new: str, tolerance: float) -> Result:
+def _by_numbers(result: Result, recorded: set[str], new: str, tolerances: Tolerances) -> Result:
     """Return the verdict of a file that differs in its bytes, by the numbers in it."""
-    from provio.compare.readers import Unreadable, measure  # few calls compare numbers
-    from provio.compare.values import Different
+    from provio.compare.parts import Unreadable
+    from provio.compare.readers import compared  # few calls compare numbers
 
     try:
         if {sha256(os.fsencode(result.path))[0]} != recorded:
             return result._replace(reason="the recorded file has changed since, so its numbers are not compared")
-        found = measure(result.path, new)
-    except (Unread, Unreadable, Different) as error:
+        found = compared(result.path, new)
+    except (Unread, Unreadable) as error:
         return result._replace(reason=str(error))
-    within = found.numbers > 0 and found.is_within(tolerance)
-    return Result(result.path, WITHIN if within else DIFFERS, found.text(), found.largest)
+    total = found.total
+    if total.others:
+        return result._replace(reason=total.other_text())
+    within = total.numbers > 0 and found.is_within(tolerances, result.path)
+    return Result(result.path, WITHIN if within else DIFFERS, total.text(), total.largest)
 
 
 def _compared(path: str, version: str, new: str, contents: Contents) -> Result:

@@ -11,11 +11,12 @@ from provio.ask.content import NOT_COMPARED as UNCOMPARED
 from provio.ask.content import Progress
 from provio.ask.things import Thing
 from provio.base.errors import NotAllowed, ProvioError
+from provio.compare.tolerances import Tolerances
 from provio.merge import hashing
 from provio.merge.runs import merge
 from provio.rerun import compare, differences, execute, places
 from provio.rerun.commands import Command
-from provio.rerun.compare import Result
+from provio.rerun.compare import NONE, Result
 from provio.rerun.files import Use
 from provio.rerun.group import Interrupted
 from provio.rerun.inputs import Input, Inputs
@@ -118,9 +119,9 @@ def prepare(
 
 def execute_plan(
     ready: Prepared, folder: str | None, maps: Sequence[str], report: Callable[[str], None],
-    tolerance: float | None = None,
+    tolerances: Tolerances = NONE,
 ) -> Outcome:  # fmt: skip
-    """Execute a plan in a new folder and compare its products, with a `tolerance` the numbers in them. Raises
+    """Execute a plan in a new folder and compare its products, with `tolerances` the numbers in them. Raises
     ProvioError before the first command starts."""
     plan = ready.plan
     folder = os.path.abspath(folder or execute.default_folder(plan.root))
@@ -147,7 +148,7 @@ def execute_plan(
             report(f"{step.command.shown}: {ended(code)}, recorded {ended(step.command.ended)}")
             break
     contents = Inputs(ready.reader, ready.home).contents
-    outcome.results = list(compare.results(plan, contents, where, folder, rerun.staged, tolerance))
+    outcome.results = list(compare.results(plan, contents, where, folder, rerun.staged, tolerances))
     return outcome
 
 

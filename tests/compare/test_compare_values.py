@@ -1,148 +1,160 @@
-"""Files of numbers in, the largest difference out."""
+"""Two numbers, or arrays, in; the measures of their differences out, compared with those that NumPy computes."""
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable
-from pathlib import Path
 
-import h5py
-import netCDF4
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as some
 
-from provio.compare.readers import Unreadable, measure
-from provio.compare.values import Different, Measure
+from provio.compare.values import Measure
 
 INF, NAN = math.inf, math.nan
 PAIRS = [
     (1.0, 1.0, 0.0), (0.5, 0.25, 0.25), (200.0, 100.0, 0.5), (-2.0, 2.0, 2.0), (NAN, NAN, 0.0), (INF, INF, 0.0),
     (INF, -INF, INF), (NAN, 1.0, INF), (1.0, INF, INF), (0.0, -0.0, 0.0), (1e-12, 2e-12, 1e-12),
-    (2**62, 2**62 + 1, 2.0**-62),
+    (2**62, 2**62 + 1, 2.0**-62), (1e308, -1e308, INF),
 ]  # fmt: skip
+
+
+def of(first: object, second: object) -> Measure:
+    """Return the measure of two arrays."""
+    found = Measure()
+    found.add_arrays(np.asarray(first), np.asarray(second))
+    return found
 
 
 @pytest.mark.parametrize(("first", "second", "largest"), PAIRS)
 def test_a_pair(first: float, second: float, largest: float) -> None:
-    """Plain numbers and arrays have the same difference, on both sides."""
+    """Plain numbers and arrays have the same measures, on both sides."""
     for left, right in ((first, second), (second, first)):
-        plain, arrays = Measure(), Measure()
-        plain.add(left, right, "x")
-        arrays.add_arrays(np.array([left]), np.array([right]), "x")
+        plain = Measure()
+        plain.add(left, right, "[0]")
+        arrays = of([left], [right])
         assert (plain.largest, plain.unequal) == pytest.approx((largest, int(first != second and largest > 0)))
-        assert (arrays.largest, arrays.unequal) == pytest.approx((plain.largest, plain.unequal))
-        assert plain.absolute == arrays.absolute
+        for word in ("largest", "unequal", "numbers", "absolute", "absolute_most", "relative_most", "ulps", "squares"):
+            assert getattr(arrays, word) == getattr(plain, word), word
+        assert (plain.reference, plain.finite) == (arrays.reference, arrays.finite)
 
 
-def test_arrays() -> None:
-    """Byte order and precision do not count, each part of complex numbers and each field does; the place is stated."""
-    found = Measure()
-    found.add_arrays(np.array([1, 2], ">f8"), np.array([1, 2], "<f4"), "a")
-    assert (found.largest, found.numbers) == (0, 2)
-    found.add_arrays(np.array([[1, 2], [3, 4]]), np.array([[1, 2], [3, 5]]), "b")
-    assert (found.largest, found.where) == (0.2, "b[1, 1]")
-    found.add_arrays(np.array(1 + 2j), np.array(1 + 4j), "c")
-    assert (found.largest, found.where) == (0.5, "c")
-    kind = [("x", "f8"), ("y", "i2")]
-    found.add_arrays(np.array([(1, 2)], kind), np.array([(1, 8)], kind), "d")
-    assert (found.largest, found.absolute, found.where) == (0.75, 6, "d.y[0]")
-    assert not found.is_within(0.7)
-    assert found.is_within(0.75)
-    for other, reason in ((np.zeros(3), "shape"), (np.array(["a"]), "shape"), (np.array(["a", "b"]), "no numbers")):
-        with pytest.raises(Different, match=reason):
-            found.add_arrays(np.zeros(2), other, "e")
+@pytest.mark.parametrize("kind", ["f2", "f4", "f8", ">f4", ">f8"])
+def test_the_measures_are_those_of_numpy(kind: str) -> None:
+    """Share of equal values, largest differences, ULP, RMSE and relative L2 of random numbers."""
+    random = np.random.default_rng(7)
+    first = random.normal(size=(50, 7)).astype(kind)
+    second = first.copy()
+    second[::3] = (second[::3] * (1 + 4 * np.finfo(kind).eps * random.integers(0, 5, second[::3].shape))).astype(kind)
+    found = of(first, second)
+    left, right = first.astype("f8"), second.astype("f8")
+    assert found.share_equal == pytest.approx(np.mean(left == right))
+    assert found.absolute_most == np.max(np.abs(left - right))
+    assert found.relative_most == np.max(np.abs(left - right) / np.maximum(np.abs(left), np.abs(right)))
+    assert found.rmse == pytest.approx(np.sqrt(np.mean((left - right) ** 2)), rel=1e-12)
+    assert found.relative_l2 == pytest.approx(np.linalg.norm(left - right) / np.linalg.norm(left), rel=1e-12)
+    assert found.ulps >= 4
 
 
-def write_hdf5(path: Path, values: list[float]) -> None:
-    with h5py.File(path, "w") as file:
-        file["group/x"] = np.array(values)
-        file["group/name"] = "a name"
-        file.attrs["scale"] = values[0]
+@pytest.mark.parametrize("kind", ["f2", "f4", "f8"])
+@pytest.mark.parametrize("start", [1.0, -1.0, 0.0, 3e-5, 1000.0])
+def test_units_in_the_last_place(kind: str, start: float) -> None:
+    """They count the neighbours between two numbers, also across zero and a power of two."""
+    first = np.array([start], kind)
+    second = first
+    for steps in range(1, 4):
+        second = np.nextafter(second, np.array([np.inf], kind))
+        assert of(first, second).ulps == of(second, first).ulps == steps
+        assert of(first, second).absolute_most == pytest.approx(abs(float(second[0]) - float(first[0])))
 
 
-WRITERS: dict[str, Callable[[Path, list[float]], object]] = {
-    "a.npy": lambda path, values: np.save(path, np.array(values)),
-    "a.npz": lambda path, values: np.savez(path, x=np.array(values), y=np.array(3)),
-    "a.h5": write_hdf5,
-    "a.json": lambda path, values: path.write_text(json.dumps({"x": values, "name": "a"})),
-    "a.csv": lambda path, values: path.write_text("x1,y\n" + "".join(f"{one},b-7\n" for one in values)),
-    "a.txt": lambda path, values: path.write_text("  ".join(map(repr, values))),
-}
+ANY = some.floats() | some.sampled_from([0.0, -0.0, 1.0, NAN, INF, -INF, 5e-324, 1.7e308])
 
 
-@pytest.mark.parametrize("name", WRITERS)
-def test_formats(tmp_path: Path, name: str) -> None:
-    """Each format gives the difference and its place; another number of values is no difference of numbers."""
-    for folder, values in (("1", [1.0, 2.0, NAN]), ("2", [1.0, 2.5, NAN]), ("3", [1.0])):
-        (tmp_path / folder).mkdir()
-        WRITERS[name](tmp_path / folder / name, values)
-    paths = [str(tmp_path / folder / name) for folder in "123"]
-    assert measure(paths[0], paths[0]).largest == 0
-    found = measure(paths[0], paths[1])
-    assert (found.largest, found.absolute, found.unequal) == (0.2, 0.5, 1)
-    assert found.where in ("[1]", "x[1]", "group/x[1]", "$.x[1]", "line 3", "line 1")
-    with pytest.raises(Different):
-        measure(paths[0], paths[2])
+@given(some.lists(some.tuples(ANY, ANY) | ANY.map(lambda one: (one, one)), min_size=1, max_size=20))
+def test_arrays_are_measured_as_their_numbers(pairs: list[tuple[float, float]]) -> None:
+    """One by one, or all at once."""
+    plain, arrays = Measure(), of([one for one, _ in pairs], [other for _, other in pairs])
+    for number, (one, other) in enumerate(pairs):
+        plain.add(one, other, f"[{number}]")
+    for word in ("numbers", "unequal", "finite", "largest", "absolute", "absolute_most", "relative_most", "ulps"):
+        assert getattr(arrays, word) == pytest.approx(getattr(plain, word), rel=1e-15), word
+    assert arrays.where == plain.where
+    assert (arrays.rmse, arrays.relative_l2) == pytest.approx((plain.rmse, plain.relative_l2), nan_ok=True)
 
 
-def test_netcdf_and_other_types(tmp_path: Path) -> None:
-    """Dimensions, texts, fields, lists of variable length and empty data are read; the one difference is found."""
-    for name, more in (("1", 0.0), ("2", 0.5)):
-        with netCDF4.Dataset(tmp_path / name, "w") as file:
-            file.createDimension("x", 2)
-            for variable in ("x", "y"):
-                file.createVariable(variable, "f4", ("x",))[:] = [1, 2]
-        with h5py.File(tmp_path / name, "a") as file:
-            file["texts"] = ["a", "b"]
-            file["nothing"] = h5py.Empty("f8")
-            file.create_dataset("none", (0, 3), "f4")
-            file["fields"] = np.array([(1, 2.0)], [("x", "i4"), ("y", "f8")])
-            lists = file.create_dataset("lists", (2,), h5py.vlen_dtype("f8"))
-            lists[0], lists[1] = [1, 2], [3 + more]
-            file["soft"] = h5py.SoftLink("/nowhere")
-    assert measure(str(tmp_path / "1"), str(tmp_path / "1")).unequal == 0
-    found = measure(str(tmp_path / "1"), str(tmp_path / "2"))
-    assert (found.absolute, found.unequal, found.where) == (0.5, 1, "lists[1][0]")
+def test_byte_order_and_type() -> None:
+    """Neither counts; a note states it."""
+    found = of(np.array([1, 2], ">f8"), np.array([1, 2], "<f8"))
+    assert (found.is_equal, found.numbers, list(found.notes)) == (True, 2, ["other byte order"])
+    found = of(np.array([1, 2], ">f8"), np.array([1, 2], "<f4"))
+    assert (found.is_equal, list(found.notes)) == (True, ["type >f8 and float32"])
 
 
-def test_long_arrays_are_read_in_pieces(tmp_path: Path) -> None:
-    """A difference in the last piece is found."""
-    values = np.zeros((3_000_000, 1))
-    np.save(tmp_path / "1.npy", values)
-    values[-1] = 1
-    np.save(tmp_path / "2.npy", values)
-    found = measure(str(tmp_path / "1.npy"), str(tmp_path / "2.npy"))
-    assert (found.numbers, found.unequal, found.largest) == (3_000_000, 1, 1)
+def test_the_largest_difference_has_a_place_and_values() -> None:
+    """Of arrays, parts of complex numbers, and fields."""
+    found = of([[1, 2], [3, 4]], [[1, 2], [3, 5]])
+    assert (found.largest, found.where, found.first, found.second) == (0.2, "[1, 1]", 4, 5)
+    found = of(1 + 2j, 1 + 4j)
+    assert (found.largest, found.numbers, found.where) == (0.5, 2, "")
+    kind = [("x", "f8"), ("y", "i2"), ("z", "f4", (2,))]
+    found = of(np.array([(1, 2, (3, 4))], kind), np.array([(1, 8, (3, 4))], kind))
+    assert (found.largest, found.absolute, found.where, found.numbers) == (0.75, 6, ".y[0]", 4)
+    assert (found.is_within(0.7), found.is_within(0.75)) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "distance"),
+    [
+        (np.array([2**53]), np.array([2**53 + 1]), 1), (np.array([2**63], "u8"), np.array([2**63 + 1], "u8"), 1),
+        (np.array([2**62 + 1]), np.array([2**62 + 1], "u8"), 0), (np.array([2**62]), np.array([2**62 + 1], "u8"), 1),
+        (np.array([-(2**63)]), np.array([2**63 - 1]), 2.0**64), (np.array([-1]), np.array([2**64 - 1], "u8"), 2.0**64),
+        (np.array([-3], "i1"), np.array([-128], "i1"), 125), (np.array([True]), np.array([False]), 1),
+        (np.array([True]), np.array([1]), 0), (np.array([], "f8"), np.array([], "f8"), 0),
+        (np.array(3), np.array(5), 2),
+    ],
+)  # fmt: skip
+def test_whole_numbers(first: np.ndarray, second: np.ndarray, distance: float) -> None:
+    """They are exact beyond 2^53; they have no units in the last place. Truth values are 0 and 1."""
+    found = of(first, second)
+    assert (found.absolute_most, found.ulps, found.unequal) == (distance, 0, int(distance > 0))
 
 
 @pytest.mark.parametrize(
     ("first", "second", "reason"),
     [
-        ("a 1\n", "b 1\n", "line 1: another text"), ("1\n", "1\n2\n", "another number of lines"),
-        ("1 2\n", "1\n", "line 1: another text"),
+        (np.zeros(2), np.zeros(3), "another shape"), (np.array(["a", "b"]), np.array(["a", "c"]), "[1]: another text"),
+        (np.array(["a", "b"]), np.array(["c", "d"]), "[0]: another text (2 times)"),
+        (np.zeros(1), np.zeros(1, [("x", "f8")]), "other fields"),
+        (np.array([0.0]), np.array(["0"]), "[0]: another value"),
+        (np.array([b"a"], "V1"), np.array([b"b"], "V1"), "[0]: another text"),
     ],
 )  # fmt: skip
-def test_other_texts(tmp_path: Path, first: str, second: str, reason: str) -> None:
-    """Everything between the numbers must be equal."""
-    (tmp_path / "1").write_text(first)
-    (tmp_path / "2").write_text(second)
-    with pytest.raises(Different, match=reason):
-        measure(str(tmp_path / "1"), str(tmp_path / "2"))
+def test_other_than_numbers(first: np.ndarray, second: np.ndarray, reason: str) -> None:
+    """It is named, and never within a tolerance."""
+    found = of(first, second)
+    assert found.other_text() == reason
+    assert not found.is_within(1e9)
 
 
-def test_numbers_in_texts(tmp_path: Path) -> None:
-    """Forms of numbers, with the width of columns and the exponents of Fortran."""
-    (tmp_path / "1").write_text("-1.5D+01 +2 nan Inf .5 x2\n")
-    (tmp_path / "2").write_text("  -15.0   2.0   NaN  inf 0.5 x2\n")
-    found = measure(str(tmp_path / "1"), str(tmp_path / "2"))
-    assert (found.numbers, found.largest) == (5, 0)
+def test_a_text_does_not_hide_a_number() -> None:
+    """Of fields, both differences are known."""
+    kind = [("name", "S3"), ("x", "f8")]
+    found = of(np.array([(b"a", 1), (b"b", 2)], kind), np.array([(b"a", 1), (b"c", 2.5)], kind))
+    assert (found.other_text(), found.where, found.unequal) == (".name[1]: another text", ".x[1]", 1)
 
 
-@pytest.mark.parametrize("content", [b"\0\1", b"\x93NUMPY broken", b"\x89HDF\r\n\x1a\n broken", b"PK\3\4 broken"])
-def test_files_without_numbers(tmp_path: Path, content: bytes) -> None:
-    """Other and broken files are no error of provio."""
-    for name in "12":
-        (tmp_path / f"{name}.npz").write_bytes(content)
-    with pytest.raises(Unreadable):
-        measure(str(tmp_path / "1.npz"), str(tmp_path / "2.npz"))
+def test_moments() -> None:
+    """Dates are numbers of their unit; one that is none equals itself."""
+    days = np.array(["2026-01-01", "NaT"], "M8[D]")
+    assert of(days, days.astype("M8[s]")).is_equal
+    assert of(days, np.array(["2026-01-03", "NaT"], "M8[D]")).absolute_most == 2
+
+
+@pytest.mark.parametrize("other", [NAN, INF])
+def test_what_is_not_finite_is_within_no_tolerance(other: float) -> None:
+    """Not even within an infinite one; the other measures are those of the finite pairs."""
+    found = of([1.0, 2.0, NAN], [1.5, other, NAN])
+    assert not found.is_within(INF)
+    assert (found.finite, found.rmse, found.relative_l2) == (1, 0.5, 0.5)
+    assert (found.absolute_most, found.ulps, found.where) == (INF, INF, "[1]")

@@ -104,7 +104,9 @@ def test_a_missing_program(project: Project, tmp_path: Path) -> None:
     assert not (tmp_path / "a").exists()
 
 
-@pytest.mark.parametrize("options", [["--in", ""], ["--tolerance", "nan"], ["--tolerance", "-1"]])
+@pytest.mark.parametrize(
+    "options", [["--in", ""], ["--tolerance", "nan"], ["--tolerance", "-1"], ["--tolerance", "a="]]
+)
 def test_wrong_options(project: Project, options: list[str]) -> None:
     project.run("echo 1 > out")
     assert f"{options[0]}" in project.provio("rerun", "out", *options, code=2).stderr
@@ -158,8 +160,9 @@ def test_a_tolerance(project: Project, tmp_path: Path) -> None:
     lines, _ = rerun(project, "last", "--tolerance", "1e-6", "--in", str(tmp_path / "a"), code=1)
     assert lines == [
         "differs           binary  (is no file of numbers that provio can read)",
-        "differs           far.json  (largest difference 0.25 at $.x[1] (absolute 1); 1 of 2 numbers are unequal)",
-        "within tolerance  near.csv  (largest difference 5e-10 at line 2 (absolute 1e-09); 1 of 2 numbers are unequal)",
+        "differs           far.json  (largest difference 0.25 at x[1] (absolute 1); 1 of 2 numbers are unequal)",
+        "within tolerance  near.csv  "
+        "(largest difference 5e-10 at y, row 1 (absolute 1e-09); 1 of 2 numbers are unequal)",
         "differs           text  (line 1: another text)",
         f"1 command, 3 differs, 1 within tolerance: {tmp_path / 'a'}",
     ]
@@ -168,6 +171,9 @@ def test_a_tolerance(project: Project, tmp_path: Path) -> None:
     )
     files = {Path(one["path"]).name: one for one in json.loads(answer.stdout)["files"]}
     assert (files["far.json"]["verdict"], files["far.json"]["largest"]) == ("within tolerance", 0.25)
+    by_name = ["--tolerance", "1", "--tolerance", "near.csv:y=1e-12", "--tolerance", "*.json:x=0.2"]
+    lines, _ = rerun(project, "last", *by_name, "--in", str(tmp_path / "d"), code=1)
+    assert [line.split("  ")[0] for line in lines[:4]] == ["differs"] * 4
     (project.path / "near.csv").write_text("overwritten\n")
     lines, _ = rerun(project, "last", "--tolerance", "1", "--in", str(tmp_path / "c"), code=1)
     assert "differs           near.csv  (the recorded file has changed since, so its numbers are not compared)" in lines

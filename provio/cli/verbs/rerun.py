@@ -6,7 +6,7 @@ import click
 
 from provio.base import terminal
 from provio.cli.option_types import Choice, Form
-from provio.cli.options import store_option
+from provio.cli.options import store_option, tolerance_option
 
 KINDS = ("inputs", "environment", "commands", "differs", "missing", "new", "not-compared")
 USUAL = ("inputs", "commands", "differs", "missing")
@@ -19,12 +19,7 @@ USUAL = ("inputs", "commands", "differs", "missing")
 @click.option("--only-stale", is_flag=True, help="Only the commands whose files are stale, with the present inputs.")
 @click.option("--map", "maps", metavar="OLD=NEW", multiple=True, help="Use NEW for this folder outside the project.")
 @click.option("--anyway", is_flag=True, help="Run although the record has gaps.")
-@click.option(
-    "--tolerance",
-    metavar="X",
-    type=click.FloatRange(min=0),
-    help="Numbers in files may differ by X: absolute up to 1, else relative to the larger one.",
-)
+@tolerance_option
 @click.option(
     "--fail-on",
     type=Choice(KINDS),
@@ -37,7 +32,7 @@ USUAL = ("inputs", "commands", "differs", "missing")
 @store_option
 def command(
     names: tuple[str, ...], folder: str | None, dry_run: bool, only_stale: bool, maps: tuple[str, ...],
-    anyway: bool, tolerance: float | None, fail_on: tuple[str, ...], form: str,
+    anyway: bool, tolerance: tuple[tuple[str, float], ...], fail_on: tuple[str, ...], form: str,
 ) -> int:  # fmt: skip
     """Run the command of RUN, or the commands that made FILE and its recorded ancestors, and compare the files.
 
@@ -48,14 +43,16 @@ def command(
     Example: provio rerun fig3.h5
              provio rerun last --in ../again
              provio rerun fig3.h5 --dry-run
-             provio rerun fig3.h5 --tolerance 1e-6
+             provio rerun fig3.h5 --tolerance 1e-6 --tolerance '*.h5:p*=0.01'
     """
     from provio.ask import session, things
     from provio.ask.target import check_project
+    from provio.compare.tolerances import Tolerances
     from provio.render import rerun as report
     from provio.rerun import outcome as whole
 
-    _check(folder, tolerance)
+    if folder == "":
+        raise click.UsageError("--in '' names no folder: name one, or omit --in")
     check_project(names)
     place = next((name for name in names if "/" in name), None)
     home, settings = session.project(place)
@@ -72,7 +69,7 @@ def command(
     stops = ready.stops(fail_on)
     outcome = None
     if not (stops or dry_run) and ready.plan.steps:
-        outcome = whole.execute_plan(ready, folder, maps, terminal.warn, tolerance)
+        outcome = whole.execute_plan(ready, folder, maps, terminal.warn, Tolerances(tolerance))
     elif stops:
         terminal.complain("nothing was run: restore the recorded state, or leave this kind out (--fail-on differs)")
     if form == "json":
@@ -83,10 +80,3 @@ def command(
         folder_here = terminal.folder()
         terminal.out(report.plan(ready, width=terminal.width(), unicode=terminal.unicode(), folder=folder_here))
     return outcome.code(fail_on) if outcome else int(stops)
-
-
-def _check(folder: str | None, tolerance: float | None) -> None:
-    if folder == "":
-        raise click.UsageError("--in '' names no folder: name one, or omit --in")
-    if tolerance is not None and not tolerance >= 0:  # NaN is in no range
-        raise click.UsageError(f"--tolerance {tolerance} is no number of at least 0")
