@@ -176,7 +176,7 @@ def render(document: LineageDocument, title: str, *, level: str = "file", most: 
     carried = compact.carried(document)
     network = network_class()(directed=True, cdn_resources="in_line")
     network.templateEnv = Environment(loader=FileSystemLoader([str(TEMPLATES)], encoding="utf-8"), autoescape=True)
-    network.templateEnv.filters["data"] = _data
+    network.templateEnv.filters["data"] = data
     network.path = "page.html"
     plain = len(carried["nodes"]) <= FEW
     head = {key: value for key, value in carried.items() if key not in ("nodes", "edges")}
@@ -198,7 +198,7 @@ def render(document: LineageDocument, title: str, *, level: str = "file", most: 
     return page
 
 
-def _data(value: Any) -> Markup:
+def data(value: Any) -> Markup:
     """Return JSON for a script, in which no text of the document is part of the script.
 
     Signs that only strings of JSON contain are escaped, so that `check_offline` finds calls of the script alone.

@@ -25,7 +25,8 @@
   // The marks of a node, each as [look, text].
   function marks(graph, node) {
     const gaps = graph.given.gaps.get(node.iri) || [];
-    return [...(node.failed ? [["failed", "failed"]] : []), ...(node.stale ? [["stale", "stale"]] : []), ...(node.changed ? [["changed", "changed"]] : []), ...(gaps.length ? [["gap", "!"]] : []), ...(graph.isNoted(node) ? [["note", "note"]] : [])];
+    return [...(node.failed ? [["failed", "failed"]] : []), ...(node.stale ? [["stale", "stale"]] : []), ...(node.changed ? [["changed", "changed"]] : []), ...(gaps.length ? [["gap", "!"]] : []), ...(graph.isNoted(node) ? [["note", "note"]] : []),
+      ...(node.compared ? [[node.compared, provioLineage.COMPARED[node.compared]]] : [])];
   }
 
   // The label of a configuration: its name with its version, and its settings.
@@ -42,7 +43,7 @@
   function facts(graph, node, given) {
     const elapsed = node.elapsed !== undefined ? `${(node.elapsed / 1e6).toLocaleString("en")} ms` : "", run = graph.runs.get(node.run);
     return shown([
-      ["Failed", node.failed && (kindOf(node) === "process" ? node.failed : `made by a step that failed (${node.failed})`)], ["Stale", node.stale], ["Changed", node.changed],
+      ["Failed", node.failed && (kindOf(node) === "process" ? node.failed : `made by a step that failed (${node.failed})`)], ["Stale", node.stale], ["Changed", node.changed], ["Compared", node.comparison],
       ...(graph.given.gaps.get(node.iri) || []).map((reason) => ["Not observed", reason]), ...[node.iri, node.task, node.run].flatMap((iri) => graph.given.notes.get(iri) || []).map((text) => ["Note", text]),
       ["Path", node.path], ["Settings", node.type === "Configuration" && (node.settings?.join(", ") ?? parted(node.label)[1])], ["Command", given.map(quote).join(" ")], ["Source", node.source], ["Status", node.status], ["Folder", node.cwd],
       ["Started", moment(node.start)], ["Took", took(node.start, node.end)], ["Exit code", node.exitCode], ["Calls", node.count?.toLocaleString("en")], ["Bytes", node.bytes?.toLocaleString("en")], ["Elapsed", elapsed],

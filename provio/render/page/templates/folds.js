@@ -176,6 +176,7 @@
     // The marks of a fold: how many of its nodes have each.
     #marked({ members }) {
       const { list, graph } = this.view, marks = [["failed", "failed"], ["stale", "stale"], ["changed", "changed"]].map(([key, name]) => [key, name, members.filter((at) => list[at][key]).length]);
+      marks.push(...Object.entries(provioLineage.COMPARED).map(([key, name]) => [key, name, members.filter((at) => list[at].compared === key).length]));
       const gaps = members.some((at) => graph.given.gaps.has(list[at].iri)), noted = members.some((at) => graph.isNoted(list[at]));
       return [...marks.filter(([, , count]) => count).map(([key, name, count]) => [key, `${count.toLocaleString("en")} ${name}`]), ...(gaps ? [["gap", "!"]] : []), ...(noted ? [["note", "note"]] : [])];
     }

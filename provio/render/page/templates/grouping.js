@@ -32,10 +32,11 @@
       const { view } = this, node = view.list[at], kind = view.kinds[at];
       if (this.#alone(node)) return "=" + at;
       const near = this.ways && kind !== "program" ? `\n${this.#neighbours(at, view.before)}\n${this.#neighbours(at, view.after)}` : "";
-      return kind === "process" ? `process ${this.programs[at]}${near}` : `${kind} ${kind === "io" ? node.type : ""}${this.#place(node.path)}${near}`;
+      const compared = node.compared ? `${node.compared} ` : "";
+      return compared + (kind === "process" ? `process ${this.programs[at]}${near}` : `${kind} ${kind === "io" ? node.type : ""}${this.#place(node.path)}${near}`);
     }
 
-    #alone(node) { return node.type === "Fold" || this.view.graph.given.targets.has(node.iri); }
+    #alone(node) { return node.alone || node.type === "Fold" || this.view.graph.given.targets.has(node.iri); }
 
     #place(path) { return path ? folder(path.split("#", 1)[0]).split("/").slice(0, this.deep + 1).join("/") || "/" : ""; }
 
@@ -67,7 +68,7 @@
         const type = view.kinds[at], process = type === "process";
         const left = process ? name(this.programs[at]) : node.path ? place(node.path) : -1;
         const beside = ways && type !== "program" ? near.put(besides(at, view.before), besides(at, view.after)) : -1;
-        const group = whole.put(where.put(kind(type === "io" ? `io ${node.type}` : type), left), beside);
+        const group = whole.put(where.put(kind(type === "io" ? `io ${node.type}` : node.compared ? `${type} ${node.compared}` : type), left), beside);
         if (of[group]) of[group].push(at);
         else groups.push(of[group] = [at]);
       });
@@ -108,7 +109,7 @@
       }
       return found;
     };
-    const inner = (at) => (kinds[at] === "file" || kinds[at] === "process") && list[at].type !== "Fold" && !targets.has(list[at].iri) && only(at, before) >= 0 && only(at, after) >= 0;
+    const inner = (at) => (kinds[at] === "file" || kinds[at] === "process") && list[at].type !== "Fold" && !list[at].alone && !targets.has(list[at].iri) && only(at, before) >= 0 && only(at, after) >= 0;
     const found = [], seen = new Set();
     for (let first = 0; first < list.length; first++) {
       if (kinds[first] !== "process" || seen.has(first) || !inner(first)) continue;

@@ -9,8 +9,12 @@
     program: ["ran", "--program", [10, 3, 2, 3, 2, 3], 1, false], other: ["other relation", "--faint", [14, 4, 2, 4], 1.2, true],
   };
 
-  const MARKS = { failed: "--failed", stale: "--warning", changed: "--warning", gap: "--warning", note: "--declared" };
-  const MARK_NAMES = { failed: "the step failed, or the one that made the file (red border)", stale: "an input has changed since (dashed border)", changed: "the file itself has changed since it was used", gap: "something was not observed", note: "has a note" };
+  const MARKS = { failed: "--failed", stale: "--warning", changed: "--warning", gap: "--warning", note: "--declared",
+    differs: "--differs", reached: "--reached", first: "--first", second: "--second" };
+  const MARK_NAMES = { failed: "the step failed, or the one that made the file (red border)", stale: "an input has changed since (dashed border)", changed: "the file itself has changed since it was used", gap: "something was not observed", note: "has a note",
+    differs: "differs first", reached: "came from the first difference", first: "only in run A (dashed border)", second: "only in run B (dashed border)" };
+  // The marks of a comparison of two runs: `compared` of a node.
+  const COMPARED = { differs: "differs", reached: "reached", first: "only A", second: "only B" };
   // Colours that are distinct for colour-blind readers (Okabe and Ito 2008); each run has its number, too.
   const RUNS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#8a8a8a"];
   const MOST_RUNS = 200;
@@ -46,7 +50,7 @@
     return [...Object.entries(KIND_NAMES).filter(([kind]) => kinds.has(kind)).map(([kind, name]) => entry(`box ${kind}`, name)),
       ...fixed.filter(([, , is]) => is).map(([look, name]) => entry(`box ${look}`, name)),
       ...Object.entries(LOOKS).filter(([tie]) => ties.has(tie)).map(([tie, [name]]) => make("li", {}, sample(tie), name)),
-      ...Object.keys(MARKS).filter((mark) => marks.has(mark)).map((mark) => entry(`mark ${mark}`, MARK_NAMES[mark], mark === "gap" ? "!" : mark))];
+      ...Object.keys(MARKS).filter((mark) => marks.has(mark)).map((mark) => entry(`mark ${mark}`, MARK_NAMES[mark], mark === "gap" ? "!" : COMPARED[mark] || mark))];
   }
 
   // The runs, if there are several or one has a note.
@@ -63,5 +67,5 @@
     return [make("ul", { class: "runs", tabindex: "0", "aria-label": "Runs" }, ...entries)];
   }
 
-  Object.assign(provioLineage, { LOOKS, MARKS, RUNS, markWords, inkOn, legend });
+  Object.assign(provioLineage, { LOOKS, MARKS, COMPARED, RUNS, markWords, inkOn, legend });
 })();

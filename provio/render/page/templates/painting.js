@@ -1,7 +1,7 @@
 /* Paints the nodes and lines of a picture in the window on its canvas. */
 "use strict";
 (() => {
-  const { LOOKS, MARKS, RUNS, inkOn, TIES, LEADING } = provioLineage;
+  const { LOOKS, MARKS, COMPARED, RUNS, inkOn, TIES, LEADING } = provioLineage;
   const LEADS = new Set(TIES.slice(0, LEADING));
 
   class Painting {
@@ -88,23 +88,24 @@
       const { ctx, looks } = this, { item, width, height } = node, left = node.x - width / 2, top = node.y - height / 2;
       const chosen = node.id === this.chosen;
       const round = item.kind === "process" ? 22 : item.kind === "program" ? 15 : item.kind === "io" ? 12 : 6;
-      const line = looks[`--${item.kind}`], fill = item.target ? line : looks[`--${item.kind}-fill`];
+      const compared = item.marks.map(([look]) => look).find((look) => look in COMPARED), solid = item.target || item.node?.compared === "differs";
+      const line = looks[`--${compared || item.kind}`], fill = solid ? line : looks[compared === "reached" ? "--reached-fill" : `--${item.kind}-fill`];
       ctx.globalAlpha = this.marks && !mark && !chosen ? 0.22 : 1;
       const failed = item.node?.failed, border = chosen ? looks["--text"] : mark ? looks[mark.back ? "--back" : "--on"] : failed ? looks["--failed"] : item.node?.stale ? looks["--warning"] : line;
-      ctx.lineWidth = chosen ? 3.4 : mark ? 2.6 : failed || item.target ? 2.5 : 1.3;
+      ctx.lineWidth = chosen ? 3.4 : mark ? 2.6 : failed || item.target || compared ? 2.5 : 1.3;
       ctx.strokeStyle = border;
       ctx.fillStyle = fill;
       if (node.many) for (const step of [8, 4]) this.#box(left + step, top - step, width, height, round);
-      if (item.kind === "pipe" || item.node?.stale) ctx.setLineDash([5, 3]);
+      if (item.kind === "pipe" || item.node?.stale || compared === "first" || compared === "second") ctx.setLineDash([5, 3]);
       this.#box(left, top, width, height, round);
       ctx.setLineDash([]);
       if (this.at.scale * 14 < 3.5) return; // too small to read
       ctx.textAlign = "center";
       const room = width - 20 - (node.many ? 14 : 0), x = node.x - (node.many ? 6 : 0);
-      ctx.fillStyle = item.target ? looks["--on-target"] : item.faint ? looks["--quiet"] : looks["--text"];
+      ctx.fillStyle = solid ? looks["--on-target"] : item.faint ? looks["--quiet"] : looks["--text"];
       this.#text(`${item.kind === "program" ? 500 : 600} 14px ${looks.face}`, node.label, x, item.second ? node.y - 8 : node.y, Infinity);
       if (item.second) {
-        if (!item.target) ctx.fillStyle = looks["--quiet"];
+        if (!solid) ctx.fillStyle = looks["--quiet"];
         this.#text(`11px ${looks.face}`, item.second, x, node.y + 10, room, item.kind === "declared");
       }
       if (node.many) this.#badge(`×${node.many.toLocaleString("en")}`, left + width + 4, top - 6, line);

@@ -109,7 +109,7 @@
       this.fit();
       this.whole = false;
       if (this.at.scale >= SMALL || !this.nodes.length) return;
-      const scale = LEGIBLE, node = this.nodes.find(({ item }) => item.target) || this.nodes.reduce((a, b) => b.x + b.y > a.x + a.y ? b : a);
+      const scale = LEGIBLE, node = this.nodes.find(({ item }) => item.target || item.node?.compared === "differs") || this.nodes.reduce((a, b) => b.x + b.y > a.x + a.y ? b : a);
       const on = (size, extent, at) => {
         const free = size / 2 - extent * scale / 2 - EDGE; // negative: how far the middle of the picture may move
         return size / 2 + (free >= 0 ? 0 : Math.max(free, Math.min(-free, -at * scale)));
