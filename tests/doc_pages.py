@@ -40,6 +40,10 @@ SHORT_OR_RUN = re.compile(f"{RUN.pattern}|{SHORT.pattern}")
 MESSAGE = re.compile(r"provio: (?!run \S+: (?:recorded|pending))")  # of an error
 MADE = re.compile(rf"provio: run ({RUN.pattern}): (?:recorded|pending)")
 SECONDS = 240  # for a page
+MPI = {  # of programs that root starts, with more ranks than cores
+    "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMP_NUM_THREADS": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
+}  # fmt: skip
 
 
 @dataclass
@@ -138,10 +142,8 @@ def environment(home: Path, env: Mapping[str, str]) -> dict[str, str]:
     (home / "bin" / "provio").write_text(f'#!/bin/sh\nexec {sys.executable} -P -m provio "$@"\n')
     (home / "bin" / "provio").chmod(0o755)
     (home / "provio").symlink_to(ROOT)
-    mpi = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMP_NUM_THREADS": "1"}
-    mpi |= {"OMPI_MCA_rmaps_base_oversubscribe": "1", "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
     path = f"{home / 'bin'}:{Path(sys.executable).parent}:{env['PATH']}"
-    return {**env, **mpi, "HOME": str(home), "PATH": path, "LC_ALL": "C.UTF-8", "PROVIO_MERGE": "background"}
+    return {**env, **MPI, "HOME": str(home), "PATH": path, "LC_ALL": "C.UTF-8", "PROVIO_MERGE": "background"}
 
 
 def carried_out(text: str, folder: Path, env: Mapping[str, str]) -> list[tuple[Step, str, int]]:

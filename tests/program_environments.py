@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-VERSIONS = {"dvc": "3.67.1", "runcrate": "0.6.2"}  # as in .ci/programs
+VERSIONS = {"dvc": "3.67.1", "noworkflow": "2.1.3", "runcrate": "0.6.2"}  # as in .ci/programs
 
 
 def path_with(program: str) -> str:

@@ -14,8 +14,9 @@ from object_levels import disagreements
 from provio.settings.home import Home
 
 PAGES = sorted((ROOT / "docs" / "use-cases").glob("*.md"))
-NEEDS = {"h5bench": ("h5pcc", "mpirun")}
-MODULES = {"dassa": ("h5py", "numpy", "scipy"), "topreco": ("numpy",), "megatron": ("torch", "tensorboard")}
+NEEDS = {"h5bench": ("h5pcc", "mpirun"), "hybrid": ("h5pcc", "mpirun")}
+MODULES = {"dassa": ("h5py", "numpy", "scipy"), "topreco": ("numpy",), "megatron": ("torch", "tensorboard"),
+           "hybrid": ("h5py", "torch")}  # fmt: skip
 
 
 @pytest.mark.slow
@@ -27,11 +28,13 @@ def test_a_page_shows_the_output_of_its_commands(project: Project, page: Path) -
     for module in MODULES.get(page.stem, ()):
         pytest.importorskip(module)
     text = page.read_text(encoding="utf-8")
-    python = Path(python_with_dask()).parent if page.stem == "dask" else None
+    python = Path(python_with_dask()) if page.stem in ("dask", "hybrid") else None
     with doc_pages.reader() as home:
         env = doc_pages.environment(home, project.env)
-        if python:
-            env["PATH"] = f"{home / 'bin'}:{python}:{env['PATH']}"
+        if python and page.stem == "dask":
+            env["PATH"] = f"{home / 'bin'}:{python.parent}:{env['PATH']}"
+        elif python:
+            env["DASK_PYTHON"] = str(python)
         done = doc_pages.carried_out(text, home / "das", env)
         assert len(done) > 5
         found = doc_pages.problems(text, done, exact=True)
