@@ -173,6 +173,18 @@ def searching(home: Home) -> None:
     run.write()
 
 
+def twice(home: Home) -> None:
+    """A table is filtered, and counted, in two runs; the second filter has another limit: both results differ."""
+    for number, (limit, digest) in enumerate((("5", "b"), ("6", "c")), 1):
+        run = Run(home, number, "./job", name=f"limit{limit}", exitCode=0)
+        table, rows, count = (File(f"/data/{name}", 80 + place) for place, name in enumerate(("t.csv", "rows", "n")))
+        _step(run, "filter", f"--limit {limit} t.csv", reads=[table], writes=[rows])
+        _step(run, "wc", "rows", reads=[rows], writes=[count])
+        for file, letter in ((table, "a"), (rows, digest), (count, {"b": "d", "c": "e"}[digest])):
+            run.hash(file, letter)
+        run.write()
+
+
 STORIES: dict[str, Callable[[Home], None]] = {
     "project": project,
     "ranks": ranks,
@@ -181,4 +193,5 @@ STORIES: dict[str, Callable[[Home], None]] = {
     "training": training,
     "meanwhile": meanwhile,
     "searching": searching,
+    "twice": twice,
 }

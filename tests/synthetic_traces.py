@@ -44,6 +44,7 @@ class Run:
         self.facts = "".join(f" ; :{name} {value if isinstance(value, int) else turtle.literal(value)}"
                              for name, value in said.items())  # fmt: skip
         self.lines: list[str] = []
+        self.hashes: list[str] = []
         self.id = f"01a1fe26-0000-7000-8000-{number:012}"
         self.folder = home.runs / self.id
         self.now = self.start = EPOCH + number * 1_000_000 * STEP
@@ -53,6 +54,14 @@ class Run:
         """Record the value of a variable."""
         iri = f"<{RUN_BASE}{self.id}/environment/{name}>"
         self.lines.append(f"{iri} a :Environment ; :name {turtle.literal(name)} ; :value {turtle.literal(value)} .\n")
+
+    def hash(self, file: File, digest: str) -> None:
+        """State the SHA-256 of a file as it is now: 64 times a digit."""
+        iri = f"{RUN_BASE}{self.id}/{HOST}/hash/{file.inode}.{file.mtime}"
+        facts = (
+            f':device "8:1" ; :inode {file.inode} ; :birthNs {file.birth} ; :mtimeNs {file.mtime} ; :size {file.size}'
+        )
+        self.hashes.append(f'<{iri}> {facts} ; :sha256 "{64 * digest}" .\n')
 
     def tick(self) -> int:
         """Let a millisecond pass; return the time since the start of the run in ns."""
@@ -78,6 +87,9 @@ class Run:
         head = f'@prefix : <{NS}> .\n<{RUN_BASE}{self.id}> a :Run ; :host "{HOST}" ; :bootId "boot" ; '
         head += f':startedNs {self.start} ; :endedNs {self.now + STEP} ; :cwd "/data"{self.facts} .\n'
         (self.folder / "run.ttl").write_text(head + "".join(self.lines), encoding="utf-8")
+        if self.hashes:
+            text = f"@prefix : <{NS}> .\n{''.join(self.hashes)}"
+            (self.folder / HOST / "hashes.ttl").write_text(text, encoding="utf-8")
         for process in self.processes:
             name = f"{process.pid}.1.0.0.ttl"
             (self.folder / HOST / name).write_text("".join(process.lines), encoding="utf-8")

@@ -7,7 +7,9 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from provio.api.compare import CompareQueries
 from provio.api.live import LiveQueries
+from provio.api.repro import ReproQueries
 from provio.api.rerun import RerunQueries
 from provio.api.rows import Rows
 from provio.api.sparql import SparqlQueries, as_text
@@ -27,7 +29,7 @@ Level = Literal["folder", "file", "dataset"]
 RUN_COLUMNS = ("run", "start", "seconds", "end", "name", "campaign", "size", "files", "command", "notes")
 
 
-class Store(SparqlQueries, LiveQueries, RerunQueries):
+class Store(SparqlQueries, LiveQueries, RerunQueries, CompareQueries, ReproQueries):
     """The record of one place, as `provio.open()` returns it; a context manager that has nothing to close.
 
     Each query covers everything that was recorded before it: pending runs are merged first, runs in progress are
@@ -191,20 +193,6 @@ class Store(SparqlQueries, LiveQueries, RerunQueries):
         except click.UsageError as error:
             raise BadQuery(error.message) from None
         return Rows(TABLES["find"].names, map(report.cells, answer.found), answer.notes)
-
-    def diff(self, first: str, second: str) -> Rows:
-        """Return the settings in which two runs differ: configuration, key, first, second (None: there is none).
-
-        Only settings are compared: `notes` of the rows are the lines that state this, with the number of files.
-        """
-        from provio.ask import comparison, experiments
-
-        reader = self._open()
-        ids = [session.run_id(reader, name) for name in (first, second)]
-        found = experiments.differing(reader, *zip((first, second), ids, strict=True))
-        values = ([None if side is None else comparison.plain(side) for side in one[1:]] for _, one in found)
-        rows = ([name, one.key, *sides] for (name, one), sides in zip(found, values, strict=True))
-        return Rows(("configuration", "key", "first", "second"), rows, experiments.not_compared(reader, ids))
 
     def params(self, *run: str, everything: bool = False) -> Rows:
         """Return the parameters of these runs, or of all runs: a row for each run, or for each program of a run.

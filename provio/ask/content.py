@@ -13,7 +13,7 @@ show the words of `NOT_COMPARED`, and neither "unchanged" nor "changed" without 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from provio.ask.target import current_version, domain_of
@@ -50,6 +50,7 @@ class Contents:
         self.progress = progress
         self._ties: dict[str, set[str]] = {}  # to other keys of the same content
         self._hashes: dict[str, set[str]] = {}
+        self._same: dict[str, set[str]] = {}  # keys of the same content: one set for all of them
         self._now: dict[bytes, str | None] = {}
 
     def load(self, versions: Iterable[str], paths: Iterable[bytes] = ()) -> None:
@@ -88,12 +89,14 @@ class Contents:
     def keys(self, version: str) -> set[str]:
         """Return a version with all recorded keys of the same content."""
         self.load([version])
-        found, waiting = {version}, [version]
-        while waiting:
-            new = self._ties[waiting.pop()] - found
-            found |= new
-            waiting += new
-        return found
+        if version not in self._same:
+            found, waiting = {version}, [version]
+            while waiting:
+                new = self._ties[waiting.pop()] - found
+                found |= new
+                waiting += new
+            self._same |= dict.fromkeys(found, found)
+        return self._same[version]
 
     def is_here(self, iri: str, path: bytes) -> bool:
         """Return whether a path is where a recorded version or File was: in its storage domain, or in the project,
@@ -103,10 +106,28 @@ class Contents:
         present = now.split("/")[-2] if now else domain_of(path)
         return present == domain or any(is_below(path, place) for place in self.reader.places)
 
-    def versions(self, old: str, new: str) -> Compared:
-        """Compare two recorded versions."""
+    def versions(self, old: str, new: str, paths: Sequence[bytes] = ()) -> Compared:
+        """Compare two recorded versions. With their `paths`, a file that still is its version and that has no recorded
+        hash is read now."""
         self.load([old, new])
-        return self._decide(old, new) or Compared(UNKNOWN, _without_hash(self.digests(old) and self.digests(new)))
+        if decided := self._decide(old, new):
+            return decided
+        hashes = [self.digests(version) for version in (old, new)]
+        if paths:
+            files = zip(hashes, (old, new), paths, strict=True)
+            hashes = [known or self._of_file(version, path) for known, version, path in files]
+            if len(hashes[0]) == len(hashes[1]) == 1:
+                return _by_hash(*hashes)
+        return Compared(UNKNOWN, _without_hash(hashes[0] and hashes[1]))
+
+    def _of_file(self, version: str, path: bytes) -> set[str]:
+        """Return the hash of the file at a path, if it still is a version and may be read."""
+        try:
+            if self.current(path) == version and not self.limits.forbid(path):
+                return {self._present(path, version, False)}
+        except (Unread, OSError):
+            pass
+        return set()
 
     def file(self, version: str, path: bytes, *, read: bool = False) -> Compared:
         """Compare a recorded version with the file that is at a path now. Its content is read only if the sizes are

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from pathlib import Path
 
 from provio.ask import packages, run_summary, run_uses
 from provio.base.text import plural, size
@@ -25,7 +26,17 @@ CHANGES = "uncommitted changes"
 
 def of_run(store: Store, home: Home, run: str) -> list[Fact]:
     """Return the facts of a run; those of other hosts follow where they differ from the first host's."""
-    folder = home.runs / run
+    folder = home.run_folder(run)
+    found = of_machine(folder)
+    found += _variables(store, run)
+    found += [("job", name, value) for name, value in _job(machine_facts.job(folder)).items()]
+    found += _application(store, run)
+    changes = machine_facts.changes(folder)
+    return found if changes is None else [*found, ("application", CHANGES, changes or "none")]
+
+
+def of_machine(folder: Path) -> list[Fact]:
+    """Return the facts of the hardware and the system of a run, by its folder."""
     hosts = machine_facts.hosts(folder)
     layers = hosts[min(hosts)] if hosts else {}
     found: list[Fact] = []
@@ -39,11 +50,7 @@ def of_run(store: Store, home: Home, run: str) -> list[Fact]:
                     found.append((layer, f"{name} of {host}", value))
         if layer == "hardware":
             found.insert(0, (layer, "hosts", ", ".join(sorted(hosts)) or None))
-    found += _variables(store, run)
-    found += [("job", name, value) for name, value in _job(machine_facts.job(folder)).items()]
-    found += _application(store, run)
-    changes = machine_facts.changes(folder)
-    return found if changes is None else [*found, ("application", CHANGES, changes or "none")]
+    return found
 
 
 def _job(facts: dict[str, str]) -> dict[str, str]:

@@ -12,16 +12,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
-from provio.ask import run_uses, unknown_values
-from provio.ask.comparison import Difference, Value, differences, of_term, rank
+from provio.ask import unknown_values
+from provio.ask.comparison import Value, of_term, rank
 from provio.ask.walk import batches
 from provio.base import turtle
 from provio.base.errors import NothingKnown
-from provio.base.text import plural
 from provio.base.vocab import RUN_BASE
 from provio.settings.types import among, quoted
 from provio.store import Reader
-from provio.trace.run_facts import METRICS, PARAMETERS
+from provio.trace.run_facts import METRICS
 
 WITHIN = " "  # suffix of the name of a level: configurations taken up in parts of the level are included
 
@@ -310,35 +309,3 @@ def _saved(reader: Reader, metrics: Iterable[Metric]) -> dict[str, str]:
         for iri in wanted.intersection(checkpoint.metrics):
             paths.setdefault(iri, checkpoint.path)
     return paths
-
-
-def differing(reader: Reader, *runs: tuple[str, str]) -> list[tuple[str, Difference]]:
-    """Return the settings in which two runs, each given by a name and its id, differ at their ends, with the name of
-    the configuration; if each run has one configuration, their names may differ."""
-    first, second = (of_run(reader, run) for _, run in runs)
-    for (name, run), side in zip(runs, (first, second), strict=True):
-        if not side:
-            none = f"run {name} recorded no configuration: declare one with provio.configuration(…)"
-            raise unknown_values.nothing(reader, PARAMETERS, [run], none)
-    if len(first) == len(second) == 1:
-        (name, one), other = next(iter(first.items())), next(iter(second.values()))
-        return [(name, found) for found in differences(one.settings, other.settings)]
-    found = []
-    for name in sorted(first.keys() | second.keys()):
-        sides = [side[name].settings if name in side else {} for side in (first, second)]
-        found += [(name, one) for one in differences(*sides)]
-    return found
-
-
-def not_compared(reader: Reader, ids: Iterable[str]) -> list[str]:
-    """Return lines of text about the data of these runs that `differing` does not compare."""
-    found = ["only settings are compared, not results, programs, environment, times or files"]
-    ids = list(ids)
-    if partly := unknown_values.line(reader, PARAMETERS, ids, ids, ("", "compared in part")):
-        found.append(partly)
-    paths, without = run_uses.files_of_runs(reader, ids)
-    if paths:
-        more = f" and {plural(len(without) - 1, 'other')}" if without[1:] else ""
-        named = f" ({without[0]}{more})" if without else ""
-        found.append(f"not compared by content: {plural(paths, 'file')}, {len(without):,} without a SHA-256{named}")
-    return found

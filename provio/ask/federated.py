@@ -65,6 +65,10 @@ class Together(Home):
                 found.setdefault(folder.name, folder)
         return [found[name] for name in sorted(found)]
 
+    def run_folder(self, run: str) -> Path:
+        """Return the folder of a run, of the first source that has it."""
+        return next((folder for folder in self.run_folders() if folder.name == run), self.runs / run)
+
     def notes_folders(self) -> list[Path]:
         """Return the folders with the notes of users, of all sources."""
         return [source.notes for source in self.sources]

@@ -69,10 +69,15 @@ def _is_shown(node: Node) -> bool:
     suffix = os.path.splitext(path)[1].lower()
     if suffix not in PICTURES and suffix not in TABLES and suffix not in TEXTS:
         return False
-    parts = path.split("/")
-    if any(part.startswith(".") for part in parts) or SECRET_NAME.search("/".join(parts[-NEAR:])):
+    if is_private(path):
         return False
     return suffix not in PICTURES or node.get("size", 0) <= LARGEST
+
+
+def is_private(path: str) -> bool:
+    """Return whether a file, by its name, may be a key or a setting of a user: hidden, or named like a secret."""
+    parts = path.split("/")
+    return any(part.startswith(".") for part in parts) or bool(SECRET_NAME.search("/".join(parts[-NEAR:])))
 
 
 def _preview(contents: Contents, node: Node, redaction: Redaction) -> Preview | None:

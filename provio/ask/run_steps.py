@@ -6,7 +6,7 @@ In: a store and the id of a run. Out: `RunFacts`. A few queries read all of it, 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -17,7 +17,7 @@ from provio.ask import processes, run_summary, run_uses
 from provio.ask.document import EDITED, arguments
 from provio.ask.redo import typed
 from provio.base.vocab import RUN_BASE, local_name
-from provio.lineage.identity import SEALED
+from provio.lineage.identity import RESULT, SEALED
 from provio.store import Reader
 
 PROCESS = re.compile(re.escape(RUN_BASE) + r"[^/]+/[^/]+/[^/]+/")
@@ -29,6 +29,7 @@ USED, MADE, RAN = "?a prov:used ?v", "?v prov:wasGeneratedBy ?a", "?a provio:ran
 DELETED = "?v prov:wasInvalidatedBy ?a"
 STARTED, ENDED = "startedAtTime", "endedAtTime"
 ENDS = frozenset({"exitCode", "signal"})
+MOVED = {"Read": "bytesRead", "Write": "bytesWritten"}  # by class of an I/O activity
 READS, WRITES = ("Read", "Opened"), ("Written", "Created", "Modified", "Flushed")  # wasReadBy …
 
 
@@ -44,9 +45,10 @@ class Operation(NamedTuple):
 @dataclass
 class Step:
     """A process or a Task. `facts` are its literals by the last word of the property, `program` is the version of the
-    executable or script that it ran, `ran` are all such versions. `settings` are its parameters, `images` the images
-    of its container; `moved` counts the bytes that it read and wrote in files, `operations` are the I/O activities on
-    its inputs and results, if they are wanted."""
+    executable or script that it ran, `ran` are all such versions. `received` and `returned` are results of Tasks that
+    it used and made in memory. `settings` are its parameters, `images` the images of its container; `moved` counts the
+    bytes that it read and wrote in files, `operations` are the I/O activities on its inputs and results, if they are
+    wanted."""
 
     iri: str
     process: str
@@ -55,6 +57,8 @@ class Step:
     ran: list[str] = field(default_factory=list)
     inputs: dict[str, None] = field(default_factory=dict)
     results: dict[str, None] = field(default_factory=dict)
+    received: dict[str, None] = field(default_factory=dict)
+    returned: dict[str, None] = field(default_factory=dict)
     settings: dict[str, None] = field(default_factory=dict)
     metrics: dict[str, None] = field(default_factory=dict)
     images: dict[str, None] = field(default_factory=dict)
@@ -135,6 +139,11 @@ def read(
     )  # fmt: skip
 
 
+def ties(reader: Reader, run: str) -> Callable[[str], Iterator[tuple[str, str]]]:
+    """Return a function that yields the (activity, node) of a run's activities, by a pattern with `?a` and `?v`."""
+    return _Steps(reader, run, tasks=False, inside=False, data=None).pairs
+
+
 def gaps(reader: Reader, run: str) -> list[str]:
     """Return why the record of a run has gaps. A source that was edited between two runs is no gap of this run."""
     stated, concluded = run_summary.gap_reasons(reader, run)
@@ -164,7 +173,7 @@ class _Steps:
         ours = f"?s provio:partOf <{self.iri}> ; a provio:Process . {below}"
         facts = _literals(self.reader, ours)
         if self.tasks:
-            facts |= _literals(self.reader, f"?s a provio:Task ; provio:name ?name . {below}")
+            facts |= literals(self.reader, (iri for iri, _ in self.pairs("?a provio:name ?v") if TASK.fullmatch(iri)))
         for iri in facts:
             if iri in shown or iri in self.steps or TASK.fullmatch(iri):
                 self._step(iri).facts = facts[iri]
@@ -213,12 +222,16 @@ class _Steps:
             step.settings[entity] = None
         elif "/image/" in entity:
             step.images[entity] = None
+        elif RESULT.search(entity):
+            step.received[entity] = None
         elif (name := self._data(entity)) and name not in step.results:
             step.inputs[name] = None
 
     def _made(self, step: Step, entity: str) -> None:
         if METRIC.search(entity):
             step.metrics[entity] = None
+        elif RESULT.search(entity):
+            step.returned[entity] = None
         elif name := self._data(entity):
             step.results[name] = None
 
@@ -234,10 +247,10 @@ class _Steps:
 
     def _moved(self) -> None:
         """Count the bytes that each step read and wrote."""
-        for kind, word in (("Read", "bytesRead"), ("Write", "bytesWritten")):
-            for activity, count in self.pairs(f"?a a provio:{kind} ; provio:bytes ?v"):
-                if one := self.steps.get(self._name(activity)):
-                    one.moved[word] = one.moved.get(word, 0) + int(count)
+        kinds = {activity: MOVED.get(local_name(kind)) for activity, kind in self.pairs("?a a ?v")}
+        for activity, count in self.pairs("?a provio:bytes ?v"):  # a join with the class would take quadratic time
+            if (word := kinds.get(activity)) and (one := self.steps.get(self._name(activity))):
+                one.moved[word] = one.moved.get(word, 0) + int(count)
 
     def read_operations(self) -> None:
         """Add the I/O activities on the inputs and results of each step."""

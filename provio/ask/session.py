@@ -54,6 +54,11 @@ def reader(target: str | None, notices: bool = True, as_of: bool = True) -> Stor
     """Merge pending runs and return the store that answers for a target; print a note about runs in progress (`as_of`),
     and one about gaps and damage that merges found since the last verb. Without `notices` the answer itself states the
     gaps."""
+    return reader_and_home(target, notices, as_of)[0]
+
+
+def reader_and_home(target: str | None, notices: bool = True, as_of: bool = True) -> tuple[Store, Home]:
+    """Do the same as `reader`, and return also the `.provio` that is queried: of one record, or of several."""
     from provio.merge.notices import take
     from provio.store import served
 
@@ -63,7 +68,7 @@ def reader(target: str | None, notices: bool = True, as_of: bool = True) -> Stor
         terminal.warn(line)
     if store.as_of and as_of:
         terminal.note(store.as_of)
-    return store
+    return store, home
 
 
 def _concluded(store: Store, run: str) -> int:
@@ -319,6 +324,17 @@ def run_id(reader: Store, name: str) -> str:
         known = [row["name"] for row in reader.rows(runs.LISTING) if "name" in row]
         raise NothingKnown(f"no run {name!r} is recorded: {suggestions.of_run(reader, name, known)}")
     return found
+
+
+def run_or_campaign(reader: Store, name: str) -> str:
+    """Return the id of a run as `run_id` does, or of the newest run of the campaign with this name."""
+    from provio.ask import runs
+
+    if runs.find(reader, name) is None:
+        of_campaign = [row["run"] for row in reader.rows(runs.LISTING) if row.get("campaign") == name]
+        if of_campaign:
+            return of_campaign[-1]
+    return run_id(reader, name)
 
 
 def run_folder(home: Home, name: str) -> Path:

@@ -29,7 +29,7 @@ GROUPS = {
         "export",
     ),
     "Ask": ("why", "impact", "verify", "declared", "packages", "find", "note", "query"),
-    "Experiments": ("params", "metrics", "best", "checkpoint"),
+    "Experiments": ("params", "metrics", "best", "checkpoint", "repro"),
     "Integrate": ("container", "kernel", "mcp", "batch", "env", "include", "validate", "vocab", "completion", "help"),
     "Upkeep": ("init", "config", "doctor", "merge", "rm", "prune", "backup", "relocate"),
 }
@@ -54,6 +54,7 @@ SYNONYMS = {
         "query": "sparql ask sql select",
         "find": "search locate lookup whereis which grep",
         "diff": "compare cmp",
+        "repro": "reproducibility reproducible reproduce repeatability variance",
         "packages": "software sbom dependencies deps modules libraries",
         "params": "parameters hyperparameters args arguments",
         "metrics": "scores results",

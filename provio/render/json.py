@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -39,7 +39,7 @@ def pieces(document: LineageDocument) -> Iterator[str]:
     yield "".join(f",\n  {_dump(key)}: {_dump(answer[key])}" for key in sorted(answer)) + "\n}\n"
 
 
-def dumped(answer: Mapping[str, Any]) -> str:
+def dumped(answer: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> str:
     """Return another answer as JSON, in the order of its keys, ending in a newline."""
     return json.dumps(_whole(all_completed(answer)), ensure_ascii=True, indent=2) + "\n"
 

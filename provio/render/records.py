@@ -299,10 +299,69 @@ TABLES = {
         value text the value; empty if it is not available
     """),
     "diff": _table("""
-        configuration text the name of the configuration
-        key text the dotted name of a setting that differs
+        configuration text its owner: a layer of the environment, `file`, a program, the name of a configuration
+        key text the name of a fact, a file, an option or a setting
         first value the value in the first run; empty if there is none
         second value the value in the second run
+        kind text `environment`, `code`, `parameters`, `inputs`, `graph`, `results`, `files`, `schedule` or `time`
+        expected boolean whether such a difference is expected
+        reason text a remark
+        activity text the program or the kind of Task that it concerns; empty if it concerns the run
+        text text of a changed script its text difference, if both versions are known; otherwise empty
+    """),
+    "repro": _table(
+        """
+        name text the path of a file that the runs made, relative to the folder of the run
+        runs integer the number of runs that made it
+        contents integer the number of its different contents; 0: unknown
+        verdict text `identical`, `within bounds`, `deviates`, `differs` or `not compared`
+        reason text the reason of the verdict; empty if it is identical
+        bound number the bound that applies to it
+        values integer the number of its numbers in the first run
+        mean number the mean difference of its numbers from those of the first run, in the run least like that
+        largest number the largest absolute difference of a number
+        p number the p-value of the test of equivalence (TOST)
+        ks number the largest statistic of the test of Kolmogorov and Smirnov
+        ks_p number its p-value
+        """,
+        "an object: `date` (UTC), `versions`, `runs` (objects of `run`, `start`), `command` of the first run, "
+        "`reproducible`, `verdicts` (their numbers), `results` (these rows), `performance`, `outliers` (by run), "
+        "`schedule`, `io` (the rows below), `notes`; with `--only` the rows of one part",
+    ),
+    "repro --only performance": _table("""
+        by text `phase`, `prefix`, `host` or `file`
+        name text the name of the group
+        layer text the called library; empty for a phase or prefix
+        measure text `calls`, `bytes`, `nanoseconds` or `bytes_per_second`
+        runs integer the number of runs that have the group
+        mean number the mean of the runs
+        deviation number the standard deviation of a sample
+        variation number the coefficient of variation: deviation divided by mean
+        least integer the smallest value
+        most integer the largest value
+        apart text the runs that are outliers, with a blank between
+        quartiles number the interquartile range divided by the median
+        low number the lower end of the bootstrap interval of the mean (95 %); empty without NumPy
+        high number its upper end
+    """),
+    "repro --only schedule": _table("""
+        run text the id of the run
+        aligned integer the number of its activities that correspond to one of the first run
+        alone integer the number of its other activities
+        tau number Kendall's coefficient of the starts of both; empty for the first run, and without SciPy
+        moved integer activities that another worker or host executed
+        steals integer tasks that Dask moved to idle workers
+        transfers integer results that workers received from others
+        bytes integer the bytes of these results
+        recomputed integer executions of keys of Dask after the first
+    """),
+    "repro --only io": _table("""
+        activity text the activity in the first run: its command line, or the name of the Task
+        measure text `operations`, `bytes_read`, `bytes_written` or `files`
+        least integer the smallest value
+        most integer the largest value
+        values value the values by run: in JSON an object, else as in `RUN 2, RUN 3`
+        iri text the activity in the first run
     """),
     "vocab": _table("""
         word text the term, with its prefix; for your own terms the IRI

@@ -38,7 +38,7 @@ TOOLS: Mapping[str, str] = {
     "stats": "Times are in nanoseconds, sizes in bytes.",
     "status": "`counts` has the number of files in each state.",
     "query": "Classes and properties are those of PROV (prov:) and of provio (provio:). Use ORDER BY with `cursor`.",
-    "diff": "Their configurations and parameters; contents of files are not compared.",
+    "diff": "Of environment, code, parameters, inputs, results; `first` has the activities where they part, and why.",
 }
 INSTRUCTIONS = (
     "provio recorded which programs read and wrote which files of a project. Paths are relative to the project. Start "

@@ -49,6 +49,7 @@ class ApiQueries:
 
     def __init__(self, store: Store, settings: Config) -> None:
         self.store, self.home = store, homes.find()
+        self.expected = settings.diff_expected
         self.records: Home = self.home  # with other records (setting `stores`), the home of all
         if settings.stores:
             from provio.ask import federated
@@ -146,15 +147,14 @@ class ApiQueries:
         }  # fmt: skip
 
     def diff(self, request: Request) -> Answer:
-        """The differences between the configurations of two runs."""
-        from provio.ask import comparison, experiments
+        """The differences of two runs, and where they differ first."""
+        from provio.compare import answer
+        from provio.render.diff import divergence_object
 
-        names = request["first"], request["second"]
-        ids = [session.run_id(self.store, name) for name in names]
-        found = experiments.differing(self.store, *zip(names, ids, strict=True))
-        rows = [[name, one.key, *(None if side is None else comparison.plain(side) for side in one[1:])]
-                for name, one in found]  # fmt: skip
-        return {"rows": _items("diff", rows), "notCompared": experiments.not_compared(self.store, ids)}
+        ids = [session.run_or_campaign(self.store, request[name]) for name in ("first", "second")]
+        found = answer.of_runs(self.store, self.records, ids, self.home.project, self.expected)
+        first = [divergence_object(one) for one in found.first]
+        return {"rows": _items("diff", found.table(texts=False)), "notCompared": found.notes, "first": first}
 
     # Files.
 

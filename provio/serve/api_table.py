@@ -224,7 +224,7 @@ QUESTIONS: Mapping[str, Question] = {
     "stats": Question("I/O figures and bottlenecks of runs; of the newest if none is named.", CHOICE),
     "metrics": Question("The last value of each metric of runs.", (*CHOICE, "metric", *PAGES), "metrics"),
     "params": Question("The parameters of runs.", (*CHOICE, *PAGES), "params"),
-    "diff": Question("The settings in which two runs differ.", ("first", "second"), "diff"),
+    "diff": Question("The differences of two runs, and where they differ first.", ("first", "second"), "diff"),
     "query": Question("The answer to SPARQL: SELECT or ASK.", ("query", *PAGE)),
 }
 EVENTS = Question(

@@ -22,9 +22,9 @@ SHELLS = {
     "fish": ["--no-config", "-i"],
 }
 FREE = set(
-    "account age array at attributes before best bind depth display_name metric modules most note output packages "
-    "prefix python redact setting settings sha256 shared sort source store target partition text time_limit timeout to "
-    "until max_memory value".split()
+    "account age array at attributes before best bind bounds depth display_name metric modules most note output "
+    "packages prefix python redact setting settings sha256 shared sort source store target partition text time_limit "
+    "timeout to until max_memory value".split()
 )
 
 

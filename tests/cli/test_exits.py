@@ -65,8 +65,11 @@ WRONG = [
     ("params none", 3, "no run 'none'"),
     ("checkpoint list", 3, "provio.checkpoint("),
     ("checkpoint find x", 2, "KEY=VALUE"),
-    ("diff first last", 3, "provio.configuration("),
     ("diff first firts", 3, "did you mean 'first'?"),
+    ("repro first firts", 3, "did you mean 'first'?"),
+    ("repro first", 2, "name two runs or more"),
+    ("repro --name nobody", 3, "provio runs lists them"),
+    ("repro first second --bound out.txt", 2, "NAME=VALUE"),
     ("vocab Metrc", 3, "'Metric'"),
     ("init --shared no-such-group", 1, "group"),
 ]

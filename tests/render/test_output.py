@@ -49,10 +49,15 @@ ASKED = {
     "checkpoint list": (["checkpoint", "list"], True),
     "checkpoint verify": (["checkpoint", "verify", "/data/model", "model.json"], True),
     "diff": (["diff", "told1", "told2"], True),
+    "repro": (["repro", "twin1", "twin2"], False),
+    "repro --only performance": (["repro", "twin1", "twin2", "--only", "performance"], True),
+    "repro --only schedule": (["repro", "twin1", "twin2", "--only", "schedule"], True),
+    "repro --only io": (["repro", "twin1", "twin2", "--only", "io"], True),
     "vocab": (["vocab"], True),
 }
 PRINTED = [name for name in TABLES if name != "files"]  # those are rows of the HTTP API alone
 CODES = {"verify": 1, "declared": 1, "status": 1, "validate": 1, "doctor": None, "checkpoint verify": 1, "diff": 1}
+CODES |= {name: 1 for name in ASKED if name.startswith("repro")}
 # The SPARQL 1.1 result formats; columns that depend on the groupings (docs/statistics.md).
 OTHER = {"query", "stats"}
 PYTHON: dict[str, Any] = {"text": str, "integer": int, "number": int | float, "boolean": bool, "time": str}
@@ -61,13 +66,16 @@ PYTHON["value"] = str | int | float | list | dict
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Project:
-    """Two runs, one of them with a name; the product of the second was changed since; two synthetic trainings; a
-    document that is wrong."""
+    """Two runs, one of them with a name; the product of the second was changed since; two that differ in their I/O; two
+    synthetic trainings; a document that is wrong."""
     project = new_project(tmp_path_factory.mktemp("output"))
     project.sh("echo '=1+1' > a")
     project.watch(sys.executable, "-c", "import provio\nwith provio.activity('fit'): open('a').read()")
     project.provio("run", "--quiet", "--name", "first", "--campaign", "c", "--", "sort", "a", "-o", "b")
     project.provio("note", "first", "one\ntwo\tthree")
+    for name in ("twin1", "twin2"):
+        project.sh(f"echo {name[4:]} >> twin")
+        project.provio("run", "--quiet", "--name", name, "--", "sh", "-c", "cat twin > twin.out")
     (project.path / "Makefile").write_text("e: b\n\tcat a b > e\n")
     project.watch("make")
     project.watch("sh", "-c", "cat b > c; cat b > d")
