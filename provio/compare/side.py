@@ -215,8 +215,9 @@ def _add_earlier(reader: Reader, run: str, facts: RunFacts) -> None:
     for activity, version in run_steps.ties(reader, run)(EARLIER):
         found = run_steps.PROCESS.match(activity)
         one = steps.get(found[0]) if found else None
-        if one and "/version/" in version and version not in made:
-            one.inputs.setdefault(version)
+        whole = run_steps.CONTRIBUTION.sub("", version.partition("#")[0])
+        if one and "/version/" in whole and whole not in made:
+            one.inputs.setdefault(whole)
 
 
 def _versions(facts: RunFacts) -> set[str]:
