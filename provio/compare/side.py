@@ -14,6 +14,7 @@ from os.path import splitext
 
 from provio.ask import key_prefix, run_steps, run_uses, started_as
 from provio.ask.document import arguments
+from provio.ask.redo import is_cache
 from provio.ask.run_steps import RunFacts, Step
 from provio.ask.stale import MODULES
 from provio.base.vocab import local_name
@@ -291,7 +292,7 @@ def _activity(step: Step, names: dict[str, str], threads: int, parent: str) -> A
     )  # fmt: skip
     found.used, found.made = (*step.inputs, *step.received), (*step.results, *step.returned)
     found.inputs = _named(step.inputs, names)
-    found.results = _named(step.results, names)
+    found.results = {name: iri for name, iri in _named(step.results, names).items() if not is_cache(f"/{name}")}
     found.code = _named(step.ran, names)
     found.configurations = tuple(step.settings)
     found.parent = step.process if is_task else parent
