@@ -11,7 +11,7 @@ from typing import Any
 from provio.ask import environment, experiments, run_steps
 from provio.ask.comparison import Value, plain, same
 from provio.ask.used_packages import TIES
-from provio.base.text import duration, plural
+from provio.base.text import duration, plural, seconds
 from provio.compare.command_words import named
 from provio.compare.comparison import Comparison, Row
 from provio.compare.expected import KINDS
@@ -240,8 +240,9 @@ def _writers(found: Comparison) -> Iterator[Row]:
 
 def _time(found: Comparison) -> Iterator[Row]:
     one, other = (side.facts.facts for side in found.sides)
-    times = [duration(facts.get("startedAtTime", ""), facts.get("endedAtTime", "")) for facts in (one, other)]
-    if times[0] != times[1]:
+    periods = [(facts.get("startedAtTime", ""), facts.get("endedAtTime", "")) for facts in (one, other)]
+    times = [duration(*period) for period in periods]
+    if seconds(*periods[0]) != seconds(*periods[1]):  # also if both are shown alike
         yield Row("time", "run", "duration", times[0], times[1])
 
 
