@@ -66,9 +66,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory, shim: Path) -> Iterator[Proje
     yield project
 
 
-def rows(project: Project, other: str) -> list[dict[str, object]]:
+def rows(project: Project, other: str, *more: str) -> list[dict[str, object]]:
     """Return the unexpected differences of `first` and another run."""
-    found = json.loads(project.provio("diff", "first", other, "--as", "json", code=None).stdout)
+    found = json.loads(project.provio("diff", "first", other, "--as", "json", *more, code=None).stdout)
     return [row for row in found if not row["expected"]]
 
 
@@ -128,10 +128,13 @@ def test_dvc_finds_no_more_parameters(runs: Project, dvc: str, name: str) -> Non
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_dvc_finds_no_more_metrics(runs: Project, dvc: str, name: str) -> None:
-    """The file with the metrics is in a row whenever DVC finds another value in it."""
+    """The file with the metrics is in a row whenever DVC finds another value in it; with `--deep` each metric."""
     text = judged(runs, "dvc", "metrics", "diff", "--json", "run-first", f"run-{name}", folder="dvc", path=dvc)
     found = {row["key"] for row in rows(runs, name) if row["kind"] == "results"}
     assert found & {"metrics.json"} == json.loads(text).keys()
+    theirs = {(key, one["old"], one["new"]) for key, one in json.loads(text).get("metrics.json", {}).items()}
+    deep = [row for row in rows(runs, name, "--deep") if row["configuration"] == "metrics.json"]
+    assert {(row["key"], row["first"], row["second"]) for row in deep} == theirs
     assert bool(json.loads(text)) == (name in ("rate", "seed", "several", "code"))
 
 
